@@ -1,0 +1,53 @@
+// Runs one command of the set-up, shows its last line as progress, and keeps the whole output in a log file.
+
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { beginStep } from './terminal.mjs';
+import { SetupRefusal } from './refusal.mjs';
+
+const tailLines = 12;
+
+const explanations = [
+  [/ENOSPC|No space left on device/i, 'the disk is full: free some space (a first start needs about 4 GB) and start again'],
+  [/ENOTFOUND|EAI_AGAIN|Temporary failure in name resolution|ConnectionError|ECONNREFUSED/i, 'a package registry cannot be reached: check the network or the proxy settings and start again'],
+  [/EACCES|Permission denied/i, 'a file or folder may not be written: run from a checkout that you own'],
+];
+
+function explain(tail) {
+  const known = explanations.find(([pattern]) => pattern.test(tail));
+  return known === undefined ? undefined : known[1];
+}
+
+/** Resolves to the command's output; throws SetupRefusal with one line and the log's path when it fails. */
+export async function runStep(label, command, args, { cwd, env, logFile }) {
+  const step = beginStep(label);
+  const log = createWriteStream(logFile, { flags: 'a' });
+  log.write(`\n$ ${command} ${args.join(' ')}\n`);
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const take = (chunk) => {
+    const text = chunk.toString();
+    log.write(text);
+    output = (output + text).slice(-200_000);
+    const line = text.split(/[\r\n]+/).findLast((part) => part.trim() !== '');
+    if (line !== undefined) step.progress(line);
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const code = await new Promise((resolve) => {
+    child.on('error', (error) => {
+      output += String(error);
+      resolve(127);
+    });
+    child.on('close', (status, signal) => resolve(status ?? (signal === 'SIGINT' ? 130 : 1)));
+  });
+  await new Promise((resolve) => log.end(resolve));
+  if (code === 0) {
+    step.done();
+    return output;
+  }
+  step.failed();
+  const tail = output.split('\n').slice(-tailLines).join('\n');
+  const why = explain(tail) ?? `${command} ended with status ${code}; its last words:\n${tail}`;
+  throw new SetupRefusal(`${label} failed: ${why}\nThe whole output is in ${logFile}`);
+}

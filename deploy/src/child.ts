@@ -1,0 +1,145 @@
+// One process of the machine: starts it, writes its output to its log file, says when it is ready, and starts it again
+// with back-off when it dies unasked. It never decides what runs: `processes.ts` does.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createWriteStream, renameSync, statSync, type WriteStream } from 'node:fs';
+import { DeployErrors } from './errors.js';
+
+const logBytesMax = 20_000_000;
+const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
+const steadyAfterMs = 60_000;
+
+export interface ProcessSpec {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Resolves true once the process serves. Asked again and again until `readyWithinMs` is over. */
+  readonly ready: () => Promise<boolean>;
+  readonly readyWithinMs: number;
+  readonly stopSignal: 'SIGTERM' | 'SIGINT';
+}
+
+export interface ChildEvents {
+  died(name: string, how: string, againInMs: number): void;
+  back(name: string): void;
+}
+
+function openLog(path: string): WriteStream {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > logBytesMax) renameSync(path, `${path}.1`);
+  return createWriteStream(path, { flags: 'a' });
+}
+
+export class Child {
+  private process: ChildProcess | undefined;
+  private stopping = false;
+  private deaths = 0;
+  private startedAt = 0;
+  private restart: NodeJS.Timeout | undefined;
+  private exited: Promise<void> = Promise.resolve();
+
+  constructor(
+    readonly spec: ProcessSpec,
+    private readonly logPath: string,
+    private readonly events: ChildEvents,
+  ) {}
+
+  get pid(): number | undefined {
+    return this.process?.pid;
+  }
+
+  /** Starts and waits until it serves; a process that dies before it served is a refusal with its last words. */
+  async start(): Promise<void> {
+    this.launch(false);
+    const deadline = performance.now() + this.spec.readyWithinMs;
+    while (performance.now() < deadline) {
+      if (await this.spec.ready()) return;
+      if (this.stopping) return;
+      if (this.deaths > 2) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw DeployErrors.notReady({ name: this.spec.name, log: this.logPath, seconds: this.spec.readyWithinMs / 1000 });
+  }
+
+  private launch(again: boolean): void {
+    const log = openLog(this.logPath);
+    this.startedAt = performance.now();
+    const child = spawn(this.spec.command, [...this.spec.args], {
+      env: { ...this.spec.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.process = child;
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    this.exited = new Promise((resolve) => {
+      child.once('error', (error) => {
+        log.write(`${String(error)}\n`);
+        resolve();
+        this.onDeath(`cannot be started (${error.message})`);
+      });
+      child.once('exit', (code, signal) => {
+        log.end();
+        resolve();
+        this.onDeath(signal === null ? `ended with status ${String(code)}` : `was killed by ${signal}`);
+      });
+    });
+    if (again) void this.announceReturn();
+  }
+
+  private async announceReturn(): Promise<void> {
+    const deadline = performance.now() + this.spec.readyWithinMs;
+    const process = this.process;
+    while (performance.now() < deadline && this.process === process && !this.stopping) {
+      if (await this.spec.ready()) {
+        this.events.back(this.spec.name);
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  private onDeath(how: string): void {
+    this.process = undefined;
+    if (this.stopping) return;
+    if (performance.now() - this.startedAt > steadyAfterMs) this.deaths = 0;
+    const wait = backOffMs[Math.min(this.deaths, backOffMs.length - 1)] ?? 30_000;
+    this.deaths += 1;
+    this.events.died(this.spec.name, how, wait);
+    this.restart = setTimeout(() => {
+      this.launch(true);
+    }, wait);
+  }
+
+  /** Asks it to stop, and kills it (with what it started) when `withinMs` has passed. */
+  async stop(withinMs: number): Promise<void> {
+    this.stopping = true;
+    clearTimeout(this.restart);
+    const child = this.process;
+    if (child?.pid === undefined) return;
+    const group = -child.pid;
+    child.kill(this.spec.stopSignal);
+    const killer = setTimeout(() => {
+      killGroup(group);
+    }, withinMs);
+    await this.exited;
+    clearTimeout(killer);
+  }
+
+  /** Last resort, without waiting. */
+  killNow(): void {
+    this.stopping = true;
+    clearTimeout(this.restart);
+    if (this.process?.pid !== undefined) killGroup(-this.process.pid);
+  }
+}
+
+function killGroup(group: number): void {
+  try {
+    process.kill(group, 'SIGKILL');
+  } catch (error) {
+    // ESRCH means that the group is gone already, which is what was wanted.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}

@@ -1,0 +1,38 @@
+// How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
+
+import { writeFileSync } from 'node:fs';
+import type { DataFolder } from './data-folder.js';
+import type { Ports } from './ports.js';
+import { baseModel, policy } from './processes.js';
+import type { Secrets } from './secrets.js';
+
+export interface Connection {
+  readonly endpoint: string;
+  readonly engine: string;
+  readonly policy: string;
+  readonly baseModel: string;
+  readonly natsUrl: string;
+  readonly natsUser: string;
+  readonly natsPassword: string;
+  readonly valkeyUrl: string;
+  readonly blobDir: string;
+  /** Base URLs of /readyz and /metrics, by process. */
+  readonly health: Readonly<Record<string, string>>;
+}
+
+export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets, host: string): void {
+  const at = (port: number, name = '127.0.0.1') => `http://${name}:${String(port)}`;
+  const connection: Connection = {
+    endpoint: `${at(ports.endpoint, host === '0.0.0.0' ? '127.0.0.1' : host)}/v1`,
+    engine: at(ports.engine),
+    policy,
+    baseModel,
+    natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
+    natsUser: 'cli',
+    natsPassword: secrets.passwords.cli,
+    valkeyUrl: `redis://127.0.0.1:${String(ports.valkey)}`,
+    blobDir: data.blobs,
+    health: Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
+  };
+  writeFileSync(data.connection, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,76 @@
+// The one folder that holds state: its layout, its lock, its size, and how it is emptied.
+
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DeployErrors } from './errors.js';
+
+export interface DataFolder {
+  readonly path: string;
+  readonly nats: string;
+  readonly valkey: string;
+  readonly blobs: string;
+  readonly spool: string;
+  readonly adapters: string;
+  readonly trainingCache: string;
+  readonly logs: string;
+  readonly connection: string;
+  readonly keys: string;
+}
+
+export function openDataFolder(path: string): DataFolder {
+  const folder = {
+    path,
+    nats: join(path, 'nats'),
+    valkey: join(path, 'valkey'),
+    blobs: join(path, 'blobs'),
+    spool: join(path, 'spool'),
+    adapters: join(path, 'adapters'),
+    trainingCache: join(path, 'training'),
+    logs: join(path, 'logs'),
+    connection: join(path, 'connection.json'),
+    keys: join(path, 'keys.json'),
+  };
+  for (const part of [folder.nats, folder.valkey, folder.blobs, folder.spool, folder.adapters, folder.trainingCache, folder.logs]) {
+    mkdirSync(part, { recursive: true, mode: 0o700 });
+  }
+  return folder;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    // No such process: the lock is left over from a start that was killed.
+    return false;
+  }
+}
+
+/** Takes the folder for this process; gives the call that lets it go. */
+export function lockDataFolder(folder: DataFolder): () => void {
+  const file = join(folder.path, 'lock');
+  if (existsSync(file)) {
+    const pid = Number(readFileSync(file, 'utf8'));
+    if (Number.isInteger(pid) && pid !== process.pid && isAlive(pid)) throw DeployErrors.running({ folder: folder.path, pid });
+  }
+  writeFileSync(file, String(process.pid));
+  return () => {
+    rmSync(file, { force: true });
+  };
+}
+
+/** Bytes of every file below the folder. */
+export function folderBytes(path: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.isDirectory()) bytes += folderBytes(child);
+    else bytes += statSync(child, { throwIfNoEntry: false })?.size ?? 0;
+  }
+  return bytes;
+}
+
+/** Empties the folder; secrets go too, so every keyed hash of the next start is another one. */
+export function emptyDataFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+}

@@ -1,0 +1,35 @@
+// Every refusal of the supervisor, in the words that the person reads.
+
+import { defineErrors } from '@backtalk/kit';
+
+export const DeployErrors = defineErrors('deploy', {
+  notReady: {
+    code: 'process_not_ready',
+    retry: 'never',
+    message: (p: { name: string; log: string; seconds: number }) =>
+      `${p.name} did not come up within ${String(p.seconds)} s. Its log says why: ${p.log}`,
+  },
+  portBusy: {
+    code: 'port_busy',
+    retry: 'never',
+    message: (p: { name: string; port: number; endpoint: number }) =>
+      `Port ${String(p.port)} (${p.name}) is in use. Stop what uses it, or start with other ports: npm start -- --port ${String(p.endpoint + 1000)}`,
+  },
+  badOption: {
+    code: 'bad_option',
+    retry: 'never',
+    message: (p: { option: string; value: string; wanted: string }) => `--${p.option} '${p.value}' is not ${p.wanted}.`,
+  },
+  running: {
+    code: 'already_running',
+    retry: 'never',
+    message: (p: { folder: string; pid: number }) =>
+      `Backtalk runs on ${p.folder} already (process ${String(p.pid)}): stop it with Ctrl-C first.`,
+  },
+  needsKeys: {
+    code: 'keys_needed',
+    retry: 'never',
+    message: (p: { host: string; file: string }) =>
+      `--host ${p.host} opens the endpoint to other machines: put keys into ${p.file} first (README, "Keys").`,
+  },
+});

@@ -1,0 +1,10 @@
+// What tests of the whole loop need from here: the same processes that `npm start` runs.
+
+export { Child, type ProcessSpec } from './child.js';
+export { openDataFolder, type DataFolder } from './data-folder.js';
+export { machineProcesses, baseModel, policy, type Machine } from './processes.js';
+export { portsFrom, type Ports } from './ports.js';
+export { loadSecrets, type Secrets } from './secrets.js';
+export { Supervisor } from './supervisor.js';
+export { createTerminal, type Terminal } from './terminal.js';
+export { launch, type Launched, type LaunchOptions } from './launch.js';

@@ -1,0 +1,87 @@
+// Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
+// gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectBroker, createLogger, ensureStreams, inheritedEnvironment, natsConfig } from '@backtalk/kit';
+import type { ProcessSpec } from './child.js';
+import { writeConnection } from './connection.js';
+import type { DataFolder } from './data-folder.js';
+import { DeployErrors } from './errors.js';
+import { busyPorts, type Ports } from './ports.js';
+import { machineProcesses } from './processes.js';
+import { loadSecrets, type Secrets } from './secrets.js';
+import { Supervisor } from './supervisor.js';
+import type { Terminal } from './terminal.js';
+
+export interface LaunchOptions {
+  readonly root: string;
+  readonly data: DataFolder;
+  readonly ports: Ports;
+  readonly host: string;
+  readonly dataCapBytes: number;
+  readonly terminal: Terminal;
+  /** Changes a process before it starts. */
+  readonly adapt?: (spec: ProcessSpec) => ProcessSpec;
+}
+
+export interface Launched {
+  readonly supervisor: Supervisor;
+  readonly secrets: Secrets;
+  /** Starts everything; resolves when all of it serves. */
+  up(): Promise<void>;
+}
+
+/** Of the data folder's cap: the log of turns may take this much; weights and the rest share what is left. */
+const turnsShare = 0.4;
+
+export function launch(options: LaunchOptions): Launched {
+  const { data, ports, host, root, terminal } = options;
+  const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
+  const secrets = loadSecrets(data.path);
+  const supervisor = new Supervisor(data.logs, terminal);
+  return {
+    supervisor,
+    secrets,
+    up: async () => {
+      await checkPorts(ports, host);
+      const { servers, parts } = machineProcesses({
+        ...{ root, data, ports, host, secrets },
+        natsConfig: writeNatsConfig(data, ports, secrets),
+        model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
+        environment: inheritedEnvironment(),
+      });
+      await supervisor.startTogether(servers.map(adapt));
+      await prepareBroker(ports, secrets, Math.floor(options.dataCapBytes * turnsShare));
+      writeConnection(data, ports, secrets, host);
+      await supervisor.startTogether(parts.map(adapt));
+    },
+  };
+}
+
+async function checkPorts(ports: Ports, host: string): Promise<void> {
+  const [first] = await busyPorts(ports, host);
+  if (first !== undefined) throw DeployErrors.portBusy({ name: first[0], port: first[1], endpoint: ports.endpoint });
+}
+
+function writeNatsConfig(data: DataFolder, ports: Ports, { passwords }: Secrets): string {
+  const file = join(data.path, 'nats.conf');
+  const { nats: port, natsMonitor: monitorPort } = ports;
+  writeFileSync(file, natsConfig({ port, monitorPort, storeDirectory: data.nats, passwords }), { mode: 0o600 });
+  return file;
+}
+
+async function prepareBroker(ports: Ports, secrets: Secrets, turnsBytesMax: number): Promise<void> {
+  const broker = await connectBroker({
+    url: `nats://127.0.0.1:${String(ports.nats)}`,
+    user: 'admin',
+    password: secrets.passwords.admin,
+    name: 'deploy',
+    logger: createLogger({ service: 'deploy', level: 'silent' }),
+  });
+  try {
+    await ensureStreams(broker, { turnsBytesMax });
+  } finally {
+    await broker.close();
+  }
+}

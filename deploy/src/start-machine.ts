@@ -1,0 +1,79 @@
+// The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
+
+import { existsSync } from 'node:fs';
+import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { DeployErrors } from './errors.js';
+import { launch } from './launch.js';
+import type { Options } from './options.js';
+import { portsFrom, type Ports } from './ports.js';
+import { policy } from './processes.js';
+import { SizeWatch } from './size-watch.js';
+import type { Terminal } from './terminal.js';
+
+const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
+
+function checkHost(host: string, keysFile: string): void {
+  if (!loopbackHosts.has(host) && !existsSync(keysFile)) throw DeployErrors.needsKeys({ host, file: keysFile });
+}
+
+function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder): void {
+  const endpoint = `http://${host}:${String(ports.endpoint)}/v1`;
+  const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
+  terminal.line('');
+  terminal.line('Backtalk serves. Talk to it, answer back, and its weights change while it answers.');
+  terminal.line('');
+  terminal.table([
+    ['endpoint', endpoint],
+    ['model', policy],
+    ['key', loopbackHosts.has(host) ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
+    ...Object.entries(ports.health).map(([name, port]): [string, string] => [`${name} metrics`, metrics(port)]),
+    ['engine metrics', metrics(ports.engine)],
+    ['state and logs', data.path],
+  ]);
+  terminal.line('');
+  terminal.line('Paste this into another terminal:');
+  terminal.line(
+    `  curl ${endpoint}/chat/completions -H 'content-type: application/json' -d '{"model":"${policy}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
+  );
+  terminal.line('');
+  terminal.line('Or: npx backtalk chat · npx backtalk simulate --user short --sessions 200 · npx backtalk status');
+  terminal.line('Ctrl-C stops everything.');
+}
+
+function stopRequested(): Promise<'stop'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        resolve('stop');
+      });
+    }
+  });
+}
+
+export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
+  const stopped = stopRequested();
+  const data = openDataFolder(options.data);
+  checkHost(options.host, data.keys);
+  const release = lockDataFolder(data);
+  const ports = portsFrom(options.port);
+  const { supervisor, up } = launch({ root, data, ports, terminal, host: options.host, dataCapBytes: options.dataCapBytes });
+  const sizeWatch = new SizeWatch(data.path, options.dataCapBytes, terminal);
+  process.once('exit', () => {
+    supervisor.killAll();
+  });
+  try {
+    const first = await Promise.race([up(), stopped]);
+    if (first !== 'stop') {
+      sizeWatch.start();
+      welcome(terminal, ports, options.host, data);
+      await stopped;
+    }
+    terminal.line('');
+    terminal.step('stopping');
+  } finally {
+    sizeWatch.stop();
+    await supervisor.stop();
+    release();
+  }
+  terminal.step('everything has stopped');
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+// `npm start`, `npm run reset` and the set-up of `npm test`, on a machine where nothing is installed yet:
+// only Node's own modules are imported here. It looks at the machine, installs and builds what is missing,
+// and hands over to the compiled supervisor.
+
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { checkDisk, checkNode, checkPlatform, findPython, freeBytesFirstStart } from './setup/preflight.mjs';
+import { build, installNodePackages } from './setup/node.mjs';
+import { pythonPaths, setUpPython } from './setup/python.mjs';
+import { SetupRefusal } from './setup/refusal.mjs';
+import { say } from './setup/terminal.mjs';
+import { existsSync } from 'node:fs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const help = `Usage: npm start -- [options]        installs what is missing and starts Backtalk on this machine
+       npm run reset -- [--yes]        forgets everything that was learned and said (asks first)
+       node deploy/start.mjs setup [--with scoring] [--with development]
+
+Options of start:
+  --data DIR        where state lives                       (default: .backtalk)
+  --data-cap SIZE   stop learning when the folder is larger (default: 10GB)
+  --port PORT       the endpoint's port; the parts use the ports above it (default: 30000)
+  --host HOST       the endpoint's address; other than loopback needs keys (default: 127.0.0.1)
+  --without-build   skip the look for changed sources
+  --help            this text
+
+Environment: BACKTALK_PYTHON names the Python to use; BACKTALK_TORCH=cuda takes the CUDA build of torch.`;
+
+async function setUp(extras, { skipBuild = false } = {}) {
+  checkPlatform();
+  checkNode();
+  const python = findPython();
+  const first = !existsSync(pythonPaths(root).model);
+  checkDisk(root, first ? freeBytesFirstStart : 500_000_000);
+  const logFolder = join(root, 'node_modules', '.backtalk-logs');
+  mkdirSync(logFolder, { recursive: true });
+  const context = { root, logFolder, logFile: join(logFolder, 'setup.log') };
+  if (first) say('First start: installing everything that Backtalk needs into this folder (some minutes, about 3 GB).');
+  await installNodePackages(context);
+  await setUpPython(python, extras, context);
+  if (!skipBuild) await build(context);
+}
+
+function handOver(args) {
+  const child = spawn(process.execPath, [join(root, 'deploy', 'dist', 'main.js'), ...args], { cwd: root, stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'));
+  child.on('close', (code) => process.exit(code ?? 1));
+}
+
+async function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      data: { type: 'string' },
+      'data-cap': { type: 'string' },
+      port: { type: 'string' },
+      host: { type: 'string' },
+      with: { type: 'string', multiple: true },
+      yes: { type: 'boolean' },
+      'without-build': { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  if (values.help === true) {
+    process.stdout.write(`${help}\n`);
+    return;
+  }
+  const [verb = 'start'] = positionals;
+  if (!['start', 'reset', 'setup'].includes(verb)) throw new SetupRefusal(`There is no '${verb}': use start, reset or setup (--help).`);
+  await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
+  if (verb === 'setup') return;
+  const passed = ['data', 'data-cap', 'port', 'host'].flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
+  handOver([verb, ...passed, ...(values.yes === true ? ['--yes'] : [])]);
+}
+
+main().catch((error) => {
+  const known = error instanceof SetupRefusal || error?.code?.startsWith?.('ERR_PARSE_ARGS') === true;
+  say(known ? error.message : `The start failed: ${error?.stack ?? error}`);
+  process.exit(known ? 2 : 1);
+});

@@ -1,0 +1,78 @@
+// The rules a linter can check. Rules about the shape of the house stand in test/tidy.
+import eslint from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+const linesOfFile = ['error', { max: 400 }];
+const linesOfFunction = ['error', { max: 70 }];
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', '**/gen/**', '**/node_modules/**', '**/vitest.config.ts', '.venv/**', '.backtalk/**'] },
+  eslint.configs.recommended,
+  {
+    files: ['**/*.{js,mjs}'],
+    languageOptions: {
+      globals: {
+        AbortController: 'readonly',
+        AbortSignal: 'readonly',
+        Buffer: 'readonly',
+        URL: 'readonly',
+        clearInterval: 'readonly',
+        clearTimeout: 'readonly',
+        fetch: 'readonly',
+        performance: 'readonly',
+        process: 'readonly',
+        setInterval: 'readonly',
+        setTimeout: 'readonly',
+      },
+    },
+    rules: { 'max-lines': linesOfFile, 'max-lines-per-function': linesOfFunction },
+  },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'max-lines': linesOfFile,
+      'max-lines-per-function': linesOfFunction,
+      'no-console': 'error',
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'process',
+          property: 'env',
+          message: 'Only the kit reads the environment: write a setting in config.ts.',
+        },
+      ],
+      'no-restricted-globals': ['error', { name: 'fetch', message: 'Outputs call engines through an undici pool.' }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      '@typescript-eslint/no-misused-spread': ['error', { allow: ['string'] }],
+      // Enums of the wire are strings, and come from data.
+      '@typescript-eslint/no-unsafe-enum-assignment': 'off',
+      // Interfaces of the house are written with method signatures; their objects are closures without `this`.
+      '@typescript-eslint/unbound-method': 'off',
+      // Narrowing that the compiler cannot see at run time (wire data, index access) is asked for on purpose.
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
+  },
+  {
+    // The only place that sees the environment.
+    files: ['services/lib/kit/src/config/*.ts'],
+    rules: { 'no-restricted-properties': 'off' },
+  },
+  {
+    // A describe block is a list of guarantees, and may be long.
+    files: ['**/*.test.ts'],
+    rules: { 'max-lines-per-function': 'off' },
+  },
+  {
+    files: ['**/*.test.ts', '**/testing/**/*.ts', 'test/**/*.ts'],
+    rules: {
+      'no-restricted-globals': 'off',
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+);

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { findParent, type Candidate } from './parent.js';
+
+function candidate(turn: string, fields: Partial<Candidate> = {}): Candidate {
+  return { turn, earlierAnswers: [], sequence: 1, continuedBy: undefined, ...fields };
+}
+
+const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?? [];
+
+describe('findParent', () => {
+  it('finds the turn that gave the latest answer in the request', () => {
+    const link = findParent('t3', ['a', 'b'], by({ a: [candidate('t1')], b: [candidate('t2', { earlierAnswers: ['a'] })] }));
+    expect(link).toEqual({ turn: 't2', answerIndex: 1, branch: false });
+  });
+
+  it('makes a retry or regeneration a sibling: it lacks the answer, so it continues what came before', () => {
+    const table = by({ a: [candidate('t1', { continuedBy: 't2' })], b: [candidate('t2')] });
+    expect(findParent('t3', ['a'], table)).toEqual({ turn: 't1', answerIndex: 0, branch: true });
+  });
+
+  it('does not call a request that is delivered twice a branch of itself', () => {
+    expect(findParent('t2', ['a'], by({ a: [candidate('t1', { continuedBy: 't2' })] }))?.branch).toBe(false);
+  });
+
+  it('settles ties by equal earlier answers, then by not yet continued, then by newest', () => {
+    const near = candidate('near', { earlierAnswers: ['x', 'a'], sequence: 1 });
+    const far = candidate('far', { earlierAnswers: ['y'], sequence: 9 });
+    expect(findParent('t', ['x', 'a', 'b'], by({ b: [far, near] }))?.turn).toBe('near');
+    const taken = candidate('taken', { sequence: 9, continuedBy: 'other' });
+    const open = candidate('open', { sequence: 2 });
+    expect(findParent('t', ['b'], by({ b: [taken, open] }))?.turn).toBe('open');
+    expect(findParent('t', ['b'], by({ b: [open, candidate('newer', { sequence: 3 })] }))?.turn).toBe('newer');
+  });
+
+  it('passes over assistant messages that are not ours', () => {
+    const link = findParent('t', ['ours', 'foreign'], by({ ours: [candidate('t1')] }));
+    expect(link).toEqual({ turn: 't1', answerIndex: 0, branch: false });
+  });
+
+  it('finds nothing where no answer is ours', () => {
+    expect(findParent('t', [], by({}))).toBeUndefined();
+    expect(findParent('t', ['foreign'], by({}))).toBeUndefined();
+  });
+});

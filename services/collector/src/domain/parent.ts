@@ -1,0 +1,64 @@
+// Which turn does a request continue? In: the answer keys in the request, and the turns that gave those answers.
+// Out: the parent and where in the request its answer stands, or that there is none. It never looks at time of arrival:
+// order is the parent link.
+
+/** A turn that gave an answer which the request contains. */
+export interface Candidate {
+  readonly turn: string;
+  /** Answer keys of the candidate's own request, oldest first. */
+  readonly earlierAnswers: readonly string[];
+  /** Stream sequence of its completion: later is newer. */
+  readonly sequence: number;
+  readonly continuedBy: string | undefined;
+}
+
+export interface ParentLink {
+  readonly turn: string;
+  /** Index among the request's assistant messages of the answer that the parent gave. */
+  readonly answerIndex: number;
+  /** True when another turn continued the parent before. */
+  readonly branch: boolean;
+}
+
+/** Length of the longest common suffix: answers nearest to the end tell conversations apart best. */
+function equalEarlierAnswers(requestKeys: readonly string[], candidateKeys: readonly string[]): number {
+  let equal = 0;
+  while (equal < requestKeys.length && equal < candidateKeys.length && requestKeys.at(-1 - equal) === candidateKeys.at(-1 - equal)) {
+    equal += 1;
+  }
+  return equal;
+}
+
+function better(a: Candidate, b: Candidate, earlierKeys: readonly string[]): Candidate {
+  const equalA = equalEarlierAnswers(earlierKeys, a.earlierAnswers);
+  const equalB = equalEarlierAnswers(earlierKeys, b.earlierAnswers);
+  if (equalA !== equalB) return equalA > equalB ? a : b;
+  const openA = a.continuedBy === undefined;
+  const openB = b.continuedBy === undefined;
+  if (openA !== openB) return openA ? a : b;
+  return a.sequence >= b.sequence ? a : b;
+}
+
+/**
+ * The latest answer in the request that is ours names the parent. Ties: more equal earlier answers, then not yet
+ * continued, then the newest.
+ *
+ * @param answerKeys of every assistant message in the request, oldest first
+ * @param candidatesOf the turns that gave an answer, itself excluded
+ */
+export function findParent(
+  turn: string,
+  answerKeys: readonly string[],
+  candidatesOf: (answerKey: string) => readonly Candidate[],
+): ParentLink | undefined {
+  for (let index = answerKeys.length - 1; index >= 0; index -= 1) {
+    const candidates = candidatesOf(answerKeys[index] ?? '').filter((candidate) => candidate.turn !== turn);
+    const [first, ...others] = candidates;
+    if (first === undefined) continue;
+    const earlier = answerKeys.slice(0, index);
+    const best = others.reduce((chosen, candidate) => better(chosen, candidate, earlier), first);
+    const branch = best.continuedBy !== undefined && best.continuedBy !== turn;
+    return { turn: best.turn, answerIndex: index, branch };
+  }
+  return undefined;
+}

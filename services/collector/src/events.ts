@@ -1,0 +1,45 @@
+// What happens in the collector, each event in one place: its log line and its metrics.
+
+import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts';
+
+export type Events = ReturnType<typeof createEvents>;
+
+export function createEvents(logger: Logger, metrics: Metrics) {
+  const linked = metrics.counter('turns_linked_total', 'Opened turns by what they turned out to be.', ['outcome']);
+  const closed = metrics.counter('sessions_closed_total', 'Sessions that ended.', ['reason']);
+  const open = metrics.gauge('sessions_open', 'Sessions in which something was said lately.');
+  const rebuilds = metrics.counter('index_rebuilds_total', 'Times that the index was rebuilt from the log.');
+  return {
+    continued: (fact: TurnContinued) => {
+      linked.inc({ outcome: 'continued' });
+      logger.debug('turn continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
+    },
+    branched: () => {
+      linked.inc({ outcome: 'branch' });
+    },
+    addedNothing: () => {
+      linked.inc({ outcome: 'nothing_said' });
+    },
+    waits: () => {
+      linked.inc({ outcome: 'waits_for_answer' });
+    },
+    closed: (reason: SessionClosed_Reason, turns: number) => {
+      closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
+      logger.debug('session closed', { reason, turns });
+    },
+    openSessions: (count: number) => {
+      open.set(count);
+    },
+    idleLookFailed: (error: unknown) => {
+      logger.warn('idle sessions not closed', { code: asBacktalkError(error).code });
+    },
+    valkeyFailed: (error: unknown) => {
+      logger.warn('valkey failed', { code: asBacktalkError(error).code });
+    },
+    rebuilt: (facts: number, milliseconds: number) => {
+      rebuilds.inc();
+      logger.info('index rebuilt from the log', { facts, milliseconds });
+    },
+  };
+}

@@ -1,0 +1,183 @@
+// The collector's working memory in Valkey: who gave which answer, what continues what, which session a turn is in, and
+// which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
+// idempotent. Entries expire: an answer older than `keepMs` starts a new session.
+
+import { Redis, type ChainableCommander } from 'ioredis';
+import { CollectorErrors } from '../errors.js';
+
+export interface TurnEntry {
+  readonly turn: string;
+  readonly tenant: string;
+  readonly user: string;
+  readonly policy: string;
+  readonly session: string;
+  readonly parent: string;
+  readonly continuedBy: string;
+  readonly completedSequence: number;
+  /** False when the turn, or one before it in its session, said "don't learn from me". */
+  readonly train: boolean;
+}
+
+export interface SessionEntry {
+  readonly session: string;
+  readonly tenant: string;
+  readonly user: string;
+  readonly policy: string;
+  readonly lastMs: number;
+}
+
+export interface Owner {
+  readonly tenant: string;
+  readonly user: string;
+}
+
+const candidatesMax = 32;
+const waitingMax = 16;
+const prefix = 'collector';
+const readyKey = `${prefix}:ready`;
+const sessionsKey = `${prefix}:sessions`;
+const turnKey = (turn: string) => `${prefix}:turn:${turn}`;
+const answerKeyOf = (owner: Owner, key: string) => `${prefix}:answer:${owner.tenant}:${owner.user}:${key}`;
+const waitingKey = (owner: Owner, key: string) => `${prefix}:waiting:${owner.tenant}:${owner.user}:${key}`;
+const sessionKey = (session: string) => `${prefix}:session:${session}`;
+const sessionTurnsKey = (session: string) => `${prefix}:session-turns:${session}`;
+
+export class TurnIndex {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keepMs: number,
+  ) {}
+
+  async isReady(): Promise<boolean> {
+    return (await this.guarded(this.redis.exists(readyKey))) === 1;
+  }
+
+  async markReady(): Promise<void> {
+    await this.guarded(this.redis.set(readyKey, '1'));
+  }
+
+  async turn(turn: string): Promise<TurnEntry | undefined> {
+    const fields = await this.guarded(this.redis.hgetall(turnKey(turn)));
+    return fields['tenant'] === undefined ? undefined : decodeTurn(turn, fields);
+  }
+
+  /** Writes the given fields of a turn; fields that are left out keep their values. */
+  async putTurn(turn: string, entry: Partial<Omit<TurnEntry, 'turn'>>): Promise<void> {
+    const fields = Object.entries(entry).map(([name, value]) => [name, String(value)]);
+    await this.run((batch) => batch.hset(turnKey(turn), Object.fromEntries(fields)).pexpire(turnKey(turn), this.keepMs));
+  }
+
+  async addAnswer(owner: Owner, answerKey: string, turn: string, sequence: number): Promise<void> {
+    const key = answerKeyOf(owner, answerKey);
+    await this.run((batch) =>
+      batch
+        .zadd(key, sequence, turn)
+        .zremrangebyrank(key, 0, -1 - candidatesMax)
+        .pexpire(key, this.keepMs),
+    );
+  }
+
+  /** Turns that gave the answer, newest first. */
+  async turnsWithAnswer(owner: Owner, answerKey: string): Promise<string[]> {
+    return this.guarded(this.redis.zrevrange(answerKeyOf(owner, answerKey), 0, candidatesMax - 1));
+  }
+
+  /** Remembers that a request contains an answer of which the log does not know yet. */
+  async wait(owner: Owner, answerKey: string, turn: string): Promise<void> {
+    const key = waitingKey(owner, answerKey);
+    await this.run((batch) =>
+      batch
+        .lrem(key, 0, turn)
+        .rpush(key, turn)
+        .ltrim(key, -waitingMax, -1)
+        .pexpire(key, this.keepMs),
+    );
+  }
+
+  async waiting(owner: Owner, answerKey: string): Promise<string[]> {
+    return this.guarded(this.redis.lrange(waitingKey(owner, answerKey), 0, -1));
+  }
+
+  async stopWaiting(owner: Owner, answerKey: string, turn: string): Promise<void> {
+    await this.guarded(this.redis.lrem(waitingKey(owner, answerKey), 0, turn));
+  }
+
+  /** A session was heard of: its last moment moves forward, never back. */
+  async touchSession(entry: SessionEntry): Promise<void> {
+    const { session, tenant, user, policy, lastMs } = entry;
+    await this.run((batch) =>
+      batch
+        .hset(sessionKey(session), { tenant, user, policy })
+        .pexpire(sessionKey(session), this.keepMs)
+        .zadd(sessionsKey, 'GT', lastMs, session),
+    );
+  }
+
+  /** Adds a continued turn to its session, once; order is that of the calls. */
+  async addContinued(session: string, turn: string, sequence: number): Promise<void> {
+    const key = sessionTurnsKey(session);
+    await this.run((batch) => batch.zadd(key, 'NX', String(sequence), turn).pexpire(key, this.keepMs));
+  }
+
+  async continuedTurns(session: string): Promise<string[]> {
+    return this.guarded(this.redis.zrange(sessionTurnsKey(session), '0', '-1'));
+  }
+
+  async session(session: string): Promise<SessionEntry | undefined> {
+    const [fields, lastMs] = await Promise.all([
+      this.guarded(this.redis.hgetall(sessionKey(session))),
+      this.guarded(this.redis.zscore(sessionsKey, session)),
+    ]);
+    const { tenant, user, policy } = fields;
+    if (tenant === undefined || user === undefined || policy === undefined) return undefined;
+    return { session, tenant, user, policy, lastMs: Number(lastMs ?? 0) };
+  }
+
+  async isClosed(session: string): Promise<boolean> {
+    return (await this.guarded(this.redis.hget(sessionKey(session), 'closed'))) === '1';
+  }
+
+  async markClosed(session: string): Promise<void> {
+    await this.run((batch) =>
+      batch.hset(sessionKey(session), { closed: '1' }).pexpire(sessionKey(session), this.keepMs).zrem(sessionsKey, session),
+    );
+  }
+
+  /** Sessions in which nothing was heard since the given moment (broker's time), oldest first. */
+  async idleSince(ms: number, limit: number): Promise<string[]> {
+    return this.guarded(this.redis.zrangebyscore(sessionsKey, '-inf', ms, 'LIMIT', 0, limit));
+  }
+
+  async openSessions(): Promise<number> {
+    return this.guarded(this.redis.zcard(sessionsKey));
+  }
+
+  private async run(fill: (batch: ChainableCommander) => ChainableCommander): Promise<void> {
+    const results = await this.guarded(fill(this.redis.multi()).exec());
+    const failed = results?.find(([error]) => error !== null)?.[0];
+    if (results === null || failed) throw CollectorErrors.indexUnavailable({}, failed);
+  }
+
+  private async guarded<T>(command: Promise<T>): Promise<T> {
+    try {
+      return await command;
+    } catch (error) {
+      throw CollectorErrors.indexUnavailable({}, error);
+    }
+  }
+}
+
+function decodeTurn(turn: string, fields: Readonly<Record<string, string>>): TurnEntry {
+  const field = (name: string) => fields[name] ?? '';
+  return {
+    turn,
+    tenant: field('tenant'),
+    user: field('user'),
+    policy: field('policy'),
+    session: field('session'),
+    parent: field('parent'),
+    continuedBy: field('continuedBy'),
+    completedSequence: Number(field('completedSequence')),
+    train: field('train') !== 'false',
+  };
+}

@@ -1,0 +1,177 @@
+import { FactPublisher, FactReader, type Broker, type Service, type StoredFact } from '@backtalk/kit';
+import { startNats, startValkey, TemporaryDirectory, until, type TestNats, type TestValkey } from '@backtalk/kit/testing';
+import { Conversation_Encoding, Provenance, SessionClosed_Reason, TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCollector } from './service.js';
+
+const tenant = 'tenant';
+const policy = 'backtalk';
+const turnPattern = (name: string) => `turn_${name.padEnd(8, '0')}`;
+
+interface Said {
+  readonly turn: string;
+  readonly user: string;
+  readonly messages: readonly unknown[];
+  readonly answerKeys?: readonly string[];
+  readonly parent?: string;
+  readonly session?: string;
+  readonly train?: boolean;
+}
+
+function opened(said: Said): TurnOpened {
+  const { turn, user, messages, answerKeys = [], parent = '', train = true } = said;
+  return TurnOpened.fromPartial({
+    ...{ turn, tenant, user, policy, answerKeys: [...answerKeys] },
+    conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from(JSON.stringify(messages)) },
+    consent: { train, source: 'request' },
+    provisionalParent: parent,
+    provisionalSession: said.session ?? turn.replace('turn_', 'session_'),
+  });
+}
+
+function completed(turn: string, user: string, answerKey: string): TurnCompleted {
+  return TurnCompleted.fromPartial({
+    ...{ turn, tenant, user, policy, answerKey },
+    provisionalSession: turn.replace('turn_', 'session_'),
+  });
+}
+
+const ask = { role: 'user', content: 'why is the sky blue?' };
+const answer = { role: 'assistant', content: 'because of the air' };
+const reply = { role: 'user', content: 'too long' };
+
+describe('collector', () => {
+  let nats: TestNats;
+  let valkey: TestValkey;
+  let gateway: FactPublisher;
+  let reader: FactReader;
+  let broker: Broker;
+  let collector: Service;
+  const blobs = new TemporaryDirectory('blobs');
+  let user = '';
+  let users = 0;
+
+  beforeAll(async () => {
+    [nats, valkey] = await Promise.all([startNats(), startValkey()]);
+    broker = await nats.connect('admin');
+    gateway = new FactPublisher(await nats.connect('gateway'));
+    reader = new FactReader(broker);
+  });
+  afterAll(async () => {
+    await Promise.all([nats.stop(), valkey.stop()]);
+    blobs.remove();
+  });
+  beforeEach(async () => {
+    users += 1;
+    user = `user${String(users)}`;
+    collector = create();
+    await collector.start();
+  });
+  afterEach(() => collector.stop());
+
+  function create(sessionIdleMs = 600_000): Service {
+    const { url, user: natsUser, password } = nats.credentials('collector');
+    return createCollector({
+      natsUrl: url,
+      natsUser,
+      natsPassword: password,
+      valkeyUrl: valkey.url,
+      healthAddress: { host: '127.0.0.1', port: 0 },
+      logLevel: 'silent',
+      ackWaitMs: 2_000,
+      instance: 'test',
+      blobDir: blobs.path,
+      sessionIdleMs,
+      indexKeepMs: 3_600_000,
+    });
+  }
+
+  function continuation(): Promise<StoredFact<'turnContinued'>> {
+    return until(() => reader.last('turnContinued', { tenant, user }), { what: 'turn.continued' });
+  }
+
+  function closing(): Promise<StoredFact<'sessionClosed'>> {
+    return until(() => reader.last('sessionClosed', { tenant, user }), { what: 'session.closed' });
+  }
+
+  async function firstTurn(): Promise<string> {
+    const turn = turnPattern(`${user}a`);
+    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    return turn;
+  }
+
+  it('gives a turn its next state when a request contains its answer', async () => {
+    const turn = await firstTurn();
+    const next = turnPattern(`${user}b`);
+    await gateway.publish('turnOpened', opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'] }));
+    const { message } = await continuation();
+    expect(message).toMatchObject({ turn, continuedBy: next, session: turn.replace('turn_', 'session_'), main: true });
+    expect(message.nextState).toEqual([
+      { provenance: Provenance.PROVENANCE_USER, text: 'too long', toolCallId: '', toolName: '' },
+    ]);
+  });
+
+  it('waits for an answer that lies in a spool while the request that continues it is in the log already', async () => {
+    const turn = turnPattern(`${user}a`);
+    const next = turnPattern(`${user}b`);
+    await gateway.publish(
+      'turnOpened',
+      opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn }),
+    );
+    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
+  });
+
+  it('counts the first continuation; a retry with the same body is a branch', async () => {
+    const turn = await firstTurn();
+    const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    await continuation();
+    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}c`), ...body }));
+    await gateway.publish('sessionEnded', { session: turn.replace('turn_', 'session_'), tenant, user, turn });
+    const closed = await closing();
+    expect(closed.message).toMatchObject({ reason: SessionClosed_Reason.REASON_DONE, turns: [turn] });
+    expect((await continuation()).message.continuedBy).toBe(turnPattern(`${user}b`));
+  });
+
+  it('carries a "do not learn from me" along the session', async () => {
+    const turn = turnPattern(`${user}a`);
+    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], train: false }));
+    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await gateway.publish(
+      'turnOpened',
+      opened({ turn: turnPattern(`${user}b`), user, messages: [ask, answer, reply], answerKeys: ['k1'] }),
+    );
+    expect((await continuation()).message.consent?.train).toBe(false);
+  });
+
+  it('rebuilds its index from the log after Valkey was emptied, with no second effect', async () => {
+    const turn = await firstTurn();
+    const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    await continuation();
+    await gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2'));
+    await valkey.flush();
+    const third = turnPattern(`${user}c`);
+    const longer = [...body.messages, { role: 'assistant', content: 'air' }, { role: 'user', content: 'thanks' }];
+    await gateway.publish('turnOpened', opened({ turn: third, user, messages: longer, answerKeys: ['k1', 'k2'] }));
+    const continued = await until(
+      async () => (await reader.last('turnContinued', { tenant, user, turn: turnPattern(`${user}b`) }))?.message,
+      { what: 'the second continuation' },
+    );
+    expect(continued).toMatchObject({ continuedBy: third, session: turn.replace('turn_', 'session_'), parent: turn });
+    const all: string[] = [];
+    for await (const fact of reader.read(['turnContinued'], { filter: { turnContinued: { user } } })) all.push(fact.message.turn);
+    expect(all.sort()).toEqual([turn, turnPattern(`${user}b`)].sort());
+  });
+
+  it('closes a session in which nothing is said any more', async () => {
+    await collector.stop();
+    collector = create(400);
+    await collector.start();
+    await firstTurn();
+    expect((await closing()).message.reason).toBe(SessionClosed_Reason.REASON_IDLE);
+  });
+});

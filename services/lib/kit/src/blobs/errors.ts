@@ -1,0 +1,36 @@
+// What can go wrong between a service and its blobs.
+import { defineErrors } from '../errors/index.js';
+
+export const blobErrors = defineErrors('blobs', {
+  blobMissing: {
+    code: 'blob_missing',
+    retry: 'later',
+    message: (p: { digest: string }) => `Blob ${p.digest} is not in the store.`,
+  },
+  blobCorrupt: {
+    code: 'blob_corrupt',
+    retry: 'never',
+    message: (p: { digest: string }) => `Blob ${p.digest} has other bytes than its name says.`,
+  },
+  blobStoreFull: {
+    code: 'blob_store_full',
+    status: 503,
+    retry: 'later',
+    message: () => 'The blob store is full: nothing more is stored until space is freed.',
+  },
+  blobStoreFailed: {
+    code: 'blob_store_failed',
+    retry: 'later',
+    message: (p: { doing: string; reason: string }) => `The blob store failed (${p.doing}, ${p.reason}).`,
+  },
+  blobDigestInvalid: {
+    code: 'blob_digest_invalid',
+    retry: 'never',
+    message: () => 'A blob is named by 64 hexadecimal digits.',
+  },
+  blobStoreAbsent: {
+    code: 'blob_store_absent',
+    retry: 'stop',
+    message: () => 'A fact keeps its payload in the blob store, but this service was given none.',
+  },
+});

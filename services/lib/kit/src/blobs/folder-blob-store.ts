@@ -1,0 +1,158 @@
+// A blob store in a folder. A blob appears whole or not at all: it is written beside, forced to disk, then renamed.
+// It never trusts the disk: what is read is hashed again.
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, opendir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BacktalkError } from '../errors/index.js';
+import { sha256Hex } from '../identity/index.js';
+import type { BlobInfo, BlobStore } from './blob-store.js';
+import { blobErrors } from './errors.js';
+
+export interface FolderBlobOptions {
+  /** Beyond it, `put` throws `blob_store_full`. */
+  readonly bytesMax?: number;
+}
+
+export function folderBlobStore(directory: string, options: FolderBlobOptions = {}): BlobStore {
+  return new FolderBlobStore(directory, options.bytesMax ?? Number.POSITIVE_INFINITY);
+}
+
+class FolderBlobStore implements BlobStore {
+  readonly #directory: string;
+  readonly #bytesMax: number;
+
+  constructor(directory: string, bytesMax: number) {
+    this.#directory = directory;
+    this.#bytesMax = bytesMax;
+  }
+
+  async put(bytes: Uint8Array): Promise<string> {
+    const digest = sha256Hex(bytes);
+    const path = this.#pathOf(digest);
+    try {
+      if (await touch(path, bytes.byteLength)) return digest;
+      if (Number.isFinite(this.#bytesMax) && (await this.usedBytes()) + bytes.byteLength > this.#bytesMax) {
+        throw blobErrors.blobStoreFull();
+      }
+      await this.#write(path, bytes);
+    } catch (error) {
+      throw translate(error, 'put', digest);
+    }
+    return digest;
+  }
+
+  async get(digest: string): Promise<Uint8Array> {
+    const bytes = await this.#read(digest);
+    if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
+    return bytes;
+  }
+
+  async has(digest: string): Promise<boolean> {
+    return (await sizeOf(this.#pathOf(digest))) !== undefined;
+  }
+
+  async delete(digest: string): Promise<void> {
+    await rm(this.#pathOf(digest), { force: true });
+  }
+
+  async *list(): AsyncIterable<BlobInfo> {
+    for await (const shelf of entriesOf(this.#directory)) {
+      if (!/^[0-9a-f]{2}$/.test(shelf)) continue;
+      for await (const digest of entriesOf(join(this.#directory, shelf))) {
+        const found = await stat(join(this.#directory, shelf, digest)).catch(ignoreMissing);
+        if (found !== undefined) yield { digest, bytes: found.size, modifiedMs: found.mtimeMs };
+      }
+    }
+  }
+
+  /** Counted anew each time, because other processes share the folder. */
+  async usedBytes(): Promise<number> {
+    let total = 0;
+    for await (const { bytes } of this.list()) total += bytes;
+    return total;
+  }
+
+  async #read(digest: string): Promise<Uint8Array> {
+    try {
+      return await readFile(this.#pathOf(digest));
+    } catch (error) {
+      throw translate(error, 'get', digest);
+    }
+  }
+
+  async #write(path: string, bytes: Uint8Array): Promise<void> {
+    const shelf = join(path, '..');
+    const beside = join(this.#directory, 'incoming', randomUUID());
+    await mkdir(shelf, { recursive: true });
+    await mkdir(join(beside, '..'), { recursive: true });
+    try {
+      await writeThrough(beside, bytes);
+      await rename(beside, path);
+    } finally {
+      await rm(beside, { force: true });
+    }
+    // The name is on disk only when its folder is.
+    await syncFolder(shelf);
+    await syncFolder(this.#directory);
+  }
+
+  #pathOf(digest: string): string {
+    if (!/^[0-9a-f]{64}$/.test(digest)) throw blobErrors.blobDigestInvalid();
+    return join(this.#directory, digest.slice(0, 2), digest);
+  }
+}
+
+/** True when the blob is there; a file of another size is a torn one, and is written again. */
+async function touch(path: string, bytes: number): Promise<boolean> {
+  if ((await sizeOf(path)) !== bytes) return false;
+  const now = new Date();
+  await utimes(path, now, now).catch(ignoreMissing);
+  return (await sizeOf(path)) !== undefined;
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(ignoreMissing))?.size;
+}
+
+async function writeThrough(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function* entriesOf(path: string): AsyncIterable<string> {
+  const folder = await opendir(path).catch(ignoreMissing);
+  if (folder === undefined) return;
+  for await (const entry of folder) yield entry.name;
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (systemCode(error) === 'ENOENT') return undefined;
+  throw error;
+}
+
+function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function translate(error: unknown, doing: string, digest: string): unknown {
+  const code = systemCode(error);
+  if (code === undefined || !code.startsWith('E')) return error;
+  if (code === 'ENOENT' && doing === 'get') return blobErrors.blobMissing({ digest }, error);
+  const full: BacktalkError | undefined =
+    code === 'ENOSPC' || code === 'EDQUOT' ? blobErrors.blobStoreFull({}, error) : undefined;
+  return full ?? blobErrors.blobStoreFailed({ doing, reason: code }, error);
+}

@@ -1,0 +1,3 @@
+export type { BlobInfo, BlobStore } from './blob-store.js';
+export { blobErrors } from './errors.js';
+export { folderBlobStore, type FolderBlobOptions } from './folder-blob-store.js';

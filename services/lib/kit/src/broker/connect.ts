@@ -1,0 +1,136 @@
+// One connection of one service to the broker. In: where and who. Out: a Broker that reconnects for ever and says
+// whether it is up. It creates no streams and sends nothing by itself but pings.
+import { connect, ErrorCode, Events, NatsError, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
+import { brokerErrors } from './errors.js';
+import { inboxPrefixOf } from './users.js';
+
+export type BrokerStatus = 'up' | 'down';
+
+export interface Broker {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  /** The broker's user, which is the service's name. */
+  readonly user: string;
+  readonly logger: Logger;
+  status(): BrokerStatus;
+  /** Calls `fn` at every change; the returned function ends that. */
+  onStatus(fn: (status: BrokerStatus) => void): () => void;
+  close(): Promise<void>;
+}
+
+export interface BrokerOptions {
+  /** One address, or several with commas between. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  /** Shown in the broker's own connection list. */
+  readonly name: string;
+  readonly logger: Logger;
+  /** How long the first connection may take before the start fails. */
+  readonly connectTimeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+const oldestServer = '2.12.0';
+const pingIntervalMs = 5_000;
+const requestTimeoutMs = 5_000;
+
+export async function connectBroker(options: BrokerOptions): Promise<Broker> {
+  const nc = await firstConnection(options);
+  const version = nc.info?.version ?? '0';
+  if (isOlder(version, oldestServer)) {
+    await nc.close();
+    throw brokerErrors.brokerTooOld({ version, oldest: oldestServer });
+  }
+  const listeners = new Set<(status: BrokerStatus) => void>();
+  let current: BrokerStatus = 'up';
+  const change = (status: BrokerStatus) => {
+    if (status === current) return;
+    current = status;
+    options.logger[status === 'up' ? 'info' : 'warn'](`broker_${status}`, { user: options.user });
+    for (const listener of listeners) listener(status);
+  };
+  follow(nc, change, options.logger);
+  return {
+    nc,
+    js: nc.jetstream({ timeout: requestTimeoutMs }),
+    jsm: await nc.jetstreamManager({ checkAPI: false, timeout: requestTimeoutMs }),
+    user: options.user,
+    logger: options.logger,
+    status: () => current,
+    onStatus: (fn) => {
+      listeners.add(fn);
+      return () => listeners.delete(fn);
+    },
+    close: () => closeQuietly(nc),
+  };
+}
+
+/** Tries again until the time is up, because the broker and its services often start together. */
+async function firstConnection(options: BrokerOptions): Promise<NatsConnection> {
+  const clock = options.clock ?? systemClock;
+  const deadline = clock.now() + (options.connectTimeoutMs ?? 30_000);
+  for (;;) {
+    try {
+      return await connectOnce(options);
+    } catch (error) {
+      if (error instanceof NatsError && error.isAuthError()) {
+        throw brokerErrors.brokerRefused({ user: options.user }, error);
+      }
+      if (clock.now() >= deadline) throw brokerErrors.brokerUnavailable({ doing: 'connect' }, error);
+    }
+    await clock.sleep(250);
+  }
+}
+
+function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
+  return connect({
+    servers: url.split(','),
+    user,
+    pass: password,
+    name,
+    inboxPrefix: inboxPrefixOf(user),
+    timeout: 2_000,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 100,
+    ignoreAuthErrorAbort: true,
+    // A peer that has stopped without closing is noticed after three intervals.
+    pingInterval: pingIntervalMs,
+    maxPingOut: 2,
+  });
+}
+
+/** The status feed ends by itself when the connection is closed for good. */
+function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, logger: Logger): void {
+  const read = async () => {
+    for await (const event of nc.status()) {
+      if (event.type === Events.Disconnect) change('down');
+      else if (event.type === Events.Reconnect) change('up');
+      else if (event.type === Events.Error && event.data === ErrorCode.PermissionsViolation) {
+        logger.warn('broker_forbidden', { subject: event.permissionContext?.subject });
+      }
+    }
+    change('down');
+  };
+  read().catch((error: unknown) => {
+    logger.error('broker_status_lost', { error });
+    change('down');
+  });
+}
+
+async function closeQuietly(nc: NatsConnection): Promise<void> {
+  if (nc.isClosed()) return;
+  await nc.close();
+}
+
+function isOlder(version: string, oldest: string): boolean {
+  const [left, right] = [version, oldest].map((text) => text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0));
+  for (let i = 0; i < 3; i += 1) {
+    const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}

@@ -1,0 +1,12 @@
+export { connectBroker, type Broker, type BrokerOptions, type BrokerStatus } from './connect.js';
+export { brokerErrors } from './errors.js';
+export { createConsumer, type ConsumerPlan, type CreatedConsumer } from './create-consumer.js';
+export { lastOfSubject } from './last-of-subject.js';
+export { placeOf, type MessagePlace } from './message-place.js';
+export { natsConfig, type NatsConfigOptions } from './nats-config.js';
+export { Pull, type PullOptions } from './pull.js';
+export { mergeInOrder, readStream, type StreamReading } from './read-stream.js';
+export type { StoredMessage } from './stored-message.js';
+export { checkStreams, ensureStreams, type StreamOptions } from './streams.js';
+export { brokerError, jetStreamCode, jetStreamCodeOf, type Doing } from './translate.js';
+export { adminUser, brokerServices, brokerUsers, inboxPrefixOf, type BrokerService, type BrokerUser } from './users.js';

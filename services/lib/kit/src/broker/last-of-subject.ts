@@ -1,0 +1,34 @@
+// The newest message of a subject or filter, by direct get: one request, no consumer. Out: the message, or nothing.
+import type { MsgHdrs } from 'nats';
+import type { Broker } from './connect.js';
+import { brokerErrors } from './errors.js';
+import type { StoredMessage } from './stored-message.js';
+import { brokerError } from './translate.js';
+
+export async function lastOfSubject(
+  broker: Broker,
+  stream: string,
+  subject: string,
+  timeoutMs: number,
+): Promise<StoredMessage | undefined> {
+  const doing = { doing: `read ${stream}`, subject, stream };
+  if (broker.status() === 'down') throw brokerErrors.brokerUnavailable(doing);
+  try {
+    // The subject stands in the request's own subject, so that permissions can tell facts apart.
+    const reply = await broker.nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, '', { timeout: timeoutMs });
+    const { headers } = reply;
+    if (headers?.code === 404) return undefined;
+    if (headers === undefined || headers.code >= 400) throw brokerErrors.brokerUnavailable(doing);
+    return { ...placeOf(headers), headers, data: reply.data };
+  } catch (error) {
+    throw brokerError(error, doing);
+  }
+}
+
+function placeOf(headers: MsgHdrs): { subject: string; sequence: number; timeMs: number } {
+  return {
+    subject: headers.get('Nats-Subject'),
+    sequence: Number(headers.get('Nats-Sequence')),
+    timeMs: Date.parse(headers.get('Nats-Time-Stamp')),
+  };
+}

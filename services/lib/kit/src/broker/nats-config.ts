@@ -1,0 +1,70 @@
+// The configuration of nats-server, as text. In: passwords, ports, a folder. Out: a file in which every service has a
+// user with its own permissions. Deployments and tests use the same one. Passwords stand in it in clear: keep the file private.
+import { permissionsOf } from '../facts/permissions.js';
+import { adminUser, brokerServices, type BrokerUser } from './users.js';
+
+export interface NatsConfigOptions {
+  readonly passwords: Readonly<Record<BrokerUser, string>>;
+  readonly storeDirectory: string;
+  readonly host?: string;
+  readonly port: number;
+  /** `/healthz`, `/jsz`; left out, there is no monitoring port. */
+  readonly monitorPort?: number;
+  readonly serverName?: string;
+  /** Suffixes of durable consumers that exist beside the plain ones: the names of policies. */
+  readonly durableSuffixes?: readonly string[];
+  /** Bound of all streams together; by default what the broker takes by itself, three quarters of the free disk. */
+  readonly fileStoreBytesMax?: number;
+}
+
+interface UserRow {
+  readonly user: BrokerUser;
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+}
+
+export function natsConfig(options: NatsConfigOptions): string {
+  const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
+  return [
+    `server_name: ${quote(serverName)}`,
+    `host: ${quote(host)}`,
+    `port: ${port}`,
+    ...(monitorPort === undefined ? [] : [`http: ${quote(`${host}:${monitorPort}`)}`]),
+    'max_payload: 8MB',
+    // A peer that has stopped without closing is noticed within 15 seconds.
+    'ping_interval: "5s"',
+    'ping_max: 2',
+    'write_deadline: "10s"',
+    'jetstream {',
+    `  store_dir: ${quote(options.storeDirectory)}`,
+    // Without it an acknowledged fact may be lost with the power.
+    '  sync_interval: always',
+    ...(fileStoreBytesMax === undefined ? [] : [`  max_file_store: ${fileStoreBytesMax}`]),
+    '}',
+    'authorization {',
+    '  users: [',
+    ...users(options.durableSuffixes ?? ['backtalk']).map((row) => userBlock(row, options.passwords[row.user])),
+    '  ]',
+    '}',
+    '',
+  ].join('\n');
+}
+
+function users(suffixes: readonly string[]): UserRow[] {
+  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
+  return [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
+}
+
+function userBlock({ user, publish, subscribe }: UserRow, password: string): string {
+  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
+  return [
+    `    { user: ${quote(user)}, password: ${quote(password)}, permissions: {`,
+    `      publish: ${allow(publish)}`,
+    `      subscribe: ${allow(subscribe)}`,
+    '    } }',
+  ].join('\n');
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

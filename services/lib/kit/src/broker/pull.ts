@@ -1,0 +1,174 @@
+// A flow of messages from one JetStream consumer, never more in hand than there are slots for.
+// In: how to make sure that the consumer exists, and what to do with a message. Out: messages, one callback each.
+// It survives lost connections, restarted brokers and deleted consumers. It acknowledges nothing.
+import { createInbox, nanos, type Msg, type Subscription } from 'nats';
+import type { BacktalkError } from '../errors/index.js';
+import { systemClock, type Clock } from '../telemetry/index.js';
+import type { Broker } from './connect.js';
+import { inboxPrefixOf } from './users.js';
+import { brokerError } from './translate.js';
+
+export interface PullOptions {
+  readonly broker: Broker;
+  readonly stream: string;
+  /** Creates the consumer where it is missing and gives its name. Called again after every disturbance. */
+  readonly ensure: () => Promise<string>;
+  /** How many messages may be in hand; `done()` frees one. */
+  readonly slots: number;
+  readonly onMessage: (message: Msg) => void;
+  /** An error that no waiting will mend: wrong permissions, no such stream. */
+  readonly onFatal: (error: BacktalkError) => void;
+  readonly clock?: Clock;
+}
+
+const expiresMs = 30_000;
+const heartbeatMs = 4_000;
+/** Two heartbeats and a half without a sign: the request is lost. */
+const silenceMs = 10_000;
+const retryFirstMs = 100;
+const retryMostMs = 2_000;
+
+export class Pull {
+  readonly #options: PullOptions;
+  readonly #clock: Clock;
+  readonly #inbox: string;
+  readonly #stopping = new AbortController();
+  #subscription: Subscription | undefined;
+  #offStatus: () => void = () => undefined;
+  #cancelWatch: () => void = () => undefined;
+  #consumer: string | undefined;
+  #ensuring = false;
+  #inHand = 0;
+  #requested = 0;
+
+  constructor(options: PullOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#inbox = createInbox(inboxPrefixOf(options.broker.user));
+  }
+
+  /** Resolves when the first request for messages is on its way. */
+  async start(): Promise<void> {
+    const { broker } = this.#options;
+    this.#subscription = broker.nc.subscribe(this.#inbox, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+      },
+    });
+    this.#offStatus = broker.onStatus((status) => {
+      if (status === 'up') this.#disturbed();
+    });
+    await this.#ensure();
+  }
+
+  /** No further message is taken; those in hand are the caller's. */
+  stop(): void {
+    this.#stopping.abort();
+    this.#offStatus();
+    this.#cancelWatch();
+    this.#subscription?.unsubscribe();
+  }
+
+  /** Makes sure of the consumer once more, as after any disturbance. */
+  again(): void {
+    this.#disturbed();
+  }
+
+  /** The caller has finished with one message. */
+  done(): void {
+    this.#inHand -= 1;
+    this.#request();
+  }
+
+  /** Something is wrong with the consumer: look at it again, then go on. */
+  #disturbed(): void {
+    this.#ensure().catch((error: unknown) => {
+      this.#options.onFatal(brokerError(error, { doing: 'consume' }));
+    });
+  }
+
+  async #ensure(): Promise<void> {
+    if (this.#ensuring) return;
+    this.#ensuring = true;
+    this.#cancelWatch();
+    try {
+      this.#consumer = await this.#ensureUntilDone();
+    } finally {
+      this.#ensuring = false;
+    }
+    this.#requested = 0;
+    this.#request();
+  }
+
+  async #ensureUntilDone(): Promise<string | undefined> {
+    for (let delayMs = retryFirstMs; !this.#stopping.signal.aborted; delayMs = Math.min(delayMs * 2, retryMostMs)) {
+      try {
+        return await this.#options.ensure();
+      } catch (error) {
+        const translated = brokerError(error, { doing: 'create a consumer', stream: this.#options.stream });
+        if (translated.retry !== 'later') throw translated;
+      }
+      await this.#clock.sleep(delayMs, this.#stopping.signal).catch(() => undefined);
+    }
+    return undefined;
+  }
+
+  #request(): void {
+    const { broker, slots, stream } = this.#options;
+    if (this.#consumer === undefined || this.#ensuring || this.#stopping.signal.aborted) return;
+    if (broker.nc.isClosed()) return;
+    const free = slots - this.#inHand - this.#requested;
+    // Small requests are gathered, unless there is none open.
+    if (free <= 0 || (this.#requested > 0 && free * 2 < slots)) return;
+    const request = { batch: free, expires: nanos(expiresMs), idle_heartbeat: nanos(heartbeatMs) };
+    broker.nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${this.#consumer}`, JSON.stringify(request), {
+      reply: this.#inbox,
+    });
+    this.#requested += free;
+    this.#watch();
+  }
+
+  #watch(): void {
+    this.#cancelWatch();
+    if (this.#requested <= 0 || this.#stopping.signal.aborted) return;
+    this.#cancelWatch = this.#clock.timer(silenceMs, () => {
+      if (this.#options.broker.status() === 'up') this.#disturbed();
+    });
+  }
+
+  #take(message: Msg): void {
+    if (this.#stopping.signal.aborted) return;
+    const code = message.headers?.code ?? 0;
+    if (code !== 0 && !isJetStreamMessage(message)) {
+      this.#heed(message, code);
+      return;
+    }
+    this.#requested = Math.max(0, this.#requested - 1);
+    this.#inHand += 1;
+    this.#watch();
+    this.#options.onMessage(message);
+    this.#request();
+  }
+
+  /** 100 is a heartbeat; 404 and 408 end a request; 409 and 503 mean that the consumer may be gone. */
+  #heed(message: Msg, code: number): void {
+    if (code === 100) {
+      this.#watch();
+    } else if (code === 404 || code === 408) {
+      const unfilled = Number.parseInt(message.headers?.get('Nats-Pending-Messages') ?? '', 10);
+      this.#requested = Number.isNaN(unfilled) ? 0 : Math.max(0, this.#requested - unfilled);
+      this.#request();
+    } else {
+      this.#consumer = undefined;
+      // Not at once: a broker that says so is often about to restart or to elect.
+      this.#cancelWatch();
+      this.#cancelWatch = this.#clock.timer(retryFirstMs, () => {
+        this.#disturbed();
+      });
+    }
+  }
+}
+
+function isJetStreamMessage(message: Msg): boolean {
+  return message.reply?.startsWith('$JS.ACK.') ?? false;
+}

@@ -1,0 +1,62 @@
+// Turns what the NATS client throws into the house's errors, once, at the edge.
+// In: anything thrown and what was being done. Out: a BacktalkError. It retries nothing.
+import { ErrorCode, NatsError } from 'nats';
+import { asBacktalkError, BacktalkError } from '../errors/index.js';
+import { brokerErrors } from './errors.js';
+
+/** Numbers by which JetStream names its errors (its errors.json); only those that are acted on. */
+export const jetStreamCode = {
+  wrongLastSequence: 10071,
+  wrongLastSequenceConstant: 10164,
+  consumerNotFound: 10014,
+  consumerExists: 10148,
+  consumerNameInUse: 10013,
+  streamNotFound: 10059,
+  messageNotFound: 10037,
+  maximumBytes: 10122,
+  maximumMessages: 10123,
+  storeFailed: 10077,
+} as const;
+
+/** What the client says when a connection is away, closing, or a request got no answer. All of them may pass. */
+const passing: ReadonlySet<string> = new Set([
+  ErrorCode.Timeout,
+  ErrorCode.NoResponders,
+  ErrorCode.ConnectionClosed,
+  ErrorCode.ConnectionDraining,
+  ErrorCode.ConnectionRefused,
+  ErrorCode.ConnectionTimeout,
+  ErrorCode.Disconnect,
+  ErrorCode.JetStreamNotEnabled,
+  ErrorCode.RequestError,
+]);
+
+export function jetStreamCodeOf(thrown: unknown): number | undefined {
+  return thrown instanceof NatsError ? thrown.api_error?.err_code : undefined;
+}
+
+export interface Doing {
+  /** Words for people: "publish turnOpened". */
+  readonly doing: string;
+  readonly subject?: string;
+  readonly stream?: string;
+}
+
+export function brokerError(thrown: unknown, { doing, subject, stream }: Doing): BacktalkError {
+  if (thrown instanceof BacktalkError) return thrown;
+  if (!(thrown instanceof NatsError)) return asBacktalkError(thrown);
+  if (thrown.isPermissionError()) return brokerErrors.brokerForbidden({ subject: subject ?? 'unknown' }, thrown);
+  const code = jetStreamCodeOf(thrown);
+  if (code === jetStreamCode.streamNotFound) return brokerErrors.streamMissing({ stream: stream ?? 'unknown' }, thrown);
+  if (code !== undefined && isFull(code, thrown)) return brokerErrors.streamFull({ stream: stream ?? 'unknown' }, thrown);
+  // During an election JetStream answers 503 with a code of its own; it passes like silence does.
+  if (passing.has(thrown.code) || thrown.api_error?.code === 503) {
+    return brokerErrors.brokerUnavailable({ doing }, thrown);
+  }
+  return brokerErrors.brokerRequestRejected({ doing, brokerCode: code ?? 0 }, thrown);
+}
+
+function isFull(code: number, thrown: NatsError): boolean {
+  if (code === jetStreamCode.maximumBytes || code === jetStreamCode.maximumMessages) return true;
+  return code === jetStreamCode.storeFailed && thrown.message.includes('maximum');
+}

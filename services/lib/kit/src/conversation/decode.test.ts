@@ -1,0 +1,54 @@
+import { deflateRawSync } from 'node:zlib';
+import { Conversation, Conversation_Encoding } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { decodeConversation } from './decode.js';
+
+function stored(messages: readonly unknown[], base: { turn: string; shared: number } = { turn: '', shared: 0 }): Conversation {
+  return Conversation.fromPartial({
+    encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
+    messages: deflateRawSync(JSON.stringify(messages)),
+    baseTurn: base.turn,
+    sharedMessages: base.shared,
+  });
+}
+
+const log = new Map([
+  ['first', stored(['a', 'b'])],
+  ['second', stored(['c', 'd', 'e'], { turn: 'first', shared: 2 })],
+  ['loop', stored(['x'], { turn: 'loop', shared: 1 })],
+]);
+
+const readBase = (turn: string) => {
+  const found = log.get(turn);
+  return found === undefined ? Promise.reject(new RangeError(turn)) : Promise.resolve(found);
+};
+
+describe('decodeConversation', () => {
+  it('gives plain JSON back, with tools', async () => {
+    const plain = Conversation.fromPartial({
+      encoding: Conversation_Encoding.ENCODING_JSON,
+      messages: Buffer.from('[{"role":"user"}]'),
+      tools: Buffer.from('[{"type":"function"}]'),
+    });
+    expect(await decodeConversation(plain, readBase)).toEqual({ messages: [{ role: 'user' }], tools: [{ type: 'function' }] });
+  });
+
+  it('puts a chain of differences together, each base only as far as it is shared', async () => {
+    const third = stored(['f'], { turn: 'second', shared: 4 });
+    expect((await decodeConversation(third, readBase)).messages).toEqual(['a', 'b', 'c', 'd', 'f']);
+    const other = stored(['z'], { turn: 'second', shared: 1 });
+    expect((await decodeConversation(other, readBase)).messages).toEqual(['a', 'z']);
+  });
+
+  it('refuses bytes that are no JSON list, and a chain without an end', async () => {
+    const broken = Conversation.fromPartial({ encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from('{') });
+    await expect(decodeConversation(broken, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
+    const endless = Conversation.fromPartial({
+      encoding: Conversation_Encoding.ENCODING_JSON,
+      messages: Buffer.from('[]'),
+      baseTurn: 'loop',
+      sharedMessages: 1,
+    });
+    await expect(decodeConversation(endless, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
+  });
+});

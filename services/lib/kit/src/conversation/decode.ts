@@ -1,0 +1,58 @@
+// Reads a conversation fact back into messages and tools. In: the fact, and a way to read the conversation of another
+// turn, for facts that hold a difference. Out: JSON values as the client sent them. It never follows more links than
+// writers make, and never inflates more than a request may hold.
+
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
+import { conversationErrors } from './errors.js';
+
+export interface DecodedConversation {
+  readonly messages: readonly unknown[];
+  readonly tools: readonly unknown[];
+}
+
+/** Longest chain of differences that a reader follows; writers stay far below it. */
+const linksMax = 64;
+/** Largest inflated part in bytes: the gateway's body limit leaves less. */
+const inflatedBytesMax = 64 * 1024 * 1024;
+
+const inflate = promisify(inflateRaw);
+
+async function jsonArray(bytes: Uint8Array, encoding: Conversation_Encoding): Promise<readonly unknown[]> {
+  if (bytes.length === 0) return [];
+  try {
+    const plain =
+      encoding === Conversation_Encoding.ENCODING_JSON_DEFLATE
+        ? await inflate(bytes, { maxOutputLength: inflatedBytesMax })
+        : Buffer.from(bytes);
+    const value: unknown = JSON.parse(plain.toString('utf8'));
+    if (Array.isArray(value)) return value;
+  } catch (error) {
+    throw conversationErrors.unreadable({ what: 'its JSON cannot be read' }, error);
+  }
+  throw conversationErrors.unreadable({ what: 'it is not a list' });
+}
+
+/**
+ * @param readBase gives the conversation of the turn that a difference starts from; throws when there is none
+ */
+export async function decodeConversation(
+  conversation: Conversation,
+  readBase: (turn: string) => Promise<Conversation>,
+): Promise<DecodedConversation> {
+  const tools = await jsonArray(conversation.tools, conversation.encoding);
+  const parts: (readonly unknown[])[] = [];
+  let current = conversation;
+  let wanted = Number.POSITIVE_INFINITY;
+  for (let link = 0; link < linksMax; link += 1) {
+    const own = await jsonArray(current.messages, current.encoding);
+    const { baseTurn, sharedMessages } = current;
+    const held = baseTurn === '' ? 0 : sharedMessages;
+    parts.unshift(own.slice(0, Math.max(0, wanted - held)));
+    if (baseTurn === '') return { messages: parts.flat(), tools };
+    wanted = Math.min(wanted, sharedMessages);
+    current = await readBase(baseTurn);
+  }
+  throw conversationErrors.unreadable({ what: `it is a chain of more than ${String(linksMax)} differences` });
+}

@@ -1,0 +1,11 @@
+// What can be wrong with a stored conversation.
+
+import { defineErrors } from '../errors/index.js';
+
+export const conversationErrors = defineErrors('kit', {
+  unreadable: {
+    code: 'conversation_unreadable',
+    retry: 'never',
+    message: ({ what }: { what: string }) => `A stored conversation cannot be decoded: ${what}.`,
+  },
+});

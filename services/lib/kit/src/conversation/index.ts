@@ -1,0 +1,1 @@
+export { decodeConversation, type DecodedConversation } from './decode.js';

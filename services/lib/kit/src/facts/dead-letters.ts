@@ -1,0 +1,137 @@
+// Facts that could not be handled: a bounded stream of references, each with a reason and never with text.
+// In: a failed delivery. Out: a dead letter, which an operator lists, replays to the one service that failed, or drops.
+import { headers as natsHeaders, type MsgHdrs } from 'nats';
+import { brokerError, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import { factErrors } from './errors.js';
+import { deadStream } from './permissions.js';
+import { traceHeader } from './stored-fact.js';
+
+export interface DeadLetter {
+  /** Names it: sequence in the stream of dead letters. */
+  readonly sequence: number;
+  readonly timeMs: number;
+  readonly service: string;
+  /** Code of the error. */
+  readonly reason: string;
+  readonly durable: string;
+  readonly deliveries: number;
+  /** Where the fact itself is. */
+  readonly fact: { readonly stream: string; readonly subject: string; readonly sequence: number };
+  readonly traceparent: string;
+}
+
+export type NewDeadLetter = Omit<DeadLetter, 'sequence' | 'timeMs'>;
+
+export interface DeadLetters {
+  /** Oldest first. */
+  list(options?: { readonly service?: string; readonly limit?: number }): Promise<DeadLetter[]>;
+  /** Gives the fact to the service once more, with a fresh count of tries, and removes the dead letter. */
+  replay(sequence: number): Promise<void>;
+  discard(sequence: number): Promise<void>;
+  count(): Promise<number>;
+}
+
+const names = {
+  durable: 'Backtalk-Dead-Durable',
+  deliveries: 'Backtalk-Dead-Deliveries',
+  stream: 'Backtalk-Dead-Stream',
+  subject: 'Backtalk-Dead-Subject',
+  sequence: 'Backtalk-Dead-Sequence',
+} as const;
+
+const publishTimeoutMs = 5_000;
+const listLimit = 1_000;
+
+export function deadLetters(broker: Broker): DeadLetters {
+  const find = async (sequence: number) => {
+    const [letter] = await readLetters(broker, 'backtalk.dead.>', sequence, sequence, 1);
+    if (letter === undefined) throw factErrors.deadLetterGone({ sequence });
+    return letter;
+  };
+  const discard = async (sequence: number) => {
+    try {
+      await broker.jsm.streams.deleteMessage(deadStream, sequence, false);
+    } catch (error) {
+      throw brokerError(error, { doing: 'remove a dead letter', stream: deadStream });
+    }
+  };
+  return {
+    discard,
+    list: async ({ service, limit = listLimit } = {}) => {
+      const filter = service === undefined ? 'backtalk.dead.>' : `backtalk.dead.${service}.>`;
+      return readLetters(broker, filter, 1, await lastSequence(broker), limit);
+    },
+    replay: async (sequence) => {
+      const letter = await find(sequence);
+      await send(broker, `backtalk.replay.${letter.service}.${letter.durable}`, letter, `replay-${sequence}`);
+      await discard(sequence);
+    },
+    count: async () => {
+      const { state } = await broker.jsm.streams.info(deadStream);
+      return state.messages;
+    },
+  };
+}
+
+/** `id` keeps a crash between this and the end of the delivery from making two dead letters of one. */
+export async function writeDeadLetter(broker: Broker, letter: NewDeadLetter, id: string): Promise<void> {
+  await send(broker, `backtalk.dead.${letter.service}.${letter.reason}`, letter, id);
+}
+
+/** Where the fact is that a dead letter or its replay points to. */
+export function pointerIn(headers: MsgHdrs | undefined): DeadLetter['fact'] {
+  return {
+    stream: headers?.get(names.stream) ?? '',
+    subject: headers?.get(names.subject) ?? '',
+    sequence: Number(headers?.get(names.sequence) ?? 0),
+  };
+}
+
+async function send(broker: Broker, subject: string, letter: NewDeadLetter, msgID: string): Promise<void> {
+  const headers = natsHeaders();
+  headers.set(names.durable, letter.durable);
+  headers.set(names.deliveries, String(letter.deliveries));
+  headers.set(names.stream, letter.fact.stream);
+  headers.set(names.subject, letter.fact.subject);
+  headers.set(names.sequence, String(letter.fact.sequence));
+  if (letter.traceparent !== '') headers.set(traceHeader, letter.traceparent);
+  try {
+    await broker.js.publish(subject, new Uint8Array(), { headers, msgID, timeout: publishTimeoutMs });
+  } catch (error) {
+    throw brokerError(error, { doing: 'store a dead letter', subject, stream: deadStream });
+  }
+}
+
+async function readLetters(
+  broker: Broker,
+  filter: string,
+  from: number,
+  until: number,
+  limit: number,
+): Promise<DeadLetter[]> {
+  const letters: DeadLetter[] = [];
+  for await (const stored of readStream({ broker, stream: deadStream, filter, from, until, headersOnly: true })) {
+    letters.push(letterOf(stored));
+    if (letters.length >= limit) break;
+  }
+  return letters;
+}
+
+async function lastSequence(broker: Broker): Promise<number> {
+  const { state } = await broker.jsm.streams.info(deadStream);
+  return state.last_seq;
+}
+
+function letterOf({ subject, sequence, timeMs, headers }: StoredMessage): DeadLetter {
+  const [, , service = '', reason = ''] = subject.split('.');
+  return {
+    sequence,
+    timeMs,
+    service,
+    reason,
+    durable: headers?.get(names.durable) ?? '',
+    deliveries: Number(headers?.get(names.deliveries) ?? 0),
+    fact: pointerIn(headers),
+    traceparent: headers?.get(traceHeader) ?? '',
+  };
+}

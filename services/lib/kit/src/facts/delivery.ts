@@ -1,0 +1,50 @@
+// What a handler gets beside the fact, and what becomes of a failed one. Pure but for the random part of a delay.
+import type { BacktalkError } from '../errors/index.js';
+import type { FactName } from './catalogue.js';
+import type { StoredFact } from './stored-fact.js';
+
+export interface Held {
+  /** Settles the fact for good. Resolves when the broker has confirmed it; may be called again after an error. */
+  ack(): Promise<void>;
+  /** Gives the fact back: it is delivered anew, to this or another instance. */
+  release(delayMs?: number): void;
+}
+
+export interface Delivery {
+  /** True when the fact was delivered before, here or elsewhere: its effects may be there already. */
+  readonly redelivered: boolean;
+  /** 1 at the first delivery. */
+  readonly deliveries: number;
+  /** Aborted when the consumer stops and the handler has used up the time it had left. */
+  readonly signal: AbortSignal;
+  /** The handler may resolve without settling the fact: it stays un-acked and alive until the result's `ack`. */
+  hold(): Held;
+}
+
+export type FactHandler<N extends FactName> = (fact: StoredFact<N>, delivery: Delivery) => Promise<void>;
+
+export type Verdict =
+  | { readonly kind: 'retry' }
+  /** The fact is not to blame: it waits in hand until what is away is back, and no delivery is counted. */
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'dead'; readonly reason: string }
+  | { readonly kind: 'fatal' };
+
+/** What happens to a failed fact follows from the error: status 503 says that something it needs is away. */
+export function verdictOn(error: BacktalkError, tries: number, triesMax: number): Verdict {
+  if (error.retry === 'stop') return { kind: 'fatal' };
+  if (error.retry === 'never') return { kind: 'dead', reason: error.code };
+  if (error.status === 503) return { kind: 'wait' };
+  return tries >= triesMax ? { kind: 'dead', reason: error.code } : { kind: 'retry' };
+}
+
+export interface BackOff {
+  readonly firstMs: number;
+  readonly mostMs: number;
+}
+
+/** Doubles with every try; half of it is by chance, so that what failed together does not come back together. */
+export function backOffMs(tries: number, { firstMs, mostMs }: BackOff, random: () => number = Math.random): number {
+  const full = Math.min(mostMs, firstMs * 2 ** Math.min(tries - 1, 30));
+  return Math.round(full * (0.5 + random() / 2));
+}

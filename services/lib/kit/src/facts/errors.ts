@@ -1,0 +1,51 @@
+// What can go wrong with a fact itself: its making, its storing, its reading.
+import { defineErrors } from '../errors/index.js';
+
+export const factErrors = defineErrors('facts', {
+  factSuperseded: {
+    code: 'fact_superseded',
+    status: 409,
+    retry: 'never',
+    message: (p: { fact: string; expected: number }) =>
+      `Another writer was first: ${p.fact} does not follow sequence ${p.expected} any more.`,
+  },
+  factTooLarge: {
+    code: 'fact_too_large',
+    status: 413,
+    retry: 'never',
+    message: (p: { fact: string; bytes: number; bytesMax: number }) =>
+      `${p.fact} has ${p.bytes} bytes; at most ${p.bytesMax} can be stored.`,
+  },
+  factInvalid: {
+    code: 'fact_invalid',
+    retry: 'never',
+    message: (p: { fact: string; field: string }) =>
+      `${p.fact} needs a ${p.field} made of letters, digits, "-" and "_" only.`,
+  },
+  factUndecodable: {
+    code: 'fact_undecodable',
+    retry: 'never',
+    message: (p: { fact: string; sequence: number }) => `${p.fact} at sequence ${p.sequence} cannot be decoded.`,
+  },
+  factUnknown: {
+    code: 'fact_unknown',
+    retry: 'never',
+    message: (p: { subject: string }) => `No fact of the catalogue has subject ${p.subject}.`,
+  },
+  factsStopped: {
+    code: 'facts_stopped',
+    retry: 'later',
+    message: () => 'The consumer of facts has stopped.',
+  },
+  poisonous: {
+    code: 'delivered_too_often',
+    retry: 'never',
+    message: (p: { deliveries: number }) => `The fact was delivered ${p.deliveries} times and never settled.`,
+  },
+  deadLetterGone: {
+    code: 'dead_letter_gone',
+    status: 404,
+    retry: 'never',
+    message: (p: { sequence: number }) => `There is no dead letter ${p.sequence}, or what it points to is gone.`,
+  },
+});

@@ -1,0 +1,308 @@
+// One fact's way through one service: delivered, handled, settled. What becomes of a failure follows from the error.
+// In: a durable consumer's messages and a handler. Out: acks, retries, dead letters. It never drops a fact silently.
+import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
+import { createConsumer, Pull, type Broker } from '../broker/index.js';
+import { asBacktalkError, type BacktalkError } from '../errors/index.js';
+import type { Clock, Logger } from '../telemetry/index.js';
+import type { FactName } from './catalogue.js';
+import { writeDeadLetter } from './dead-letters.js';
+import { backOffMs, verdictOn, type BackOff, type Delivery, type FactHandler, type Held } from './delivery.js';
+import { factErrors } from './errors.js';
+import type { FactMetrics, Outcome } from './fact-metrics.js';
+import { InHand, type Entry } from './in-hand.js';
+import { traceHeader, type StoredFact } from './stored-fact.js';
+
+export interface FlowOptions<N extends FactName> {
+  readonly broker: Broker;
+  readonly service: string;
+  readonly name: N;
+  readonly stream: string;
+  readonly durable: string;
+  readonly filter: string;
+  readonly open: (message: Msg) => Promise<StoredFact<N>>;
+  /** Where the fact is in the log: the message's own place, or the one a replay points to. */
+  readonly locate: (message: Msg) => { stream: string; subject: string; sequence: number };
+  readonly handler: FactHandler<N>;
+  readonly concurrency: number;
+  readonly ackWaitMs: number;
+  readonly maxDeliver: number;
+  readonly maxHeld: number;
+  readonly backOff: BackOff;
+  readonly logger: Logger;
+  readonly metrics: FactMetrics;
+  readonly clock: Clock;
+  readonly onFatal: (error: BacktalkError) => void;
+}
+
+/** Un-acked messages of all instances of a service together; each instance takes no more than it has slots for. */
+const ackPendingMax = 1_000;
+/** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
+const silentDeliveries = 3;
+const ackTries = 5;
+
+/** A flow as its owner sees it, whatever its fact. */
+export interface Flow {
+  readonly inHand: InHand;
+  start(): Promise<void>;
+  stop(deadlineMs: number): Promise<void>;
+}
+
+export class FactFlow<N extends FactName> implements Flow {
+  readonly #options: FlowOptions<N>;
+  readonly #inHand: InHand;
+  readonly #pull: Pull;
+  readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #aborting = new AbortController();
+  #cancelKeepAlive: () => void = () => undefined;
+
+  constructor(options: FlowOptions<N>) {
+    this.#options = options;
+    this.#inHand = new InHand(options.broker);
+    this.#pull = new Pull({
+      broker: options.broker,
+      stream: options.stream,
+      slots: options.concurrency,
+      clock: options.clock,
+      ensure: () => this.#ensure(),
+      onMessage: (message) => {
+        this.#take(message);
+      },
+      onFatal: options.onFatal,
+    });
+  }
+
+  get inHand(): InHand {
+    return this.#inHand;
+  }
+
+  async start(): Promise<void> {
+    this.#keepAliveLater();
+    await this.#pull.start();
+  }
+
+  /** Takes nothing more, lets handlers end until the deadline, then gives back what is unsettled. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#pull.stop();
+    this.#stopping.abort(factErrors.factsStopped());
+    this.#inHand.wake();
+    const idle = Promise.allSettled(this.#running).then(() => true);
+    if (!(await this.#within(deadlineMs, idle))) {
+      this.#aborting.abort(factErrors.factsStopped());
+      await this.#within(1_000, idle);
+    }
+    this.#cancelKeepAlive();
+    for (const entry of this.#inHand.entries()) this.#giveBack(entry, 0);
+  }
+
+  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+    let cancel: () => void = () => undefined;
+    const late = new Promise<false>((resolve) => {
+      cancel = this.#options.clock.timer(ms, () => {
+        resolve(false);
+      });
+    });
+    const inTime = await Promise.race([work.then(() => true), late]);
+    cancel();
+    return inTime;
+  }
+
+  async #ensure(): Promise<string> {
+    const { broker, stream, durable, filter, ackWaitMs, maxHeld } = this.#options;
+    const { name } = await createConsumer(broker, stream, {
+      name: durable,
+      durable_name: durable,
+      filter_subject: filter,
+      deliver_policy: DeliverPolicy.All,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ackWaitMs),
+      max_ack_pending: ackPendingMax + maxHeld,
+      max_deliver: -1,
+    });
+    return name;
+  }
+
+  /** Three times in each ack wait, so that one lost message does not matter. */
+  #keepAliveLater(): void {
+    this.#cancelKeepAlive = this.#options.clock.timer(this.#options.ackWaitMs / 3, () => {
+      this.#inHand.keepAlive();
+      this.#keepAliveLater();
+    });
+  }
+
+  #take(message: Msg): void {
+    const entry = this.#inHand.take(message);
+    if (entry === undefined) {
+      this.#pull.done();
+      return;
+    }
+    const run = this.#handle(entry)
+      .catch((error: unknown) => {
+        this.#options.onFatal(asBacktalkError(error));
+      })
+      .finally(() => {
+        this.#running.delete(run);
+        this.#pull.done();
+      });
+    this.#running.add(run);
+  }
+
+  async #handle(entry: Entry): Promise<void> {
+    const { maxDeliver, maxHeld, clock, metrics, name } = this.#options;
+    const { deliveries } = entry.place;
+    if (maxHeld === 0 && deliveries > maxDeliver * silentDeliveries) {
+      return this.#bury(entry, factErrors.poisonous({ deliveries }));
+    }
+    for (let waits = 1; ; waits += 1) {
+      const started = clock.now();
+      const failure = await this.#try(entry);
+      metrics.seconds.observe({ fact: name }, (clock.now() - started) / 1000);
+      if (failure === undefined) return;
+      if (!(await this.#afterFailure(entry, failure, waits))) return;
+      if (this.#stopping.signal.aborted) return this.#giveBack(entry, 0);
+    }
+  }
+
+  /** Nothing when the handler has done its part. */
+  async #try(entry: Entry): Promise<BacktalkError | undefined> {
+    try {
+      const fact = await this.#options.open(entry.message);
+      entry.held = false;
+      await this.#options.handler(fact, this.#deliveryOf(entry));
+    } catch (error) {
+      entry.held = false;
+      return asBacktalkError(error);
+    }
+    if (entry.settled) return undefined;
+    if (entry.held) await this.#keepHeld(entry);
+    else await this.#settle(entry, '+ACK', 'handled');
+    return undefined;
+  }
+
+  #deliveryOf(entry: Entry): Delivery {
+    const { deliveries } = entry.place;
+    return {
+      deliveries,
+      redelivered: deliveries > 1,
+      signal: this.#aborting.signal,
+      hold: () => {
+        entry.held = true;
+        return this.#heldOf(entry);
+      },
+    };
+  }
+
+  #heldOf(entry: Entry): Held {
+    return {
+      ack: async () => {
+        if (entry.settled) throw factErrors.factsStopped();
+        await entry.confirm('+ACK');
+        this.#finish(entry, 'handled');
+      },
+      release: (delayMs = 0) => {
+        if (!entry.settled) this.#giveBack(entry, delayMs);
+      },
+    };
+  }
+
+  /** A held fact gives its slot to the next one, until as many are held as may be. */
+  async #keepHeld(entry: Entry): Promise<void> {
+    this.#count('held');
+    while (!entry.settled && this.#inHand.held > this.#options.maxHeld && !this.#stopping.signal.aborted) {
+      await this.#inHand.nextDrop();
+    }
+  }
+
+  /** True when the handler is to be called again at once. */
+  async #afterFailure(entry: Entry, error: BacktalkError, waits: number): Promise<boolean> {
+    if (entry.settled) return false;
+    entry.failures += 1;
+    if (this.#stopping.signal.aborted) {
+      this.#giveBack(entry, 0);
+      return false;
+    }
+    const { maxDeliver, maxHeld, backOff, name, logger } = this.#options;
+    // Facts that are held are delivered again at every start: their deliveries say nothing about failures.
+    const tries = maxHeld > 0 ? entry.failures : entry.place.deliveries;
+    const verdict = verdictOn(error, tries, maxDeliver);
+    logger.warn('fact_failed', { fact: name, verdict: verdict.kind, tries, sequence: entry.place.sequence, error });
+    switch (verdict.kind) {
+      case 'wait':
+        this.#count('waited');
+        await this.#pause(backOffMs(waits, backOff));
+        return true;
+      case 'retry':
+        this.#options.metrics.handled.inc({ fact: name, outcome: 'retried' });
+        if (maxHeld > 0) {
+          await this.#pause(backOffMs(tries, backOff));
+          return true;
+        }
+        this.#giveBack(entry, backOffMs(tries, backOff), false);
+        return false;
+      case 'dead':
+        await this.#bury(entry, error);
+        return false;
+      case 'fatal':
+        this.#giveBack(entry, 0);
+        this.#options.onFatal(error);
+        return false;
+    }
+  }
+
+  /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in hand. */
+  async #bury(entry: Entry, error: BacktalkError): Promise<void> {
+    const { broker, service, durable, backOff, logger, name, locate } = this.#options;
+    const fact = locate(entry.message);
+    const { deliveries, stream, sequence } = entry.place;
+    const traceparent = entry.message.headers?.get(traceHeader) ?? '';
+    const letter = { service, durable, deliveries, fact, reason: error.code, traceparent };
+    for (let tries = 1; !this.#stopping.signal.aborted; tries += 1) {
+      try {
+        await writeDeadLetter(broker, letter, `${durable}-${stream}-${sequence}`);
+        logger.error('fact_dead', { fact: name, reason: error.code, deliveries, sequence: fact.sequence, error });
+        return await this.#settle(entry, `+TERM ${error.code}`, 'dead');
+      } catch (failure) {
+        logger.warn('dead_letter_refused', { fact: name, error: asBacktalkError(failure) });
+      }
+      await this.#pause(backOffMs(tries, backOff));
+    }
+    this.#giveBack(entry, 0);
+  }
+
+  /** The effect is there: the ack is tried again over a lost connection, so that the handler need not be. */
+  async #settle(entry: Entry, answer: '+ACK' | `+TERM ${string}`, outcome: Outcome): Promise<void> {
+    const { logger, name, backOff } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await entry.confirm(answer);
+        break;
+      } catch (error) {
+        logger.warn('fact_ack_unconfirmed', { fact: name, sequence: entry.place.sequence, error: asBacktalkError(error) });
+        if (this.#stopping.signal.aborted) break;
+        if (tries >= ackTries && this.#options.broker.status() === 'up') break;
+      }
+      await this.#pause(backOffMs(tries, backOff));
+    }
+    this.#finish(entry, outcome);
+  }
+
+  #giveBack(entry: Entry, delayMs: number, counted = true): void {
+    entry.giveBack(delayMs);
+    if (counted) this.#finish(entry, 'given_back');
+    else this.#inHand.drop(entry);
+  }
+
+  #finish(entry: Entry, outcome: Outcome): void {
+    this.#inHand.drop(entry);
+    this.#count(outcome);
+  }
+
+  #count(outcome: Outcome): void {
+    this.#options.metrics.handled.inc({ fact: this.#options.name, outcome });
+  }
+
+  /** Ends early when the consumer stops. */
+  async #pause(ms: number): Promise<void> {
+    await this.#options.clock.sleep(ms, this.#stopping.signal).catch(() => undefined);
+  }
+}

@@ -1,0 +1,123 @@
+// The deliveries that this process has in hand and has not settled, each kept alive until it is.
+// In: messages as they are delivered. Out: one Entry for each fact, even when the broker delivers it again meanwhile.
+import { nanos, type Msg } from 'nats';
+import { brokerError, placeOf, type Broker, type MessagePlace } from '../broker/index.js';
+
+const ackTimeoutMs = 2_000;
+
+export class Entry {
+  readonly place: MessagePlace;
+  /** Failed tries in this process. */
+  failures = 0;
+  held = false;
+  settled = false;
+  #message: Msg;
+  readonly #broker: Broker;
+
+  constructor(broker: Broker, message: Msg, place: MessagePlace) {
+    this.#broker = broker;
+    this.#message = message;
+    this.place = place;
+  }
+
+  get message(): Msg {
+    return this.#message;
+  }
+
+  /** From now on answers go to the newest delivery. */
+  redeliver(message: Msg): void {
+    this.#message = message;
+  }
+
+  working(): void {
+    this.#answer('+WPI');
+  }
+
+  giveBack(delayMs: number): void {
+    this.#answer(delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : '-NAK');
+  }
+
+  /** Resolves when the broker has confirmed that the fact is settled. */
+  async confirm(answer: '+ACK' | `+TERM ${string}`): Promise<void> {
+    const { reply = '' } = this.#message;
+    try {
+      await this.#broker.nc.request(reply, answer, { timeout: ackTimeoutMs });
+    } catch (error) {
+      throw brokerError(error, { doing: 'settle a fact', subject: reply });
+    }
+  }
+
+  #answer(text: string): void {
+    // While the connection is away the client would pile answers up; the broker delivers again instead.
+    if (this.#broker.status() === 'up' && !this.#broker.nc.isClosed()) this.#message.respond(text);
+  }
+}
+
+export class InHand {
+  readonly #broker: Broker;
+  readonly #entries = new Map<string, Entry>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(broker: Broker) {
+    this.#broker = broker;
+  }
+
+  /** Nothing when the fact is in hand already: its entry then answers the newer delivery. */
+  take(message: Msg): Entry | undefined {
+    const place = placeOf(message);
+    const known = this.#entries.get(keyOf(place));
+    if (known !== undefined) {
+      known.redeliver(message);
+      return undefined;
+    }
+    const entry = new Entry(this.#broker, message, place);
+    this.#entries.set(keyOf(place), entry);
+    return entry;
+  }
+
+  drop(entry: Entry): void {
+    entry.settled = true;
+    this.#entries.delete(keyOf(entry.place));
+    this.wake();
+  }
+
+  /** Resolves when something is settled or given back, or at `wake`. */
+  nextDrop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve);
+    });
+  }
+
+  wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  keepAlive(): void {
+    for (const entry of this.#entries.values()) entry.working();
+  }
+
+  entries(): Entry[] {
+    return [...this.#entries.values()];
+  }
+
+  get held(): number {
+    return this.entries().filter((entry) => entry.held).length;
+  }
+
+  /** Broker's time of the oldest fact that is being handled. */
+  get oldestMs(): number | undefined {
+    const times = this.entries()
+      .filter((entry) => !entry.held)
+      .map((entry) => entry.place.timeMs);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+}
+
+function keyOf({ stream, sequence }: MessagePlace): string {
+  return `${stream} ${sequence}`;
+}

@@ -1,0 +1,10 @@
+export * from './catalogue.js';
+export { consumeFacts, type ConsumeOptions, type FactConsumer, type FactPosition } from './consumer.js';
+export { deadLetters, type DeadLetter, type DeadLetters } from './dead-letters.js';
+export type { BackOff, Delivery, FactHandler, Held } from './delivery.js';
+export { factErrors } from './errors.js';
+export { permissionsOf, type Permissions } from './permissions.js';
+export { FactPublisher, type Published, type PublisherOptions, type PublishOptions } from './publisher.js';
+export { FactReader, type FactHeadersRow, type ReadOptions } from './reader.js';
+export type { FactHeaders, StoredFact } from './stored-fact.js';
+export { durableOf, factNameOf, subjectFilter, subjectOf } from './subjects.js';

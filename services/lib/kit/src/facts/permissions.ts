@@ -1,0 +1,76 @@
+// What each service may do on the broker, derived from the catalogue of facts and the table of buckets. Pure.
+// A service publishes the facts it owns, reads the facts it is named for, acknowledges its own deliveries, and hears
+// replies under its own inbox prefix only.
+import { brokerServices, inboxPrefixOf, type BrokerService } from '../broker/users.js';
+import { bucketNames, buckets, bucketStream, bucketSubject } from '../kv/buckets.js';
+import { catalogue, factNames, mayRead, type FactName } from './catalogue.js';
+import { durableOf, subjectFilter } from './subjects.js';
+
+export interface Permissions {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+}
+
+export const deadStream = 'DEAD';
+export const replayStream = 'REPLAY';
+export const advisoriesStream = 'ADVISORIES';
+
+/** `suffixes`: those of durable consumers that exist beside the plain one, such as the names of policies. */
+export function permissionsOf(service: BrokerService, suffixes: readonly string[]): Permissions {
+  const publish = [
+    ...factNames.filter((name) => catalogue[name].by.includes(service)).map((name) => subjectFilter(name)),
+    ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
+    ...bucketPermissions(service),
+    ...deadLetterPermissions(service),
+    ...(service === 'cli' ? operatorPermissions : []),
+    ...(service === 'collector' || service === 'cli' ? ['$JS.API.STREAM.PURGE.TURNS'] : []),
+  ];
+  return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
+}
+
+/** Temporary consumers have names of chance: their filter is what is restricted. */
+function readPermissions(service: BrokerService, name: FactName, suffixes: readonly string[]): string[] {
+  const { stream } = catalogue[name];
+  const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
+  return [
+    ...consumePermissions(stream, subjectFilter(name)),
+    `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
+    ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
+    ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
+  ];
+}
+
+function consumePermissions(stream: string, filter: string): string[] {
+  return [
+    `$JS.API.CONSUMER.CREATE.${stream}.*.${filter}`,
+    `$JS.API.CONSUMER.INFO.${stream}.*`,
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
+    `$JS.API.STREAM.INFO.${stream}`,
+  ];
+}
+
+function bucketPermissions(service: BrokerService): string[] {
+  return bucketNames.flatMap((bucket) => {
+    const { readBy, writes } = buckets[bucket];
+    const reads = readBy.includes(service)
+      ? [
+          ...consumePermissions(bucketStream(bucket), bucketSubject(bucket, '>')),
+          `$JS.API.DIRECT.GET.${bucketStream(bucket)}.${bucketSubject(bucket, '>')}`,
+        ]
+      : [];
+    return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
+  });
+}
+
+function deadLetterPermissions(service: BrokerService): string[] {
+  return [`backtalk.dead.${service}.>`, ...consumePermissions(replayStream, `backtalk.replay.${service}.>`)];
+}
+
+const operatorPermissions: readonly string[] = [
+  ...consumePermissions(deadStream, 'backtalk.dead.>'),
+  ...brokerServices.map((service) => `backtalk.replay.${service}.>`),
+  `$JS.API.STREAM.MSG.DELETE.${deadStream}`,
+  '$JS.API.STREAM.INFO.*',
+  '$JS.API.CONSUMER.LIST.*',
+  '$JS.API.CONSUMER.INFO.*.*',
+];

@@ -1,0 +1,126 @@
+// Stores facts, each with the sequence it expects to follow, so that a repeat changes nothing and a race has one winner.
+// In: a fact's name and message. Out: where it is stored and whether it was there before. It waits for the broker no
+// longer than it was told, and never keeps a fact back to send it later.
+import type { MsgHdrs } from 'nats';
+import { blobErrors, type BlobStore } from '../blobs/index.js';
+import { brokerError, brokerErrors, jetStreamCode, jetStreamCodeOf, lastOfSubject, type Broker } from '../broker/index.js';
+import type { Trace } from '../telemetry/index.js';
+import { catalogue, type FactMessage, type FactName } from './catalogue.js';
+import { factErrors } from './errors.js';
+import { blobHeader, headersFor, toNatsHeaders, type FactHeaders } from './stored-fact.js';
+import { subjectOf } from './subjects.js';
+
+export interface PublisherOptions {
+  /** How long one publish may wait for the broker. */
+  readonly timeoutMs?: number;
+  /** Where payloads above 900 kB go; without it they are refused as too large. */
+  readonly blobs?: BlobStore;
+}
+
+export interface PublishOptions {
+  /** Added to those that follow from the message (turn, parent, answer key, session, policy). */
+  readonly headers?: FactHeaders;
+  readonly trace?: Trace;
+  /** Chains only: sequence of the last fact of this subject, 0 for the first. */
+  readonly expectSequence?: number;
+  readonly timeoutMs?: number;
+}
+
+export interface Published {
+  readonly sequence: number;
+  /** `before`: the very same fact was in the log already. */
+  readonly stored: 'now' | 'before';
+}
+
+/** Below the broker's usual payload limit of 1 MB, headers included. */
+const inlineBytesMax = 900_000;
+
+interface Outgoing {
+  readonly name: FactName;
+  readonly subject: string;
+  readonly bytes: Uint8Array;
+  readonly headers: MsgHdrs;
+  readonly expected: number;
+  readonly timeoutMs: number;
+}
+
+export class FactPublisher {
+  readonly #broker: Broker;
+  readonly #timeoutMs: number;
+  readonly #blobs: BlobStore | undefined;
+
+  constructor(broker: Broker, { timeoutMs = 5_000, blobs }: PublisherOptions = {}) {
+    this.#broker = broker;
+    this.#timeoutMs = timeoutMs;
+    this.#blobs = blobs;
+  }
+
+  async publish<N extends FactName>(
+    name: N,
+    message: FactMessage<N>,
+    options: PublishOptions = {},
+  ): Promise<Published> {
+    const subject = subjectOf(name, message);
+    const expected = expectedSequence(name, options);
+    const headers = toNatsHeaders(headersFor(message, options.headers), options.trace);
+    const bytes = await this.#place(name, catalogue[name].codec.encode(message).finish(), headers);
+    return this.#send({ name, subject, bytes, headers, expected, timeoutMs: options.timeoutMs ?? this.#timeoutMs });
+  }
+
+  /** A large payload goes to the blob store first; the fact then carries its digest. */
+  async #place(name: FactName, bytes: Uint8Array, headers: MsgHdrs): Promise<Uint8Array> {
+    const { bytesMax } = catalogue[name];
+    if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
+    if (bytes.byteLength <= inlineBytesMax) return bytes;
+    if (this.#blobs === undefined) throw blobErrors.blobStoreAbsent();
+    headers.set(blobHeader, await this.#blobs.put(bytes));
+    return new Uint8Array();
+  }
+
+  async #send(fact: Outgoing): Promise<Published> {
+    // The client would keep the message in memory until the broker is back: better to say so at once.
+    if (this.#broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing: `publish ${fact.name}` });
+    const { subject, bytes, headers, expected, timeoutMs } = fact;
+    const expect = { lastSubjectSequence: expected };
+    try {
+      const { seq } = await this.#broker.js.publish(subject, bytes, { headers, expect, timeout: timeoutMs });
+      return { sequence: seq, stored: 'now' };
+    } catch (error) {
+      if (isWrongSequence(error)) return this.#refused(fact, error);
+      const doing = { doing: `publish ${fact.name}`, subject, stream: catalogue[fact.name].stream };
+      throw brokerError(error, doing);
+    }
+  }
+
+  /** Somebody was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
+  async #refused(fact: Outgoing, cause: unknown): Promise<Published> {
+    const { kind, stream } = catalogue[fact.name];
+    const told = kind === 'once' ? sequenceIn(cause) : undefined;
+    if (told !== undefined) return { sequence: told, stored: 'before' };
+    const last = await lastOfSubject(this.#broker, stream, fact.subject, fact.timeoutMs);
+    const same = last !== undefined && (kind === 'once' || sameFact(fact, last.data, last.headers));
+    if (same) return { sequence: last.sequence, stored: 'before' };
+    throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected }, cause);
+  }
+}
+
+function expectedSequence(name: FactName, { expectSequence }: PublishOptions): number {
+  const isChain = catalogue[name].kind === 'chain';
+  if (isChain !== (expectSequence !== undefined)) throw factErrors.factInvalid({ fact: name, field: 'expectSequence' });
+  return expectSequence ?? 0;
+}
+
+function isWrongSequence(error: unknown): boolean {
+  const code = jetStreamCodeOf(error);
+  return code === jetStreamCode.wrongLastSequence || code === jetStreamCode.wrongLastSequenceConstant;
+}
+
+function sequenceIn(error: unknown): number | undefined {
+  const [, digits] = /wrong last sequence: (\d+)/.exec(error instanceof Error ? error.message : '') ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function sameFact(fact: Outgoing, data: Uint8Array, headers: MsgHdrs | undefined): boolean {
+  const sameBlob = (headers?.get(blobHeader) ?? '') === fact.headers.get(blobHeader);
+  return sameBlob && Buffer.compare(data, fact.bytes) === 0;
+}

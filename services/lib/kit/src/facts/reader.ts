@@ -1,0 +1,117 @@
+// Reads facts without consuming them. In: names and ids. Out: stored facts in the order of the log, to the present end.
+// It changes nothing on the broker but for temporary consumers, which vanish by themselves.
+import type { BlobStore } from '../blobs/index.js';
+import { brokerError, lastOfSubject, mergeInOrder, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import { asBacktalkError, type BacktalkError } from '../errors/index.js';
+import { catalogue, type FactIds, type FactName, type FactStream } from './catalogue.js';
+import { fromNatsHeaders, fromWire, type FactHeaders, type StoredFact } from './stored-fact.js';
+import { subjectFilter } from './subjects.js';
+
+export interface ReadOptions<F extends FactName> {
+  /** First stream sequence to read; the beginning by default. */
+  readonly from?: number;
+  /** Narrows one or more of the names to some ids. */
+  readonly filter?: { readonly [N in F]?: FactIds<N> };
+  readonly signal?: AbortSignal;
+  /** Told of facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
+  readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
+}
+
+export interface FactHeadersRow<F extends FactName> {
+  readonly name: F;
+  readonly sequence: number;
+  readonly timeMs: number;
+  readonly subject: string;
+  readonly headers: FactHeaders;
+}
+
+interface Found<F extends FactName> {
+  readonly name: F;
+  readonly stored: StoredMessage;
+}
+
+const lastTimeoutMs = 5_000;
+
+export class FactReader {
+  readonly #broker: Broker;
+  readonly #blobs: BlobStore | undefined;
+
+  constructor(broker: Broker, blobs?: BlobStore) {
+    this.#broker = broker;
+    this.#blobs = blobs;
+  }
+
+  /** The newest fact with these ids; ids left out match anything. */
+  async last<N extends FactName>(
+    name: N,
+    ids: FactIds<N>,
+    { timeoutMs = lastTimeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<StoredFact<N> | undefined> {
+    const stored = await lastOfSubject(this.#broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
+    return stored === undefined ? undefined : fromWire(name, stored, this.#blobs);
+  }
+
+  /** Facts of one stream come in the order of the log; those of two streams, in the order of the broker's time. */
+  async *read<F extends FactName>(names: readonly F[], options: ReadOptions<F> = {}): AsyncIterable<StoredFact<F>> {
+    for await (const { name, stored } of this.#find(names, options, false)) {
+      try {
+        yield await fromWire(name, stored, this.#blobs);
+      } catch (error) {
+        const reason = asBacktalkError(error);
+        if (options.onUnreadable === undefined || reason.retry !== 'never') throw reason;
+        options.onUnreadable(reason, stored.sequence);
+      }
+    }
+  }
+
+  /** The same without payloads: enough to rebuild an index. */
+  async *headers<F extends FactName>(
+    names: readonly F[],
+    options: ReadOptions<F> = {},
+  ): AsyncIterable<FactHeadersRow<F>> {
+    for await (const { name, stored } of this.#find(names, options, true)) {
+      const { sequence, timeMs, subject } = stored;
+      yield { name, sequence, timeMs, subject, headers: fromNatsHeaders(stored.headers) };
+    }
+  }
+
+  /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
+  async *#find<F extends FactName>(
+    names: readonly F[],
+    { from = 1, filter = {}, signal }: ReadOptions<F>,
+    headersOnly: boolean,
+  ): AsyncIterable<Found<F>> {
+    const streams = [...new Set(names.map((name) => catalogue[name].stream))];
+    const ends = new Map(await Promise.all(streams.map(async (stream) => [stream, await this.#lastSequence(stream)] as const)));
+    const flows = names.map((name) => {
+      const { stream } = catalogue[name];
+      const subject = subjectFilter(name, filter[name]);
+      const until = ends.get(stream) ?? 0;
+      return named(
+        name,
+        readStream({ broker: this.#broker, stream, filter: subject, from, until, headersOnly, signal }),
+      );
+    });
+    yield* mergeInOrder(flows, isBefore);
+  }
+
+  async #lastSequence(stream: FactStream): Promise<number> {
+    try {
+      const { state } = await this.#broker.jsm.streams.info(stream);
+      return state.last_seq;
+    } catch (error) {
+      throw brokerError(error, { doing: `read ${stream}`, stream });
+    }
+  }
+}
+
+async function* named<F extends FactName>(name: F, flow: AsyncIterable<StoredMessage>): AsyncIterable<Found<F>> {
+  for await (const stored of flow) yield { name, stored };
+}
+
+function isBefore<F extends FactName>(left: Found<F>, right: Found<F>): boolean {
+  if (catalogue[left.name].stream === catalogue[right.name].stream) {
+    return left.stored.sequence < right.stored.sequence;
+  }
+  return left.stored.timeMs < right.stored.timeMs;
+}

@@ -1,0 +1,114 @@
+// A fact as the log has it, and its two translations: message to wire, wire to message.
+// What goes on the wire: protobuf, small headers of ids, and a digest in place of a payload that is too large.
+import { headers as natsHeaders, type MsgHdrs } from 'nats';
+import { blobErrors, type BlobStore } from '../blobs/index.js';
+import type { StoredMessage } from '../broker/stored-message.js';
+import { traceFrom, type Trace } from '../telemetry/index.js';
+import { catalogue, type FactMessage, type FactName } from './catalogue.js';
+import { factErrors } from './errors.js';
+
+/** Ids by which indexes are rebuilt without reading any payload. */
+export interface FactHeaders {
+  readonly turn?: string;
+  readonly parent?: string;
+  readonly answerKey?: string;
+  readonly session?: string;
+  readonly policy?: string;
+  readonly continuedBy?: string;
+}
+
+interface FactPlace {
+  /** Of the stream: the order of facts. */
+  readonly sequence: number;
+  /** The broker's time, milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly headers: FactHeaders;
+  readonly trace: Trace;
+  readonly subject: string;
+}
+
+/** For several names, a union told apart by `name`. */
+export type StoredFact<N extends FactName> = {
+  readonly [K in N]: FactPlace & { readonly name: K; readonly message: FactMessage<K> };
+}[N];
+
+const headerNames: Readonly<Record<keyof FactHeaders, string>> = {
+  turn: 'Backtalk-Turn',
+  parent: 'Backtalk-Parent',
+  answerKey: 'Backtalk-Answer-Key',
+  session: 'Backtalk-Session',
+  policy: 'Backtalk-Policy',
+  continuedBy: 'Backtalk-Continued-By',
+};
+const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continuedBy'] as const;
+export const blobHeader = 'Backtalk-Blob';
+export const traceHeader = 'traceparent';
+
+/** The fields of messages that say the same as a header does, in the order of trust. */
+const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
+  turn: ['turn'],
+  parent: ['parent', 'provisionalParent'],
+  answerKey: ['answerKey'],
+  session: ['session', 'provisionalSession'],
+  policy: ['policy'],
+  continuedBy: ['continuedBy'],
+};
+
+/** Headers that follow from the message itself; those given win. */
+export function headersFor<N extends FactName>(message: FactMessage<N>, given: FactHeaders = {}): FactHeaders {
+  const fields = new Map<string, unknown>(Object.entries(message));
+  const entries = headerKeys.map((key) => {
+    const values = [given[key], ...headerFields[key].map((field) => fields.get(field))];
+    return [key, values.find((value) => typeof value === 'string' && value !== '')] as const;
+  });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+export function toNatsHeaders(headers: FactHeaders, trace: Trace | undefined): MsgHdrs {
+  const made = natsHeaders();
+  for (const key of headerKeys) {
+    const value = headers[key];
+    if (value !== undefined) made.set(headerNames[key], value);
+  }
+  if (trace !== undefined) made.set(traceHeader, trace.traceparent);
+  return made;
+}
+
+export function fromNatsHeaders(headers: MsgHdrs | undefined): FactHeaders {
+  const entries = headerKeys.map((key) => [key, headers?.get(headerNames[key]) ?? ''] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== ''));
+}
+
+export async function fromWire<N extends FactName>(
+  name: N,
+  stored: StoredMessage,
+  blobs: BlobStore | undefined,
+): Promise<StoredFact<N>> {
+  const bytes = await payloadOf(stored, blobs);
+  const fact: FactPlace & { readonly name: N; readonly message: FactMessage<N> } = {
+    name,
+    message: decode(name, bytes, stored.sequence),
+    sequence: stored.sequence,
+    timeMs: stored.timeMs,
+    headers: fromNatsHeaders(stored.headers),
+    trace: traceFrom(stored.headers?.get(traceHeader)),
+    subject: stored.subject,
+  };
+  // The compiler cannot see that one name gives one member of the union.
+  return fact as StoredFact<N>;
+}
+
+async function payloadOf({ headers, data }: StoredMessage, blobs: BlobStore | undefined): Promise<Uint8Array> {
+  const digest = headers?.get(blobHeader) ?? '';
+  if (digest === '') return data;
+  if (blobs === undefined) throw blobErrors.blobStoreAbsent();
+  return blobs.get(digest);
+}
+
+function decode<N extends FactName>(name: N, bytes: Uint8Array, sequence: number): FactMessage<N> {
+  try {
+    return catalogue[name].codec.decode(bytes);
+  } catch (error) {
+    throw factErrors.factUndecodable({ fact: name, sequence }, error);
+  }
+}

@@ -1,0 +1,89 @@
+// Answers other services. In: an address and implementations. Out: a server that says who called and in which trace,
+// turns errors into statuses that keep their code, logs what failed, and drains before it cuts.
+import { createServer, type CompatServiceDefinition, type Server, type ServiceImplementation } from 'nice-grpc';
+import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
+import type { Address } from '../config/index.js';
+import { asBacktalkError, isAbort, kitErrors } from '../errors/index.js';
+import { systemClock, traceFrom, type Clock, type Logger, type Trace } from '../telemetry/index.js';
+import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
+import { toServerError } from './grpc-errors.js';
+
+/** What every implementation finds in its call context, beside nice-grpc's own. */
+export interface GrpcCallFacts {
+  readonly caller: string;
+  readonly trace: Trace;
+}
+
+export interface GrpcService<D extends CompatServiceDefinition> {
+  readonly definition: D;
+  readonly implementation: ServiceImplementation<D, GrpcCallFacts>;
+}
+
+export interface ServeGrpcOptions<D extends readonly CompatServiceDefinition[]> {
+  readonly address: Address;
+  readonly services: { readonly [K in keyof D]: GrpcService<D[K]> };
+  readonly logger: Logger;
+  readonly clock?: Clock;
+}
+
+export interface GrpcServer {
+  readonly port: number;
+  readonly address: Address;
+  /** Takes no new calls, waits for those that run, and after `drainMs` cancels what is left. */
+  stop(drainMs?: number): Promise<void>;
+}
+
+const drainMsDefault = 5_000;
+
+export async function serveGrpc<const D extends readonly CompatServiceDefinition[]>(
+  options: ServeGrpcOptions<D>,
+): Promise<GrpcServer> {
+  const { address, services, logger, clock = systemClock } = options;
+  const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger));
+  for (const { definition, implementation } of services) server.add(definition, implementation);
+  const port = await listen(server, address);
+  return {
+    port,
+    address: { host: address.host, port },
+    stop: (drainMs = drainMsDefault) => drain(server, drainMs, clock),
+  };
+}
+
+async function listen(server: Pick<Server, 'listen'>, { host, port }: Address): Promise<number> {
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  try {
+    return await server.listen(address);
+  } catch (error) {
+    throw kitErrors.addressInUse({ address, reason: 'the port cannot be bound' }, error);
+  }
+}
+
+async function drain(server: Pick<Server, 'shutdown' | 'forceShutdown'>, drainMs: number, clock: Clock): Promise<void> {
+  const cancelForce = clock.timer(drainMs, () => {
+    server.forceShutdown();
+  });
+  await server.shutdown().finally(cancelForce);
+}
+
+const callFacts: ServerMiddleware<GrpcCallFacts> = async function* callFacts(call, context) {
+  const facts = {
+    caller: context.metadata.get(callerEntry) ?? 'unknown',
+    trace: traceFrom(context.metadata.get(traceEntry)),
+  };
+  return yield* call.next(call.request, Object.assign(context, facts));
+};
+
+function errorsOut(logger: Logger): ServerMiddleware<object, GrpcCallFacts> {
+  return async function* translateErrors(call, context) {
+    try {
+      return yield* call.next(call.request, context);
+    } catch (thrown) {
+      // nice-grpc itself answers these two; an abort means that the caller has gone.
+      if (isAbort(thrown) || thrown instanceof ServerError) throw thrown;
+      const error = asBacktalkError(thrown);
+      const { caller, trace } = context;
+      logger.warn('grpc_call_failed', { method: call.method.path, caller, traceId: trace.traceId, error });
+      throw toServerError(error, context.trailer);
+    }
+  };
+}

@@ -1,0 +1,2 @@
+export { newId, newSessionId, newTurnId } from './ids.js';
+export { keyedHash, sha256Hex } from './hashes.js';

@@ -1,0 +1,183 @@
+// One bucket with typed values. In: a codec, keys, values. Out: the newest value of each key, and its revision, which
+// lets one of several writers win. A bucket is a cache or a lease: what it holds can be made again from facts.
+import { headers as natsHeaders } from 'nats';
+import { brokerError, brokerErrors, jetStreamCode, jetStreamCodeOf, lastOfSubject, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
+import { kvErrors } from './errors.js';
+import { isDeletion, keyIn, watchBucket } from './kv-watch.js';
+
+/** Codecs made from the wire types fit; so does `jsonCodec`. */
+export interface KvCodec<T> {
+  toJSON(value: T): unknown;
+  fromJSON(json: unknown): T;
+}
+
+export interface KvEntry<T> {
+  readonly value: T;
+  readonly revision: number;
+}
+
+export interface KvKeyEntry<T> extends KvEntry<T> {
+  readonly key: string;
+}
+
+export type KvChange<T> =
+  | { readonly kind: 'put'; readonly key: string; readonly value: T; readonly revision: number }
+  | { readonly kind: 'deleted'; readonly key: string }
+  /** It was there before the connection was lost, and is not there now. */
+  | { readonly kind: 'expired'; readonly key: string };
+
+export interface KvBucket<T> {
+  get(key: string): Promise<KvEntry<T> | undefined>;
+  put(key: string, value: T): Promise<number>;
+  /** Throws `kv_conflict` when the key has a value. */
+  create(key: string, value: T): Promise<number>;
+  /** Throws `kv_conflict` when the revision is not the newest. */
+  update(key: string, value: T, revision: number): Promise<number>;
+  /** With a revision: only if it is the newest. */
+  delete(key: string, revision?: number): Promise<void>;
+  /**
+   * Tells what there is, then every change, over lost connections too. Resolves when what there is has been told.
+   * Ends with the signal or the returned function.
+   */
+  watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void>;
+  entries(keyFilter?: string): AsyncIterable<KvKeyEntry<T>>;
+}
+
+export interface KvOptions {
+  readonly timeoutMs?: number;
+}
+
+const keyPattern = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
+
+export function kvBucket<T>(
+  broker: Broker,
+  bucket: BucketName,
+  codec: KvCodec<T>,
+  { timeoutMs = 5_000 }: KvOptions = {},
+): KvBucket<T> {
+  return new Bucket(broker, bucket, codec, timeoutMs);
+}
+
+class Bucket<T> implements KvBucket<T> {
+  readonly #broker: Broker;
+  readonly #bucket: BucketName;
+  readonly #codec: KvCodec<T>;
+  readonly #timeoutMs: number;
+
+  constructor(broker: Broker, bucket: BucketName, codec: KvCodec<T>, timeoutMs: number) {
+    this.#broker = broker;
+    this.#bucket = bucket;
+    this.#codec = codec;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async get(key: string): Promise<KvEntry<T> | undefined> {
+    const stored = await this.#last(key);
+    if (stored === undefined || isDeletion(stored)) return undefined;
+    return { value: this.#decode(key, stored.data), revision: stored.sequence };
+  }
+
+  put(key: string, value: T): Promise<number> {
+    return this.#write(key, this.#encode(value));
+  }
+
+  async create(key: string, value: T): Promise<number> {
+    try {
+      return await this.#write(key, this.#encode(value), 0);
+    } catch (error) {
+      // A deleted key leaves a mark, which is as good as nothing.
+      const stored = await this.#last(key);
+      if (stored === undefined || !isDeletion(stored)) throw error;
+      return this.#write(key, this.#encode(value), stored.sequence);
+    }
+  }
+
+  update(key: string, value: T, revision: number): Promise<number> {
+    return this.#write(key, this.#encode(value), revision);
+  }
+
+  async delete(key: string, revision?: number): Promise<void> {
+    await this.#write(key, new Uint8Array(), revision, 'DEL');
+  }
+
+  async watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void> {
+    const { stop, ready } = watchBucket(this.#broker, this.#bucket, keyFilter, (change) => {
+      if (change.kind !== 'put') return onChange(change);
+      const value = this.#decodeOrWarn(change.key, change.data);
+      if (value !== undefined) onChange({ kind: 'put', key: change.key, value, revision: change.revision });
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) stop();
+    await ready;
+    return stop;
+  }
+
+  async *entries(keyFilter = '>'): AsyncIterable<KvKeyEntry<T>> {
+    const stream = bucketStream(this.#bucket);
+    const reading = {
+      broker: this.#broker,
+      stream,
+      filter: bucketSubject(this.#bucket, keyFilter),
+      from: 1,
+      until: Number.MAX_SAFE_INTEGER,
+      headersOnly: false,
+    };
+    for await (const stored of readStream(reading)) {
+      const key = keyIn(this.#bucket, stored.subject);
+      if (isDeletion(stored)) continue;
+      yield { key, value: this.#decode(key, stored.data), revision: stored.sequence };
+    }
+  }
+
+  #last(key: string): Promise<StoredMessage | undefined> {
+    return lastOfSubject(this.#broker, bucketStream(this.#bucket), this.#subject(key), this.#timeoutMs);
+  }
+
+  async #write(key: string, data: Uint8Array, expected?: number, operation?: 'DEL'): Promise<number> {
+    const subject = this.#subject(key);
+    const doing = { doing: `write to bucket ${this.#bucket}`, subject, stream: bucketStream(this.#bucket) };
+    if (this.#broker.status() === 'down') throw brokerErrors.brokerUnavailable(doing);
+    const headers = natsHeaders();
+    if (operation !== undefined) headers.set('KV-Operation', operation);
+    const expect = expected === undefined ? {} : { lastSubjectSequence: expected };
+    try {
+      const { seq } = await this.#broker.js.publish(subject, data, { headers, expect, timeout: this.#timeoutMs });
+      return seq;
+    } catch (error) {
+      const code = jetStreamCodeOf(error);
+      if (code === jetStreamCode.wrongLastSequence || code === jetStreamCode.wrongLastSequenceConstant) {
+        throw kvErrors.kvConflict({ bucket: this.#bucket, key }, error);
+      }
+      throw brokerError(error, doing);
+    }
+  }
+
+  #subject(key: string): string {
+    if (!keyPattern.test(key)) throw kvErrors.kvKeyInvalid({ bucket: this.#bucket });
+    return bucketSubject(this.#bucket, key);
+  }
+
+  #encode(value: T): Uint8Array {
+    return new TextEncoder().encode(JSON.stringify(this.#codec.toJSON(value)));
+  }
+
+  #decode(key: string, data: Uint8Array): T {
+    try {
+      const json: unknown = JSON.parse(new TextDecoder().decode(data));
+      return this.#codec.fromJSON(json);
+    } catch (error) {
+      throw kvErrors.kvValueInvalid({ bucket: this.#bucket, key }, error);
+    }
+  }
+
+  /** A watcher goes on past a value that somebody else has spoilt. */
+  #decodeOrWarn(key: string, data: Uint8Array): T | undefined {
+    try {
+      return this.#decode(key, data);
+    } catch (error) {
+      this.#broker.logger.warn('kv_value_invalid', { bucket: this.#bucket, error });
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,154 @@
+// Makes one instance of a service the leader. In: what to do when leadership is gained and lost. Out: at most one leader
+// at a time: who cannot renew its lease stops leading before the lease can expire for others.
+import { Lease } from '@backtalk/proto/weights';
+import type { Broker, BrokerService } from '../broker/index.js';
+import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
+import { newId } from '../identity/index.js';
+import { systemClock, type Clock } from '../telemetry/index.js';
+import { leaseEveryMs, leaseTtlMs } from './buckets.js';
+import type { KvBucket } from './kv-bucket.js';
+import { leaseBucket } from './leases.js';
+
+export interface SingletonOptions {
+  /** The signal aborts when leadership is lost. */
+  readonly onGained: (signal: AbortSignal) => void | Promise<void>;
+  readonly onLost: () => void | Promise<void>;
+  /** Time to live of bucket `leases`, as the installation has it. */
+  readonly ttlMs?: number;
+  readonly everyMs?: number;
+  readonly clock?: Clock;
+}
+
+export interface Singleton {
+  readonly leading: boolean;
+  /** Tries now, and again and again; resolves after the first try. */
+  start(): Promise<void>;
+  /** Ends the leadership, waits for `onLost`, then lets another lead at once. */
+  stop(): Promise<void>;
+}
+
+export function singleton(broker: Broker, name: BrokerService, instance: string, options: SingletonOptions): Singleton {
+  return new Candidate(broker, name, instance, options);
+}
+
+class Candidate implements Singleton {
+  readonly #broker: Broker;
+  readonly #bucket: KvBucket<Lease>;
+  readonly #key: string;
+  readonly #lease: Lease;
+  readonly #options: SingletonOptions;
+  readonly #clock: Clock;
+  #revision: number | undefined;
+  #lead: AbortController | undefined;
+  #stopped = false;
+  #trying: Promise<void> = Promise.resolve();
+  #cancelTry: () => void = () => undefined;
+  #cancelGiveUp: () => void = () => undefined;
+
+  constructor(broker: Broker, name: BrokerService, instance: string, options: SingletonOptions) {
+    this.#broker = broker;
+    this.#bucket = leaseBucket(broker);
+    this.#key = `singleton.${name}`;
+    // Two processes may have one name: what tells them apart is made here.
+    this.#lease = Lease.fromPartial({ kind: 'singleton', instance: `${instance}.${newId()}` });
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get leading(): boolean {
+    return this.#lead !== undefined;
+  }
+
+  start(): Promise<void> {
+    return this.#tryNow();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTry();
+    await this.#trying;
+    const revision = this.#revision;
+    await this.#lose();
+    if (revision === undefined) return;
+    await this.#bucket.delete(this.#key, revision).catch((error: unknown) => {
+      this.#broker.logger.warn('leadership_not_released', { error: asBacktalkError(error) });
+    });
+  }
+
+  #tryNow(): Promise<void> {
+    this.#trying = this.#try().finally(() => {
+      if (this.#stopped) return;
+      this.#cancelTry = this.#clock.timer(this.#options.everyMs ?? leaseEveryMs, () => void this.#tryNow());
+    });
+    return this.#trying;
+  }
+
+  async #try(): Promise<void> {
+    const cancelGiveUp = this.#giveUpLater();
+    try {
+      const revision = await this.#write();
+      this.#cancelGiveUp();
+      this.#cancelGiveUp = cancelGiveUp;
+      await this.#gain(revision);
+    } catch (error) {
+      cancelGiveUp();
+      await this.#refused(asBacktalkError(error));
+    }
+  }
+
+  #write(): Promise<number> {
+    if (this.#revision === undefined) return this.#bucket.create(this.#key, this.#lease);
+    return this.#bucket.update(this.#key, this.#lease, this.#revision);
+  }
+
+  /** Counted from before the write: the broker's time to live cannot have begun earlier. */
+  #giveUpLater(): () => void {
+    const { ttlMs = leaseTtlMs } = this.#options;
+    return this.#clock.timer(ttlMs * 0.75, () => void this.#lose());
+  }
+
+  async #gain(revision: number): Promise<void> {
+    this.#revision = revision;
+    if (this.#lead !== undefined) return;
+    this.#lead = new AbortController();
+    this.#broker.logger.info('leadership_gained', { key: this.#key });
+    try {
+      await this.#options.onGained(this.#lead.signal);
+    } catch (error) {
+      this.#broker.logger.error('leadership_not_taken_up', { key: this.#key, error: asBacktalkError(error) });
+      await this.#lose();
+    }
+  }
+
+  async #refused(reason: BacktalkError): Promise<void> {
+    if (!isBacktalkError(reason, 'kv_conflict')) {
+      this.#broker.logger.warn('leadership_not_renewed', { key: this.#key, error: reason });
+    } else if (!(await this.#isOurs())) {
+      await this.#lose();
+    }
+  }
+
+  /** A renewal whose answer was lost is followed by a conflict with ourselves. */
+  async #isOurs(): Promise<boolean> {
+    if (!this.leading) return false;
+    const entry = await this.#bucket.get(this.#key).catch(() => undefined);
+    if (entry?.value.instance !== this.#lease.instance) return false;
+    this.#revision = entry.revision;
+    return true;
+  }
+
+  async #lose(): Promise<void> {
+    this.#cancelGiveUp();
+    this.#revision = undefined;
+    const lead = this.#lead;
+    if (lead === undefined) return;
+    this.#lead = undefined;
+    lead.abort();
+    this.#broker.logger.warn('leadership_lost', { key: this.#key });
+    try {
+      await this.#options.onLost();
+    } catch (error) {
+      this.#broker.logger.error('leadership_loss_failed', { key: this.#key, error: asBacktalkError(error) });
+    }
+  }
+}

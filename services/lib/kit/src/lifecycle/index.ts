@@ -1,0 +1,2 @@
+export { Lifecycle } from './lifecycle.js';
+export { run, type RunContext, type RunOptions, type Service } from './run.js';

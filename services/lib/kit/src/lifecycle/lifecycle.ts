@@ -1,0 +1,61 @@
+// Remembers what was started, and stops it in reverse order within one deadline. A part that fails to stop does not
+// keep the others from stopping: it is logged, and named in the error at the end.
+import { asBacktalkError, kitErrors } from '../errors/index.js';
+import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
+
+interface Part {
+  readonly name: string;
+  readonly stop: () => Promise<void> | void;
+}
+
+export class Lifecycle {
+  readonly #parts: Part[] = [];
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+
+  constructor(logger: Logger, clock: Clock = systemClock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /** Call it right after the part has started. */
+  add(name: string, stop: () => Promise<void> | void): void {
+    this.#parts.push({ name, stop });
+  }
+
+  /** Every part is asked to stop, even after the deadline: then it is no longer waited for. */
+  async stopAll(deadlineMs: number): Promise<void> {
+    const deadline = this.#clock.now() + deadlineMs;
+    const unclean: string[] = [];
+    for (const part of this.#parts.splice(0).reverse()) {
+      const stopped = await this.#stopPart(part, Math.max(0, deadline - this.#clock.now()));
+      if (!stopped) unclean.push(part.name);
+    }
+    if (unclean.length > 0) throw kitErrors.stopIncomplete({ parts: unclean });
+  }
+
+  async #stopPart({ name, stop }: Part, waitMs: number): Promise<boolean> {
+    const stopping = Promise.resolve()
+      .then(stop)
+      .then(() => true)
+      .catch((error: unknown) => {
+        this.#logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
+        return false;
+      });
+    const { promise: late, cancel } = this.#after(waitMs, () => {
+      this.#logger.error('part_stop_late', { part: name, waitMs });
+    });
+    return Promise.race([stopping, late]).finally(cancel);
+  }
+
+  #after(ms: number, onLate: () => void): { promise: Promise<false>; cancel: () => void } {
+    let cancel = (): void => undefined;
+    const promise = new Promise<false>((resolve) => {
+      cancel = this.#clock.timer(ms, () => {
+        onLate();
+        resolve(false);
+      });
+    });
+    return { promise, cancel };
+  }
+}

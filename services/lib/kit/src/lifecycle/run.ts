@@ -1,0 +1,113 @@
+// Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
+// service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
+import { describeConfig, logLevels, readConfig, type ConfigOf, type LogLevel, type Shape } from '../config/index.js';
+import { asBacktalkError, isBacktalkError } from '../errors/index.js';
+import { createLogger, type Logger } from '../telemetry/index.js';
+import { processHost, type Host } from './host.js';
+
+export interface Service {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What a running service may ask of its process. */
+export interface RunContext {
+  /** Stops the service and ends the process with a failure: for errors whose retry is `stop`. */
+  fail(error: unknown): void;
+}
+
+export interface RunOptions<S extends Shape> {
+  readonly name: string;
+  readonly config: S;
+  readonly create: (config: ConfigOf<S>, context: RunContext) => Service;
+}
+
+export const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as const;
+
+export async function run<S extends Shape>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
+  const { name } = options;
+  if (host.arguments.includes('--help')) {
+    host.print(`backtalk ${name}: settings are read from environment variables.\n\n${describeConfig(options.config)}`);
+    return host.exit(exitCodes.done);
+  }
+  const config = readOrComplain(options.config, host);
+  if (config === undefined) return host.exit(exitCodes.configInvalid);
+  const logger = createLogger({ service: name, level: logLevelOf(config) });
+  host.exit(await runUntilStopped(options, config, logger, host));
+}
+
+function logLevelOf(config: object): LogLevel {
+  const level = 'logLevel' in config ? config.logLevel : undefined;
+  return logLevels.find((known) => known === level) ?? 'info';
+}
+
+function readOrComplain<S extends Shape>(shape: S, host: Host): ConfigOf<S> | undefined {
+  try {
+    return readConfig(shape, host.environment);
+  } catch (error) {
+    if (!isBacktalkError(error, 'config_invalid')) throw error;
+    host.complain(`Cannot start: the configuration is not valid.\n${error.message}`);
+    return undefined;
+  }
+}
+
+async function runUntilStopped<S extends Shape>(
+  { create }: RunOptions<S>,
+  config: ConfigOf<S>,
+  logger: Logger,
+  host: Host,
+): Promise<number> {
+  const ending = endOf(host, logger);
+  let service: Service | undefined;
+  let exitCode: number;
+  try {
+    service = create(config, { fail: ending.fail });
+    await service.start();
+    logger.info('service_started');
+    exitCode = await ending.promise;
+  } catch (error) {
+    logger.error('service_start_failed', { error: asBacktalkError(error) });
+    exitCode = exitCodes.failed;
+  }
+  return (await stopCleanly(service, logger)) ? exitCode : exitCodes.failed;
+}
+
+async function stopCleanly(service: Service | undefined, logger: Logger): Promise<boolean> {
+  try {
+    await service?.stop();
+    logger.info('service_stopped');
+    return true;
+  } catch (error) {
+    logger.error('service_stop_failed', { error: asBacktalkError(error) });
+    return false;
+  }
+}
+
+/** Resolves with the exit code as soon as a signal or a failure asks the service to stop. */
+function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (error: unknown) => void } {
+  let resolve: (exitCode: number) => void = () => undefined;
+  const promise = new Promise<number>((settle) => {
+    resolve = settle;
+  });
+  let signals = 0;
+  const onSignal = (): void => {
+    signals += 1;
+    // A second signal means that somebody is tired of waiting.
+    if (signals > 1) host.exit(exitCodes.stoppedTwice);
+    resolve(exitCodes.done);
+  };
+  host.on('SIGTERM', onSignal);
+  host.on('SIGINT', onSignal);
+  // State is unknown after an error that nobody caught; the log of facts makes ending at once safe.
+  const onUncaught = (error: unknown): void => {
+    logger.error('service_crashed', { error: asBacktalkError(error) });
+    host.exit(exitCodes.failed);
+  };
+  host.on('uncaughtException', onUncaught);
+  host.on('unhandledRejection', onUncaught);
+  const fail = (error: unknown): void => {
+    logger.error('service_failed', { error: asBacktalkError(error) });
+    resolve(exitCodes.failed);
+  };
+  return { promise, fail };
+}

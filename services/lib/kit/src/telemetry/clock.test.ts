@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from './clock.js';
+
+describe('systemClock', () => {
+  it('fires a timer, and not one that was cancelled', async () => {
+    const fired: string[] = [];
+    const cancel = systemClock.timer(1, () => fired.push('cancelled'));
+    cancel();
+    await new Promise<void>((resolve) => {
+      systemClock.timer(2, resolve);
+    });
+    expect(fired).toEqual([]);
+  });
+
+  it('ends a sleep as soon as its signal aborts', async () => {
+    await expect(systemClock.sleep(60_000, AbortSignal.abort())).rejects.toThrow(/abort/);
+  });
+
+  it('holds a timer longer than Node can count instead of firing it at once', async () => {
+    let fired = false;
+    const cancel = systemClock.timer(2 ** 40, () => {
+      fired = true;
+    });
+    await new Promise<void>((resolve) => {
+      systemClock.timer(5, resolve);
+    });
+    cancel();
+    expect(fired).toBe(false);
+  });
+});

@@ -1,0 +1,131 @@
+// A real nats-server with the installation's real configuration: one user per service with its real permissions.
+// In: bounds of the streams. Out: a broker on a random port that keeps its store over kills and restarts.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'nats';
+import {
+  adminUser,
+  connectBroker,
+  ensureStreams,
+  natsConfig,
+  type Broker,
+  type BrokerUser,
+  type StreamOptions,
+} from '../broker/index.js';
+import type { Logger } from '../telemetry/index.js';
+import { freePort } from './free-port.js';
+import { pythonEnvironment } from './python-environment.js';
+import { ServerProcess } from './server-process.js';
+import { silentLogger } from './silent-logger.js';
+import { TemporaryDirectory } from './temporary-directory.js';
+
+export interface StartNatsOptions {
+  /** False: the server starts without streams and buckets. */
+  readonly streams?: StreamOptions | false;
+  /** Suffixes of durable consumers that tests use beside `backtalk`. */
+  readonly durableSuffixes?: readonly string[];
+}
+
+export interface Credentials {
+  readonly url: string;
+  readonly user: BrokerUser;
+  readonly password: string;
+}
+
+export interface TestNats {
+  readonly url: string;
+  readonly port: number;
+  readonly storeDirectory: string;
+  credentials(user: BrokerUser): Credentials;
+  /** A connection of that user, closed when the server is stopped. */
+  connect(user: BrokerUser, logger?: Logger): Promise<Broker>;
+  /** SIGKILL; store and port stay for `restart`. */
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+  pause(): void;
+  resume(): void;
+  /** The end: connections are closed, the store is removed. */
+  stop(): Promise<void>;
+}
+
+export async function startNats(options: StartNatsOptions = {}): Promise<TestNats> {
+  const directory = new TemporaryDirectory('nats');
+  const port = await freePort();
+  const passwords = makePasswords();
+  const config = natsConfig({
+    passwords,
+    port,
+    storeDirectory: directory.join('store'),
+    durableSuffixes: options.durableSuffixes ?? ['backtalk'],
+  });
+  writeFileSync(directory.join('nats.conf'), config, { mode: 0o600 });
+  const url = `nats://127.0.0.1:${port}`;
+  const credentials = (user: BrokerUser): Credentials => ({ url, user, password: passwords[user] });
+  const server = new ServerProcess({
+    program: join(pythonEnvironment(), 'bin', 'nats-server'),
+    arguments: ['-c', directory.join('nats.conf')],
+    ready: () => answers(credentials(adminUser)),
+  });
+  await server.start();
+  const open = new Set<Broker>();
+  const test: TestNats = {
+    url,
+    port,
+    storeDirectory: directory.join('store'),
+    credentials,
+    connect: async (user, logger = silentLogger) => {
+      const broker = await connectBroker({ ...credentials(user), name: `test ${user}`, logger });
+      open.add(broker);
+      return broker;
+    },
+    kill: () => server.kill(),
+    restart: async () => {
+      await server.kill();
+      await server.start();
+    },
+    pause: () => {
+      server.pause();
+    },
+    resume: () => {
+      server.resume();
+    },
+    stop: async () => {
+      await Promise.all([...open].map((broker) => broker.close()));
+      await server.kill();
+      directory.remove();
+    },
+  };
+  if (options.streams !== false) await makeStreams(test, options.streams);
+  return test;
+}
+
+async function makeStreams(test: TestNats, options: StreamOptions | undefined): Promise<void> {
+  const admin = await test.connect(adminUser);
+  await ensureStreams(admin, { turnsBytesMax: 256 * 1024 * 1024, ...options });
+}
+
+/** Ready means that JetStream answers, not only that the port is open. */
+async function answers({ url, user, password }: Credentials): Promise<boolean> {
+  const nc = await connect({ servers: url, user, pass: password, inboxPrefix: `_INBOX_${user}`, timeout: 1_000, reconnect: false });
+  try {
+    await nc.request('$JS.API.INFO', '', { timeout: 1_000 });
+    return true;
+  } finally {
+    await nc.close();
+  }
+}
+
+function makePasswords(): Record<BrokerUser, string> {
+  const password = () => randomBytes(12).toString('hex');
+  return {
+    admin: password(),
+    gateway: password(),
+    collector: password(),
+    judge: password(),
+    trainer: password(),
+    publisher: password(),
+    loader: password(),
+    cli: password(),
+  };
+}
