@@ -3,11 +3,12 @@
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { BrokerUser } from '@backtalk/kit';
 import type { ProcessSpec } from './child.js';
 import type { DataFolder } from './data-folder.js';
 import type { Ports } from './ports.js';
 import { answersOk, isListening } from './readiness.js';
-import type { BrokerUser, Secrets } from './secrets.js';
+import type { Secrets } from './secrets.js';
 
 export interface Machine {
   readonly root: string;
@@ -65,13 +66,13 @@ function servers(machine: Machine): ProcessSpec[] {
 function workers(machine: Machine): ProcessSpec[] {
   const { data, ports, root, environment, model } = machine;
   const python = join(root, '.venv', 'bin', 'python');
-  const env = { ...environment, BACKTALK_MODEL: model, BACKTALK_BASE_MODEL: baseModel, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
+  const env = { ...environment, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
   return [
     {
       name: 'engine',
       command: python,
       args: ['-m', 'backtalk_worker.engine', '--host', '127.0.0.1', '--port', String(ports.engine)],
-      env,
+      env: { ...env, BACKTALK_ENGINE_MODEL_DIR: model, BACKTALK_ENGINE_MODEL_NAME: baseModel },
       ready: () => answersOk(`http://${loopback(ports.engine)}/health`),
       readyWithinMs: 90_000,
       stopSignal: 'SIGTERM',
@@ -80,7 +81,13 @@ function workers(machine: Machine): ProcessSpec[] {
       name: 'training-worker',
       command: python,
       args: ['-m', 'backtalk_worker.training', '--address', loopback(ports.grpc.trainingWorker)],
-      env: { ...env, BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker), BACKTALK_CACHE_DIR: data.trainingCache },
+      env: {
+        ...env,
+        BACKTALK_MODEL_DIR: model,
+        BACKTALK_BASE_MODEL: baseModel,
+        BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
+        BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
+      },
       ready: () => answersOk(`http://${loopback(ports.health.trainingWorker)}/readyz`),
       readyWithinMs: 90_000,
       stopSignal: 'SIGTERM',
@@ -128,6 +135,7 @@ export function machineProcesses(machine: Machine): { servers: ProcessSpec[]; pa
         BACKTALK_ENGINE_DIALECT: 'vllm',
         BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
         BACKTALK_ADAPTER_DIR: data.adapters,
+        BACKTALK_MODEL: machine.model,
       }),
       service(machine, 'publisher', { BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
       service(machine, 'gateway', {

@@ -3,6 +3,7 @@ export * from './config/index.js';
 export * from './errors/index.js';
 export * from './grpc/index.js';
 export * from './identity/index.js';
+export * from './jobs/index.js';
 export * from './kv/index.js';
 export * from './lifecycle/index.js';
 export * from './telemetry/index.js';

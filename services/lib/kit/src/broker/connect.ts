@@ -1,8 +1,18 @@
 // One connection of one service to the broker. In: where and who. Out: a Broker that reconnects for ever and says
 // whether it is up. It creates no streams and sends nothing by itself but pings.
-import { connect, ErrorCode, Events, NatsError, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+import {
+  connect,
+  ErrorCode,
+  Events,
+  NatsError,
+  type JetStreamClient,
+  type JetStreamManager,
+  type Msg,
+  type NatsConnection,
+} from 'nats';
 import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
 import { brokerErrors } from './errors.js';
+import { Requests, type Question } from './requests.js';
 import { inboxPrefixOf } from './users.js';
 
 export type BrokerStatus = 'up' | 'down';
@@ -14,6 +24,8 @@ export interface Broker {
   /** The broker's user, which is the service's name. */
   readonly user: string;
   readonly logger: Logger;
+  /** One question, one answer or an error, within its deadline. */
+  ask(question: Question): Promise<Msg>;
   status(): BrokerStatus;
   /** Calls `fn` at every change; the returned function ends that. */
   onStatus(fn: (status: BrokerStatus) => void): () => void;
@@ -34,7 +46,8 @@ export interface BrokerOptions {
 }
 
 const oldestServer = '2.12.0';
-const pingIntervalMs = 5_000;
+/** A peer that has stopped without closing is noticed after three of them. */
+const pingIntervalMs = 4_000;
 const requestTimeoutMs = 5_000;
 
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
@@ -50,15 +63,18 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     if (status === current) return;
     current = status;
     options.logger[status === 'up' ? 'info' : 'warn'](`broker_${status}`, { user: options.user });
+    if (status === 'down') requests.disconnected();
     for (const listener of listeners) listener(status);
   };
-  follow(nc, change, options.logger);
+  const requests = new Requests(nc, options.user, options.clock ?? systemClock);
+  follow(nc, change, requests, options.logger);
   return {
     nc,
     js: nc.jetstream({ timeout: requestTimeoutMs }),
     jsm: await nc.jetstreamManager({ checkAPI: false, timeout: requestTimeoutMs }),
     user: options.user,
     logger: options.logger,
+    ask: (question) => requests.ask(question),
     status: () => current,
     onStatus: (fn) => {
       listeners.add(fn);
@@ -97,24 +113,32 @@ function connectOnce({ url, user, password, name }: BrokerOptions): Promise<Nats
     reconnectTimeWait: 250,
     reconnectJitter: 100,
     ignoreAuthErrorAbort: true,
-    // A peer that has stopped without closing is noticed after three intervals.
+    // A stack trace made for every request costs more than the request.
+    noAsyncTraces: true,
     pingInterval: pingIntervalMs,
     maxPingOut: 2,
   });
 }
 
-/** The status feed ends by itself when the connection is closed for good. */
-function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, logger: Logger): void {
+function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requests: Requests, logger: Logger): void {
   const read = async () => {
     for await (const event of nc.status()) {
       if (event.type === Events.Disconnect) change('down');
       else if (event.type === Events.Reconnect) change('up');
       else if (event.type === Events.Error && event.data === ErrorCode.PermissionsViolation) {
-        logger.warn('broker_forbidden', { subject: event.permissionContext?.subject });
+        const { operation = '', subject = '' } = event.permissionContext ?? {};
+        logger.warn('broker_forbidden', { operation, subject });
+        if (operation === 'publish') requests.forbidden(subject);
       }
     }
-    change('down');
   };
+  nc.closed()
+    .then(() => {
+      change('down');
+    })
+    .catch((error: unknown) => {
+      logger.error('broker_closed_badly', { error });
+    });
   read().catch((error: unknown) => {
     logger.error('broker_status_lost', { error });
     change('down');
@@ -127,7 +151,9 @@ async function closeQuietly(nc: NatsConnection): Promise<void> {
 }
 
 function isOlder(version: string, oldest: string): boolean {
-  const [left, right] = [version, oldest].map((text) => text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0));
+  const [left, right] = [version, oldest].map((text) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
+  );
   for (let i = 0; i < 3; i += 1) {
     const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0);
     if (difference !== 0) return difference < 0;

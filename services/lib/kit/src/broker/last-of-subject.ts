@@ -3,7 +3,6 @@ import type { MsgHdrs } from 'nats';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
 import type { StoredMessage } from './stored-message.js';
-import { brokerError } from './translate.js';
 
 export async function lastOfSubject(
   broker: Broker,
@@ -11,18 +10,14 @@ export async function lastOfSubject(
   subject: string,
   timeoutMs: number,
 ): Promise<StoredMessage | undefined> {
-  const doing = { doing: `read ${stream}`, subject, stream };
-  if (broker.status() === 'down') throw brokerErrors.brokerUnavailable(doing);
-  try {
-    // The subject stands in the request's own subject, so that permissions can tell facts apart.
-    const reply = await broker.nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, '', { timeout: timeoutMs });
-    const { headers } = reply;
-    if (headers?.code === 404) return undefined;
-    if (headers === undefined || headers.code >= 400) throw brokerErrors.brokerUnavailable(doing);
-    return { ...placeOf(headers), headers, data: reply.data };
-  } catch (error) {
-    throw brokerError(error, doing);
-  }
+  const doing = `read ${stream}`;
+  if (broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing });
+  // The subject stands in the request's own subject, so that permissions can tell facts apart.
+  const reply = await broker.ask({ subject: `$JS.API.DIRECT.GET.${stream}.${subject}`, timeoutMs, doing });
+  const { headers } = reply;
+  if (headers?.code === 404) return undefined;
+  if (headers === undefined || headers.code >= 400) throw brokerErrors.brokerUnavailable({ doing });
+  return { ...placeOf(headers), headers, data: reply.data };
 }
 
 function placeOf(headers: MsgHdrs): { subject: string; sequence: number; timeMs: number } {

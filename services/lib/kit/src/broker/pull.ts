@@ -102,6 +102,8 @@ export class Pull {
 
   async #ensureUntilDone(): Promise<string | undefined> {
     for (let delayMs = retryFirstMs; !this.#stopping.signal.aborted; delayMs = Math.min(delayMs * 2, retryMostMs)) {
+      await this.#connected();
+      if (this.#stopping.signal.aborted) break;
       try {
         return await this.#options.ensure();
       } catch (error) {
@@ -111,6 +113,28 @@ export class Pull {
       await this.#clock.sleep(delayMs, this.#stopping.signal).catch(() => undefined);
     }
     return undefined;
+  }
+
+  /** Asking while the connection is away would only cost the time of an answer that cannot come. */
+  async #connected(): Promise<void> {
+    const { broker } = this.#options;
+    const { signal } = this.#stopping;
+    if (broker.status() === 'up' || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const off = broker.onStatus((status) => {
+        if (status !== 'up') return;
+        off();
+        resolve();
+      });
+      signal.addEventListener(
+        'abort',
+        () => {
+          off();
+          resolve();
+        },
+        { once: true },
+      );
+    });
   }
 
   #request(): void {

@@ -175,6 +175,6 @@ export async function* mergeInOrder<T>(
       heads[first] = await iterator.next();
     }
   } finally {
-    await Promise.all(iterators.map((iterator) => iterator.return?.()));
+    for (const iterator of iterators) await iterator.return?.();
   }
 }

@@ -4,7 +4,7 @@ import { DiscardPolicy, nanos, RetentionPolicy, StorageType, StoreCompression, t
 import { advisoriesStream, deadStream, replayStream } from '../facts/permissions.js';
 import { bucketNames, buckets, bucketStream, bucketSubject, leaseTtlMs, type BucketName } from '../kv/buckets.js';
 import type { Broker } from './connect.js';
-import { brokerError, jetStreamCodeOf } from './translate.js';
+import { brokerError, isStreamNameInUse } from './translate.js';
 
 export interface StreamOptions {
   /** Copies of every stream: 3 in a cluster. */
@@ -19,7 +19,6 @@ type StreamPlan = Partial<StreamConfig> & { readonly name: string };
 
 const dayMs = 24 * 60 * 60 * 1000;
 const gibibyte = 1024 ** 3;
-const streamNameInUse = 10058;
 
 export async function ensureStreams(broker: Broker, options: StreamOptions = {}): Promise<void> {
   for (const plan of plansFor(options)) {
@@ -46,7 +45,7 @@ async function addOrUpdate(broker: Broker, plan: StreamPlan): Promise<void> {
   try {
     await broker.jsm.streams.add(plan);
   } catch (error) {
-    if (jetStreamCodeOf(error) !== streamNameInUse) throw error;
+    if (!isStreamNameInUse(error)) throw error;
     await broker.jsm.streams.update(plan.name, plan);
   }
 }
@@ -83,10 +82,7 @@ function plansFor(options: StreamOptions): StreamPlan[] {
     {
       ...shared,
       name: advisoriesStream,
-      subjects: [
-        '$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>',
-        '$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>',
-      ],
+      subjects: ['$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>', '$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>'],
       max_age: nanos(7 * dayMs),
       max_msgs: 10_000,
       discard: DiscardPolicy.Old,

@@ -5,17 +5,12 @@ import { asBacktalkError, BacktalkError } from '../errors/index.js';
 import { brokerErrors } from './errors.js';
 
 /** Numbers by which JetStream names its errors (its errors.json); only those that are acted on. */
-export const jetStreamCode = {
-  wrongLastSequence: 10071,
-  wrongLastSequenceConstant: 10164,
-  consumerNotFound: 10014,
-  consumerExists: 10148,
-  consumerNameInUse: 10013,
+const jetStreamCode = {
   streamNotFound: 10059,
-  messageNotFound: 10037,
+  streamNameInUse: 10058,
+  storeFailed: 10077,
   maximumBytes: 10122,
   maximumMessages: 10123,
-  storeFailed: 10077,
 } as const;
 
 /** What the client says when a connection is away, closing, or a request got no answer. All of them may pass. */
@@ -31,7 +26,11 @@ const passing: ReadonlySet<string> = new Set([
   ErrorCode.RequestError,
 ]);
 
-export function jetStreamCodeOf(thrown: unknown): number | undefined {
+export function isStreamNameInUse(thrown: unknown): boolean {
+  return codeOf(thrown) === jetStreamCode.streamNameInUse;
+}
+
+function codeOf(thrown: unknown): number | undefined {
   return thrown instanceof NatsError ? thrown.api_error?.err_code : undefined;
 }
 
@@ -46,9 +45,10 @@ export function brokerError(thrown: unknown, { doing, subject, stream }: Doing):
   if (thrown instanceof BacktalkError) return thrown;
   if (!(thrown instanceof NatsError)) return asBacktalkError(thrown);
   if (thrown.isPermissionError()) return brokerErrors.brokerForbidden({ subject: subject ?? 'unknown' }, thrown);
-  const code = jetStreamCodeOf(thrown);
+  const code = codeOf(thrown);
   if (code === jetStreamCode.streamNotFound) return brokerErrors.streamMissing({ stream: stream ?? 'unknown' }, thrown);
-  if (code !== undefined && isFull(code, thrown)) return brokerErrors.streamFull({ stream: stream ?? 'unknown' }, thrown);
+  if (code !== undefined && isFull(code, thrown))
+    return brokerErrors.streamFull({ stream: stream ?? 'unknown' }, thrown);
   // During an election JetStream answers 503 with a code of its own; it passes like silence does.
   if (passing.has(thrown.code) || thrown.api_error?.code === 503) {
     return brokerErrors.brokerUnavailable({ doing }, thrown);

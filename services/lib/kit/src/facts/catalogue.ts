@@ -113,7 +113,7 @@ export const catalogue: { readonly [N in FactName]: FactDefinition<N> } = {
     codec: TurnJudged,
     kind: 'once',
     by: ['judge'],
-    readBy: ['trainer', 'publisher', 'cli'],
+    readBy: ['collector', 'trainer', 'publisher', 'cli'],
     bytesMax: 4 * mebibyte,
   },
   sessionEnded: {

@@ -1,9 +1,9 @@
 // Facts that could not be handled: a bounded stream of references, each with a reason and never with text.
 // In: a failed delivery. Out: a dead letter, which an operator lists, replays to the one service that failed, or drops.
 import { headers as natsHeaders, type MsgHdrs } from 'nats';
-import { brokerError, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import { brokerError, readStream, storeMessage, type Broker, type StoredMessage } from '../broker/index.js';
 import { factErrors } from './errors.js';
-import { deadStream } from './permissions.js';
+import { deadStream, replayStream } from './permissions.js';
 import { traceHeader } from './stored-fact.js';
 
 export interface DeadLetter {
@@ -87,7 +87,7 @@ export function pointerIn(headers: MsgHdrs | undefined): DeadLetter['fact'] {
   };
 }
 
-async function send(broker: Broker, subject: string, letter: NewDeadLetter, msgID: string): Promise<void> {
+async function send(broker: Broker, subject: string, letter: NewDeadLetter, id: string): Promise<void> {
   const headers = natsHeaders();
   headers.set(names.durable, letter.durable);
   headers.set(names.deliveries, String(letter.deliveries));
@@ -95,11 +95,9 @@ async function send(broker: Broker, subject: string, letter: NewDeadLetter, msgI
   headers.set(names.subject, letter.fact.subject);
   headers.set(names.sequence, String(letter.fact.sequence));
   if (letter.traceparent !== '') headers.set(traceHeader, letter.traceparent);
-  try {
-    await broker.js.publish(subject, new Uint8Array(), { headers, msgID, timeout: publishTimeoutMs });
-  } catch (error) {
-    throw brokerError(error, { doing: 'store a dead letter', subject, stream: deadStream });
-  }
+  const stream = subject.startsWith('backtalk.dead.') ? deadStream : replayStream;
+  const message = { subject, stream, data: new Uint8Array(), headers, id, timeoutMs: publishTimeoutMs };
+  await storeMessage(broker, { ...message, doing: 'store a dead letter' });
 }
 
 async function readLetters(

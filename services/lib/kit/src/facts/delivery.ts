@@ -1,4 +1,4 @@
-// What a handler gets beside the fact, and what becomes of a failed one. Pure but for the random part of a delay.
+// What a handler gets beside the fact, and what becomes of a failed one. Pure.
 import type { BacktalkError } from '../errors/index.js';
 import type { FactName } from './catalogue.js';
 import type { StoredFact } from './stored-fact.js';
@@ -36,15 +36,4 @@ export function verdictOn(error: BacktalkError, tries: number, triesMax: number)
   if (error.retry === 'never') return { kind: 'dead', reason: error.code };
   if (error.status === 503) return { kind: 'wait' };
   return tries >= triesMax ? { kind: 'dead', reason: error.code } : { kind: 'retry' };
-}
-
-export interface BackOff {
-  readonly firstMs: number;
-  readonly mostMs: number;
-}
-
-/** Doubles with every try; half of it is by chance, so that what failed together does not come back together. */
-export function backOffMs(tries: number, { firstMs, mostMs }: BackOff, random: () => number = Math.random): number {
-  const full = Math.min(mostMs, firstMs * 2 ** Math.min(tries - 1, 30));
-  return Math.round(full * (0.5 + random() / 2));
 }

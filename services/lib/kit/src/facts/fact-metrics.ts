@@ -7,7 +7,10 @@ export type FactMetrics = ReturnType<typeof factMetrics>;
 
 export function factMetrics(metrics: Metrics) {
   return {
-    handled: metrics.counter('facts_handled_total', 'Deliveries of facts, by what became of them.', ['fact', 'outcome']),
+    handled: metrics.counter('facts_handled_total', 'Deliveries of facts, by what became of them.', [
+      'fact',
+      'outcome',
+    ]),
     seconds: metrics.histogram(
       'facts_handling_seconds',
       'Time a handler took for one fact.',

@@ -3,13 +3,14 @@
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
 import { createConsumer, Pull, type Broker } from '../broker/index.js';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
+import { backOffMs, type BackOff } from '../lifecycle/index.js';
 import type { Clock, Logger } from '../telemetry/index.js';
 import type { FactName } from './catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
-import { backOffMs, verdictOn, type BackOff, type Delivery, type FactHandler, type Held } from './delivery.js';
+import { verdictOn, type Delivery, type FactHandler, type Held } from './delivery.js';
 import { factErrors } from './errors.js';
 import type { FactMetrics, Outcome } from './fact-metrics.js';
-import { InHand, type Entry } from './in-hand.js';
+import { InHand, type Entry, type EntryEnd } from './in-hand.js';
 import { traceHeader, type StoredFact } from './stored-fact.js';
 
 export interface FlowOptions<N extends FactName> {
@@ -173,7 +174,7 @@ export class FactFlow<N extends FactName> implements Flow {
       entry.held = false;
       return asBacktalkError(error);
     }
-    if (entry.settled) return undefined;
+    if (entry.end !== undefined) return undefined;
     if (entry.held) await this.#keepHeld(entry);
     else await this.#settle(entry, '+ACK', 'handled');
     return undefined;
@@ -195,12 +196,13 @@ export class FactFlow<N extends FactName> implements Flow {
   #heldOf(entry: Entry): Held {
     return {
       ack: async () => {
-        if (entry.settled) throw factErrors.factsStopped();
+        if (entry.end === 'given_back') throw factErrors.factsStopped();
+        if (entry.end === 'settled') return;
         await entry.confirm('+ACK');
         this.#finish(entry, 'handled');
       },
       release: (delayMs = 0) => {
-        if (!entry.settled) this.#giveBack(entry, delayMs);
+        if (entry.end === undefined) this.#giveBack(entry, delayMs);
       },
     };
   }
@@ -208,14 +210,14 @@ export class FactFlow<N extends FactName> implements Flow {
   /** A held fact gives its slot to the next one, until as many are held as may be. */
   async #keepHeld(entry: Entry): Promise<void> {
     this.#count('held');
-    while (!entry.settled && this.#inHand.held > this.#options.maxHeld && !this.#stopping.signal.aborted) {
+    while (entry.end === undefined && this.#inHand.held > this.#options.maxHeld && !this.#stopping.signal.aborted) {
       await this.#inHand.nextDrop();
     }
   }
 
   /** True when the handler is to be called again at once. */
   async #afterFailure(entry: Entry, error: BacktalkError, waits: number): Promise<boolean> {
-    if (entry.settled) return false;
+    if (entry.end !== undefined) return false;
     entry.failures += 1;
     if (this.#stopping.signal.aborted) {
       this.#giveBack(entry, 0);
@@ -232,13 +234,13 @@ export class FactFlow<N extends FactName> implements Flow {
         await this.#pause(backOffMs(waits, backOff));
         return true;
       case 'retry':
-        this.#options.metrics.handled.inc({ fact: name, outcome: 'retried' });
-        if (maxHeld > 0) {
-          await this.#pause(backOffMs(tries, backOff));
-          return true;
+        if (maxHeld === 0) {
+          this.#giveBack(entry, backOffMs(tries, backOff), 'retried');
+          return false;
         }
-        this.#giveBack(entry, backOffMs(tries, backOff), false);
-        return false;
+        this.#count('retried');
+        await this.#pause(backOffMs(tries, backOff));
+        return true;
       case 'dead':
         await this.#bury(entry, error);
         return false;
@@ -277,7 +279,11 @@ export class FactFlow<N extends FactName> implements Flow {
         await entry.confirm(answer);
         break;
       } catch (error) {
-        logger.warn('fact_ack_unconfirmed', { fact: name, sequence: entry.place.sequence, error: asBacktalkError(error) });
+        logger.warn('fact_ack_unconfirmed', {
+          fact: name,
+          sequence: entry.place.sequence,
+          error: asBacktalkError(error),
+        });
         if (this.#stopping.signal.aborted) break;
         if (tries >= ackTries && this.#options.broker.status() === 'up') break;
       }
@@ -286,14 +292,14 @@ export class FactFlow<N extends FactName> implements Flow {
     this.#finish(entry, outcome);
   }
 
-  #giveBack(entry: Entry, delayMs: number, counted = true): void {
+  #giveBack(entry: Entry, delayMs: number, outcome: Outcome = 'given_back'): void {
     entry.giveBack(delayMs);
-    if (counted) this.#finish(entry, 'given_back');
-    else this.#inHand.drop(entry);
+    this.#finish(entry, outcome, 'given_back');
   }
 
-  #finish(entry: Entry, outcome: Outcome): void {
-    this.#inHand.drop(entry);
+  #finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
+    if (entry.end !== undefined) return;
+    this.#inHand.drop(entry, end);
     this.#count(outcome);
   }
 

@@ -1,16 +1,19 @@
 // The deliveries that this process has in hand and has not settled, each kept alive until it is.
 // In: messages as they are delivered. Out: one Entry for each fact, even when the broker delivers it again meanwhile.
 import { nanos, type Msg } from 'nats';
-import { brokerError, placeOf, type Broker, type MessagePlace } from '../broker/index.js';
+import { placeOf, type Broker, type MessagePlace } from '../broker/index.js';
 
 const ackTimeoutMs = 2_000;
+
+/** How a delivery left the hands of this process: settled for good, or given back to the broker. */
+export type EntryEnd = 'settled' | 'given_back';
 
 export class Entry {
   readonly place: MessagePlace;
   /** Failed tries in this process. */
   failures = 0;
   held = false;
-  settled = false;
+  end: EntryEnd | undefined;
   #message: Msg;
   readonly #broker: Broker;
 
@@ -40,11 +43,7 @@ export class Entry {
   /** Resolves when the broker has confirmed that the fact is settled. */
   async confirm(answer: '+ACK' | `+TERM ${string}`): Promise<void> {
     const { reply = '' } = this.#message;
-    try {
-      await this.#broker.nc.request(reply, answer, { timeout: ackTimeoutMs });
-    } catch (error) {
-      throw brokerError(error, { doing: 'settle a fact', subject: reply });
-    }
+    await this.#broker.ask({ subject: reply, data: answer, timeoutMs: ackTimeoutMs, doing: 'settle a fact' });
   }
 
   #answer(text: string): void {
@@ -75,8 +74,8 @@ export class InHand {
     return entry;
   }
 
-  drop(entry: Entry): void {
-    entry.settled = true;
+  drop(entry: Entry, end: EntryEnd): void {
+    entry.end = end;
     this.#entries.delete(keyOf(entry.place));
     this.wake();
   }

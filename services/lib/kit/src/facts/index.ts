@@ -1,7 +1,8 @@
 export * from './catalogue.js';
 export { consumeFacts, type ConsumeOptions, type FactConsumer, type FactPosition } from './consumer.js';
 export { deadLetters, type DeadLetter, type DeadLetters } from './dead-letters.js';
-export type { BackOff, Delivery, FactHandler, Held } from './delivery.js';
+export type { Delivery, FactHandler, Held } from './delivery.js';
+export { erasePerson, type Erased, type Person } from './erasure.js';
 export { factErrors } from './errors.js';
 export { permissionsOf, type Permissions } from './permissions.js';
 export { FactPublisher, type Published, type PublisherOptions, type PublishOptions } from './publisher.js';

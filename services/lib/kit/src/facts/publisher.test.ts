@@ -30,7 +30,12 @@ function opened(turn = newId()): TurnOpened {
 }
 
 function batch(number: number, policy: string): BatchClosed {
-  return BatchClosed.fromPartial({ policy, number, parent: `${policy}-v${number - 1}`, version: `${policy}-v${number}` });
+  return BatchClosed.fromPartial({
+    policy,
+    number,
+    parent: `${policy}-v${number - 1}`,
+    version: `${policy}-v${number}`,
+  });
 }
 
 describe('a fact that happens once', () => {
@@ -46,7 +51,10 @@ describe('a fact that happens once', () => {
   it('comes back with its message, ids, trace and the broker’s time', async () => {
     const trace = newTrace();
     const fact = opened();
-    const { sequence } = await new FactPublisher(gateway).publish('turnOpened', fact, { trace, headers: { parent: 'p1' } });
+    const { sequence } = await new FactPublisher(gateway).publish('turnOpened', fact, {
+      trace,
+      headers: { parent: 'p1' },
+    });
     const read = await new FactReader(trainer).last('turnOpened', { turn: fact.turn });
     expect(read).toMatchObject({ name: 'turnOpened', sequence, message: fact, trace: { traceId: trace.traceId } });
     expect(read?.headers).toEqual({ turn: fact.turn, parent: 'p1', session: 's1', policy: 'backtalk' });
@@ -70,7 +78,8 @@ describe('a chain', () => {
     const results = await Promise.allSettled(racers);
     expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
     for (const result of results) {
-      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'fact_superseded', retry: 'never' });
+      if (result.status === 'rejected')
+        expect(result.reason).toMatchObject({ code: 'fact_superseded', retry: 'never' });
     }
   });
 

@@ -3,7 +3,7 @@
 // longer than it was told, and never keeps a fact back to send it later.
 import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/index.js';
-import { brokerError, brokerErrors, jetStreamCode, jetStreamCodeOf, lastOfSubject, type Broker } from '../broker/index.js';
+import { lastOfSubject, storeMessage, type Broker } from '../broker/index.js';
 import type { Trace } from '../telemetry/index.js';
 import { catalogue, type FactMessage, type FactName } from './catalogue.js';
 import { factErrors } from './errors.js';
@@ -78,29 +78,21 @@ export class FactPublisher {
   }
 
   async #send(fact: Outgoing): Promise<Published> {
-    // The client would keep the message in memory until the broker is back: better to say so at once.
-    if (this.#broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing: `publish ${fact.name}` });
-    const { subject, bytes, headers, expected, timeoutMs } = fact;
-    const expect = { lastSubjectSequence: expected };
-    try {
-      const { seq } = await this.#broker.js.publish(subject, bytes, { headers, expect, timeout: timeoutMs });
-      return { sequence: seq, stored: 'now' };
-    } catch (error) {
-      if (isWrongSequence(error)) return this.#refused(fact, error);
-      const doing = { doing: `publish ${fact.name}`, subject, stream: catalogue[fact.name].stream };
-      throw brokerError(error, doing);
-    }
+    const { name, subject, bytes, headers, expected, timeoutMs } = fact;
+    const { stream } = catalogue[name];
+    const message = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs };
+    const stored = await storeMessage(this.#broker, { ...message, doing: `publish ${name}` });
+    return stored.refused ? this.#refused(fact, stored.last) : { sequence: stored.sequence, stored: 'now' };
   }
 
   /** Somebody was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
-  async #refused(fact: Outgoing, cause: unknown): Promise<Published> {
+  async #refused(fact: Outgoing, told: number | undefined): Promise<Published> {
     const { kind, stream } = catalogue[fact.name];
-    const told = kind === 'once' ? sequenceIn(cause) : undefined;
-    if (told !== undefined) return { sequence: told, stored: 'before' };
+    if (kind === 'once' && told !== undefined) return { sequence: told, stored: 'before' };
     const last = await lastOfSubject(this.#broker, stream, fact.subject, fact.timeoutMs);
     const same = last !== undefined && (kind === 'once' || sameFact(fact, last.data, last.headers));
     if (same) return { sequence: last.sequence, stored: 'before' };
-    throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected }, cause);
+    throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected });
   }
 }
 
@@ -108,16 +100,6 @@ function expectedSequence(name: FactName, { expectSequence }: PublishOptions): n
   const isChain = catalogue[name].kind === 'chain';
   if (isChain !== (expectSequence !== undefined)) throw factErrors.factInvalid({ fact: name, field: 'expectSequence' });
   return expectSequence ?? 0;
-}
-
-function isWrongSequence(error: unknown): boolean {
-  const code = jetStreamCodeOf(error);
-  return code === jetStreamCode.wrongLastSequence || code === jetStreamCode.wrongLastSequenceConstant;
-}
-
-function sequenceIn(error: unknown): number | undefined {
-  const [, digits] = /wrong last sequence: (\d+)/.exec(error instanceof Error ? error.message : '') ?? [];
-  return digits === undefined ? undefined : Number(digits);
 }
 
 function sameFact(fact: Outgoing, data: Uint8Array, headers: MsgHdrs | undefined): boolean {

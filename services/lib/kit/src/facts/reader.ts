@@ -1,7 +1,14 @@
 // Reads facts without consuming them. In: names and ids. Out: stored facts in the order of the log, to the present end.
 // It changes nothing on the broker but for temporary consumers, which vanish by themselves.
 import type { BlobStore } from '../blobs/index.js';
-import { brokerError, lastOfSubject, mergeInOrder, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import {
+  brokerError,
+  lastOfSubject,
+  mergeInOrder,
+  readStream,
+  type Broker,
+  type StoredMessage,
+} from '../broker/index.js';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
 import { catalogue, type FactIds, type FactName, type FactStream } from './catalogue.js';
 import { fromNatsHeaders, fromWire, type FactHeaders, type StoredFact } from './stored-fact.js';
@@ -82,7 +89,9 @@ export class FactReader {
     headersOnly: boolean,
   ): AsyncIterable<Found<F>> {
     const streams = [...new Set(names.map((name) => catalogue[name].stream))];
-    const ends = new Map(await Promise.all(streams.map(async (stream) => [stream, await this.#lastSequence(stream)] as const)));
+    const ends = new Map(
+      await Promise.all(streams.map(async (stream) => [stream, await this.#lastSequence(stream)] as const)),
+    );
     const flows = names.map((name) => {
       const { stream } = catalogue[name];
       const subject = subjectFilter(name, filter[name]);

@@ -85,7 +85,7 @@ export async function fromWire<N extends FactName>(
   blobs: BlobStore | undefined,
 ): Promise<StoredFact<N>> {
   const bytes = await payloadOf(stored, blobs);
-  const fact: FactPlace & { readonly name: N; readonly message: FactMessage<N> } = {
+  return {
     name,
     message: decode(name, bytes, stored.sequence),
     sequence: stored.sequence,
@@ -94,8 +94,6 @@ export async function fromWire<N extends FactName>(
     trace: traceFrom(stored.headers?.get(traceHeader)),
     subject: stored.subject,
   };
-  // The compiler cannot see that one name gives one member of the union.
-  return fact as StoredFact<N>;
 }
 
 async function payloadOf({ headers, data }: StoredMessage, blobs: BlobStore | undefined): Promise<Uint8Array> {

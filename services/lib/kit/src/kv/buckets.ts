@@ -22,7 +22,11 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   leases: {
     expires: true,
     readBy: brokerServices,
-    writes: (service) => [`${service}.*`, `singleton.${service}`, ...(service === 'trainer' ? ['training-worker.*'] : [])],
+    writes: (service) => [
+      `${service}.*`,
+      `singleton.${service}`,
+      ...(service === 'trainer' ? ['training-worker.*'] : []),
+    ],
   },
   routes: { expires: false, readBy: brokerServices, writes: everyKeyFor('publisher') },
   load: { expires: false, readBy: brokerServices, writes: everyKeyFor('publisher') },

@@ -1,7 +1,8 @@
 // One bucket with typed values. In: a codec, keys, values. Out: the newest value of each key, and its revision, which
 // lets one of several writers win. A bucket is a cache or a lease: what it holds can be made again from facts.
 import { headers as natsHeaders } from 'nats';
-import { brokerError, brokerErrors, jetStreamCode, jetStreamCodeOf, lastOfSubject, readStream, type Broker, type StoredMessage } from '../broker/index.js';
+import { lastOfSubject, readStream, storeMessage, type Broker, type StoredMessage } from '../broker/index.js';
+import { isBacktalkError } from '../errors/index.js';
 import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
 import { kvErrors } from './errors.js';
 import { isDeletion, keyIn, watchBucket } from './kv-watch.js';
@@ -86,6 +87,7 @@ class Bucket<T> implements KvBucket<T> {
     try {
       return await this.#write(key, this.#encode(value), 0);
     } catch (error) {
+      if (!isBacktalkError(error, 'kv_conflict')) throw error;
       // A deleted key leaves a mark, which is as good as nothing.
       const stored = await this.#last(key);
       if (stored === undefined || !isDeletion(stored)) throw error;
@@ -136,21 +138,19 @@ class Bucket<T> implements KvBucket<T> {
 
   async #write(key: string, data: Uint8Array, expected?: number, operation?: 'DEL'): Promise<number> {
     const subject = this.#subject(key);
-    const doing = { doing: `write to bucket ${this.#bucket}`, subject, stream: bucketStream(this.#bucket) };
-    if (this.#broker.status() === 'down') throw brokerErrors.brokerUnavailable(doing);
     const headers = natsHeaders();
     if (operation !== undefined) headers.set('KV-Operation', operation);
-    const expect = expected === undefined ? {} : { lastSubjectSequence: expected };
-    try {
-      const { seq } = await this.#broker.js.publish(subject, data, { headers, expect, timeout: this.#timeoutMs });
-      return seq;
-    } catch (error) {
-      const code = jetStreamCodeOf(error);
-      if (code === jetStreamCode.wrongLastSequence || code === jetStreamCode.wrongLastSequenceConstant) {
-        throw kvErrors.kvConflict({ bucket: this.#bucket, key }, error);
-      }
-      throw brokerError(error, doing);
-    }
+    const stored = await storeMessage(this.#broker, {
+      subject,
+      stream: bucketStream(this.#bucket),
+      data,
+      headers,
+      timeoutMs: this.#timeoutMs,
+      doing: `write to bucket ${this.#bucket}`,
+      ...(expected === undefined ? {} : { expectLast: expected }),
+    });
+    if (stored.refused) throw kvErrors.kvConflict({ bucket: this.#bucket, key });
+    return stored.sequence;
   }
 
   #subject(key: string): string {

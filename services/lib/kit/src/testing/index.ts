@@ -1,3 +1,4 @@
+export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
 export { startNats, type Credentials, type StartNatsOptions, type TestNats } from './nats-server.js';

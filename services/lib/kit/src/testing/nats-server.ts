@@ -19,6 +19,7 @@ import { pythonEnvironment } from './python-environment.js';
 import { ServerProcess } from './server-process.js';
 import { silentLogger } from './silent-logger.js';
 import { TemporaryDirectory } from './temporary-directory.js';
+import { until } from './until.js';
 
 export interface StartNatsOptions {
   /** False: the server starts without streams and buckets. */
@@ -42,6 +43,7 @@ export interface TestNats {
   connect(user: BrokerUser, logger?: Logger): Promise<Broker>;
   /** SIGKILL; store and port stay for `restart`. */
   kill(): Promise<void>;
+  /** Resolves when the connections made by `connect` are up again. */
   restart(): Promise<void>;
   pause(): void;
   resume(): void;
@@ -83,6 +85,8 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
     restart: async () => {
       await server.kill();
       await server.start();
+      const back = () => [...open].every((broker) => broker.nc.isClosed() || broker.status() === 'up');
+      await until(back, { what: 'The return of connections' });
     },
     pause: () => {
       server.pause();
@@ -107,7 +111,14 @@ async function makeStreams(test: TestNats, options: StreamOptions | undefined): 
 
 /** Ready means that JetStream answers, not only that the port is open. */
 async function answers({ url, user, password }: Credentials): Promise<boolean> {
-  const nc = await connect({ servers: url, user, pass: password, inboxPrefix: `_INBOX_${user}`, timeout: 1_000, reconnect: false });
+  const nc = await connect({
+    servers: url,
+    user,
+    pass: password,
+    inboxPrefix: `_INBOX_${user}`,
+    timeout: 1_000,
+    reconnect: false,
+  });
   try {
     await nc.request('$JS.API.INFO', '', { timeout: 1_000 });
     return true;

@@ -7,7 +7,9 @@ import { testingErrors } from './until.js';
 
 const shape = {
   venv: setting.optional(
-    setting.path('BACKTALK_VENV', { description: 'Python environment with the servers, in place of .venv at the root.' }),
+    setting.path('BACKTALK_VENV', {
+      description: 'Python environment with the servers, in place of .venv at the root.',
+    }),
   ),
 };
 

@@ -1,0 +1,48 @@
+// `feedback`: says in so many words what an answer was worth. It outranks the judge.
+
+import { z } from 'zod';
+import type { CommandContext } from '../context.js';
+import { CliErrors } from '../errors.js';
+
+export interface FeedbackWords {
+  readonly score?: string;
+  readonly comment?: string;
+  readonly correction?: string;
+}
+
+const answerWithinMs = 10_000;
+const refusal = z.object({ error: z.object({ message: z.string() }) });
+
+function scoreOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const score = Number(text);
+  if (![-1, 0, 1].includes(score)) throw CliErrors.badArgument({ name: '--score', value: text, wanted: '-1, 0 or 1' });
+  return score;
+}
+
+export async function giveFeedback(
+  { connection, output, apiKey }: CommandContext,
+  turn: string,
+  { score, comment, correction }: FeedbackWords,
+): Promise<void> {
+  const body = { turn_id: turn, score: scoreOf(score), comment, correction };
+  if (body.score === undefined && comment === undefined && correction === undefined) {
+    throw CliErrors.badArgument({ name: 'feedback', value: '', wanted: 'given: use --score, --comment or --correction' });
+  }
+  const url = `${connection.endpoint}/feedback`;
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(answerWithinMs),
+  }).catch((error: unknown) => {
+    throw CliErrors.unreachable({ what: 'The gateway', url }, error);
+  });
+  const answer: unknown = await response.json();
+  if (!response.ok) {
+    const why = refusal.safeParse(answer).data?.error.message ?? 'no reason was given';
+    throw CliErrors.refused({ what: 'Feedback', status: response.status, why });
+  }
+  output.value(answer);
+  output.line(`Stored for ${turn}. It counts unless the turn is in a batch already.`);
+}

@@ -1,0 +1,23 @@
+// `pause` and `resume`: learning stops and goes on; chat and judging are not touched. The switch survives restarts.
+
+import { jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
+import { z } from 'zod';
+import { withBroker } from '../connection.js';
+import type { CommandContext } from '../context.js';
+
+const codec = jsonCodec(z.object({ paused: z.boolean() }));
+
+export async function isLearningPaused(broker: Broker, policy: string): Promise<boolean> {
+  return (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.paused ?? false;
+}
+
+export async function setLearning({ connection, output }: CommandContext, paused: boolean): Promise<void> {
+  const { policy } = connection;
+  await withBroker(connection, (broker) => kvBucket(broker, 'settings', codec).put(`${policy}.learning`, { paused }));
+  output.value({ policy, paused });
+  output.line(
+    paused
+      ? `${policy} does not learn until: npx backtalk resume. Turns go on being recorded and judged.`
+      : `${policy} learns again.`,
+  );
+}

@@ -1,0 +1,148 @@
+// `versions`: what was learned, step by step; `versions <name>`: from which words.
+
+import { FactReader } from '@backtalk/kit';
+import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
+import { withBroker } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { conversationOf, lastUserText } from '../conversation.js';
+import { CliErrors } from '../errors.js';
+import type { Output } from '../output.js';
+
+interface VersionRow {
+  readonly version: string;
+  readonly parent: string;
+  readonly batch: number;
+  readonly stage: string;
+  readonly why: string;
+  readonly trainedAt: string;
+  readonly measurements: Readonly<Record<string, number>>;
+}
+
+const stageWords = (stage: string) => stage.replace('STAGE_', '').toLowerCase();
+const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+const oneLine = (text: string) => cut(text.replaceAll('\n', ' '), 100);
+
+async function readVersions(reader: FactReader, policy: string): Promise<VersionRow[]> {
+  const trained: { message: WeightsTrained; timeMs: number }[] = [];
+  const staged = new Map<string, WeightsStaged>();
+  const filter = { weightsTrained: { policy }, weightsStaged: { policy } };
+  for await (const fact of reader.read(['weightsTrained', 'weightsStaged'], { filter })) {
+    if (fact.name === 'weightsTrained') trained.push(fact);
+    else staged.set(fact.message.version, fact.message);
+  }
+  return trained.map(({ message, timeMs }) => {
+    const stage = staged.get(message.version);
+    return {
+      version: message.version,
+      parent: message.parent,
+      batch: message.batch,
+      stage: stage === undefined ? 'trained' : stageWords(stage.stage),
+      why: stage?.why ?? '',
+      trainedAt: new Date(timeMs).toISOString(),
+      measurements: { ...message.report?.measurements, ...stage?.measurements },
+    };
+  });
+}
+
+export async function listVersions({ connection, output }: CommandContext): Promise<void> {
+  const rows = await withBroker(connection, (broker, blobs) => readVersions(new FactReader(broker, blobs), connection.policy));
+  for (const row of rows) output.value(row);
+  if (rows.length === 0) {
+    output.line('No version yet: the base model answers. Talk to it and correct it, or run: npx backtalk simulate');
+    return;
+  }
+  const number = (row: VersionRow, name: string) => row.measurements[name]?.toFixed(2) ?? '';
+  output.table(
+    ['version', 'parent', 'stage', 'step KL', 'drift', 'seconds', 'trained', 'why'],
+    rows.map((row) => [
+      row.version,
+      row.parent,
+      row.stage,
+      number(row, 'kl_step'),
+      number(row, 'drift_kl'),
+      number(row, 'seconds'),
+      row.trainedAt.slice(0, 19).replace('T', ' '),
+      cut(row.why, 60),
+    ]),
+  );
+  output.line('');
+  output.line(`From which words: npx backtalk versions ${rows.at(-1)?.version ?? ''}`);
+}
+
+interface SampleRow {
+  readonly turn: string;
+  readonly verdict: number;
+  readonly effective: boolean;
+  readonly question: string;
+  readonly answer: string;
+  readonly nextState: string;
+  readonly hint: string;
+  readonly votes: readonly number[];
+  readonly divergence: number | undefined;
+  readonly dropped: string;
+}
+
+async function explainSample(reader: FactReader, sample: BatchSample, trained: WeightsTrained): Promise<SampleRow> {
+  const { turn, tenant, user } = sample;
+  const ids = { tenant, user, turn };
+  const [opened, completed, continued, judged] = await Promise.all([
+    reader.last('turnOpened', ids),
+    reader.last('turnCompleted', ids),
+    reader.last('turnContinued', ids),
+    reader.last('turnJudged', { ...ids, revision: sample.revision }),
+  ]);
+  const report = trained.report?.samples.find((row) => row.turn === turn);
+  const judgement: TurnJudged | undefined = judged?.message;
+  return {
+    turn,
+    verdict: sample.verdict,
+    effective: sample.effective,
+    question: opened === undefined ? '' : lastUserText((await conversationOf(reader, opened.message)).messages),
+    answer: completed?.message.text ?? '',
+    nextState: (continued?.message.nextState ?? []).map(({ text }) => text).join(' · '),
+    hint: judgement?.hint ?? '',
+    votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
+    divergence: report?.divergence,
+    dropped: report?.dropped ?? '',
+  };
+}
+
+function printVersion(output: Output, trained: WeightsTrained, batch: BatchClosed, samples: readonly SampleRow[]): void {
+  output.value({ version: trained.version, parent: trained.parent, batch: batch.number, lessons: batch.lessons, samples });
+  output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
+  output.line('');
+  output.line('Lessons in force:');
+  for (const { text, state, hints } of batch.lessons) {
+    output.line(`  “${text}” (${state.replace('STATE_', '').toLowerCase()}, from ${String(hints)} hints)`);
+  }
+  output.line('');
+  for (const row of samples) {
+    output.line(`${row.verdict > 0 ? '+1' : row.verdict < 0 ? '−1' : ' 0'}  ${oneLine(row.question)}`);
+    output.line(`      answered  ${oneLine(row.answer)}`);
+    output.line(`      then      ${oneLine(row.nextState)}`);
+    if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);
+    if (row.dropped !== '') output.line(`      dropped   ${row.dropped}`);
+  }
+}
+
+async function findStep(reader: FactReader, policy: string, version: string): Promise<[WeightsTrained, BatchClosed]> {
+  let trained: WeightsTrained | undefined;
+  for await (const { message } of reader.read(['weightsTrained'], { filter: { weightsTrained: { policy } } })) {
+    if (message.version === version) trained = message;
+  }
+  if (trained === undefined) throw CliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
+  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } } })) {
+    if (message.number === trained.batch) return [trained, message];
+  }
+  throw CliErrors.nothingFound({ what: `batch ${String(trained.batch)} in the log` });
+}
+
+export async function showVersion({ connection, output }: CommandContext, version: string): Promise<void> {
+  await withBroker(connection, async (broker, blobs) => {
+    const reader = new FactReader(broker, blobs);
+    const [trained, batch] = await findStep(reader, connection.policy, version);
+    const samples: SampleRow[] = [];
+    for (const sample of batch.samples) samples.push(await explainSample(reader, sample, trained));
+    printVersion(output, trained, batch, samples);
+  });
+}

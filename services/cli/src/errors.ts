@@ -1,0 +1,47 @@
+// Everything that a command can refuse, in the words that the person reads; the code decides the exit status.
+
+import { defineErrors } from '@backtalk/kit';
+
+export const CliErrors = defineErrors('cli', {
+  notRunning: {
+    code: 'not_running',
+    retry: 'never',
+    message: (p: { where: string }) =>
+      `Backtalk does not run here (${p.where}). Start it with: npm start — or name its folder: --data DIR`,
+  },
+  badArgument: {
+    code: 'bad_argument',
+    retry: 'never',
+    message: (p: { name: string; value: string; wanted: string }) => `${p.name} '${p.value}' is not ${p.wanted}.`,
+  },
+  refused: {
+    code: 'refused',
+    retry: 'never',
+    message: (p: { what: string; status: number; why: string }) => `${p.what} was refused (${String(p.status)}): ${p.why}`,
+  },
+  unreachable: {
+    code: 'unreachable',
+    retry: 'never',
+    message: (p: { what: string; url: string }) => `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk status)`,
+  },
+  scorerFailed: {
+    code: 'scorer_failed',
+    retry: 'never',
+    message: (p: { why: string }) =>
+      `The scorer stopped: ${p.why}. Its packages are installed by: node deploy/start.mjs setup --with scoring`,
+  },
+  nothingFound: {
+    code: 'nothing_found',
+    retry: 'never',
+    message: (p: { what: string }) => `There is no ${p.what}.`,
+  },
+});
+
+/** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */
+export const exitStatus = { done: 0, failed: 1, wrongUse: 2, notRunning: 3 } as const;
+
+export function exitStatusOf(code: string): number {
+  if (code === 'bad_argument') return exitStatus.wrongUse;
+  if (code === 'not_running' || code === 'unreachable') return exitStatus.notRunning;
+  return exitStatus.failed;
+}

@@ -1,0 +1,74 @@
+// What commands print. People get tables and sentences, programs get JSON; progress and complaints go to standard error.
+
+import { SingleBar } from 'cli-progress';
+import pc from 'picocolors';
+
+export interface Progress {
+  update(done: number, text: string): void;
+  stop(): void;
+}
+
+export interface Output {
+  readonly json: boolean;
+  /** For people only. */
+  line(text?: string): void;
+  table(header: readonly string[], rows: readonly (readonly string[])[]): void;
+  /** For programs only: one JSON value a line. */
+  value(value: unknown): void;
+  progress(label: string, total: number): Progress;
+  complain(text: string): void;
+}
+
+const quietProgressEveryMs = 15_000;
+
+export function createOutput(json: boolean, out: NodeJS.WriteStream = process.stdout, err: NodeJS.WriteStream = process.stderr): Output {
+  const write = (text: string) => {
+    if (!json) out.write(`${text}\n`);
+  };
+  return {
+    json,
+    line: (text = '') => {
+      write(text);
+    },
+    table: (header, rows) => {
+      const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
+      const format = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd();
+      write(pc.bold(format(header)));
+      for (const row of rows) write(format(row));
+    },
+    value: (value) => {
+      if (json) out.write(`${JSON.stringify(value)}\n`);
+    },
+    progress: (label, total) => (err.isTTY ? barProgress(label, total, err) : lineProgress(label, total, err)),
+    complain: (text) => {
+      err.write(`${text}\n`);
+    },
+  };
+}
+
+function barProgress(label: string, total: number, stream: NodeJS.WriteStream): Progress {
+  const bar = new SingleBar({ stream, format: `${label} {bar} {value}/{total} · {text} · {duration_formatted}`, hideCursor: true, clearOnComplete: true });
+  bar.start(total, 0, { text: '' });
+  return {
+    update: (done, text) => {
+      bar.update(done, { text });
+    },
+    stop: () => {
+      bar.stop();
+    },
+  };
+}
+
+/** Where no terminal draws a bar: a line from time to time. */
+function lineProgress(label: string, total: number, stream: NodeJS.WriteStream): Progress {
+  let saidAt = 0;
+  return {
+    update: (done, text) => {
+      const now = Date.now();
+      if (now - saidAt < quietProgressEveryMs && done < total) return;
+      saidAt = now;
+      stream.write(`${label} ${String(done)}/${String(total)} · ${text}\n`);
+    },
+    stop: () => undefined,
+  };
+}

@@ -1,0 +1,147 @@
+// The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
+
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { asBacktalkError, readConfig } from '@backtalk/kit';
+import { chat } from './commands/chat.js';
+import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
+import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
+import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
+import { evaluateJudge } from './commands/judge-eval.js';
+import { setLearning } from './commands/learning.js';
+import { rollback } from './commands/rollback.js';
+import { runSimulation, type SimulateFlags } from './commands/simulate.js';
+import { status } from './commands/status.js';
+import { listVersions, showVersion } from './commands/versions.js';
+import { cliSettings } from './config.js';
+import { readConnection } from './connection.js';
+import type { CommandContext } from './context.js';
+import { exitStatusOf } from './errors.js';
+import { createOutput } from './output.js';
+
+type Action = (context: CommandContext) => Promise<void>;
+
+function whole(lowest: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < lowest) throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
+    return value;
+  };
+}
+
+/** Runs one command: its failure is one line and an exit status. */
+async function perform(program: Command, signal: AbortSignal, action: Action): Promise<void> {
+  const flags = program.opts<{ json?: boolean; data?: string }>();
+  const output = createOutput(flags.json === true);
+  try {
+    const { apiKey, data, venv } = readConfig(cliSettings);
+    await action({ output, signal, apiKey, venv, connection: readConnection(flags.data ?? data) });
+  } catch (error) {
+    const known = asBacktalkError(error);
+    const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
+    output.value({ error: { code: known.code, message: words } });
+    output.complain(words);
+    process.exitCode = exitStatusOf(known.code);
+  }
+}
+
+export function createProgram(signal: AbortSignal): Command {
+  const program = new Command('backtalk')
+    .description('Talk to the model that learns from what you answer, and see what it learned.')
+    .option('--json', 'print JSON, one value a line')
+    .option('--data <dir>', 'folder of the running machine (default: .backtalk)')
+    .showHelpAfterError('(--help shows what there is)')
+    .exitOverride((error) => {
+      process.exit(error.exitCode === 0 ? 0 : 2);
+    });
+  const run = (action: Action) => perform(program, signal, action);
+  addTalking(program, run);
+  addWatching(program, run);
+  addSteering(program, run);
+  return program;
+}
+
+type Run = (action: Action) => Promise<void>;
+
+function addTalking(program: Command, run: Run): void {
+  program
+    .command('chat')
+    .description('talk to the model in the terminal')
+    .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 256)
+    .option('--no-train', 'nothing that is said is learned from')
+    .action((flags: { maxTokens: number; train: boolean }) => run((context) => chat(context, flags)));
+  program
+    .command('simulate')
+    .description('let a seeded, simulated user talk, and watch held-out scores version by version')
+    .addOption(new Option('--user <name>', 'who talks').choices(['short']).default('short'))
+    .option('--sessions <n>', 'sessions to hold', whole(1), 200)
+    .option('--until-version <n>', 'stop once this version has been measured', whole(1))
+    .option('--seed <n>', 'seed of the user', whole(0), 1)
+    .option('--parallel <n>', 'sessions at the same time', whole(1), 4)
+    .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 48)
+    .option('--questions <n>', 'held-out questions to measure with, in blocks of 32', whole(0), 32)
+    .option('--samples <n>', 'answers to each held-out question', whole(1), 1)
+    .option('--print-answers <n>', 'answers of the last version to print', whole(0), 6)
+    .action((flags: SimulateFlags) => run((context) => runSimulation(context, flags)));
+  program
+    .command('feedback <turn>')
+    .description('say what an answer was worth; it outranks the judge')
+    .option('--score <score>', '-1, 0 or 1')
+    .option('--comment <words>', 'why')
+    .option('--correction <words>', 'how to answer instead')
+    .action((turn: string, words: FeedbackWords) => run((context) => giveFeedback(context, turn, words)));
+}
+
+function addWatching(program: Command, run: Run): void {
+  program
+    .command('status')
+    .description('is everything up, and where are turns in the loop')
+    .action(() => run(status));
+  program
+    .command('versions [version]')
+    .description('every weights version; with a name: from which words it was made')
+    .action((version?: string) => run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))));
+  program
+    .command('export <kind>')
+    .description(`write the log as JSON lines: ${exportKinds.join(', ')}`)
+    .option('--to <file>', 'write to a file instead of standard output')
+    .action((kind: string, flags: { to?: string }) =>
+      run((context) => exportFacts(context, kindOf(kind), flags.to)),
+    );
+  const judge = program.command('judge').description('look at the judge');
+  judge
+    .command('eval')
+    .description("measure the judge on the labelled set's untouched third")
+    .option('--split <name>', 'test or dev', 'test')
+    .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
+}
+
+function addSteering(program: Command, run: Run): void {
+  program
+    .command('rollback')
+    .description('put the version before this one back, at once')
+    .option('--why <words>', 'kept with the burned version', 'rolled back by an operator')
+    .action((flags: { why: string }) => run((context) => rollback(context, flags.why)));
+  program
+    .command('pause')
+    .description('stop learning; chat goes on')
+    .action(() => run((context) => setLearning(context, true)));
+  program
+    .command('resume')
+    .description('learn again')
+    .action(() => run((context) => setLearning(context, false)));
+  const dead = program.command('dead-letters').description('facts that could not be handled');
+  dead
+    .command('list', { isDefault: true })
+    .description('what failed, where and why')
+    .action(() => run(listDeadLetters));
+  dead
+    .command('replay <number>')
+    .description("give one to its service again, or 'all'")
+    .action((which: string) => run((context) => replayDeadLetters(context, which)));
+}
+
+function kindOf(text: string): ExportKind {
+  const kind = exportKinds.find((known) => known === text);
+  if (kind === undefined) throw new InvalidArgumentError(`'${text}' cannot be exported: ${exportKinds.join(', ')} can.`);
+  return kind;
+}

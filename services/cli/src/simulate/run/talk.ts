@@ -1,0 +1,74 @@
+// Simulated sessions through the endpoint, as any client would hold them: no special headers, several at a time. In: a user
+// and how many sessions. Out: what was said, counted; the version of every first answer. It never looks into the system.
+
+import type OpenAI from 'openai';
+import { ask, type ChatMessage } from '../../endpoint.js';
+import type { Reaction } from '../user/short-user.js';
+
+export interface SimulatedUser {
+  question(): string;
+  react(question: string, answer: string): Reaction;
+}
+
+export interface TalkCounts {
+  sessions: number;
+  answers: number;
+  corrected: number;
+  praised: number;
+  left: number;
+  complained: number;
+  /** Newest version that answered. */
+  version: string;
+}
+
+export interface TalkOptions {
+  readonly client: OpenAI;
+  readonly model: string;
+  readonly user: SimulatedUser;
+  readonly maxTokens: number;
+  readonly repliesMax: number;
+}
+
+export function emptyCounts(version: string): TalkCounts {
+  return { sessions: 0, answers: 0, corrected: 0, praised: 0, left: 0, complained: 0, version };
+}
+
+function count(counts: TalkCounts, reaction: Reaction): void {
+  switch (reaction.kind) {
+    case 'correct':
+      counts.corrected += 1;
+      break;
+    case 'complain':
+      counts.complained += 1;
+      break;
+    case 'praise':
+    case 'follow-up':
+      counts.praised += 1;
+      break;
+    case 'leave':
+      counts.left += 1;
+      break;
+  }
+}
+
+/** One session: a question, the answer, and at most `repliesMax` replies to answers. */
+export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promise<void> {
+  const { client, model, user, maxTokens, repliesMax } = options;
+  const asked = user.question();
+  const messages: ChatMessage[] = [{ role: 'user', content: asked }];
+  for (let replies = 0; ; replies += 1) {
+    const answer = await ask(client, messages, { model, maxTokens, train: true });
+    counts.answers += 1;
+    if (replies === 0 && versionNumber(answer.version) > versionNumber(counts.version)) counts.version = answer.version;
+    if (replies >= repliesMax) break;
+    const reaction = user.react(asked, answer.text);
+    count(counts, reaction);
+    if (reaction.kind === 'leave') break;
+    messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: reaction.words });
+  }
+  counts.sessions += 1;
+}
+
+export function versionNumber(version: string): number {
+  return Number(/-v(\d+)$/.exec(version)?.[1] ?? 0);
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { answerKey, answerKeysOf } from './answer-key.js';
+
+const secret = 's'.repeat(32);
+const call = (name: string, args: string, id = 'call_1') => ({
+  id,
+  type: 'function',
+  function: { name, arguments: args },
+});
+const key = (text: string, ...toolCalls: unknown[]) => answerKey(secret, { text, toolCalls });
+
+describe('answerKey', () => {
+  it('is the same whatever agents do to white space and thoughts', () => {
+    expect(key('Hello,  world.\n')).toBe(key('Hello, world.'));
+    expect(key('<think>Let me see.</think>\n\nHello, world.')).toBe(key('Hello, world.'));
+    expect(key('I wonder…</think>Hello, world.')).toBe(key('Hello, world.'));
+    expect(key('Hello<think>never closed')).toBe(key('Hello'));
+  });
+
+  it('is the same whatever agents do to the ids and the spelling of tool calls', () => {
+    expect(key('', call('f', '{"b": 1, "a": [2, {"d": 1, "c": 2}]}', 'call_1'))).toBe(
+      key('', call('f', '{"a":[2,{"c":2,"d":1}],"b":1}', 'call1')),
+    );
+    expect(key('', call('f', ''))).toBe(key('', call('f', '{}')));
+    expect(key('', call('f', 'not json at all'))).toBe(key('', call('f', 'not  json at all')));
+  });
+
+  it('differs for other words, other arguments, another order of calls, another secret', () => {
+    const keys = [
+      key('Hello'),
+      key('hello'),
+      key('', call('f', '{"a":1}')),
+      key('', call('f', '{"a":2}')),
+      key('', call('g', '{"a":1}')),
+      key('', call('f', '{}'), call('g', '{}')),
+      key('', call('g', '{}'), call('f', '{}')),
+      answerKey('t'.repeat(32), { text: 'Hello', toolCalls: [] }),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it('is empty for an answer that says nothing', () => {
+    expect(key(' \n')).toBe('');
+    expect(key('<think>only thoughts</think>')).toBe('');
+  });
+});
+
+describe('answerKeysOf', () => {
+  it('gives one key for each assistant message, in order, whatever shape its content has', () => {
+    const messages = [
+      { role: 'system', content: 'Be nice.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Hel' },
+          { type: 'text', text: 'lo' },
+        ],
+      },
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: null },
+      { role: 'assistant', content: null, tool_calls: [call('f', '{}')] },
+    ];
+    expect(answerKeysOf(secret, messages)).toEqual([key('Hello'), '', key('', call('f', '{}'))]);
+  });
+});

@@ -1,0 +1,74 @@
+/**
+ * Who is asking, in names that may leave the gateway?
+ *
+ * In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names. Pure.
+ */
+import { keyedHash } from '@backtalk/kit';
+
+export interface Limits {
+  readonly requestsPerMinute?: number | undefined;
+  readonly tokensPerMinute?: number | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+/** What one key stands for. */
+export interface Grant {
+  readonly tenant: string;
+  readonly user: string;
+  /** False: never learn from this key's turns. */
+  readonly train: boolean;
+  /** True where the request's `user` field says which of the tenant's people is talking. */
+  readonly acceptsUserField: boolean;
+  readonly limits: Limits;
+}
+
+export interface Caller {
+  /** Keyed hash of the tenant's name. */
+  readonly tenant: string;
+  /** Keyed hash of the user's name. */
+  readonly user: string;
+  /** Stands for the key in limits and routing; never the key itself. */
+  readonly keyId: string;
+  readonly train: boolean;
+  readonly limits: Limits;
+  /** Key of the answer keys: equal answers of two callers have nothing in common. */
+  readonly answerSecret: string;
+}
+
+/** The one caller of a loopback gateway without keys. */
+export const keylessGrant: Grant = {
+  tenant: 'default',
+  user: 'local',
+  train: true,
+  acceptsUserField: false,
+  limits: {},
+};
+export const keylessId = 'keyless';
+
+export function callerOf(secret: string, keyId: string, grant: Grant, userField: string | undefined): Caller {
+  const name = grant.acceptsUserField && userField !== undefined && userField !== '' ? userField : grant.user;
+  const tenant = keyedHash(secret, `tenant\n${grant.tenant}`);
+  const user = keyedHash(secret, `user\n${grant.tenant}\n${name}`);
+  return {
+    tenant,
+    user,
+    keyId,
+    train: grant.train,
+    limits: grant.limits,
+    answerSecret: keyedHash(secret, `answers\n${tenant}\n${user}`, 64),
+  };
+}
+
+/** Remembers the callers of keys that stand for one person, because every request asks for theirs. */
+export class Callers {
+  readonly #known = new WeakMap<Grant, Caller>();
+
+  constructor(private readonly secret: string) {}
+
+  of(keyId: string, grant: Grant, userField: string | undefined): Caller {
+    if (grant.acceptsUserField) return callerOf(this.secret, keyId, grant, userField);
+    const known = this.#known.get(grant) ?? callerOf(this.secret, keyId, grant, undefined);
+    this.#known.set(grant, known);
+    return known;
+  }
+}

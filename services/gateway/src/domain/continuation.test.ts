@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { keysToLookUp, likelyParent, type RememberedTurn } from './continuation.js';
+
+function turn(name: string, earlier: readonly string[] = []): RememberedTurn {
+  return {
+    turn: name,
+    session: `s-${name}`,
+    train: true,
+    earlier,
+    conversation: { messages: 1, digest: '', depth: 0 },
+  };
+}
+
+function parent(keys: readonly string[], known: Record<string, readonly RememberedTurn[]>): string | undefined {
+  const looked = keysToLookUp(keys);
+  return likelyParent(
+    keys,
+    looked,
+    looked.map((key) => known[key] ?? []),
+  )?.turn;
+}
+
+describe('likelyParent', () => {
+  it('is the turn that gave the newest answer that is known', () => {
+    expect(parent(['a', 'b'], { a: [turn('first')], b: [turn('second', ['a'])] })).toBe('second');
+    expect(parent(['a', 'unknown'], { a: [turn('first')] })).toBe('first');
+  });
+
+  it('is nobody when no answer is known, or there is none', () => {
+    expect(parent(['a'], {})).toBeUndefined();
+    expect(parent([], { a: [turn('first')] })).toBeUndefined();
+    expect(parent([''], { '': [turn('silent')] })).toBeUndefined();
+  });
+
+  it('is, of turns with the same answer, the one with more equal earlier answers, then the newest', () => {
+    const known = {
+      ok: [turn('newest', ['x']), turn('newer', ['a']), turn('fitting', ['z', 'a']), turn('old', ['a'])],
+    };
+    expect(parent(['z', 'a', 'ok'], known)).toBe('fitting');
+    expect(parent(['y', 'a', 'ok'], known)).toBe('newer');
+    expect(parent(['ok'], known)).toBe('newest');
+  });
+
+  it('looks only at the last answers', () => {
+    expect(keysToLookUp(['1', '2', '', '3', '3', '4', '5'])).toEqual(['5', '4', '3']);
+  });
+});

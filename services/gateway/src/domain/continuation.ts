@@ -1,0 +1,70 @@
+/**
+ * Which earlier turn does this request seem to continue?
+ *
+ * In: the answer keys of the request, and what is remembered of the turns that gave those answers. Out: the likely
+ * parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one with more
+ * equal earlier answers, then the newest. The collector decides for good. Pure.
+ */
+export interface RememberedTurn {
+  readonly turn: string;
+  readonly session: string;
+  readonly train: boolean;
+  /** Keys of the answers before this one, oldest first, at most `earlierKeysMax`. */
+  readonly earlier: readonly string[];
+  /** The turn's own messages, so that the next request can be stored as a difference. */
+  readonly conversation: RememberedConversation;
+}
+
+export interface RememberedConversation {
+  readonly messages: number;
+  /** Digest of those messages as JSON. */
+  readonly digest: string;
+  /** How many differences lie between this turn's stored messages and whole ones. */
+  readonly depth: number;
+}
+
+export const earlierKeysMax = 8;
+/** Older answers than these are not looked up: an agent that cut its history so far has begun something new. */
+export const lookedUpKeysMax = 4;
+
+/** The keys to look up, newest first. */
+export function keysToLookUp(answerKeys: readonly string[]): string[] {
+  const said = answerKeys.filter((key) => key !== '');
+  return [...new Set(said.slice(-lookedUpKeysMax).reverse())];
+}
+
+/** `remembered[i]` belongs to `looked[i]` of `keysToLookUp`, newest turn first. */
+export function likelyParent(
+  answerKeys: readonly string[],
+  looked: readonly string[],
+  remembered: readonly (readonly RememberedTurn[])[],
+): RememberedTurn | undefined {
+  for (const [index, key] of looked.entries()) {
+    const candidates = remembered[index] ?? [];
+    if (candidates.length === 0) continue;
+    const before = answerKeys.slice(0, answerKeys.lastIndexOf(key));
+    return best(candidates, before);
+  }
+  return undefined;
+}
+
+export function earlierKeys(answerKeys: readonly string[]): readonly string[] {
+  return answerKeys.slice(-earlierKeysMax);
+}
+
+function best(candidates: readonly RememberedTurn[], before: readonly string[]): RememberedTurn | undefined {
+  let found: RememberedTurn | undefined;
+  let foundEqual = -1;
+  for (const candidate of candidates) {
+    const equal = equalFromTheEnd(candidate.earlier, before);
+    if (equal > foundEqual) [found, foundEqual] = [candidate, equal];
+  }
+  return found;
+}
+
+function equalFromTheEnd(left: readonly string[], right: readonly string[]): number {
+  const most = Math.min(left.length, right.length);
+  let equal = 0;
+  while (equal < most && left[left.length - 1 - equal] === right[right.length - 1 - equal]) equal += 1;
+  return equal;
+}

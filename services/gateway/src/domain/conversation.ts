@@ -1,0 +1,69 @@
+/**
+ * How are a request's messages written into the log?
+ *
+ * In: messages, tools, and what is remembered of the provisional parent. Out: the JSON to store: all messages, or only
+ * those after the parent's where the parent's come first, unchanged. Chains of differences are bounded, so that a
+ * reader never follows more than `differenceDepthMax` links. Pure.
+ */
+import { createHash } from 'node:crypto';
+import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
+import type { RememberedConversation, RememberedTurn } from './continuation.js';
+
+export interface WrittenConversation {
+  /** JSON array of the messages to store. */
+  readonly messages: string;
+  /** JSON array of the tools, or empty. */
+  readonly tools: string;
+  readonly baseTurn: string;
+  readonly sharedMessages: number;
+  /** For the answer index, when the next request comes. */
+  readonly remembered: RememberedConversation;
+}
+
+export const differenceDepthMax = 8;
+/** Below this many bytes, compressing costs more than it saves. */
+export const deflateBytesMin = 4 * 1024;
+
+export function writeConversation(
+  messages: readonly unknown[],
+  tools: readonly unknown[],
+  parent: RememberedTurn | undefined,
+): WrittenConversation {
+  const written = messages.map((message) => JSON.stringify(message));
+  const hash = createHash('sha256');
+  const base = parent?.conversation;
+  let shared = 0;
+  for (const [index, json] of written.entries()) {
+    hash.update(json).update('\n');
+    if (base?.messages === index + 1 && base.depth < differenceDepthMax && hash.copy().digest('hex') === base.digest)
+      shared = base.messages;
+  }
+  return {
+    messages: `[${written.slice(shared).join(',')}]`,
+    tools: tools.length === 0 ? '' : JSON.stringify(tools),
+    baseTurn: shared === 0 ? '' : (parent?.turn ?? ''),
+    sharedMessages: shared,
+    remembered: {
+      messages: messages.length,
+      digest: hash.digest('hex'),
+      depth: shared === 0 ? 0 : (base?.depth ?? 0) + 1,
+    },
+  };
+}
+
+export function worthDeflating({ messages, tools }: WrittenConversation): boolean {
+  return messages.length + tools.length > deflateBytesMin;
+}
+
+export function conversationFact(
+  written: WrittenConversation,
+  bytes: { readonly messages: Uint8Array; readonly tools: Uint8Array; readonly deflated: boolean },
+): Conversation {
+  return {
+    encoding: bytes.deflated ? Conversation_Encoding.ENCODING_JSON_DEFLATE : Conversation_Encoding.ENCODING_JSON,
+    messages: bytes.messages,
+    tools: bytes.tools,
+    baseTurn: written.baseTurn,
+    sharedMessages: written.sharedMessages,
+  };
+}

@@ -1,0 +1,54 @@
+/**
+ * What of an engine's answer does the client see?
+ *
+ * In: a chunk or a whole answer as the engine sent it, which is the gateway's own and is changed in place, because this
+ * runs for every token. Out: the same with our id and the model name that was asked for; token ids and logprobs only
+ * where the client asked for them. Pure.
+ */
+import { isObject, type JsonObject } from './json-shape.js';
+
+export interface ClientView {
+  readonly turn: string;
+  /** The name that the client asked for. */
+  readonly model: string;
+  readonly wantsLogprobs: boolean;
+  readonly wantsTokenIds: boolean;
+  readonly wantsUsage: boolean;
+}
+
+/** Fields are set to undefined, not deleted: JSON leaves both out, and deleting slows the object down. */
+export function forClient(raw: JsonObject, view: ClientView): JsonObject {
+  raw['id'] = view.turn;
+  raw['model'] = view.model;
+  hide(raw, 'kv_transfer_params');
+  hide(raw, 'ec_transfer_params');
+  hide(raw, 'prompt_text');
+  hide(raw, 'prompt_logprobs');
+  if (!view.wantsTokenIds) hide(raw, 'prompt_token_ids');
+  const choices = raw['choices'];
+  if (!Array.isArray(choices)) return raw;
+  for (const choice of choices) if (isObject(choice)) choiceForClient(choice, view);
+  return raw;
+}
+
+/** OpenAI sends token counts in a chunk of their own, at the end, to those who asked; others get none. */
+export function chunkForClient(raw: JsonObject, view: ClientView): JsonObject {
+  if (!view.wantsUsage) hide(raw, 'usage');
+  return forClient(raw, view);
+}
+
+function choiceForClient(choice: JsonObject, view: ClientView): void {
+  if (!view.wantsLogprobs && choice['logprobs'] !== undefined) choice['logprobs'] = null;
+  if (!view.wantsTokenIds) hide(choice, 'token_ids');
+  hide(choice, 'routed_experts');
+}
+
+function hide(object: JsonObject, key: string): void {
+  if (key in object) object[key] = undefined;
+}
+
+export function sseEvent(json: string): string {
+  return `data: ${json}\n\n`;
+}
+
+export const sseDone = 'data: [DONE]\n\n';

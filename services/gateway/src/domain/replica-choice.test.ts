@@ -1,0 +1,49 @@
+import { EngineLease } from '@backtalk/proto/weights';
+import { describe, expect, it } from 'vitest';
+import { chooseReplica, type ReplicaQuestion } from './replica-choice.js';
+
+const engine = (url: string, changes: Partial<EngineLease> = {}) =>
+  EngineLease.fromPartial({ url, pools: ['serving'], ready: true, baseModel: 'base', versions: ['p-v1'], ...changes });
+const three = [engine('http://a'), engine('http://b'), engine('http://c')];
+
+function choose(changes: Partial<ReplicaQuestion>): string | undefined {
+  const question = { engines: three, version: 'p-v1', session: 's', inFlight: () => 0, excluded: new Set<string>() };
+  return chooseReplica({ ...question, ...changes })?.url;
+}
+
+describe('chooseReplica', () => {
+  it('gives one session the same replica, and spreads sessions', () => {
+    const chosen = Array.from({ length: 300 }, (_, index) => choose({ session: `s${index}` }));
+    expect(choose({ session: 's9' })).toBe(chosen[9]);
+    for (const { url } of three) expect(chosen.filter((name) => name === url).length).toBeGreaterThan(50);
+  });
+
+  it('moves only the sessions of a replica that is lost', () => {
+    const sessions = Array.from({ length: 100 }, (_, index) => `s${index}`);
+    for (const session of sessions) {
+      const before = choose({ session });
+      if (before !== 'http://c') expect(choose({ session, engines: three.slice(0, 2) })).toBe(before);
+    }
+  });
+
+  it('spills over when the replica carries far more than the mean', () => {
+    const home = choose({});
+    expect(choose({ inFlight: (url) => (url === home ? 50 : 1) })).not.toBe(home);
+    expect(choose({ inFlight: (url) => (url === home ? 2 : 1) })).toBe(home);
+  });
+
+  it('never chooses one that is not ready, holds another version, serves another pool, or has just failed', () => {
+    const engines = [
+      engine('http://a', { ready: false }),
+      engine('http://b', { versions: ['p-v2'] }),
+      engine('http://c', { pools: ['judge'] }),
+      engine('http://d'),
+    ];
+    expect(choose({ engines })).toBe('http://d');
+    expect(choose({ engines, excluded: new Set(['http://d']) })).toBeUndefined();
+  });
+
+  it('finds the base on every ready engine', () => {
+    expect(choose({ engines: [engine('http://a', { versions: [] })], version: 'p-v0' })).toBe('http://a');
+  });
+});

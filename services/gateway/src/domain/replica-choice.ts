@@ -1,0 +1,54 @@
+/**
+ * Which engine replica answers?
+ *
+ * In: the leases of engines, the version, the session and how many requests each replica has in hand. Out: a replica,
+ * or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
+ * more than its part, the next in the session's order takes over. Pure.
+ */
+import { createHash } from 'node:crypto';
+import type { EngineLease } from '@backtalk/proto/weights';
+import { isBaseVersion } from './model-name.js';
+
+export interface Replica {
+  readonly url: string;
+  readonly dialect: string;
+  readonly baseModel: string;
+  readonly maxContext: number;
+}
+
+export interface ReplicaQuestion {
+  readonly engines: readonly EngineLease[];
+  readonly version: string;
+  readonly session: string;
+  readonly inFlight: (url: string) => number;
+  /** Replicas that have just failed this request. */
+  readonly excluded: ReadonlySet<string>;
+}
+
+/** A replica may carry this many times the mean, and always a few more, before a session spills over. */
+const spillFactor = 1.25;
+const spillSlack = 2;
+
+export function canServe(engine: EngineLease, version: string): boolean {
+  if (!engine.ready || !engine.pools.includes('serving')) return false;
+  return isBaseVersion(version) || engine.versions.includes(version);
+}
+
+export function chooseReplica(question: ReplicaQuestion): Replica | undefined {
+  const able = question.engines.filter((engine) => canServe(engine, question.version));
+  const untried = able.filter((engine) => !question.excluded.has(engine.url));
+  const [only, second] = untried;
+  if (only === undefined || second === undefined) return only;
+  const ranked = untried
+    .map((engine) => ({ engine, score: score(question.session, engine.url), load: question.inFlight(engine.url) }))
+    .sort((left, right) => right.score - left.score);
+  const mean = ranked.reduce((sum, { load }) => sum + load, 0) / ranked.length;
+  const bound = mean * spillFactor + spillSlack;
+  const least = [...ranked].sort((left, right) => left.load - right.load)[0];
+  return (ranked.find(({ load }) => load < bound) ?? least)?.engine;
+}
+
+/** Rendezvous hashing: adding or losing a replica moves only the sessions that were its own. */
+function score(session: string, url: string): number {
+  return createHash('sha1').update(session).update('\n').update(url).digest().readUInt32BE(0);
+}

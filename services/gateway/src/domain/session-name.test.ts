@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { declaredSession, sessionOfName, sessionOfTurn, turnOfSession } from './session-name.js';
+
+const headers = (given: Record<string, string>) => (name: string) => given[name];
+
+describe('declaredSession', () => {
+  it('reads headers before body keys', () => {
+    const body = { session_id: 'from-body', turn_type: 'side', session_done: true };
+    expect(declaredSession(headers({}), body)).toEqual({ session: 'from-body', turnType: 'side', done: true });
+    const header = headers({ 'x-session-id': 'from-header', 'x-turn-type': 'main', 'x-session-done': '0' });
+    expect(declaredSession(header, body)).toEqual({ session: 'from-header', turnType: 'main', done: false });
+  });
+
+  it.each(['1', 'true', 'Yes', ' on '])('takes %j as done', (word) => {
+    expect(declaredSession(headers({ 'x-session-done': word }), {}).done).toBe(true);
+  });
+
+  it('refuses names that are no text or far too long', () => {
+    expect(() => declaredSession(headers({}), { session_id: 5 })).toThrow('session_id');
+    expect(() => declaredSession(headers({ 'x-session-id': 'x'.repeat(257) }), {})).toThrow('256');
+  });
+});
+
+describe('session ids', () => {
+  it('lead back from a session to the turn that began it', () => {
+    const turn = 'turn_0190a2b3c4d5e6f708091a2b3c4d5e6f';
+    expect(turnOfSession(sessionOfTurn(turn))).toBe(turn);
+    expect(turnOfSession('my chat')).toBeUndefined();
+  });
+
+  it('of one name differ between users', () => {
+    const ids = [
+      sessionOfName('k', 't', 'u', 'a'),
+      sessionOfName('k', 't', 'v', 'a'),
+      sessionOfName('k', 's', 'u', 'a'),
+    ];
+    expect(new Set(ids).size).toBe(3);
+  });
+});

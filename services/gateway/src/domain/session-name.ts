@@ -1,0 +1,58 @@
+/**
+ * What does the client itself say about its session?
+ *
+ * In: headers and body of a request. Out: the declared session, turn type and end, or a refusal. A header wins over the
+ * body's key. Body keys of this kind are for the gateway alone and are never forwarded. Pure.
+ */
+import { keyedHash } from '@backtalk/kit';
+import { refusals } from '../errors.js';
+import type { JsonObject } from './json-shape.js';
+
+export interface DeclaredSession {
+  /** The client's own name for it; empty when it gave none. */
+  readonly session: string;
+  readonly turnType: string;
+  readonly done: boolean;
+}
+
+export type HeaderOf = (name: string) => string | undefined;
+
+export const sessionBodyKeys = ['session_id', 'turn_type', 'session_done'] as const;
+
+const nameCharactersMax = 256;
+const yes = new Set(['1', 'true', 'yes', 'on']);
+
+export function declaredSession(header: HeaderOf, body: JsonObject): DeclaredSession {
+  return {
+    session: named(header('x-session-id') ?? body['session_id'], 'session_id'),
+    turnType: named(header('x-turn-type') ?? body['turn_type'], 'turn_type'),
+    done: isYes(header('x-session-done') ?? body['session_done']),
+  };
+}
+
+/** One turn's session until a parent says otherwise: named after the turn, so that the log can be asked for it. */
+export function sessionOfTurn(turn: string): string {
+  return turn.replace(/^turn_/, 'session_');
+}
+
+export function turnOfSession(session: string): string | undefined {
+  return /^session_[0-9a-f]{32}$/.test(session) ? session.replace(/^session_/, 'turn_') : undefined;
+}
+
+/** A declared name becomes a token that subjects can hold and that nobody can guess. */
+export function sessionOfName(secret: string, tenant: string, user: string, name: string): string {
+  return `session_${keyedHash(secret, `session\n${tenant}\n${user}\n${name}`, 32)}`;
+}
+
+function named(value: unknown, param: string): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw refusals.invalidParameter({ param, why: 'it must be a string' });
+  const name = value.trim();
+  if (name.length > nameCharactersMax)
+    throw refusals.invalidParameter({ param, why: `it must have at most ${nameCharactersMax} characters` });
+  return name;
+}
+
+function isYes(value: unknown): boolean {
+  return value === true || value === 1 || (typeof value === 'string' && yes.has(value.trim().toLowerCase()));
+}

@@ -1,0 +1,81 @@
+/**
+ * How is one fact written to the spool, and read back after a crash?
+ *
+ * In: a fact, or the bytes of a spool file. Out: a framed record (length, CRC-32, JSON head, message bytes), or the
+ * records up to the first that is torn. A write that was cut by a crash can only be the last one. Pure.
+ */
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+
+/** Facts that the gateway may have to keep until the broker is back. */
+export const spooledFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
+export type SpooledFact = (typeof spooledFacts)[number];
+
+const recordHead = z.object({
+  name: z.enum(spooledFacts),
+  traceparent: z.string(),
+});
+
+export interface SpoolRecord extends z.infer<typeof recordHead> {
+  /** The encoded message. */
+  readonly message: Uint8Array;
+}
+
+const frameBytes = 8;
+const headLengthBytes = 4;
+
+export function encodeRecord({ name, traceparent, message }: SpoolRecord): Buffer {
+  const head = Buffer.from(JSON.stringify({ name, traceparent }));
+  const bodyBytes = headLengthBytes + head.length + message.length;
+  const record = Buffer.allocUnsafe(frameBytes + bodyBytes);
+  record.writeUInt32LE(bodyBytes, 0);
+  record.writeUInt32LE(head.length, frameBytes);
+  record.set(head, frameBytes + headLengthBytes);
+  record.set(message, frameBytes + headLengthBytes + head.length);
+  record.writeUInt32LE(crc32(record.subarray(frameBytes)), 4);
+  return record;
+}
+
+export interface DecodedSpool {
+  readonly records: readonly SpoolRecord[];
+  /** Bytes at the end that form no whole record. */
+  readonly tornBytes: number;
+}
+
+export function decodeRecords(bytes: Buffer): DecodedSpool {
+  const records: SpoolRecord[] = [];
+  let offset = 0;
+  while (offset < bytes.length) {
+    const body = wholeBody(bytes, offset);
+    const record = body && readBody(body);
+    if (body === undefined || record === undefined) break;
+    records.push(record);
+    offset += frameBytes + body.length;
+  }
+  return { records, tornBytes: bytes.length - offset };
+}
+
+function wholeBody(bytes: Buffer, offset: number): Buffer | undefined {
+  const start = offset + frameBytes;
+  if (start + headLengthBytes > bytes.length) return undefined;
+  const length = bytes.readUInt32LE(offset);
+  if (length < headLengthBytes || start + length > bytes.length) return undefined;
+  const body = bytes.subarray(start, start + length);
+  return crc32(body) === bytes.readUInt32LE(offset + 4) ? body : undefined;
+}
+
+function readBody(body: Buffer): SpoolRecord | undefined {
+  const messageAt = headLengthBytes + body.readUInt32LE(0);
+  if (messageAt > body.length) return undefined;
+  const head = recordHead.safeParse(parsed(body.toString('utf8', headLengthBytes, messageAt)));
+  return head.success ? { ...head.data, message: body.subarray(messageAt) } : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The checksum held, so this was written so: it is no record of ours.
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * May this finished turn be trained on, and if not, why?
+ *
+ * In: what was captured and how the turn went. Out: every reason against, from a fixed list; none means trainable. Pure.
+ */
+import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
+
+export const ownReasons = [
+  'opted_out',
+  'sampler_not_plain',
+  'pinned_version',
+  'version_changed',
+  'engine_failed',
+] as const;
+
+export type UntrainableReason = (typeof ownReasons)[number] | CaptureReason;
+
+/** How an answer came to its end. */
+export type Ending = 'complete' | 'aborted' | 'engine_failed';
+
+export interface TurnCircumstances {
+  readonly ending: Ending;
+  readonly consents: boolean;
+  readonly plainSampler: boolean;
+  readonly pinned: boolean;
+  readonly versionAtStart: string;
+  readonly versionAtEnd: string;
+}
+
+export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): UntrainableReason[] {
+  const reasons = new Set<UntrainableReason>();
+  // An answer that was cut has no counts to compare: only the cut is told.
+  if (turn.ending === 'complete') for (const reason of judgeCapture(capture).reasons) reasons.add(reason);
+  else reasons.add(turn.ending);
+  if (!turn.consents) reasons.add('opted_out');
+  if (!turn.plainSampler) reasons.add('sampler_not_plain');
+  if (turn.pinned) reasons.add('pinned_version');
+  if (turn.versionAtStart !== turn.versionAtEnd) reasons.add('version_changed');
+  return [...reasons];
+}

@@ -1,0 +1,71 @@
+import type { Capture } from '@backtalk/dialects';
+import { describe, expect, it } from 'vitest';
+import { callerOf, keylessGrant } from './caller.js';
+import { samplingOf } from './sampling.js';
+import { turnCompleted, type Turn } from './turn.js';
+
+const turn: Turn = {
+  id: 'turn_1',
+  caller: callerOf('secret', 'key', keylessGrant, undefined),
+  policy: 'backtalk',
+  version: 'backtalk-v2',
+  pinned: false,
+  session: 'session_1',
+  declared: { session: '', turnType: '', done: false },
+  parent: undefined,
+  consent: { train: true, source: 'default' },
+  sampling: samplingOf({}, 0.8).parameters,
+  answerKeys: [],
+  stream: true,
+};
+const capture: Capture = {
+  promptIds: [1, 2, 3],
+  answerIds: [4, 5],
+  logprobs: [-0.5, -0.25],
+  text: 'Hi',
+  reasoning: '',
+  toolCalls: [],
+  finishReason: 'stop',
+  usage: { promptTokens: 3, completionTokens: 2 },
+  choices: 1,
+};
+const engine = 'http://engine';
+
+describe('turnCompleted', () => {
+  it('is trainable when ids, counts, consent, sampler and version are in order', () => {
+    const fact = turnCompleted(turn, { capture, ending: 'complete', engine });
+    expect(fact).toMatchObject({
+      trainable: true,
+      untrainableReasons: [],
+      finishReason: 'stop',
+      weightsVersion: 'backtalk-v2',
+    });
+    expect(fact.answerKey).toHaveLength(32);
+  });
+
+  it.each([
+    [{ consent: { train: false, source: 'key' } }, {}, 'opted_out'],
+    [{ sampling: samplingOf({ top_p: 0.5 }, 1).parameters }, {}, 'sampler_not_plain'],
+    [{ pinned: true }, {}, 'pinned_version'],
+    [{}, { answerIds: [4] }, 'count_mismatch'],
+    [{}, { answerIds: [] }, 'no_token_ids'],
+    [{}, { logprobs: [-0.5, -9999] }, 'logprob_not_finite'],
+  ] as const)('says why not: %j %j', (turnChanges, captureChanges, reason) => {
+    const answer = { capture: { ...capture, ...captureChanges }, ending: 'complete', engine } as const;
+    const fact = turnCompleted({ ...turn, ...turnChanges }, answer);
+    expect(fact.trainable).toBe(false);
+    expect(fact.untrainableReasons).toContain(reason);
+  });
+
+  it('tells a cut answer by its cut alone', () => {
+    const cut = { ...capture, finishReason: '', usage: undefined };
+    expect(turnCompleted(turn, { capture: cut, ending: 'aborted', engine })).toMatchObject({
+      finishReason: 'abort',
+      untrainableReasons: ['aborted'],
+    });
+    expect(turnCompleted(turn, { capture: cut, ending: 'engine_failed', engine })).toMatchObject({
+      finishReason: 'error',
+      untrainableReasons: ['engine_failed'],
+    });
+  });
+});

@@ -1,0 +1,33 @@
+/**
+ * Which version of a policy answers this session?
+ *
+ * In: the routes, and who asks in which session. Out: a version name. All gateways agree without talking, because the
+ * choice is a keyed hash of key and session against the shares. Pure.
+ */
+import { keyedHash } from '@backtalk/kit';
+import type { Routes } from '@backtalk/proto/weights';
+import { baseVersion } from './model-name.js';
+
+export function chooseVersion(routes: Routes | undefined, policy: string, secret: string, who: string): string {
+  const shares = routes?.routes.filter((route) => route.share > 0) ?? [];
+  const [first] = shares;
+  if (first === undefined) return baseVersion(policy);
+  if (shares.length === 1) return first.version;
+  const total = shares.reduce((sum, route) => sum + route.share, 0);
+  let point = fraction(secret, `${policy}\n${who}`) * total;
+  for (const route of shares) {
+    point -= route.share;
+    if (point < 0) return route.version;
+  }
+  return first.version;
+}
+
+/** A number in [0, 1) that stays the same for the same text. */
+function fraction(secret: string, text: string): number {
+  return parseInt(keyedHash(secret, text, 12), 16) / 2 ** 48;
+}
+
+/** Routes with a lower fence than those in force are late news. */
+export function isNewer(candidate: Routes, current: Routes | undefined): boolean {
+  return current === undefined || candidate.fence >= current.fence;
+}

@@ -1,0 +1,190 @@
+/**
+ * Every way in which the gateway refuses or fails, with the words that a client may read.
+ *
+ * Codes and shapes follow OpenAI's API, because clients branch on them. Messages never hold text of a conversation,
+ * a key, or the name of another tenant.
+ */
+import { defineErrors } from '@backtalk/kit';
+
+/** The request itself is at fault: sending it again changes nothing. */
+export const refusals = defineErrors('gateway', {
+  invalidJson: {
+    code: 'invalid_json',
+    status: 400,
+    retry: 'never',
+    message: (p: { why: string }) => `The request body cannot be read as JSON: ${p.why}.`,
+  },
+  missingParameter: {
+    code: 'missing_required_parameter',
+    status: 400,
+    retry: 'never',
+    message: (p: { param: string }) => `Missing required parameter: '${p.param}'.`,
+  },
+  invalidParameter: {
+    code: 'invalid_value',
+    status: 400,
+    retry: 'never',
+    message: (p: { param: string; why: string }) => `Invalid value for '${p.param}': ${p.why}.`,
+  },
+  unsupportedParameter: {
+    code: 'unsupported_parameter',
+    status: 400,
+    retry: 'never',
+    message: (p: { param: string; why: string }) => `Unsupported parameter: '${p.param}': ${p.why}.`,
+  },
+  contextTooLong: {
+    code: 'context_length_exceeded',
+    status: 400,
+    retry: 'never',
+    message: (p: { param: string; limit: number | undefined }) =>
+      `This model's maximum context length is ${p.limit ?? 'smaller than what was asked for'}${p.limit === undefined ? '' : ' tokens'}. Shorten the messages or lower the number of tokens asked for.`,
+  },
+  wrongKey: {
+    code: 'invalid_api_key',
+    status: 401,
+    retry: 'never',
+    message: () => 'Incorrect API key provided.',
+  },
+  unknownModel: {
+    code: 'model_not_found',
+    status: 404,
+    retry: 'never',
+    message: () => 'The model does not exist or is not loaded. GET /v1/models lists those that are.',
+  },
+  unknownTurn: {
+    code: 'turn_not_found',
+    status: 404,
+    retry: 'never',
+    message: () => 'No such turn.',
+  },
+  unknownSession: {
+    code: 'session_not_found',
+    status: 404,
+    retry: 'never',
+    message: () => 'No such session.',
+  },
+  unknownRoute: {
+    code: 'unknown_url',
+    status: 404,
+    retry: 'never',
+    message: () => 'Unknown request URL. The base URL ends in /v1.',
+  },
+  wrongMethod: {
+    code: 'method_not_allowed',
+    status: 405,
+    retry: 'never',
+    message: (p: { allow: string }) => `This method is not allowed here. Allowed: ${p.allow}.`,
+  },
+  tooSlow: {
+    code: 'request_timeout',
+    status: 408,
+    retry: 'later',
+    message: () => 'The request did not arrive in time.',
+  },
+  bodyTooLarge: {
+    code: 'request_too_large',
+    status: 413,
+    retry: 'never',
+    message: (p: { limitBytes: number }) => `The request body is larger than ${p.limitBytes} bytes.`,
+  },
+  wrongMediaType: {
+    code: 'unsupported_media_type',
+    status: 415,
+    retry: 'never',
+    message: (p: { why: string }) => `${p.why} Send Content-Type: application/json, not compressed.`,
+  },
+  rateLimited: {
+    code: 'rate_limit_exceeded',
+    status: 429,
+    retry: 'later',
+    message: (p: { what: string; retryAfterSeconds: number }) => `This key's limit of ${p.what} is reached.`,
+  },
+  clientGone: {
+    code: 'client_gone',
+    status: 499,
+    retry: 'never',
+    message: () => 'The client went away before the answer was complete.',
+  },
+});
+
+/** The gateway, or what it stands on, is at fault: the same request may succeed later. */
+export const failures = defineErrors('gateway', {
+  noEngine: {
+    code: 'no_engine',
+    status: 503,
+    retry: 'later',
+    message: (p: { version: string; retryAfterSeconds: number }) =>
+      `No engine that is ready holds ${p.version}. It may be loading: try again.`,
+  },
+  engineUnavailable: {
+    code: 'engine_unavailable',
+    status: 503,
+    retry: 'later',
+    message: () => 'The model server did not answer. Try again.',
+  },
+  engineBroke: {
+    code: 'engine_failed',
+    status: 502,
+    retry: 'later',
+    message: () => 'The model server failed in the middle of the answer. Try again.',
+  },
+  engineTimeout: {
+    code: 'engine_timeout',
+    status: 504,
+    retry: 'later',
+    message: () => 'The model server did not answer in time. Try again.',
+  },
+  captureUnavailable: {
+    code: 'capture_unavailable',
+    status: 503,
+    retry: 'later',
+    message: () => 'Turns cannot be stored at the moment. Try again.',
+  },
+  logUnavailable: {
+    code: 'log_unavailable',
+    status: 503,
+    retry: 'later',
+    message: () => 'The log cannot be reached at the moment. Try again.',
+  },
+  overloaded: {
+    code: 'server_overloaded',
+    status: 503,
+    retry: 'later',
+    message: () => 'All places are taken at the moment. Try again.',
+  },
+  internal: {
+    code: 'internal_error',
+    status: 500,
+    retry: 'later',
+    message: () => 'Something went wrong in the gateway. Try again.',
+  },
+});
+
+/** What never reaches a client: conditions of the gateway's own parts. */
+export const faults = defineErrors('gateway', {
+  spoolFull: {
+    code: 'spool_full',
+    retry: 'later',
+    message: (p: { bytesMax: number }) => `The spool holds its limit of ${p.bytesMax} bytes.`,
+  },
+  spoolFailed: {
+    code: 'spool_failed',
+    retry: 'later',
+    message: () => 'The spool cannot be written.',
+  },
+  keysFileInvalid: {
+    code: 'keys_file_invalid',
+    retry: 'stop',
+    message: (p: { why: string }) => `The file named by BACKTALK_KEYS_FILE cannot be used: ${p.why}.`,
+  },
+  readerTooSlow: {
+    code: 'reader_too_slow',
+    retry: 'never',
+    message: () => 'The client did not read its answer.',
+  },
+  slowLookup: {
+    code: 'lookup_timeout',
+    retry: 'later',
+    message: (p: { limitMs: number }) => `No answer from Valkey within ${p.limitMs} ms.`,
+  },
+});

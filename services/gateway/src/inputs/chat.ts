@@ -1,0 +1,78 @@
+/**
+ * POST /v1/chat/completions: takes a request in, has it answered as a stream or whole, and tells what went wrong.
+ *
+ * The key is checked before anything is read, and everything about the request before an engine is asked. Nothing here
+ * waits for judge, trainer or publisher.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { traceFrom } from '@backtalk/kit';
+import { refusals } from '../errors.js';
+import { readChatRequest } from '../domain/chat-request.js';
+import type { HeaderOf } from '../domain/session-name.js';
+import { forCaller, sendError } from './answer.js';
+import type { Exchange } from './exchange.js';
+import type { Parts } from './parts.js';
+import { placeTurn } from './place-turn.js';
+import { readJsonBody } from './read-body.js';
+import { answerStream } from './chat-stream.js';
+import { answerWhole } from './chat-whole.js';
+
+const route = 'chat_completions';
+
+export async function chat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { events } = parts;
+  events.requestTaken();
+  try {
+    await answerChat(parts, request, response);
+  } catch (thrown) {
+    const error = forCaller(thrown);
+    events.refused(route, error);
+    sendError(request, response, error);
+  } finally {
+    events.requestLeft();
+    events.answered(route, response.statusCode);
+  }
+}
+
+async function answerChat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const startedMs = parts.clock.now();
+  const { keyId, grant } = parts.keys.identify(request.headers.authorization);
+  const leave = parts.places.enter(keyId, grant.limits.concurrency);
+  try {
+    const body = await readJsonBody(request, parts.config.bodyBytesMax);
+    const chatRequest = readChatRequest(body.value);
+    parts.store.admit(body.bytes);
+    const caller = parts.callers.of(keyId, grant, chatRequest.user);
+    const placed = await placeTurn(parts, chatRequest, caller, headerOf(request));
+    const exchange: Exchange = {
+      ...{ placed, response, startedMs },
+      request: chatRequest,
+      signal: signalOf(response),
+      trace: traceFrom(headerOf(request)('traceparent')),
+    };
+    if (!response.hasHeader('x-request-id')) response.setHeader('x-request-id', placed.turn.id);
+    response.setHeader('X-Backtalk-Turn', placed.turn.id);
+    response.setHeader('X-Backtalk-Session', placed.turn.session);
+    response.setHeader('X-Backtalk-Weights', placed.turn.version);
+    if (chatRequest.stream) await answerStream(parts, exchange);
+    else await answerWhole(parts, exchange);
+  } finally {
+    leave();
+  }
+}
+
+/** Aborts as soon as the client has gone, so that the engine does not work for nobody. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) controller.abort(refusals.clientGone());
+  });
+  return controller.signal;
+}
+
+export function headerOf({ headers }: IncomingMessage): HeaderOf {
+  return (name) => {
+    const value = headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  };
+}

@@ -1,0 +1,123 @@
+import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
+import { Routes } from '@backtalk/proto/weights';
+import { grpcClient } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { connect } from 'node:net';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  loadVersion,
+  ready,
+  startGateway,
+  startLeasedEngine,
+  startSurroundings,
+  type LeasedEngine,
+  type StartedGateway,
+  type Surroundings,
+} from '../testing/started-gateway.js';
+
+let around: Surroundings;
+let leased: LeasedEngine;
+let started: StartedGateway;
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  leased = await startLeasedEngine(around, 'engine-1', { versions: ['backtalk-v0', 'backtalk-v1'] });
+  await loadVersion(around, leased, 'backtalk-v1');
+  started = await startGateway(around, { BACKTALK_READER_WAIT: '200ms' });
+  await ready(started);
+}, 60_000);
+
+afterAll(async () => {
+  await leased.stop();
+  await around.stop();
+});
+
+const messages = [{ role: 'user' as const, content: 'Hello' }];
+const client = () => new OpenAI({ baseURL: started.url, apiKey: 'none', maxRetries: 0 });
+const control = () =>
+  grpcClient(GatewayControlServiceDefinition, `127.0.0.1:${started.gateway.ports.grpc}`, { caller: 'publisher' });
+const routes = (version: string, fence: number) =>
+  Routes.fromPartial({ policy: 'backtalk', routes: [{ version, share: 1 }], fence, stable: version });
+
+async function weights(): Promise<string | null> {
+  const { response } = await client().chat.completions.create({ model: 'backtalk', messages }).withResponse();
+  return response.headers.get('x-backtalk-weights');
+}
+
+describe('Commit', () => {
+  it('has answered when new requests are routed so, and streams in hand finish where they began', async () => {
+    const calls = control();
+    leased.engine.settings.tokenMs = 30;
+    const stream = await client().chat.completions.create({ model: 'backtalk', messages, stream: true });
+    const abort = new AbortController();
+    const seen: Record<string, number>[] = [];
+    const watching = (async () => {
+      const watch = calls.streams({}, { deadlineMs: 30_000, signal: abort.signal });
+      for await (const { inFlight } of watch) seen.push(inFlight);
+    })().catch(() => undefined);
+    await until(() => seen.some((inFlight) => inFlight['backtalk-v0'] === 1));
+    expect(await calls.commit({ routes: routes('backtalk-v1', 7) }, { deadlineMs: 5_000 })).toEqual({ fence: 7 });
+    expect(await weights()).toBe('backtalk-v1');
+    let turn = '';
+    for await (const chunk of stream) turn = chunk.id;
+    const fact = await around.reader.last('turnCompleted', { turn });
+    expect(fact?.message).toMatchObject({
+      weightsVersion: 'backtalk-v0',
+      weightsVersionAtEnd: 'backtalk-v0',
+      trainable: true,
+    });
+    await until(() => seen.at(-1)?.['backtalk-v0'] === undefined, { what: 'the old version’s end' });
+    abort.abort();
+    await watching;
+    leased.engine.settings.tokenMs = 0;
+    calls.close();
+  });
+
+  it('refuses an earlier fence, and says which one is in force', async () => {
+    const calls = control();
+    expect(await calls.commit({ routes: routes('backtalk-v0', 6) }, { deadlineMs: 5_000 })).toEqual({ fence: 7 });
+    expect(await weights()).toBe('backtalk-v1');
+    expect(await calls.commit({ routes: routes('backtalk-v0', 8) }, { deadlineMs: 5_000 })).toEqual({ fence: 8 });
+    expect(await weights()).toBe('backtalk-v0');
+    calls.close();
+  });
+});
+
+describe('a client that reads nothing', () => {
+  it('is cut, and the engine’s work with it, while its buffer stays bounded', async () => {
+    Object.assign(leased.engine.settings, { answerTokens: 2_000_000, maxContext: 4_000_000 });
+    const body = JSON.stringify({ model: 'backtalk', messages, stream: true, logprobs: true });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const before = leased.engine.counts.cancelled;
+    const socket = connect(started.gateway.ports.http, '127.0.0.1', () => socket.write(head + body));
+    socket.pause();
+    socket.on('error', () => undefined);
+    await until(async () => (await started.metric('slow_readers_total')) === 1, { timeoutMs: 20_000 });
+    await until(() => leased.engine.counts.cancelled === before + 1);
+    socket.destroy();
+    Object.assign(leased.engine.settings, { answerTokens: 12, maxContext: 8_192 });
+  }, 40_000);
+});
+
+describe('a stop', () => {
+  it('lets answers in hand finish, takes no new ones, and gives its lease back', async () => {
+    leased.engine.settings.tokenMs = 20;
+    const stream = await client().chat.completions.create({ model: 'backtalk', messages, stream: true });
+    const stopping = started.gateway.stop();
+    await until(
+      () =>
+        client()
+          .models.list()
+          .then(
+            () => false,
+            () => true,
+          ),
+      { what: 'the closed port' },
+    );
+    let finish: string | null | undefined;
+    for await (const chunk of stream) finish = chunk.choices[0]?.finish_reason ?? finish;
+    expect(finish).toBe('stop');
+    await stopping;
+  });
+});

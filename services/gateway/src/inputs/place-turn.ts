@@ -1,0 +1,87 @@
+/**
+ * Finds out what a request is before any engine is asked: whose, in which session, and for which weights.
+ *
+ * In: a valid request and its headers. Out: a turn. It waits for Valkey at most for the lookup's limit, and serves
+ * without its memory when it does not answer.
+ */
+import { newTurnId } from '@backtalk/kit';
+import { refusals } from '../errors.js';
+import { answerKeysOf } from '../domain/answer-key.js';
+import type { Caller } from '../domain/caller.js';
+import type { ChatRequest } from '../domain/chat-request.js';
+import { consentOf } from '../domain/consent.js';
+import { keysToLookUp, likelyParent } from '../domain/continuation.js';
+import { countsByMinute, reachedLimit, secondsToNextMinute } from '../domain/limits.js';
+import { namedModel, type NamedModel } from '../domain/model-name.js';
+import { samplingOf, type Sampling } from '../domain/sampling.js';
+import { declaredSession, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
+import type { Turn } from '../domain/turn.js';
+import { chooseVersion } from '../domain/version-choice.js';
+import type { Recalled } from '../outputs/answer-index.js';
+import type { Parts } from './parts.js';
+
+export interface PlacedTurn {
+  readonly turn: Turn;
+  readonly model: NamedModel;
+  readonly sampling: Sampling;
+}
+
+export async function placeTurn(
+  parts: Parts,
+  request: ChatRequest,
+  caller: Caller,
+  header: HeaderOf,
+): Promise<PlacedTurn> {
+  const model = namedModel(request.model, parts.config.policies);
+  if (model === undefined) throw refusals.unknownModel({ param: 'model' });
+  const declared = declaredSession(header, request.body);
+  const answerKeys = answerKeysOf(caller.answerSecret, request.messages);
+  const looked = keysToLookUp(answerKeys);
+  const named = declared.session === '' ? undefined : sessionNamed(parts, caller, declared.session);
+  const { tenant, user } = caller;
+  const [recalled] = await Promise.all([
+    parts.index.recall(looked, named === undefined ? undefined : { tenant, user, session: named }),
+    checkMinute(parts, caller),
+  ]);
+  const parent = likelyParent(answerKeys, looked, recalled.turns);
+  const id = newTurnId();
+  const session = named ?? parent?.session ?? sessionOfTurn(id);
+  const sampling = samplingOf(request.body, parts.config.temperature);
+  const turn: Turn = {
+    ...{ id, caller, declared, answerKeys, parent, session },
+    policy: model.policy,
+    version: versionFor(parts, model, caller, session),
+    pinned: model.kind === 'pinned',
+    consent: consentOf({
+      keyTrains: caller.train,
+      requestHeader: header('x-backtalk-train'),
+      sessionTrains: sessionTrains(recalled, parent?.train),
+    }),
+    sampling: sampling.parameters,
+    stream: request.stream,
+  };
+  return { turn, model, sampling };
+}
+
+/** Also asked when an engine did not know the version that the routes had named. */
+export function versionFor(parts: Parts, model: NamedModel, caller: Caller, session: string): string {
+  if (model.kind === 'pinned') return model.version;
+  const { hashSecret } = parts.config;
+  return chooseVersion(parts.routes.of(model.policy), model.policy, hashSecret, `${caller.keyId}\n${session}`);
+}
+
+export function sessionNamed(parts: Parts, caller: Caller, name: string): string {
+  return sessionOfName(parts.config.hashSecret, caller.tenant, caller.user, name);
+}
+
+function sessionTrains({ session }: Recalled, parentTrains: boolean | undefined): boolean {
+  return (session?.train ?? true) && (parentTrains ?? true);
+}
+
+async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<void> {
+  if (!countsByMinute(limits)) return;
+  const use = await parts.minutes.addRequest(keyId);
+  const what = use && reachedLimit(limits, use);
+  if (what !== undefined)
+    throw refusals.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(parts.clock.now()) });
+}

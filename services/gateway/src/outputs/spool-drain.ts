@@ -1,0 +1,98 @@
+/**
+ * Moves the spool's facts to the broker, in the order in which they were written, whenever the broker takes them.
+ *
+ * In: a spool, and a word that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
+ * A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
+ * never runs twice at once.
+ */
+import { asBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
+import type { GatewayEvents } from '../events.js';
+import type { SpoolRecord } from '../domain/spool-record.js';
+import type { Spool } from './spool.js';
+import { storableOf } from './storable.js';
+
+export interface SpoolDrainOptions {
+  readonly spool: Spool;
+  readonly publisher: FactPublisher;
+  readonly clock: Clock;
+  readonly events: GatewayEvents;
+  /** Called for every fact that the broker took. */
+  readonly onStored: () => void;
+}
+
+const publishTimeoutMs = 5_000;
+const pauseMs = 1_000;
+
+export class SpoolDrain {
+  readonly #options: SpoolDrainOptions;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+  #cancelPause: () => void = () => undefined;
+  #endPause: () => void = () => undefined;
+
+  constructor(options: SpoolDrainOptions) {
+    this.#options = options;
+  }
+
+  /** There is something to drain, or the broker may be back. */
+  kick(): void {
+    if (this.#stopped) return;
+    this.#endPause();
+    if (this.#running !== undefined || this.#options.spool.isEmpty) return;
+    this.#running = this.#drain().finally(() => {
+      this.#running = undefined;
+      // A fact may have come after the last look, and nobody else would take it.
+      if (!this.#options.spool.isEmpty) this.kick();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#endPause();
+    await this.#running;
+  }
+
+  async #drain(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        const segment = await this.#options.spool.oldest();
+        if (segment === undefined) return;
+        const records = await this.#options.spool.read(segment);
+        for (const record of records) if (!this.#stopped) await this.#store(record);
+        if (this.#stopped) return;
+        await this.#options.spool.discard(segment);
+        this.#options.events.spoolDrained(records.length);
+      } catch (error) {
+        this.#options.events.drainPaused(asBacktalkError(error));
+        await this.#pause();
+      }
+    }
+  }
+
+  async #store(record: SpoolRecord): Promise<void> {
+    try {
+      await storableOf(this.#options.publisher, record).publish(publishTimeoutMs);
+      this.#options.onStored();
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      if (!willNeverFit(error)) throw error;
+      this.#options.events.spoolRejected(error);
+    }
+  }
+
+  #pause(): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#cancelPause = this.#options.clock.timer(pauseMs, resolve);
+      this.#endPause = () => {
+        this.#cancelPause();
+        resolve();
+      };
+    });
+  }
+}
+
+/** Everything else may pass, a missing permission too: the fact is kept. */
+function willNeverFit({ code }: BacktalkError): boolean {
+  return code === 'fact_too_large' || code === 'fact_invalid';
+}

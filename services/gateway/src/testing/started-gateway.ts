@@ -1,0 +1,166 @@
+/**
+ * For tests: a gateway with a real broker and a real Valkey, before fake engines.
+ *
+ * In: changes to its settings. Out: a started gateway, and what lies around it. Never used in production.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import { FactReader, holdLease, kvBucket, readConfig, type Broker, type LeaseHold } from '@backtalk/kit';
+import {
+  silentLogger,
+  startNats,
+  startValkey,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+  type TestValkey,
+} from '@backtalk/kit/testing';
+import { EngineLease, Routes } from '@backtalk/proto/weights';
+import { createGateway, gatewaySettings, type Gateway } from '../index.js';
+
+export interface Surroundings {
+  readonly nats: TestNats;
+  readonly valkey: TestValkey;
+  readonly directory: TemporaryDirectory;
+  readonly publisher: Broker;
+  readonly loader: Broker;
+  readonly reader: FactReader;
+  stop(): Promise<void>;
+}
+
+export async function startSurroundings(): Promise<Surroundings> {
+  const [nats, valkey] = await Promise.all([startNats(), startValkey()]);
+  const directory = new TemporaryDirectory('gateway');
+  const [publisher, loader, collector] = await Promise.all([
+    nats.connect('publisher'),
+    nats.connect('loader'),
+    nats.connect('collector'),
+  ]);
+  return {
+    ...{ nats, valkey, directory, publisher, loader },
+    reader: new FactReader(collector),
+    stop: async () => {
+      await Promise.all([nats.stop(), valkey.stop()]);
+      directory.remove();
+    },
+  };
+}
+
+export interface LeasedEngine {
+  readonly engine: FakeEngine;
+  readonly lease: LeaseHold;
+  stop(): Promise<void>;
+}
+
+/** A fake engine, and the lease by which gateways find it. */
+export async function startLeasedEngine(
+  { loader }: Surroundings,
+  instance: string,
+  lease: Partial<EngineLease> = {},
+): Promise<LeasedEngine> {
+  const engine = await startFakeEngine();
+  const held = holdLease({
+    broker: loader,
+    lease: () => ({
+      ...{ kind: 'loader', instance, grpcAddress: '', healthAddress: '' },
+      engine: EngineLease.fromPartial({
+        url: engine.url,
+        dialect: 'builtin',
+        pools: ['serving'],
+        baseModel: engine.baseModel,
+        maxContext: engine.settings.maxContext,
+        versions: ['backtalk-v0'],
+        ready: true,
+        ...lease,
+      }),
+    }),
+  });
+  await held.refresh();
+  return {
+    engine,
+    lease: held,
+    stop: async () => {
+      await held.release();
+      await engine.stop();
+    },
+  };
+}
+
+/** Gives an engine a version without a loader. */
+export async function loadVersion({ directory }: Surroundings, { engine }: LeasedEngine, name: string): Promise<void> {
+  const path = directory.join(name);
+  await mkdir(path, { recursive: true });
+  await writeFile(join(path, 'adapter_config.json'), '{"r":8}');
+  await writeFile(join(path, 'adapter_model.safetensors'), name);
+  await engine.adapters.load(name, path, engine.settings.adaptersMax);
+}
+
+export async function putRoutes({ publisher }: Surroundings, version: string, fence: number): Promise<void> {
+  const routes = Routes.fromPartial({ policy: 'backtalk', routes: [{ version, share: 1 }], fence, stable: version });
+  await kvBucket(publisher, 'routes', Routes).put('backtalk', routes);
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+let number = 0;
+
+export interface StartedGateway {
+  readonly gateway: Gateway;
+  /** Of the API, with /v1. */
+  readonly url: string;
+  readonly environment: Environment;
+  metric(name: string): Promise<number>;
+}
+
+export function gatewayEnvironment({ nats, valkey, directory }: Surroundings, changes: Environment = {}): Environment {
+  number += 1;
+  const { url, user, password } = nats.credentials('gateway');
+  return {
+    BACKTALK_NATS_URL: url,
+    BACKTALK_NATS_USER: user,
+    BACKTALK_NATS_PASSWORD: password,
+    BACKTALK_VALKEY_URL: valkey.url,
+    BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+    BACKTALK_LISTEN: '127.0.0.1:0',
+    BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
+    BACKTALK_HASH_SECRET: 'a secret of the tests, long enough',
+    BACKTALK_INSTANCE: `gateway-${number}`,
+    BACKTALK_SPOOL_DIR: directory.join(`spool-${number}`),
+    BACKTALK_BLOB_DIR: directory.join('blobs'),
+    BACKTALK_STOP_WAIT: '1s',
+    ...changes,
+  };
+}
+
+export async function startGateway(around: Surroundings, changes: Environment = {}): Promise<StartedGateway> {
+  const environment = gatewayEnvironment(around, changes);
+  const gateway = createGateway(readConfig(gatewaySettings, environment), { logger: silentLogger });
+  await gateway.start();
+  const health = `http://127.0.0.1:${gateway.ports.health}`;
+  return {
+    gateway,
+    environment,
+    url: `http://127.0.0.1:${gateway.ports.http}/v1`,
+    metric: async (name) => {
+      const text = await (await fetch(`${health}/metrics`)).text();
+      const lines = text.split('\n').filter((line) => line.startsWith(`backtalk_gateway_${name}`));
+      return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+    },
+  };
+}
+
+export async function ready({ gateway }: StartedGateway): Promise<void> {
+  const url = `http://127.0.0.1:${gateway.ports.health}/readyz`;
+  await until(async () => (await fetch(url)).status === 200, { what: 'the gateway’s readiness' });
+}
+
+/** A port on which nobody answers. */
+export async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

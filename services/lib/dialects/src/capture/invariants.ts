@@ -1,0 +1,63 @@
+/**
+ * Decides whether an answer's tokens may be trained on.
+ *
+ * In: a capture. Out: trainable, or every reason why not, from a fixed list. Pure.
+ * A turn that fails is kept for audit; the reasons are counted.
+ */
+import type { Capture } from './capture.js';
+
+export const untrainableReasons = [
+  'no_prompt_ids',
+  'no_token_ids',
+  'no_logprobs',
+  'no_usage',
+  'count_mismatch',
+  'logprob_not_finite',
+  'aborted',
+  'incomplete',
+  'several_choices',
+] as const;
+export type UntrainableReason = (typeof untrainableReasons)[number];
+
+export interface CaptureVerdict {
+  readonly trainable: boolean;
+  readonly reasons: readonly UntrainableReason[];
+}
+
+/** Engines write −9999 where the logprob is −infinity. */
+const floorLogprob = -9999;
+/** A logprob may stand above zero by rounding only. */
+const roundingLogprob = 1e-3;
+
+export function judgeCapture(capture: Capture): CaptureVerdict {
+  const reasons: UntrainableReason[] = [];
+  if (!capture.promptIds?.length) reasons.push('no_prompt_ids');
+  if (!capture.answerIds.length) reasons.push('no_token_ids');
+  else if (!capture.logprobs.length) reasons.push('no_logprobs');
+  else if (countsDiffer(capture)) reasons.push('count_mismatch');
+  if (capture.usage === undefined) reasons.push('no_usage');
+  if (!capture.logprobs.every(isSane)) reasons.push('logprob_not_finite');
+  if (capture.finishReason === 'abort') reasons.push('aborted');
+  if (capture.finishReason === '') reasons.push('incomplete');
+  if (capture.choices > 1) reasons.push('several_choices');
+  return { trainable: reasons.length === 0, reasons };
+}
+
+/** True when the cap ended the answer. A tool parser hides that: the engine then says `tool_calls`. */
+export function wasCutAtCap(capture: Capture, maxTokens: number | undefined): boolean {
+  if (capture.finishReason === 'length') return true;
+  return capture.finishReason === 'tool_calls' && (capture.usage?.completionTokens ?? 0) >= (maxTokens ?? Infinity);
+}
+
+function countsDiffer({ answerIds, logprobs, usage, promptIds, choices }: Capture): boolean {
+  if (answerIds.length !== logprobs.length) return true;
+  // Usage counts the tokens of all choices together.
+  if (usage === undefined || choices > 1) return false;
+  return (
+    answerIds.length !== usage.completionTokens || (promptIds?.length ?? usage.promptTokens) !== usage.promptTokens
+  );
+}
+
+function isSane(logprob: number): boolean {
+  return Number.isFinite(logprob) && logprob > floorLogprob && logprob <= roundingLogprob;
+}

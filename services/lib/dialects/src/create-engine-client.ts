@@ -1,0 +1,21 @@
+/**
+ * Chooses the client for a dialect.
+ */
+import type { EngineClient } from './engine-client.js';
+import { OpenAiClient } from './openai/open-ai-client.js';
+import type { EngineAddress } from './transport/engine-pool.js';
+import { VllmClient } from './vllm/vllm-client.js';
+
+/** `builtin` is the engine that comes with Backtalk; it speaks vLLM's dialect. */
+export const engineDialects = ['vllm', 'builtin', 'openai'] as const;
+export type EngineDialect = (typeof engineDialects)[number];
+
+export function createEngineClient({ dialect, ...address }: EngineAddress & { dialect: EngineDialect }): EngineClient {
+  switch (dialect) {
+    case 'vllm':
+    case 'builtin':
+      return new VllmClient(address);
+    case 'openai':
+      return new OpenAiClient(address);
+  }
+}

@@ -1,0 +1,10 @@
+/**
+ * How engines are spoken to: one interface, one implementation for each dialect.
+ */
+export * from './capture/accumulator.js';
+export * from './capture/capture.js';
+export * from './capture/invariants.js';
+export * from './create-engine-client.js';
+export * from './engine-client.js';
+export { engineErrors } from './errors.js';
+export { warmUpRequest } from './vllm/capability-probe.js';

@@ -1,0 +1,137 @@
+/**
+ * Reads chat answers and chunks of OpenAI's shape, with the extra fields of vLLM and SGLang where they are.
+ *
+ * In: JSON text of an engine. Out: frames and captures. Hot: no schema library, one pass, nothing copied that need
+ * not be. It trusts an engine's types no further than `judgeCapture` checks them afterwards.
+ */
+import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from '../capture/capture.js';
+import type { EngineFrame, RawObject } from '../engine-client.js';
+import { engineErrors } from '../errors.js';
+
+interface WireToolCall {
+  readonly index?: number;
+  readonly id?: string | null;
+  readonly function?: { readonly name?: string | null; readonly arguments?: string | null };
+}
+
+interface WireMessage {
+  readonly content?: string | null;
+  readonly reasoning?: string | null;
+  readonly reasoning_content?: string | null;
+  readonly tool_calls?: readonly WireToolCall[] | null;
+}
+
+interface WireChoice {
+  readonly index?: number;
+  readonly delta?: WireMessage;
+  readonly message?: WireMessage;
+  readonly finish_reason?: string | null;
+  readonly token_ids?: readonly number[] | null;
+  readonly logprobs?: { readonly content?: readonly { readonly logprob: number }[] | null } | null;
+}
+
+interface WireUsage {
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+}
+
+export interface WireError {
+  readonly message?: string;
+  readonly type?: string;
+  readonly param?: string | null;
+  readonly code?: number | string | null;
+}
+
+export interface WireChat extends RawObject {
+  readonly choices?: readonly WireChoice[];
+  readonly usage?: WireUsage | null;
+  readonly prompt_token_ids?: readonly number[] | null;
+  readonly error?: WireError;
+}
+
+/** The JSON object in a text of an engine. */
+export function parseChat(text: string): WireChat {
+  const value = parseJson(text);
+  if (!isChat(value)) throw engineErrors.replyInvalid({ what: 'no object with choices' });
+  return value;
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw engineErrors.replyInvalid({ what: 'broken JSON' }, cause);
+  }
+}
+
+export function isObject(value: unknown): value is RawObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isChat(value: unknown): value is WireChat {
+  if (!isObject(value)) return false;
+  const { choices, error } = value;
+  return isObject(error) || (Array.isArray(choices) && choices.every(isObject));
+}
+
+/** A frame of a chunk without an error. */
+export function frameOf(raw: WireChat): EngineFrame {
+  const choice = raw.choices?.[0];
+  const usage = usageOf(raw.usage);
+  if (choice === undefined) return { raw, choice: -1, usage };
+  const delta = choice.delta;
+  return {
+    raw,
+    choice: choice.index ?? 0,
+    ids: choice.token_ids ?? undefined,
+    logprobs: choice.logprobs?.content?.map(logprobOf),
+    promptIds: raw.prompt_token_ids ?? undefined,
+    content: delta?.content ?? undefined,
+    reasoning: delta?.reasoning ?? delta?.reasoning_content ?? undefined,
+    toolCallDeltas: delta?.tool_calls?.map(toolCallDelta),
+    finishReason: choice.finish_reason ?? undefined,
+    usage,
+  };
+}
+
+/** The capture of a whole answer. */
+export function captureOf(raw: WireChat): Capture {
+  const choices = raw.choices ?? [];
+  const choice = choices.find(({ index }) => (index ?? 0) === 0);
+  if (choice?.message === undefined) throw engineErrors.replyInvalid({ what: 'no message' });
+  const { message } = choice;
+  return {
+    promptIds: raw.prompt_token_ids ?? undefined,
+    answerIds: choice.token_ids ?? [],
+    logprobs: choice.logprobs?.content?.map(logprobOf) ?? [],
+    text: message.content ?? '',
+    reasoning: message.reasoning ?? message.reasoning_content ?? '',
+    toolCalls: message.tool_calls?.map(toolCall) ?? [],
+    finishReason: choice.finish_reason ?? '',
+    usage: usageOf(raw.usage),
+    choices: choices.length,
+  };
+}
+
+function logprobOf(token: { readonly logprob: number }): number {
+  return token.logprob;
+}
+
+function usageOf(usage: WireUsage | null | undefined): TokenUsage | undefined {
+  if (usage === undefined || usage === null) return undefined;
+  return { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 };
+}
+
+function toolCallDelta(call: WireToolCall): ToolCallDelta {
+  return {
+    index: call.index ?? 0,
+    id: call.id ?? undefined,
+    name: call.function?.name ?? undefined,
+    arguments: call.function?.arguments ?? undefined,
+  };
+}
+
+function toolCall(call: WireToolCall): ToolCall {
+  const { name, arguments: words } = call.function ?? {};
+  return { id: call.id ?? '', type: 'function', function: { name: name ?? '', arguments: words ?? '' } };
+}

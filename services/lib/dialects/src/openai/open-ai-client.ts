@@ -1,0 +1,154 @@
+/**
+ * Speaks to a plain OpenAI-compatible endpoint: no token ids, no adapters. Its turns serve, and are never trained on.
+ * Richer dialects extend it.
+ */
+import { z } from 'zod';
+import type {
+  CallOptions,
+  Capabilities,
+  CompletionChoice,
+  CompletionRequest,
+  EngineAnswer,
+  EngineChatRequest,
+  EngineClient,
+  EngineFrame,
+  EngineHealth,
+  EngineModel,
+  RawObject,
+  ScoreItem,
+  StreamOptions,
+  TokenizeRequest,
+} from '../engine-client.js';
+import { engineErrors } from '../errors.js';
+import { type EngineAddress, EnginePool, type Reply } from '../transport/engine-pool.js';
+import { FrameStream } from '../transport/frame-stream.js';
+import { ChatFrameReader } from './chat-frame-reader.js';
+import { captureOf, isObject, parseChat, parseJson } from './chat-wire.js';
+import { completionBody, completionChoices } from './completions.js';
+import { type CallContext, refusalOf } from './refusals.js';
+
+const modelList = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      parent: z.string().nullish(),
+      max_model_len: z.number().nullish(),
+    }),
+  ),
+});
+
+export class OpenAiClient implements EngineClient {
+  protected readonly dialect: string = 'openai';
+  protected readonly pool: EnginePool;
+
+  constructor(address: EngineAddress) {
+    this.pool = new EnginePool(address);
+  }
+
+  async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
+    const body = this.chatBody(request, false);
+    const raw = parseChat((await this.post('/v1/chat/completions', body, request.model, options)).text);
+    return { raw, capture: captureOf(raw) };
+  }
+
+  chatStream(request: EngineChatRequest, options: StreamOptions): AsyncIterable<EngineFrame> {
+    const path = '/v1/chat/completions';
+    const stream = new FrameStream(new ChatFrameReader(this.context(path, request.model)));
+    stream.call = this.pool.dispatch('POST', path, this.chatBody(request, true), options, stream);
+    return stream;
+  }
+
+  async completions(request: CompletionRequest, options: CallOptions): Promise<CompletionChoice[]> {
+    const reply = await this.post('/v1/completions', this.completionBody(request), request.model, options);
+    return completionChoices(reply.text);
+  }
+
+  score(_items: readonly ScoreItem[], _options: CallOptions & { readonly model: string }): Promise<number[][]> {
+    return Promise.reject(this.unsupported('scoring of given ids'));
+  }
+
+  tokenize(_request: TokenizeRequest, _options: CallOptions): Promise<number[]> {
+    return Promise.reject(this.unsupported('tokenization'));
+  }
+
+  async models(options: CallOptions): Promise<EngineModel[]> {
+    const reply = await this.get('/v1/models', options);
+    const parsed = modelList.safeParse(parseJson(reply.text));
+    if (!parsed.success) throw engineErrors.replyInvalid({ what: 'list of models' });
+    return parsed.data.data.map((model) => ({
+      id: model.id,
+      parent: model.parent ?? undefined,
+      maxContext: model.max_model_len ?? undefined,
+    }));
+  }
+
+  async health(options: CallOptions): Promise<EngineHealth> {
+    return this.healthAt('/v1/models', options);
+  }
+
+  loadAdapter(_name: string, _path: string, _options: CallOptions): Promise<void> {
+    return Promise.reject(this.unsupported('loading of adapters'));
+  }
+
+  unloadAdapter(_name: string, _options: CallOptions): Promise<void> {
+    return Promise.reject(this.unsupported('unloading of adapters'));
+  }
+
+  async probe(options: CallOptions): Promise<Capabilities> {
+    const [first] = await this.models(options);
+    if (first === undefined) throw engineErrors.replyInvalid({ what: 'empty list of models' });
+    return { baseModel: first.id, maxContext: first.maxContext ?? 0, names: [] };
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+
+  /** What is sent for a chat request. */
+  protected chatBody(request: EngineChatRequest, stream: boolean): RawObject {
+    const body: RawObject = { ...request, stream };
+    if (stream) body['stream_options'] = { ...streamOptionsOf(request), include_usage: true };
+    else delete body['stream_options'];
+    return body;
+  }
+
+  protected completionBody(request: CompletionRequest): RawObject {
+    return completionBody(request);
+  }
+
+  protected async healthAt(path: string, options: CallOptions): Promise<EngineHealth> {
+    try {
+      const { status } = await this.pool.request('GET', path, undefined, options);
+      return status === 200 ? 'up' : 'dead';
+    } catch {
+      // Whatever kept the call from an answer, the engine is not there for anybody else either.
+      return 'unreachable';
+    }
+  }
+
+  protected async get(path: string, options: CallOptions): Promise<Reply> {
+    return this.succeeded(await this.pool.request('GET', path, undefined, options), this.context(path, ''));
+  }
+
+  protected async post(path: string, body: RawObject, model: string, options: CallOptions): Promise<Reply> {
+    return this.succeeded(await this.pool.request('POST', path, body, options), this.context(path, model));
+  }
+
+  protected context(path: string, model: string): CallContext {
+    return { dialect: this.dialect, path, model };
+  }
+
+  private succeeded(reply: Reply, context: CallContext): Reply {
+    if (reply.status !== 200) throw refusalOf(reply, context);
+    return reply;
+  }
+
+  private unsupported(what: string) {
+    return engineErrors.unsupported({ what, dialect: this.dialect });
+  }
+}
+
+function streamOptionsOf(request: EngineChatRequest): RawObject {
+  const options = request['stream_options'];
+  return isObject(options) ? options : {};
+}

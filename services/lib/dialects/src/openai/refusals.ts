@@ -1,0 +1,94 @@
+/**
+ * Translates what an engine says when it refuses, once, with the reason for each mapping.
+ *
+ * In: status, headers and body of a reply that is not a success. Out: an error of the catalogue. An engine's own words
+ * are passed on only where they speak of numbers and parameters, never where they may repeat a conversation.
+ */
+import type { BacktalkError } from '@backtalk/kit';
+import { engineErrors } from '../errors.js';
+import type { Reply } from '../transport/engine-pool.js';
+import { isObject, type WireError } from './chat-wire.js';
+
+export interface CallContext {
+  readonly dialect: string;
+  readonly model: string;
+  readonly path: string;
+}
+
+const retryAfterDefaultSeconds = 1;
+
+export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
+  const error = errorIn(reply.text);
+  switch (reply.status) {
+    case 401:
+    case 403:
+      return engineErrors.unauthorized({});
+    case 404:
+      // Unknown paths answer {"detail": …}; unknown models and adapters answer {"error": …}.
+      if (error === undefined) return engineErrors.unsupported({ what: context.path, dialect: context.dialect });
+      return engineErrors.modelNotFound({ model: context.model });
+    case 405:
+    case 501:
+      return engineErrors.unsupported({ what: context.path, dialect: context.dialect });
+    // Admission limits answer 503 or 429, mostly without Retry-After.
+    case 429:
+    case 503:
+      return engineErrors.overloaded({ retryAfterSeconds: retryAfter(reply) });
+    default:
+  }
+  if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
+  return isContextOverflow(error)
+    ? engineErrors.contextLengthExceeded({ param: paramOf(error) ?? 'messages', limit: limitIn(error?.message) })
+    : engineErrors.invalidRequest({ param: paramOf(error), why: whyOf(error) });
+}
+
+/** An error frame inside a stream: the answer is lost, whatever `[DONE]` follows. */
+export function refusalInStream(error: WireError, context: CallContext): BacktalkError {
+  const status = typeof error.code === 'number' ? error.code : 500;
+  if (status >= 500 && status !== 503) return engineErrors.streamBroken({ why: 'it reported an error' });
+  return refusalOf({ status, headers: {}, text: JSON.stringify({ error }) }, context);
+}
+
+export function errorIn(text: string): WireError | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (!isObject(body) || !isObject(body['error'])) return undefined;
+    const { message, type, param, code } = body['error'];
+    return {
+      message: typeof message === 'string' ? message : '',
+      type: typeof type === 'string' ? type : '',
+      param: typeof param === 'string' ? param : null,
+      code: typeof code === 'number' || typeof code === 'string' ? code : null,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function isContextOverflow(error: WireError | undefined): boolean {
+  if (error === undefined) return false;
+  if (error.code === 'context_length_exceeded' || error.param === 'input_tokens') return true;
+  return /maximum context length|max_model_len/.test(error.message ?? '');
+}
+
+function limitIn(message: string | undefined): number | undefined {
+  const digits = /(?:maximum context length is|max_model_len=)\s*(\d+)/.exec(message ?? '')?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function paramOf(error: WireError | undefined): string | undefined {
+  return error?.param?.replace(/^body\./, '').slice(0, 80);
+}
+
+/** Schema errors quote the input beside `'msg'`; value errors of a named parameter quote only its value. */
+function whyOf(error: WireError | undefined): string | undefined {
+  const message = error?.message ?? '';
+  const schema = /'msg': '([^']{1,160})'/.exec(message)?.[1];
+  if (schema !== undefined) return schema;
+  return error?.param && !error.param.startsWith('body') && message.length <= 200 ? message : undefined;
+}
+
+function retryAfter({ headers }: Reply): number {
+  const seconds = Number(headers['retry-after']);
+  return Number.isFinite(seconds) && seconds > 0 ? Math.ceil(seconds) : retryAfterDefaultSeconds;
+}

@@ -1,0 +1,67 @@
+/**
+ * The adapters that a fake engine holds, by name. Loading reads the files, as an engine does, and keeps their digest.
+ */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { baseDigest } from './fake-tokens.js';
+
+export interface FakeAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+interface Adapter {
+  readonly path: string;
+  readonly digest: string;
+}
+
+export class FakeAdapters {
+  private readonly held = new Map<string, Adapter>();
+
+  constructor(private readonly baseModel: string) {}
+
+  /** The digest of the weights behind a model's name; undefined when the engine does not hold it. */
+  digestOf(model: string): string | undefined {
+    return model === this.baseModel ? baseDigest : this.held.get(model)?.digest;
+  }
+
+  get names(): string[] {
+    return [...this.held.keys()];
+  }
+
+  pathOf(name: string): string | undefined {
+    return this.held.get(name)?.path;
+  }
+
+  /** What a restart of an engine does. */
+  forget(): void {
+    this.held.clear();
+  }
+
+  async load(name: string, path: string, most: number): Promise<FakeAnswer> {
+    if (name === this.baseModel || this.held.has(name)) return refusal(400, alreadyLoaded(name), 'InvalidUserInput');
+    if (this.held.size >= most) return refusal(500, 'No free slot for another adapter.', 'InternalServerError');
+    try {
+      JSON.parse(await readFile(join(path, 'adapter_config.json'), 'utf8'));
+      const bytes = await readFile(join(path, 'adapter_model.safetensors'));
+      this.held.set(name, { path, digest: createHash('sha256').update(bytes).digest('hex') });
+    } catch {
+      return refusal(404, `Loading lora ${name} failed: No adapter found.`, 'NotFoundError');
+    }
+    return { status: 200, body: `Success: LoRA adapter '${name}' added successfully.` };
+  }
+
+  unload(name: string): FakeAnswer {
+    if (!this.held.delete(name)) return refusal(404, `The lora adapter '${name}' cannot be found.`, 'NotFoundError');
+    return { status: 200, body: `Success: LoRA adapter '${name}' removed successfully.` };
+  }
+}
+
+export function refusal(status: number, message: string, type: string, param: string | null = null): FakeAnswer {
+  return { status, body: { error: { message, type, param, code: status } } };
+}
+
+function alreadyLoaded(name: string): string {
+  return `The lora adapter '${name}' has already been loaded. If you want to load the adapter in place, set 'load_inplace' to True.`;
+}

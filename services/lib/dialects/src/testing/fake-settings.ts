@@ -1,0 +1,65 @@
+/**
+ * What can be set on a fake engine, while it runs, and what it counts.
+ */
+export interface FakeFaults {
+  /** Ends streams after this many tokens: `socket` cuts the connection, `error_frame` sends an SSE error and `[DONE]`. */
+  dieAfterTokens?: { readonly tokens: number; readonly how: 'socket' | 'error_frame' };
+  /** Chat and completions never answer. */
+  hang?: boolean;
+  /** Chat and completions are refused. */
+  busy?: boolean;
+  /** `/health` says that the engine is dead. */
+  dead?: boolean;
+  /** Untruths about what was generated. */
+  lie?: 'no_ids' | 'wrong_count' | 'no_logprobs' | 'not_finite' | 'wrong_scores';
+  /** Streams end with `finish_reason: "abort"` after this many tokens. */
+  abortAfterTokens?: number;
+  /** Loading of adapters answers with this status. */
+  loadStatus?: number;
+}
+
+export interface FakeSettings {
+  /** Milliseconds before the first token, and before each token. */
+  firstTokenMs: number;
+  tokenMs: number;
+  /** Tokens of an answer, the end token among them, if `max_tokens` allows. */
+  answerTokens: number;
+  /** Requests that generate at once; more wait, up to `queueMax`, then 503. */
+  places: number;
+  queueMax: number;
+  maxContext: number;
+  /** Adapters at once, beyond which loading is refused. */
+  adaptersMax: number;
+  faults: FakeFaults;
+  /** The answer to a conversation, in place of a generated one. */
+  reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
+  /** Alternatives for the first token after a text prompt, by token text, in place of generated ones. */
+  alternatives?: (prompt: string, model: string) => Readonly<Record<string, number>> | undefined;
+}
+
+export interface FakeCounts {
+  requests: number;
+  running: number;
+  cancelled: number;
+  tokens: number;
+  /** Requests by the model they named. */
+  byModel: Record<string, number>;
+  /** Names in the order of the calls that succeeded. */
+  loads: string[];
+  unloads: string[];
+}
+
+export const defaultSettings: FakeSettings = {
+  firstTokenMs: 0,
+  tokenMs: 0,
+  answerTokens: 12,
+  places: 256,
+  queueMax: 1_024,
+  maxContext: 8_192,
+  adaptersMax: 8,
+  faults: {},
+};
+
+export function noCounts(): FakeCounts {
+  return { requests: 0, running: 0, cancelled: 0, tokens: 0, byModel: {}, loads: [], unloads: [] };
+}

@@ -1,0 +1,122 @@
+/**
+ * One HTTP call to an engine: its deadlines, its cancellation, and the translation of what goes wrong on the wire.
+ *
+ * In: undici's events. Out: `start`, `data`, `end` or `fail` on the sink, `fail` at most once and nothing after it.
+ * Never: an opinion about status codes or bodies.
+ */
+import { BacktalkError } from '@backtalk/kit';
+import type { Dispatcher } from 'undici';
+import { engineErrors } from '../errors.js';
+
+export interface CallLimits {
+  readonly signal?: AbortSignal | undefined;
+  readonly deadlineMs: number;
+  readonly firstByteMs?: number | undefined;
+  readonly idleMs?: number | undefined;
+}
+
+export interface CallSink {
+  start(status: number, headers: ResponseHeaders): void;
+  data(chunk: Buffer): void;
+  end(): void;
+  fail(error: BacktalkError): void;
+}
+
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export class EngineCall implements Dispatcher.DispatchHandler {
+  private controller: Dispatcher.DispatchController | undefined;
+  private settled = false;
+  private answering = false;
+  private flowing = false;
+  private readonly deadline: NodeJS.Timeout;
+  private gap: NodeJS.Timeout | undefined;
+  private readonly onAbort = () => this.fail(engineErrors.aborted({}));
+
+  constructor(
+    private readonly limits: CallLimits,
+    private readonly sink: CallSink,
+  ) {
+    const { deadlineMs, firstByteMs, signal } = limits;
+    this.deadline = setTimeout(() => this.fail(engineErrors.timeout({ what: 'deadline', ms: deadlineMs })), deadlineMs);
+    if (firstByteMs !== undefined) this.limitGap('first byte', firstByteMs);
+    signal?.addEventListener('abort', this.onAbort, { once: true });
+  }
+
+  /** True when the call ended before it began. */
+  get isSettled(): boolean {
+    return this.settled;
+  }
+
+  /** Ends the call and closes its connection, so that the engine stops working on it. */
+  fail(error: BacktalkError): void {
+    if (this.settled) return;
+    this.settle();
+    this.controller?.abort(error);
+    this.sink.fail(error);
+  }
+
+  pause(): void {
+    this.controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.settled) this.controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (this.settled) controller.abort(engineErrors.aborted({}));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (this.settled || status < 200) return;
+    this.answering = true;
+    this.sink.start(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.settled) return;
+    this.touch();
+    this.sink.data(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.settled) return;
+    this.settle();
+    this.sink.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+    if (this.settled) return;
+    this.settle();
+    this.sink.fail(this.translate(cause));
+  }
+
+  private translate(cause: Error): BacktalkError {
+    if (cause instanceof BacktalkError) return cause;
+    const why = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
+    return this.answering ? engineErrors.streamBroken({ why }, cause) : engineErrors.unreachable({ why }, cause);
+  }
+
+  private touch(): void {
+    if (this.flowing) {
+      this.gap?.refresh();
+      return;
+    }
+    this.flowing = true;
+    clearTimeout(this.gap);
+    if (this.limits.idleMs !== undefined) this.limitGap('silence', this.limits.idleMs);
+  }
+
+  private limitGap(what: string, ms: number): void {
+    this.gap = setTimeout(() => this.fail(engineErrors.timeout({ what, ms })), ms);
+  }
+
+  private settle(): void {
+    this.settled = true;
+    clearTimeout(this.deadline);
+    clearTimeout(this.gap);
+    this.limits.signal?.removeEventListener('abort', this.onAbort);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * The connections to one engine.
+ *
+ * In: a method, a path, a body. Out: a whole reply, or the data lines of a streamed one. Every call has a deadline.
+ * Connections are dropped after 4 s of idleness, because engines close theirs after 5 s without a word.
+ */
+import { Pool } from 'undici';
+import { engineErrors } from '../errors.js';
+import { type CallLimits, type CallSink, EngineCall, type ResponseHeaders } from './engine-call.js';
+
+export interface EngineAddress {
+  /** Base URL without /v1. */
+  readonly url: string;
+  readonly apiKey?: string | undefined;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly text: string;
+}
+
+const keepAliveMs = 4_000;
+const connectMs = 5_000;
+const connectionsMax = 1_024;
+export const replyBytesMax = 64 * 1024 * 1024;
+
+export class EnginePool {
+  private readonly pool: Pool;
+  private readonly basePath: string;
+  private readonly headers: Record<string, string>;
+
+  constructor({ url, apiKey }: EngineAddress) {
+    const { origin, pathname } = new URL(url);
+    this.basePath = pathname.replace(/\/(v1\/?)?$/, '');
+    this.headers = apiKey === undefined || apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` };
+    this.pool = new Pool(origin, {
+      connections: connectionsMax,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: connectMs, noDelay: true },
+    });
+  }
+
+  /** The whole reply, whatever its status. */
+  request(method: 'GET' | 'POST', path: string, body: unknown, limits: CallLimits): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const sink = new WholeReply(resolve, reject);
+      sink.call = this.dispatch(method, path, body, limits, sink);
+    });
+  }
+
+  /** Starts a call whose reply goes to the sink as it comes. */
+  dispatch(method: 'GET' | 'POST', path: string, body: unknown, limits: CallLimits, sink: CallSink): EngineCall {
+    const call = new EngineCall(limits, sink);
+    if (limits.signal?.aborted === true) {
+      call.fail(engineErrors.aborted({}));
+      return call;
+    }
+    const headers = body === undefined ? this.headers : { ...this.headers, 'content-type': 'application/json' };
+    const text = body === undefined ? null : JSON.stringify(body);
+    this.pool.dispatch({ method, path: this.basePath + path, headers, body: text }, call);
+    return call;
+  }
+
+  close(): Promise<void> {
+    return this.pool.destroy();
+  }
+}
+
+class WholeReply implements CallSink {
+  call: EngineCall | undefined;
+  private status = 0;
+  private headers: ResponseHeaders = {};
+  private readonly chunks: Buffer[] = [];
+  private bytes = 0;
+
+  constructor(
+    private readonly resolve: (reply: Reply) => void,
+    readonly fail: (error: Error) => void,
+  ) {}
+
+  start(status: number, headers: ResponseHeaders): void {
+    this.status = status;
+    this.headers = headers;
+  }
+
+  data(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    if (this.bytes > replyBytesMax) this.call?.fail(engineErrors.replyInvalid({ what: 'reply too long' }));
+    else this.chunks.push(chunk);
+  }
+
+  end(): void {
+    const text = Buffer.concat(this.chunks).toString('utf8');
+    this.resolve({ status: this.status, headers: this.headers, text });
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Cuts a byte stream of server-sent events into the values of its `data:` lines.
+ *
+ * In: chunks as the socket gives them. Out: one string for each complete data line. Comments and other fields are
+ * left out: engines send each event as one data line. Bytes are decoded only when a line is whole, so a character that
+ * is split over two chunks stays whole. Never holds more than `lineBytesMax` of an unfinished line.
+ */
+const lineFeed = 10;
+const carriageReturn = 13;
+const dataPrefix = Buffer.from('data:');
+const space = 32;
+
+export const lineBytesMax = 16 * 1024 * 1024;
+
+export class SseData {
+  private carried: Buffer[] = [];
+  private carriedBytes = 0;
+
+  /** False when a line grew beyond the bound: the stream is not to be read on. */
+  feed(chunk: Buffer, onData: (data: string) => void): boolean {
+    let start = 0;
+    for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
+      this.line(chunk.subarray(start, end), onData);
+      start = end + 1;
+    }
+    if (start < chunk.length) {
+      this.carried.push(chunk.subarray(start));
+      this.carriedBytes += chunk.length - start;
+    }
+    return this.carriedBytes <= lineBytesMax;
+  }
+
+  private line(tail: Buffer, onData: (data: string) => void): void {
+    let line = tail;
+    if (this.carriedBytes > 0) {
+      line = Buffer.concat([...this.carried, tail]);
+      this.carried = [];
+      this.carriedBytes = 0;
+    }
+    if (line.length < dataPrefix.length || line.compare(dataPrefix, 0, dataPrefix.length, 0, dataPrefix.length) !== 0)
+      return;
+    const start = line[dataPrefix.length] === space ? dataPrefix.length + 1 : dataPrefix.length;
+    const end = line[line.length - 1] === carriageReturn ? line.length - 1 : line.length;
+    onData(line.toString('utf8', start, end));
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * Translates vLLM's refusals to load or unload an adapter.
+ */
+import type { BacktalkError } from '@backtalk/kit';
+import { engineErrors } from '../errors.js';
+import { errorIn } from '../openai/refusals.js';
+import type { Reply } from '../transport/engine-pool.js';
+
+export function loadRefusal({ status, text }: Reply, name: string): BacktalkError {
+  const error = errorIn(text);
+  if (status === 401) return engineErrors.unauthorized({});
+  if (status === 404 || status === 405) {
+    // Without VLLM_ALLOW_RUNTIME_LORA_UPDATING the path itself is unknown, and the body has no `error`.
+    if (error === undefined) return engineErrors.unsupported({ what: 'loading of adapters', dialect: 'vllm' });
+    return engineErrors.adapterPathMissing({ name });
+  }
+  if (/already been loaded/.test(error?.message ?? '')) return engineErrors.adapterAlreadyLoaded({ name });
+  // A dead engine core answers 500 to everything; a rank that is too high answers 500 too, and the engine lives.
+  if (/EngineCore/.test(error?.message ?? '') || status === 503) return engineErrors.failed({ engineStatus: status });
+  return engineErrors.adapterRefused({ name, engineStatus: status });
+}
+
+export function unloadRefusal({ status, text }: Reply, name: string): BacktalkError {
+  if (status === 401) return engineErrors.unauthorized({});
+  if (status === 404 || status === 400)
+    return errorIn(text) === undefined
+      ? engineErrors.unsupported({ what: 'unloading of adapters', dialect: 'vllm' })
+      : engineErrors.adapterNotLoaded({ name });
+  return engineErrors.failed({ engineStatus: status });
+}

@@ -1,0 +1,101 @@
+/**
+ * Speaks to vLLM, and to the built-in engine, which has the same dialect.
+ *
+ * Every chat answer comes with its exact ids and logprobs. Adapters are chosen by the `model` of a request; names are
+ * never loaded twice, because the prefix cache is keyed by name.
+ */
+import { z } from 'zod';
+import type {
+  CallOptions,
+  Capabilities,
+  CompletionRequest,
+  EngineChatRequest,
+  EngineHealth,
+  RawObject,
+  ScoreItem,
+  TokenizeRequest,
+} from '../engine-client.js';
+import { engineErrors } from '../errors.js';
+import { parseJson } from '../openai/chat-wire.js';
+import { OpenAiClient } from '../openai/open-ai-client.js';
+import { loadRefusal, unloadRefusal } from './adapter-refusals.js';
+import { probeCapabilities } from './capability-probe.js';
+
+const tokens = z.object({ tokens: z.array(z.number()) });
+/** Few enough that a small engine's memory holds the logits of all of them. */
+const scoreItemsMax = 4;
+
+export class VllmClient extends OpenAiClient {
+  protected override readonly dialect = 'vllm';
+
+  override async score(
+    items: readonly ScoreItem[],
+    { model, ...options }: CallOptions & { readonly model: string },
+  ): Promise<number[][]> {
+    const scores: number[][] = [];
+    for (let at = 0; at < items.length; at += scoreItemsMax)
+      scores.push(...(await this.scoreSome(items.slice(at, at + scoreItemsMax), model, options)));
+    return scores;
+  }
+
+  override async tokenize(request: TokenizeRequest, options: CallOptions): Promise<number[]> {
+    const { model, text, messages, tools, addGenerationPrompt = true } = request;
+    const body: RawObject =
+      messages === undefined
+        ? { model, prompt: text ?? '', add_special_tokens: false }
+        : { model, messages, tools, add_generation_prompt: addGenerationPrompt };
+    const parsed = tokens.safeParse(parseJson((await this.post('/tokenize', body, model, options)).text));
+    if (!parsed.success) throw engineErrors.replyInvalid({ what: 'tokens' });
+    return parsed.data.tokens;
+  }
+
+  override async health(options: CallOptions): Promise<EngineHealth> {
+    return this.healthAt('/health', options);
+  }
+
+  override async loadAdapter(name: string, path: string, options: CallOptions): Promise<void> {
+    const body = { lora_name: name, lora_path: path };
+    const reply = await this.pool.request('POST', '/v1/load_lora_adapter', body, options);
+    if (reply.status !== 200) throw loadRefusal(reply, name);
+  }
+
+  override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
+    const reply = await this.pool.request('POST', '/v1/unload_lora_adapter', { lora_name: name }, options);
+    if (reply.status !== 200) throw unloadRefusal(reply, name);
+  }
+
+  override probe(options: CallOptions): Promise<Capabilities> {
+    return probeCapabilities(this, options);
+  }
+
+  /** An explicit null for `top_logprobs` is left out: some releases then return no logprobs at all. */
+  protected override chatBody(request: EngineChatRequest, stream: boolean): RawObject {
+    const body = super.chatBody(request, stream);
+    body['return_token_ids'] = true;
+    body['logprobs'] = true;
+    body['cache_salt'] ??= request.model;
+    if (body['top_logprobs'] === null || request['logprobs'] !== true) delete body['top_logprobs'];
+    return body;
+  }
+
+  protected override completionBody(request: CompletionRequest): RawObject {
+    const body = super.completionBody(request);
+    body['return_token_ids'] = true;
+    if (request.promptLogprobs === true) body['prompt_logprobs'] = 0;
+    if (request.promptLogprobsStart !== undefined) body['prompt_logprobs_start'] = request.promptLogprobsStart;
+    return body;
+  }
+
+  private async scoreSome(items: readonly ScoreItem[], model: string, options: CallOptions): Promise<number[][]> {
+    const prompt = items.map(({ promptIds, answerIds }) => [...promptIds, ...answerIds]);
+    const promptLogprobsStart = Math.min(...items.map(({ promptIds }) => promptIds.length));
+    const request = { model, prompt, maxTokens: 1, promptLogprobs: true, promptLogprobsStart };
+    const choices = await this.completions(request, options);
+    return items.map(({ promptIds, answerIds }, at) => {
+      const logprobs = choices[at]?.promptLogprobs?.slice(promptIds.length) ?? [];
+      const known = logprobs.filter((logprob) => logprob !== undefined);
+      if (known.length !== answerIds.length) throw engineErrors.replyInvalid({ what: 'prompt logprobs' });
+      return known;
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import { sha256Hex } from '../identity/index.js';
+import { collect, TemporaryDirectory } from '../testing/index.js';
+import { folderBlobStore } from './folder-blob-store.js';
+
+const directory = new TemporaryDirectory('blobs');
+afterAll(() => {
+  directory.remove();
+});
+
+const bytes = new TextEncoder().encode('weights');
+
+describe('a folder of blobs', () => {
+  it('gives back what was put, by its digest, and counts its bytes', async () => {
+    const store = folderBlobStore(directory.join('plain'));
+    const digest = await store.put(bytes);
+    expect(digest).toBe(sha256Hex(bytes));
+    expect(Buffer.from(await store.get(digest))).toEqual(Buffer.from(bytes));
+    await store.put(bytes);
+    expect(await store.usedBytes()).toBe(bytes.byteLength);
+    const [info] = await collect(store.list());
+    expect(info).toMatchObject({ digest, bytes: bytes.byteLength });
+    await store.delete(digest);
+    await store.delete(digest);
+    expect(await store.has(digest)).toBe(false);
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_missing', retry: 'later' });
+  });
+
+  it('never gives out bytes that have changed, and mends a torn file when they are put again', async () => {
+    const store = folderBlobStore(directory.join('corrupt'));
+    const digest = await store.put(bytes);
+    const path = directory.join('corrupt', digest.slice(0, 2), digest);
+    writeFileSync(path, 'weightz');
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt', retry: 'never' });
+    writeFileSync(path, 'wei');
+    await store.put(bytes);
+    expect(Buffer.from(await store.get(digest)).toString()).toBe('weights');
+  });
+
+  it('takes the same blob from many writers at once and leaves nothing beside it', async () => {
+    const store = folderBlobStore(directory.join('race'));
+    const digests = await Promise.all(Array.from({ length: 20 }, () => store.put(bytes)));
+    expect(new Set(digests).size).toBe(1);
+    expect(readdirSync(directory.join('race', 'incoming'))).toEqual([]);
+  });
+
+  it('refuses what it has no room for, and names that are no digests', async () => {
+    const store = folderBlobStore(directory.join('full'), { bytesMax: 10 });
+    await store.put(bytes);
+    await expect(store.put(new Uint8Array(8))).rejects.toMatchObject({ code: 'blob_store_full', status: 503 });
+    await expect(store.get('../../etc/passwd')).rejects.toMatchObject({ code: 'blob_digest_invalid' });
+  });
+});

@@ -1,0 +1,95 @@
+// Questions to the broker and their answers, over one inbox. In: subject, bytes, a deadline. Out: the answer, or an error
+// that says whether trying later makes sense. A question is asked once. When the connection goes, those that wait are
+// told at once: what was asked may have been done or not.
+import { randomBytes } from 'node:crypto';
+import type { Msg, MsgHdrs, NatsConnection } from 'nats';
+import type { BacktalkError } from '../errors/index.js';
+import type { Clock } from '../telemetry/index.js';
+import { brokerErrors } from './errors.js';
+import { inboxPrefixOf } from './users.js';
+
+export interface Question {
+  readonly subject: string;
+  readonly data?: Uint8Array | string;
+  readonly headers?: MsgHdrs;
+  readonly timeoutMs: number;
+  /** Words for people. */
+  readonly doing: string;
+}
+
+interface Waiting {
+  readonly subject: string;
+  readonly doing: string;
+  readonly answered: (message: Msg) => void;
+  readonly failed: (error: BacktalkError) => void;
+  readonly cancelTimer: () => void;
+}
+
+export class Requests {
+  readonly #nc: NatsConnection;
+  readonly #clock: Clock;
+  readonly #inbox: string;
+  readonly #waiting = new Map<string, Waiting>();
+  #asked = 0;
+
+  constructor(nc: NatsConnection, user: string, clock: Clock) {
+    this.#nc = nc;
+    this.#clock = clock;
+    this.#inbox = `${inboxPrefixOf(user)}.${randomBytes(12).toString('hex')}`;
+    nc.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#answer(message);
+      },
+    });
+  }
+
+  ask({ subject, data = '', headers, timeoutMs, doing }: Question): Promise<Msg> {
+    this.#asked += 1;
+    const token = this.#asked.toString(36);
+    return new Promise((answered, failed) => {
+      const cancelTimer = this.#clock.timer(timeoutMs, () => {
+        this.#fail(token, brokerErrors.brokerUnavailable({ doing }));
+      });
+      this.#waiting.set(token, { subject, doing, answered, failed, cancelTimer });
+      try {
+        const reply = `${this.#inbox}.${token}`;
+        this.#nc.publish(subject, data, headers === undefined ? { reply } : { reply, headers });
+      } catch (error) {
+        this.#fail(token, brokerErrors.brokerUnavailable({ doing }, error));
+      }
+    });
+  }
+
+  /** The broker has refused a subject; it does not say for which question. */
+  forbidden(subject: string): void {
+    for (const [token, waiting] of this.#waiting) {
+      if (waiting.subject === subject) this.#fail(token, brokerErrors.brokerForbidden({ subject }));
+    }
+  }
+
+  disconnected(): void {
+    for (const [token, { doing }] of this.#waiting) this.#fail(token, brokerErrors.brokerUnavailable({ doing }));
+  }
+
+  #answer(message: Msg): void {
+    const token = message.subject.slice(this.#inbox.length + 1);
+    const waiting = this.#waiting.get(token);
+    if (waiting === undefined) return;
+    // 503: nobody listens there, as while JetStream starts or elects.
+    if (message.headers?.code === 503) {
+      this.#fail(token, brokerErrors.brokerUnavailable({ doing: waiting.doing }));
+      return;
+    }
+    this.#waiting.delete(token);
+    waiting.cancelTimer();
+    waiting.answered(message);
+  }
+
+  #fail(token: string, error: BacktalkError): void {
+    const waiting = this.#waiting.get(token);
+    if (waiting === undefined) return;
+    this.#waiting.delete(token);
+    waiting.cancelTimer();
+    waiting.failed(error);
+  }
+}

@@ -1,0 +1,68 @@
+// Stores one message in the stream that takes its subject. In: bytes, headers, the sequence it is expected to follow.
+// Out: its sequence. It tries once.
+import { headers as natsHeaders, NatsError, type MsgHdrs } from 'nats';
+import type { Broker } from './connect.js';
+import { brokerErrors } from './errors.js';
+import { brokerError } from './translate.js';
+
+export interface NewMessage {
+  readonly subject: string;
+  readonly stream: string;
+  readonly data: Uint8Array;
+  readonly headers?: MsgHdrs;
+  /** Sequence of the last message of this subject, 0 for none. */
+  readonly expectLast?: number;
+  /** A repeat with the same id within two minutes is not stored again. */
+  readonly id?: string;
+  readonly timeoutMs: number;
+  /** Words for people. */
+  readonly doing: string;
+}
+
+type ApiError = NonNullable<NatsError['api_error']>;
+
+interface Answer {
+  readonly seq?: number;
+  readonly error?: ApiError;
+}
+
+/** The message does not follow the one it was expected to. */
+export interface Refused {
+  readonly refused: true;
+  /** Sequence of the last message of the subject, where the broker says it. */
+  readonly last: number | undefined;
+}
+
+export interface Stored {
+  readonly refused: false;
+  readonly sequence: number;
+}
+
+const wrongLastSequence: ReadonlySet<number> = new Set([10071, 10164]);
+
+export async function storeMessage(broker: Broker, message: NewMessage): Promise<Stored | Refused> {
+  const { subject, stream, data, headers = natsHeaders(), expectLast, id, timeoutMs, doing } = message;
+  // The client would keep the message in memory until the broker is back: better to say so at once.
+  if (broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing });
+  if (expectLast !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence', String(expectLast));
+  if (id !== undefined) headers.set('Nats-Msg-Id', id);
+  const reply = await broker.ask({ subject, data, headers, timeoutMs, doing });
+  const { seq, error } = reply.json<Answer>();
+  if (seq !== undefined && error === undefined) return { refused: false, sequence: seq };
+  if (error?.err_code !== undefined && wrongLastSequence.has(error.err_code)) {
+    return { refused: true, last: sequenceIn(error.description) };
+  }
+  throw brokerError(apiError(error), { doing, subject, stream });
+}
+
+/** An error as JetStream answers it, in the client's own form. */
+export function apiError(error: ApiError | undefined): NatsError {
+  const made = new NatsError(error?.description ?? 'no answer', String(error?.code ?? 0));
+  if (error !== undefined) made.api_error = error;
+  return made;
+}
+
+function sequenceIn(description: string): number | undefined {
+  const [, digits] = /wrong last sequence: (\d+)/.exec(description) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,81 @@
+// What tests of consumers stand on: a real broker, facts of a user of each test's own, a durable consumer of its own.
+import { SessionEnded } from '@backtalk/proto/facts';
+import type { Broker } from '../broker/index.js';
+import { newId } from '../identity/index.js';
+import { Metrics } from '../telemetry/index.js';
+import { silentLogger, startNats, type TestNats } from '../testing/index.js';
+import { consumeFacts, type ConsumeOptions, type FactConsumer } from './consumer.js';
+import type { FactHandler } from './delivery.js';
+import { FactPublisher } from './publisher.js';
+
+export interface Place {
+  readonly user: string;
+  readonly suffix: string;
+}
+
+const placesMax = 30;
+
+export class ConsumerGround {
+  #places = 0;
+
+  private constructor(
+    readonly nats: TestNats,
+    readonly gateway: Broker,
+    readonly collector: Broker,
+  ) {}
+
+  static async start(): Promise<ConsumerGround> {
+    const durableSuffixes = Array.from({ length: placesMax }, (_, index) => `t${index}`);
+    const nats = await startNats({ durableSuffixes });
+    return new ConsumerGround(nats, await nats.connect('gateway'), await nats.connect('collector'));
+  }
+
+  place(): Place {
+    this.#places += 1;
+    return { user: newId(), suffix: `t${this.#places}` };
+  }
+
+  /** A consumer of the place's ended sessions. */
+  consumer(
+    { user, suffix }: Place,
+    sessionEnded: FactHandler<'sessionEnded'>,
+    more: Partial<ConsumeOptions<'sessionEnded'>> = {},
+  ): FactConsumer<'sessionEnded'> {
+    return consumeFacts({
+      broker: this.collector,
+      service: 'collector',
+      facts: ['sessionEnded'],
+      handlers: { sessionEnded },
+      filter: { sessionEnded: { user } },
+      durableSuffix: suffix,
+      concurrency: 4,
+      ackWaitMs: 1_000,
+      logger: silentLogger,
+      metrics: new Metrics('test'),
+      backOff: { firstMs: 10, mostMs: 50 },
+      ...more,
+    });
+  }
+
+  async publish({ user }: Place, count: number): Promise<string[]> {
+    const publisher = new FactPublisher(this.gateway);
+    const facts = Array.from({ length: count }, () => endedSession(user));
+    for (const fact of facts) await publisher.publish('sessionEnded', fact);
+    return facts.map((fact) => fact.session);
+  }
+
+  /** Resolves when so many signs of life were sent: each fact in hand sends three in an ack wait. */
+  async signsOfLife({ suffix }: Place, count: number): Promise<void> {
+    const admin = await this.nats.connect('admin');
+    const subject = `$JS.ACK.TURNS.collector_sessionEnded_${suffix}.>`;
+    let seen = 0;
+    for await (const sign of admin.nc.subscribe(subject)) {
+      if (sign.string() === '+WPI') seen += 1;
+      if (seen === count) return;
+    }
+  }
+}
+
+export function endedSession(user: string): SessionEnded {
+  return SessionEnded.fromPartial({ session: newId(), tenant: 'acme', user });
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../testing/index.js';
+import { ConsumerGround } from './consumer-ground.js';
+import type { Held } from './delivery.js';
+
+let ground: ConsumerGround;
+
+beforeAll(async () => {
+  ground = await ConsumerGround.start();
+});
+
+afterAll(() => ground.nats.stop());
+
+describe('holding', () => {
+  it('keeps facts un-acked beyond the ack wait, hands none to a second handler, and settles them when told', async () => {
+    const place = ground.place();
+    const sessions = await ground.publish(place, 5);
+    const held = new Map<string, Held>();
+    let calls = 0;
+    const consumer = ground.consumer(
+      place,
+      async ({ message }, delivery) => {
+        calls += 1;
+        held.set(message.session, delivery.hold());
+      },
+      { ackWaitMs: 300, concurrency: 1, maxHeld: 10 },
+    );
+    await consumer.start();
+    await until(() => held.size === 5);
+    await ground.signsOfLife(place, 5 * 3 * 3);
+    expect(calls).toBe(5);
+    expect((await consumer.position('sessionEnded')).unsettled).toBe(5);
+    for (const session of sessions) await held.get(session)?.ack();
+    expect((await consumer.position('sessionEnded')).unsettled).toBe(0);
+    await consumer.stop();
+  });
+
+  it('survives a restart of the broker, and gives back on stop what it still holds', async () => {
+    const place = ground.place();
+    await ground.publish(place, 3);
+    const held: Held[] = [];
+    const made = () =>
+      ground.consumer(
+        place,
+        async (_fact, delivery) => {
+          held.push(delivery.hold());
+        },
+        { ackWaitMs: 500, maxHeld: 10 },
+      );
+    const first = made();
+    await first.start();
+    await until(() => held.length === 3);
+    await ground.nats.restart();
+    await until(() => ground.collector.status() === 'up');
+    await until(() => held[0]?.ack().then(() => true), { what: 'settling a held fact after the restart' });
+    expect(held).toHaveLength(3);
+    await first.stop();
+    const second = made();
+    await second.start();
+    await until(() => held.length === 5);
+    await expect(held[1]?.ack()).rejects.toMatchObject({ code: 'facts_stopped' });
+    for (const one of held.slice(3)) await one.ack();
+    expect((await second.position('sessionEnded')).unsettled).toBe(0);
+    await second.stop();
+  });
+});

@@ -1,0 +1,153 @@
+import { BatchClosed, SessionEnded, TurnOpened, WeightsTrained } from '@backtalk/proto/facts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { brokerError, type Broker } from '../broker/index.js';
+import { newId } from '../identity/index.js';
+import { collect, startNats, until, type TestNats } from '../testing/index.js';
+import { FactPublisher } from './publisher.js';
+import { FactReader } from './reader.js';
+
+let nats: TestNats;
+let gateway: Broker;
+let collector: Broker;
+
+beforeAll(async () => {
+  nats = await startNats();
+  gateway = await nats.connect('gateway');
+  collector = await nats.connect('collector');
+});
+
+afterAll(() => nats.stop());
+
+async function publishTurns(user: string, count: number): Promise<string[]> {
+  const publisher = new FactPublisher(gateway);
+  const turns = Array.from({ length: count }, () => newId());
+  for (const turn of turns) {
+    const ids = { turn, tenant: 'acme', user };
+    await publisher.publish('turnOpened', TurnOpened.fromPartial({ ...ids, policy: 'backtalk' }));
+    await publisher.publish('sessionEnded', SessionEnded.fromPartial({ ...ids, session: turn }));
+  }
+  return turns;
+}
+
+describe('reading', () => {
+  it('gives several facts in the order of the log, from any sequence on, to the present end', async () => {
+    const user = newId();
+    const turns = await publishTurns(user, 200);
+    const reader = new FactReader(collector);
+    const filter = { turnOpened: { user }, sessionEnded: { user } };
+    const all = await collect(reader.read(['turnOpened', 'sessionEnded'], { filter }));
+    expect(all).toHaveLength(400);
+    expect(all.map((fact) => fact.sequence)).toEqual(all.map((fact) => fact.sequence).toSorted((a, b) => a - b));
+    expect(all.flatMap((fact) => (fact.name === 'turnOpened' ? [fact.message.turn] : []))).toEqual(turns);
+    const from = all[300]?.sequence ?? 0;
+    expect(await collect(reader.read(['turnOpened', 'sessionEnded'], { filter, from }))).toHaveLength(100);
+  });
+
+  it('gives ids alone where they are enough', async () => {
+    const user = newId();
+    const [turn = ''] = await publishTurns(user, 1);
+    const rows = await collect(new FactReader(collector).headers(['turnOpened'], { filter: { turnOpened: { user } } }));
+    expect(rows).toMatchObject([{ name: 'turnOpened', headers: { turn, policy: 'backtalk' } }]);
+  });
+
+  it('ends at once where there is nothing', async () => {
+    const filter = { turnOpened: { user: newId() } };
+    expect(await collect(new FactReader(collector).read(['turnOpened'], { filter }))).toEqual([]);
+    expect(await new FactReader(collector).last('turnOpened', { turn: newId() })).toBeUndefined();
+  });
+
+  it('loses and doubles nothing when the broker is killed in the middle', async () => {
+    const user = newId();
+    await publishTurns(user, 300);
+    const seen: string[] = [];
+    for await (const fact of new FactReader(collector).read(['turnOpened'], { filter: { turnOpened: { user } } })) {
+      seen.push(fact.message.turn);
+      if (seen.length === 100) await nats.restart();
+    }
+    expect(seen).toHaveLength(300);
+    expect(new Set(seen).size).toBe(300);
+  });
+
+  it('passes over what cannot be read when it is told whom to tell', async () => {
+    const user = newId();
+    const admin = await nats.connect('admin');
+    await until(() => admin.status() === 'up');
+    await admin.js.publish(`backtalk.turn.opened.acme.${user}.bad`, new Uint8Array([255, 255]));
+    await publishTurns(user, 1);
+    const reader = new FactReader(collector);
+    const filter = { turnOpened: { user } };
+    await expect(collect(reader.read(['turnOpened'], { filter }))).rejects.toMatchObject({ code: 'fact_undecodable' });
+    const codes: string[] = [];
+    const onUnreadable = ({ code }: { code: string }) => codes.push(code);
+    expect(await collect(reader.read(['turnOpened'], { filter, onUnreadable }))).toHaveLength(1);
+    expect(codes).toEqual(['fact_undecodable']);
+  });
+
+  it('stops with its signal', async () => {
+    const user = newId();
+    await publishTurns(user, 3);
+    const ending = new AbortController();
+    const reading = new FactReader(collector).read(['turnOpened'], {
+      filter: { turnOpened: { user } },
+      signal: ending.signal,
+    });
+    const read = async () => {
+      for await (const fact of reading) if (fact.name === 'turnOpened') ending.abort();
+    };
+    await expect(read()).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('of two streams comes in the order of time', async () => {
+    const trainer = await nats.connect('trainer');
+    const publisher = new FactPublisher(trainer);
+    const policy = 'times';
+    const closed = await publisher.publish('batchClosed', BatchClosed.fromPartial({ policy, number: 1 }), {
+      expectSequence: 0,
+    });
+    await publisher.publish('weightsTrained', WeightsTrained.fromPartial({ policy, batch: 1 }), { expectSequence: 0 });
+    const next = { expectSequence: closed.sequence };
+    await publisher.publish('batchClosed', BatchClosed.fromPartial({ policy, number: 2 }), next);
+    const filter = { batchClosed: { policy }, weightsTrained: { policy } };
+    const names = await collect(new FactReader(trainer).read(['weightsTrained', 'batchClosed'], { filter }));
+    expect(names.map((fact) => fact.name)).toEqual(['batchClosed', 'weightsTrained', 'batchClosed']);
+  });
+});
+
+describe('what a service may do', () => {
+  it('ends at the facts that it is named for', async () => {
+    const loader = await nats.connect('loader');
+    const reader = new FactReader(loader);
+    await expect(reader.last('turnOpened', { turn: 'x' })).rejects.toMatchObject({ code: 'broker_forbidden' });
+    await expect(collect(reader.read(['turnOpened']))).rejects.toMatchObject({ code: 'broker_forbidden' });
+    expect(await collect(reader.read(['weightsStaged']))).toEqual([]);
+  });
+
+  it('is neither acknowledging nor hearing what belongs to others', async () => {
+    const judge = await nats.connect('judge');
+    const ask = async (subject: string) => {
+      try {
+        await judge.nc.request(subject, '', { timeout: 500 });
+        return 'allowed';
+      } catch (error) {
+        return brokerError(error, { doing: 'test', subject }).code;
+      }
+    };
+    for (const subject of [
+      '$JS.ACK.TURNS.trainer_turnJudged.1.1.1.1.1',
+      '$JS.API.STREAM.DELETE.TURNS',
+      '$JS.API.STREAM.PURGE.TURNS',
+      '$JS.API.CONSUMER.DELETE.TURNS.trainer_turnJudged',
+      '$JS.API.CONSUMER.CREATE.TURNS',
+      '$JS.API.CONSUMER.CREATE.TURNS.spy.>',
+      '$JS.API.STREAM.MSG.GET.TURNS',
+      '$JS.API.DIRECT.GET.TURNS',
+      'backtalk.dead.trainer.reason',
+      '$KV.leases.trainer.t1',
+      '_INBOX_trainer.anything',
+    ]) {
+      expect([subject, await ask(subject)]).toEqual([subject, 'broker_forbidden']);
+    }
+    const heard = judge.nc.subscribe('backtalk.>');
+    await expect(heard[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'PERMISSIONS_VIOLATION' });
+  });
+});

@@ -1,0 +1,171 @@
+import { Lease, Routes } from '@backtalk/proto/weights';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Broker } from '../broker/index.js';
+import { collect, FakeClock, startNats, until, type TestNats } from '../testing/index.js';
+import { jsonCodec } from './json-codec.js';
+import { kvBucket, type KvChange } from './kv-bucket.js';
+import { holdLease, leaseBucket, watchLeases } from './leases.js';
+import { singleton } from './singleton.js';
+
+const ttlMs = 1_000;
+let nats: TestNats;
+let publisher: Broker;
+let gateway: Broker;
+
+beforeAll(async () => {
+  nats = await startNats({ streams: { leaseTtlMs: ttlMs } });
+  publisher = await nats.connect('publisher');
+  gateway = await nats.connect('gateway');
+});
+
+afterAll(() => nats.stop());
+
+const routes = (fence: number, policy = 'backtalk') => Routes.fromPartial({ policy, fence });
+
+describe('a bucket', () => {
+  it('gives back the newest value and its revision, and nothing for what is not there', async () => {
+    const bucket = kvBucket(publisher, 'routes', Routes);
+    const revision = await bucket.put('newest', routes(7));
+    expect(await bucket.get('newest')).toEqual({ value: routes(7), revision });
+    expect(await bucket.get('absent')).toBeUndefined();
+    await bucket.delete('newest');
+    expect(await bucket.get('newest')).toBeUndefined();
+  });
+
+  it('lets one of several writers win', async () => {
+    const bucket = kvBucket(publisher, 'routes', Routes);
+    const creations = await Promise.allSettled([1, 2, 3].map((fence) => bucket.create('race', routes(fence))));
+    expect(creations.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+    const { revision = 0 } = (await bucket.get('race')) ?? {};
+    await bucket.update('race', routes(4), revision);
+    await expect(bucket.update('race', routes(5), revision)).rejects.toMatchObject({ code: 'kv_conflict' });
+    await bucket.delete('race');
+    expect(await bucket.create('race', routes(6))).toBeGreaterThan(revision);
+  });
+
+  it('holds what each service may write only', async () => {
+    await expect(kvBucket(gateway, 'routes', Routes).put('backtalk', routes(1))).rejects.toMatchObject({
+      code: 'broker_forbidden',
+    });
+    const trainer = await nats.connect('trainer');
+    await expect(kvBucket(trainer, 'keys', jsonCodec(z.string())).get('k')).rejects.toMatchObject({
+      code: 'broker_forbidden',
+    });
+    expect(await kvBucket(gateway, 'keys', jsonCodec(z.string())).get('k')).toBeUndefined();
+  });
+
+  it('lists what it holds', async () => {
+    const bucket = kvBucket(await nats.connect('cli'), 'settings', jsonCodec(z.object({ paused: z.boolean() })));
+    await bucket.put('one.learning', { paused: true });
+    await bucket.put('two.learning', { paused: false });
+    await bucket.delete('two.learning');
+    expect(await collect(bucket.entries('*.learning'))).toMatchObject([
+      { key: 'one.learning', value: { paused: true } },
+    ]);
+  });
+
+  it('tells a watcher what there is, then every change once, over a restart of the broker', async () => {
+    const writer = kvBucket(publisher, 'routes', Routes);
+    await writer.put('watched', routes(1, 'watched'));
+    const changes: KvChange<Routes>[] = [];
+    const ending = new AbortController();
+    await kvBucket(gateway, 'routes', Routes).watch('watched', (change) => changes.push(change), ending.signal);
+    expect(changes).toMatchObject([{ kind: 'put', key: 'watched', value: { fence: 1 } }]);
+    await writer.put('watched', routes(2, 'watched'));
+    await until(() => changes.length === 2);
+    await nats.restart();
+    await until(() => writer.put('watched', routes(3, 'watched')), { what: 'writing after the restart' });
+    await until(() => changes.some((change) => change.kind === 'put' && change.value.fence === 3));
+    await writer.delete('watched');
+    await until(() => changes.at(-1)?.kind === 'deleted');
+    expect(changes.map((change) => (change.kind === 'put' ? change.value.fence : change.kind))).toEqual([
+      1,
+      2,
+      3,
+      'deleted',
+    ]);
+    ending.abort();
+  });
+});
+
+describe('a lease', () => {
+  const lease = (instance: string, health = '') =>
+    Lease.fromPartial({ kind: 'gateway', instance, healthAddress: health });
+
+  it('is seen while it is renewed, changes when refreshed, and goes when it is released', async () => {
+    const view = await watchLeases(publisher, 'gateway', { ttlMs });
+    let health = 'one';
+    const hold = holdLease({ broker: gateway, lease: () => lease('g1', health), everyMs: 200 });
+    await until(() => view.current().length === 1);
+    health = 'two';
+    await hold.refresh();
+    await until(() => view.current()[0]?.healthAddress === 'two');
+    await hold.release();
+    await until(() => view.current().length === 0);
+    expect(await leaseBucket(gateway).get('gateway.g1')).toBeUndefined();
+    view.stop();
+  });
+
+  it('expires for those who look when its holder has died, on the broker and in their view', async () => {
+    const view = await watchLeases(publisher, 'gateway', { ttlMs });
+    const dying = await nats.connect('gateway');
+    holdLease({ broker: dying, lease: () => lease('g2'), everyMs: 200 });
+    await until(() => view.current().length === 1);
+    await dying.nc.close();
+    await until(() => view.current().length === 0);
+    await until(async () => (await leaseBucket(gateway).get('gateway.g2')) === undefined);
+    view.stop();
+  });
+
+  it('does not expire in a view while the broker is away', async () => {
+    const clock = new FakeClock();
+    const view = await watchLeases(publisher, 'gateway', { ttlMs, clock });
+    const hold = holdLease({ broker: gateway, lease: () => lease('g3'), everyMs: 200 });
+    await until(() => view.current().length === 1);
+    const counts: number[] = [];
+    const off = view.onChange((leases) => counts.push(leases.length));
+    await nats.kill();
+    await until(() => publisher.status() === 'down');
+    await clock.advance(ttlMs * 3);
+    await nats.restart();
+    await until(() => gateway.status() === 'up' && publisher.status() === 'up');
+    await hold.refresh();
+    await until(async () => (await leaseBucket(gateway).get('gateway.g3')) !== undefined);
+    expect(counts).toEqual([]);
+    expect(view.current()).toHaveLength(1);
+    off();
+    await hold.release();
+    view.stop();
+  });
+});
+
+describe('a leader', () => {
+  it('is the only one; another leads when it dies, and at once when it stops', async () => {
+    const events: string[] = [];
+    const candidate = async (instance: string) => {
+      const broker = await nats.connect('trainer');
+      const made = singleton(broker, 'trainer', instance, {
+        ttlMs,
+        everyMs: 100,
+        onGained: () => void events.push(`${instance} gained`),
+        onLost: () => void events.push(`${instance} lost`),
+      });
+      await made.start();
+      return { broker, made };
+    };
+    const first = await candidate('a');
+    const second = await candidate('b');
+    expect([first.made.leading, second.made.leading]).toEqual([true, false]);
+    // It cannot renew any more: it must stop leading before anybody else begins.
+    await first.broker.nc.close();
+    await until(() => second.made.leading);
+    expect(events).toEqual(['a gained', 'a lost', 'b gained']);
+    const third = await candidate('c');
+    await second.made.stop();
+    await until(() => third.made.leading);
+    expect(events.slice(3)).toEqual(['b lost', 'c gained']);
+    await third.made.stop();
+    await first.made.stop();
+  });
+});

@@ -1,0 +1,75 @@
+/**
+ * Every setting of the loader.
+ */
+import { engineDialects } from '@backtalk/dialects';
+import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+
+export const loaderConfig = {
+  natsUrl: baseSettings.natsUrl,
+  natsUser: baseSettings.natsUser,
+  natsPassword: baseSettings.natsPassword,
+  healthAddress: baseSettings.healthAddress,
+  logLevel: baseSettings.logLevel,
+  instance: baseSettings.instance,
+  policy: setting.string('BACKTALK_POLICY', {
+    description: 'The policy whose versions this engine holds; its model alias.',
+    default: 'backtalk',
+    min: 1,
+  }),
+  engineUrl: setting.url('BACKTALK_ENGINE_URL', {
+    description: 'The engine beside this loader, without /v1.',
+    default: 'http://127.0.0.1:30030',
+  }),
+  engineDialect: setting.oneOf('BACKTALK_ENGINE_DIALECT', engineDialects, {
+    description: 'How the engine is spoken to; the built-in engine speaks vllm.',
+    default: 'vllm',
+  }),
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: "The engine's API key; empty where it asks for none.",
+    default: '',
+    secret: true,
+  }),
+  enginePools: setting.list('BACKTALK_ENGINE_POOLS', {
+    description: 'Pools that the engine belongs to: serving, judge, evaluation, rollout.',
+    default: ['serving'],
+  }),
+  engineCheckMs: setting.durationMs('BACKTALK_ENGINE_CHECK', {
+    description: 'How often the engine is asked whether it lives and what it holds.',
+    default: '1s',
+    min: 20,
+  }),
+  model: setting.string('BACKTALK_MODEL', {
+    description:
+      'Folder of the base model; its config.json gives the dimensions that adapters must fit. Empty: adapters are only checked against themselves.',
+    default: '',
+  }),
+  adapterDir: setting.path('BACKTALK_ADAPTER_DIR', {
+    description: 'Where adapters are written for the engine; the same path on its side.',
+    default: '.backtalk/adapters',
+  }),
+  blobDir: setting.path('BACKTALK_BLOB_DIR', {
+    description: 'The blob store that holds manifests and adapters.',
+    default: '.backtalk/blobs',
+  }),
+  grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
+    description: 'Where Prepare, Retire and Watch are served.',
+    default: '127.0.0.1:30025',
+  }),
+  grpcAdvertised: setting.string('BACKTALK_GRPC_ADVERTISED', {
+    description: 'host:port under which the publisher reaches that server; empty: as bound.',
+    default: '',
+  }),
+  engineDeadlineMs: setting.durationMs('BACKTALK_ENGINE_DEADLINE', {
+    description:
+      'The longest one call to the engine may take; the first one with logprobs compiles for up to half a minute.',
+    default: '2m',
+    min: 100,
+  }),
+  retireGraceMs: setting.durationMs('BACKTALK_RETIRE_GRACE', {
+    description: 'How long a version stays loaded after it left the load set, if nobody retires it sooner.',
+    default: '5m',
+    min: 0,
+  }),
+};
+
+export type LoaderConfig = ConfigOf<typeof loaderConfig>;

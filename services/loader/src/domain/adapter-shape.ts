@@ -1,0 +1,101 @@
+/**
+ * Decides whether an adapter's files fit the base model and their manifest.
+ *
+ * In: tensors, adapter configuration, the manifest's rank and alpha, and the base model's dimensions where they are
+ * known. Out: undefined when it fits, else why not. Pure. Without the base's dimensions it checks that all layers agree
+ * with each other; the engine then has the last word.
+ */
+import type { TensorInfo } from './safetensors.js';
+
+export interface BaseShape {
+  readonly layers: number;
+  /** Input and output width of each linear layer, by the last part of its name. */
+  readonly widths: Readonly<Record<string, readonly [number, number]>>;
+}
+
+export interface ExpectedAdapter {
+  readonly rank: number;
+  readonly alpha: number;
+  readonly base: BaseShape | undefined;
+}
+
+const tensorName = /^base_model\.model\.(.+)\.lora_(A|B)\.weight$/;
+const layerNumber = /\.layers\.(\d+)\./;
+
+interface Halves {
+  a?: TensorInfo;
+  b?: TensorInfo;
+}
+
+export function adapterMisfit(
+  tensors: ReadonlyMap<string, TensorInfo>,
+  config: Readonly<Record<string, unknown>>,
+  expected: ExpectedAdapter,
+): string | undefined {
+  return configMisfit(config, expected) ?? tensorMisfit(tensors, targetsOf(config), expected);
+}
+
+/** What both vLLM and SGLang load. */
+function configMisfit(config: Readonly<Record<string, unknown>>, { rank, alpha }: ExpectedAdapter): string | undefined {
+  const wanted: readonly (readonly [string, boolean])[] = [
+    ['peft_type', config['peft_type'] === 'LORA'],
+    ['task_type', config['task_type'] === 'CAUSAL_LM'],
+    ['r', config['r'] === rank],
+    ['lora_alpha', config['lora_alpha'] === alpha],
+    ['bias', (config['bias'] ?? 'none') === 'none'],
+    ['modules_to_save', isEmpty(config['modules_to_save'])],
+    ['use_dora', config['use_dora'] !== true],
+    ['target_modules', targetsOf(config).length > 0 && !targetsOf(config).includes('lm_head')],
+  ];
+  const wrong = wanted.find(([, fits]) => !fits);
+  return wrong && `adapter_config.json: ${wrong[0]} is not what the manifest or an engine needs`;
+}
+
+function tensorMisfit(
+  tensors: ReadonlyMap<string, TensorInfo>,
+  targets: readonly string[],
+  { rank, base }: ExpectedAdapter,
+): string | undefined {
+  const modules = new Map<string, Halves>();
+  for (const [name, tensor] of tensors) {
+    const [, module = '', half] = tensorName.exec(name) ?? [];
+    if (half === undefined) return `${name} is no LoRA tensor`;
+    const halves = modules.get(module) ?? {};
+    halves[half === 'A' ? 'a' : 'b'] = tensor;
+    modules.set(module, halves);
+  }
+  if (modules.size === 0) return 'it holds no tensors';
+  const widths = new Map(Object.entries(base?.widths ?? {}));
+  for (const [module, halves] of modules) {
+    const kind = module.split('.').at(-1) ?? '';
+    if (!targets.includes(kind)) return `${module} is not among the target modules`;
+    if (base !== undefined && Number(layerNumber.exec(module)?.[1] ?? 0) >= base.layers)
+      return `${module} is not in the base model`;
+    const misfit = moduleMisfit(module, halves, rank, widths.get(kind));
+    if (misfit !== undefined) return misfit;
+    widths.set(kind, [halves.a?.shape[1] ?? 0, halves.b?.shape[0] ?? 0]);
+  }
+  return undefined;
+}
+
+function moduleMisfit(
+  module: string,
+  { a, b }: Halves,
+  rank: number,
+  widths: readonly [number, number] | undefined,
+): string | undefined {
+  if (a?.shape.length !== 2 || b?.shape.length !== 2) return `${module} lacks one half, or has not two dimensions`;
+  if (a.shape[0] !== rank || b.shape[1] !== rank) return `${module} is not of rank ${rank}`;
+  if (widths !== undefined && (a.shape[1] !== widths[0] || b.shape[0] !== widths[1]))
+    return `${module} is ${String(a.shape[1])} to ${String(b.shape[0])} wide, not ${widths.join(' to ')}`;
+  return undefined;
+}
+
+function targetsOf(config: Readonly<Record<string, unknown>>): readonly string[] {
+  const targets = config['target_modules'];
+  return Array.isArray(targets) ? targets.filter((target) => typeof target === 'string') : [];
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}

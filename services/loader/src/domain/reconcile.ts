@@ -1,0 +1,38 @@
+/**
+ * Decides what an engine should load and unload.
+ *
+ * In: the set of versions that every loader of the policy holds, what this engine holds, and since when each version
+ * has been unwanted. Out: versions to load, versions to unload now. Pure.
+ */
+import type { LoadedVersion } from '@backtalk/proto/weights';
+
+export interface ReconcileInput {
+  readonly wanted: readonly LoadedVersion[];
+  /** Checked and warm. */
+  readonly held: readonly string[];
+  /** On the engine, brought there by an earlier process. */
+  readonly unchecked: readonly string[];
+  /** When each held version was first seen outside the wanted set. */
+  readonly unwantedSince: ReadonlyMap<string, number>;
+  readonly now: number;
+  /** How long an unwanted version stays: streams on it end, and gateways that are behind catch up. */
+  readonly graceMs: number;
+}
+
+export interface ReconcilePlan {
+  readonly load: readonly LoadedVersion[];
+  readonly unload: readonly string[];
+  readonly unwantedSince: ReadonlyMap<string, number>;
+}
+
+export function planReconcile(input: ReconcileInput): ReconcilePlan {
+  const { wanted, held, unchecked, unwantedSince, now, graceMs } = input;
+  const names = new Set(wanted.map(({ version }) => version));
+  const heldNames = new Set(held);
+  // The base has no files: its digest is empty.
+  const load = wanted.filter(({ version, manifestDigest }) => manifestDigest !== '' && !heldNames.has(version));
+  const unwanted = [...held, ...unchecked].filter((version) => !names.has(version));
+  const since = new Map(unwanted.map((version) => [version, unwantedSince.get(version) ?? now]));
+  const unload = unwanted.filter((version) => now - (since.get(version) ?? now) >= graceMs);
+  return { load, unload, unwantedSince: since };
+}

@@ -1,0 +1,306 @@
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
+import { folderBlobStore, grpcClient, kvBucket, readConfig, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import { silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import { LoaderServiceDefinition } from '@backtalk/proto/control';
+import { Lease, LoadSet, type EngineLease } from '@backtalk/proto/weights';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { loaderConfig } from './config.js';
+import { createLoader, type Loader } from './service.js';
+
+const policy = 'backtalk';
+const call = { deadlineMs: 5_000 };
+
+let nats: TestNats;
+let directory: TemporaryDirectory;
+let blobs: BlobStore;
+let engine: FakeEngine;
+let loader: Loader;
+let client: GrpcClient<typeof LoaderServiceDefinition>;
+
+beforeAll(async () => {
+  nats = await startNats();
+});
+
+afterAll(() => nats.stop());
+
+beforeEach(async () => {
+  directory = new TemporaryDirectory('loader');
+  blobs = folderBlobStore(directory.join('blobs'));
+  engine = await startFakeEngine();
+  await setLoad([]);
+});
+
+afterEach(async () => {
+  client.close();
+  await loader.stop();
+  await engine.stop();
+  directory.remove();
+});
+
+async function setLoad(versions: LoadSet['versions']): Promise<void> {
+  await kvBucket(await nats.connect('publisher'), 'load', LoadSet).put(policy, { policy, versions });
+}
+
+async function start(more: Record<string, string> = {}): Promise<void> {
+  const { url, user, password } = nats.credentials('loader');
+  loader = createLoader(
+    readConfig(loaderConfig, {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+      BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
+      BACKTALK_INSTANCE: 'loader-1',
+      BACKTALK_ENGINE_URL: engine.url,
+      BACKTALK_ENGINE_CHECK: '50ms',
+      BACKTALK_ENGINE_DEADLINE: '5s',
+      BACKTALK_ADAPTER_DIR: directory.join('adapters'),
+      BACKTALK_BLOB_DIR: directory.join('blobs'),
+      ...more,
+    }),
+    { logger: silentLogger },
+  );
+  await loader.start();
+  client = grpcClient(LoaderServiceDefinition, `127.0.0.1:${loader.ports.grpc}`, { caller: 'publisher' });
+}
+
+const ready = () => until(() => loader.board.current.ready, { what: 'the engine to be ready' });
+
+const makeVersion = (version: string, more: Partial<FakeVersionOptions> = {}) =>
+  putFakeVersion({ blobs, version, ...more });
+
+async function readLease(): Promise<Lease | undefined> {
+  return (await kvBucket(await nats.connect('publisher'), 'leases', Lease).get('loader.loader-1'))?.value;
+}
+
+describe('start', () => {
+  it('waits for the engine, warms it up, and only then says that it is ready', async () => {
+    await engine.stop();
+    await start();
+    await until(() => loader.board.current.reason.includes('unreachable'));
+    const health = await fetch(`http://127.0.0.1:${loader.ports.health}/readyz`);
+    expect(health.status).toBe(503);
+    await engine.restart();
+    await ready();
+    expect(engine.counts.requests).toBeGreaterThan(0);
+    const lease = await until(async () => {
+      const found = await readLease();
+      return found?.engine?.ready === true && found;
+    });
+    expect(lease.grpcAddress).toBe(`127.0.0.1:${loader.ports.grpc}`);
+    expect(lease.engine).toMatchObject({
+      url: engine.url,
+      baseModel: engine.baseModel,
+      versions: ['backtalk-v0'],
+      pools: ['serving'],
+    });
+  });
+
+  it('loads the whole load set before it is ready', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await setLoad([
+      { version: 'backtalk-v0', manifestDigest: '' },
+      { version: 'backtalk-v1', manifestDigest },
+    ]);
+    await start();
+    await ready();
+    expect(engine.adapters.names).toEqual(['backtalk-v1']);
+    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
+  });
+
+  it('does not route to an engine that gives no token ids', async () => {
+    engine.settings.faults = { lie: 'no_ids' };
+    await start();
+    await until(() => loader.board.current.reason.includes('token_ids'));
+    expect(loader.board.current.ready).toBe(false);
+  });
+});
+
+describe('Prepare', () => {
+  it('loads and warms up a version, and a repeat does nothing', async () => {
+    await start();
+    await ready();
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    const request = { policy, version: 'backtalk-v1', manifestDigest };
+    expect(await client.prepare(request, call)).toMatchObject({ already: false });
+    expect(await client.prepare(request, call)).toMatchObject({ already: true });
+    expect(engine.counts.loads).toEqual(['backtalk-v1']);
+    expect(engine.counts.byModel['backtalk-v1']).toBe(1);
+    expect(loader.board.current.versions).toContain('backtalk-v1');
+  });
+
+  it('needs nothing for the base', async () => {
+    await start();
+    await ready();
+    const request = { policy, version: 'backtalk-v0', manifestDigest: '' };
+    expect(await client.prepare(request, call)).toMatchObject({ already: true });
+  });
+
+  async function refusal(version: string, manifestDigest: string): Promise<unknown> {
+    await start();
+    await ready();
+    const outcome = client.prepare({ policy, version, manifestDigest }, call);
+    const error: unknown = await outcome.catch((thrown: unknown) => thrown);
+    expect(engine.adapters.names).toEqual([]);
+    expect((await readdir(directory.join('adapters'))).length).toBe(0);
+    return error;
+  }
+
+  const blobPath = (digest: string) => directory.join('blobs', digest.slice(0, 2), digest);
+
+  it('refuses one flipped byte of the weights', async () => {
+    const { manifest, manifestDigest } = await makeVersion('backtalk-v1');
+    const path = blobPath(manifest.adapter[0]?.digest ?? '');
+    const bytes = await readFile(path);
+    bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;
+    await writeFile(path, bytes);
+    expect(await refusal('backtalk-v1', manifestDigest)).toMatchObject({
+      code: 'weights_digest_mismatch',
+      retry: 'never',
+    });
+  });
+
+  it('refuses a manifest that was changed', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await appendFile(blobPath(manifestDigest), 'x');
+    expect(await refusal('backtalk-v1', manifestDigest)).toMatchObject({ code: 'weights_digest_mismatch' });
+  });
+
+  it('refuses truncated weights, though their digest is right', async () => {
+    const { manifest } = await makeVersion('backtalk-v1');
+    const whole = await blobs.get(manifest.adapter[0]?.digest ?? '');
+    const cut = whole.slice(0, -4);
+    const { putManifest } = changedManifest(manifest);
+    const digest = await putManifest({ digest: await blobs.put(cut), bytes: cut.byteLength });
+    expect(await refusal('backtalk-v1', digest)).toMatchObject({ code: 'weights_truncated', retry: 'never' });
+  });
+
+  it('refuses weights of another rank than the manifest says', async () => {
+    const { manifest } = await makeVersion('backtalk-v1');
+    const { putManifest } = changedManifest({ ...manifest, loraRank: 4, loraAlpha: 16 });
+    const digest = await putManifest({});
+    expect(await refusal('backtalk-v1', digest)).toMatchObject({ code: 'weights_shape_mismatch', retry: 'never' });
+  });
+
+  it('refuses weights for another base', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1', { baseModel: 'another' });
+    expect(await refusal('backtalk-v1', manifestDigest)).toMatchObject({ code: 'weights_manifest_invalid' });
+  });
+
+  it('says that missing weights may come later', async () => {
+    const { manifest, manifestDigest } = await makeVersion('backtalk-v1');
+    await blobs.delete(manifest.adapter[0]?.digest ?? '');
+    expect(await refusal('backtalk-v1', manifestDigest)).toMatchObject({ code: 'weights_missing', retry: 'later' });
+  });
+
+  it('refuses other weights under a name that is taken', async () => {
+    await start();
+    await ready();
+    const first = await makeVersion('backtalk-v1');
+    const second = await makeVersion('backtalk-v1', { batch: 2 });
+    await client.prepare({ policy, version: 'backtalk-v1', manifestDigest: first.manifestDigest }, call);
+    await expect(
+      client.prepare({ policy, version: 'backtalk-v1', manifestDigest: second.manifestDigest }, call),
+    ).rejects.toMatchObject({ code: 'weights_version_conflict' });
+  });
+
+  it('leaves nothing behind when the engine refuses', async () => {
+    await start();
+    await ready();
+    engine.settings.faults = { loadStatus: 500 };
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await expect(client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call)).rejects.toMatchObject({
+      code: 'adapter_refused',
+      retry: 'never',
+    });
+    expect(loader.board.current.versions).toEqual(['backtalk-v0']);
+  });
+
+  function changedManifest(manifest: Awaited<ReturnType<typeof makeVersion>>['manifest']) {
+    return {
+      putManifest: async (weights: { digest?: string; bytes?: number }) => {
+        const { WeightsManifest } = await import('@backtalk/proto/weights');
+        const [first, ...rest] = manifest.adapter;
+        const adapter = first === undefined ? rest : [{ ...first, ...weights }, ...rest];
+        return blobs.put(WeightsManifest.encode({ ...manifest, adapter }).finish());
+      },
+    };
+  }
+});
+
+describe('upkeep', () => {
+  it('follows the load set: loads what is missing, unloads after the grace what is not in it', async () => {
+    const one = await makeVersion('backtalk-v1');
+    const two = await makeVersion('backtalk-v2');
+    await start({ BACKTALK_RETIRE_GRACE: '0s' });
+    await ready();
+    await setLoad([{ version: 'backtalk-v1', manifestDigest: one.manifestDigest }]);
+    await until(() => engine.adapters.names.includes('backtalk-v1'));
+    await setLoad([{ version: 'backtalk-v2', manifestDigest: two.manifestDigest }]);
+    await until(() => engine.adapters.names.join() === 'backtalk-v2');
+    expect(engine.counts.unloads).toEqual(['backtalk-v1']);
+    await until(async () => (await readdir(directory.join('adapters'))).length === 1);
+  });
+
+  it('loads again what an engine lost when it restarted, and is not ready until it has', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
+    await start();
+    await ready();
+    const pictures: EngineLease[] = [];
+    loader.board.onChange((picture) => pictures.push(picture));
+    await engine.restart();
+    await until(() => engine.counts.loads.length === 2 && loader.board.current.ready);
+    expect(pictures.some(({ ready: isReady }) => !isReady)).toBe(true);
+    for (const picture of pictures) expect(picture.ready && !picture.versions.includes('backtalk-v1')).toBe(false);
+  });
+
+  it('checks and warms up again what an earlier loader left on the engine', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
+    await start();
+    await ready();
+    await loader.stop();
+    client.close();
+    await start();
+    await ready();
+    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
+    expect(engine.counts.loads).toEqual(['backtalk-v1']);
+    expect(engine.counts.byModel['backtalk-v1']).toBe(2);
+  });
+
+  it('retires a version at once, and a repeat does nothing', async () => {
+    await start();
+    await ready();
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
+    expect(await client.retire({ policy, version: 'backtalk-v1' }, call)).toEqual({ already: false });
+    expect(await client.retire({ policy, version: 'backtalk-v1' }, call)).toEqual({ already: true });
+    expect(engine.adapters.names).toEqual([]);
+  });
+
+  it('tells watchers what it holds, now and at every change', async () => {
+    await start();
+    await ready();
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    const seen: string[][] = [];
+    const stopping = new AbortController();
+    const watching = (async () => {
+      for await (const { engine: picture } of client.watch({}, { deadlineMs: 20_000, signal: stopping.signal }))
+        seen.push(picture?.versions ?? []);
+    })().catch(() => undefined);
+    await until(() => seen.length > 0);
+    await client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
+    await until(() => seen.at(-1)?.includes('backtalk-v1') === true);
+    stopping.abort();
+    await watching;
+  });
+
+  it('refuses calls for another policy', async () => {
+    await start();
+    await expect(client.retire({ policy: 'other', version: 'other-v1' }, call)).rejects.toMatchObject({
+      code: 'policy_unknown',
+    });
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Every setting of the publisher.
+ */
+import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+
+export const publisherConfig = {
+  natsUrl: baseSettings.natsUrl,
+  natsUser: baseSettings.natsUser,
+  natsPassword: baseSettings.natsPassword,
+  healthAddress: baseSettings.healthAddress,
+  logLevel: baseSettings.logLevel,
+  instance: baseSettings.instance,
+  ackWaitMs: baseSettings.ackWaitMs,
+  policy: setting.string('BACKTALK_POLICY', {
+    description: 'The policy whose versions are staged; its model alias.',
+    default: 'backtalk',
+    min: 1,
+  }),
+  blobDir: setting.path('BACKTALK_BLOB_DIR', {
+    description: 'The blob store that holds manifests.',
+    default: '.backtalk/blobs',
+  }),
+  grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
+    description: 'Where Rollback is served.',
+    default: '127.0.0.1:30024',
+  }),
+  grpcAdvertised: setting.string('BACKTALK_GRPC_ADVERTISED', {
+    description: 'host:port under which commands reach that server; empty: as bound.',
+    default: '',
+  }),
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: "The engines' API key, for scoring probes; empty where they ask for none.",
+    default: '',
+    secret: true,
+  }),
+  parityMax: setting.optional(
+    setting.number('BACKTALK_PARITY_MAX', {
+      description:
+        'Largest mean |Δ logprob| per token between trainer and engine. Not set: 0.001 for float32 and 0.06 for bfloat16.',
+      min: 0,
+    }),
+  ),
+  driftMax: setting.number('BACKTALK_DRIFT_MAX', {
+    description: 'Largest KL to the base, nats an answer, on the probes.',
+    default: 20,
+    min: 0,
+  }),
+  prepareDeadlineMs: setting.durationMs('BACKTALK_PREPARE_DEADLINE', {
+    description: 'How long a loader may take to prepare a version before it is left out of the swap.',
+    default: '2m',
+    min: 100,
+  }),
+  gateDeadlineMs: setting.durationMs('BACKTALK_GATE_DEADLINE', {
+    description: 'How long an engine may take to score the probes.',
+    default: '2m',
+    min: 100,
+  }),
+  commitDeadlineMs: setting.durationMs('BACKTALK_COMMIT_DEADLINE', {
+    description: 'How long a gateway may take to answer Commit; one that is later reads the routes by itself.',
+    default: '2s',
+    min: 50,
+  }),
+  sweepMs: setting.durationMs('BACKTALK_SWEEP', {
+    description: 'How often old versions are looked for that nobody needs any more.',
+    default: '2s',
+    min: 20,
+  }),
+  streamMaxMs: setting.durationMs('BACKTALK_STREAM_MAX', {
+    description:
+      'The longest a stream may last: after that an old version is retired though a gateway cannot be asked.',
+    default: '15m',
+    min: 0,
+  }),
+};
+
+export type PublisherConfig = ConfigOf<typeof publisherConfig>;
+
+const parityByDtype: ReadonlyMap<string, number> = new Map([
+  ['float32', 1e-3],
+  ['bfloat16', 0.06],
+]);
+const parityOtherwise = 0.06;
+
+/** The bound that goes with what the trainer computed in. */
+export function parityMaxFor(config: PublisherConfig, dtype: string): number {
+  return config.parityMax ?? parityByDtype.get(dtype) ?? parityOtherwise;
+}

@@ -1,0 +1,84 @@
+import type { Probe } from '@backtalk/proto/weights';
+import { describe, expect, it } from 'vitest';
+import { driftOf, judgeCandidate, parityOf, type GateInput } from './gate.js';
+import { retirable } from './retirable.js';
+
+const probe = (logprobs: number[]): Probe => ({
+  promptIds: [1, 2],
+  answerIds: logprobs.map((_, at) => at),
+  logprobs,
+  baseLogprobs: [],
+});
+
+const input: GateInput = {
+  probes: [probe([-1, -2]), probe([-3, -4])],
+  candidate: [
+    [-1, -2.5],
+    [-3, -4.5],
+  ],
+  base: [
+    [-1, -2.5],
+    [-3, -4.5],
+  ],
+};
+const limits = { parityMax: 0.3, driftMax: 1 };
+
+describe('parity', () => {
+  it('is the mean over all tokens of the absolute difference', () => {
+    expect(parityOf(input)).toBeCloseTo(0.25);
+  });
+
+  it('cannot be passed by leaving logprobs out', () => {
+    const silent = { ...input, probes: input.probes.map((one) => ({ ...one, logprobs: [] })) };
+    expect(judgeCandidate(silent, limits).why).toContain('parity');
+    expect(judgeCandidate({ ...input, candidate: [[-1], [-3, -4.5]] }, limits).why).toContain('parity');
+  });
+});
+
+describe('drift', () => {
+  it('is 0 for the base itself, never negative, and has the mean of the KL', () => {
+    expect(driftOf(input)).toBe(0);
+    // Two tokens, π = (.5, .5), π_base = (.25, .75): the mean over samples of π is the KL.
+    const estimate = (candidate: number, base: number) =>
+      driftOf({ probes: [probe([candidate])], candidate: [[candidate]], base: [[base]] });
+    const half = Math.log(0.5);
+    const mean = 0.5 * estimate(half, Math.log(0.25)) + 0.5 * estimate(half, Math.log(0.75));
+    const kl = 0.5 * Math.log(0.5 / 0.25) + 0.5 * Math.log(0.5 / 0.75);
+    expect(mean).toBeCloseTo(kl, 12);
+  });
+
+  it('stays finite for what is very far', () => {
+    expect(driftOf({ probes: [probe([-900])], candidate: [[-900]], base: [[-1]] })).toBeLessThan(Infinity);
+  });
+});
+
+describe('judgeCandidate', () => {
+  it('passes what is within both bounds, and says what it measured', () => {
+    const verdict = judgeCandidate(input, limits);
+    expect(verdict).toEqual({ why: '', measurements: { parity_mean_abs: 0.25, drift_kl: 0, probes: 2 } });
+  });
+
+  it('names the bound that was passed', () => {
+    expect(judgeCandidate(input, { ...limits, parityMax: 0.2 }).why).toContain('parity');
+    const far = { ...input, base: input.base.map((list) => list.map((logprob) => logprob - 3)) };
+    expect(judgeCandidate(far, limits).why).toContain('drift');
+    expect(judgeCandidate({ probes: [], candidate: [], base: [] }, limits).why).toContain('no_probes');
+  });
+});
+
+describe('retirable', () => {
+  const base = { since: new Map([['p-v1', 0]]), fence: 7, now: 100, streamMaxMs: 1_000 };
+  const report = (inFlight: number, fence = 7) => ({ fence, inFlight: new Map([['p-v1', inFlight]]) });
+
+  it('waits until every gateway follows the fence and streams no more', () => {
+    expect(retirable({ ...base, reports: [report(0), report(1)] })).toEqual([]);
+    expect(retirable({ ...base, reports: [report(0), report(0, 6)] })).toEqual([]);
+    expect(retirable({ ...base, reports: [report(0), report(0)] })).toEqual(['p-v1']);
+    expect(retirable({ ...base, reports: [] })).toEqual(['p-v1']);
+  });
+
+  it('waits for a gateway that cannot be asked no longer than the longest stream', () => {
+    expect(retirable({ ...base, reports: [undefined] })).toEqual([]);
+    expect(retirable({ ...base, reports: [undefined], now: 1_000 })).toEqual(['p-v1']);
+  });
+});

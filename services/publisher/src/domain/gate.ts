@@ -1,0 +1,77 @@
+/**
+ * Decides from measurements whether a candidate may serve.
+ *
+ * In: what the trainer measured (probes of the manifest) and what the engine measured on the same ids. Out: the
+ * measurements by name, and why the candidate is refused, if it is. Pure.
+ */
+import type { Probe } from '@backtalk/proto/weights';
+
+export interface GateLimits {
+  /** mean |Δ logprob| per token between trainer and engine. */
+  readonly parityMax: number;
+  /** KL to the base, nats an answer. */
+  readonly driftMax: number;
+}
+
+export interface GateInput {
+  readonly probes: readonly Probe[];
+  /** The engine's logprobs under the candidate, one list for each probe. */
+  readonly candidate: readonly (readonly number[])[];
+  /** The base's logprobs, one list for each probe. */
+  readonly base: readonly (readonly number[])[];
+}
+
+export interface GateVerdict {
+  readonly measurements: Readonly<Record<string, number>>;
+  /** Empty when the candidate may serve. */
+  readonly why: string;
+}
+
+/** Beyond it a ratio says only "far", and its exponential would say infinity. */
+const logRatioMax = 20;
+
+export function judgeCandidate(input: GateInput, limits: GateLimits): GateVerdict {
+  const parity = parityOf(input);
+  const drift = driftOf(input);
+  const measurements = { parity_mean_abs: parity, drift_kl: drift, probes: input.probes.length };
+  return { measurements, why: refusalOf(parity, drift, input.probes.length, limits) };
+}
+
+function refusalOf(parity: number, drift: number, probes: number, { parityMax, driftMax }: GateLimits): string {
+  if (probes === 0) return 'no_probes: the manifest holds no probe to measure';
+  // Written so that NaN is refused.
+  if (!(parity <= parityMax)) return `parity: mean |Δ logprob| ${parity.toPrecision(3)} is above ${parityMax}`;
+  if (!(drift <= driftMax)) return `drift: KL to the base ${drift.toPrecision(3)} nats an answer is above ${driftMax}`;
+  return '';
+}
+
+/** Mean over all tokens of all probes. */
+export function parityOf({ probes, candidate }: GateInput): number {
+  const differences = probes.flatMap(({ answerIds, logprobs }, at) =>
+    answerIds.map((_, token) => Math.abs((logprobs[token] ?? Number.NaN) - value(candidate, at, token))),
+  );
+  return mean(differences);
+}
+
+/**
+ * Mean over probes of the KL to the base, estimated on the probe answers, which are samples of the candidate:
+ * Σ (e^−d + d − 1) with d = log π − log π_base, which has the right mean and is never negative.
+ */
+export function driftOf({ probes, candidate, base }: GateInput): number {
+  const answers = probes.map(({ answerIds }, at) =>
+    answerIds.reduce((sum, _, token) => {
+      const ratio = value(candidate, at, token) - value(base, at, token);
+      const bounded = Math.max(-logRatioMax, Math.min(logRatioMax, ratio));
+      return sum + Math.exp(-bounded) + bounded - 1;
+    }, 0),
+  );
+  return mean(answers);
+}
+
+function value(lists: readonly (readonly number[])[], at: number, token: number): number {
+  return lists[at]?.[token] ?? Number.NaN;
+}
+
+function mean(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, next) => sum + next, 0) / values.length;
+}

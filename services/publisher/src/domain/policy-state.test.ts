@@ -1,0 +1,91 @@
+import { WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { emptyState, fold, isDecided, previousOf, stableOf, standsTheSame, type PolicyState } from './policy-state.js';
+import { loadSetOf, routesOf } from './standing.js';
+
+const stages = {
+  candidate: WeightsStaged_Stage.STAGE_CANDIDATE,
+  stable: WeightsStaged_Stage.STAGE_STABLE,
+  burned: WeightsStaged_Stage.STAGE_BURNED,
+  retired: WeightsStaged_Stage.STAGE_RETIRED,
+};
+
+function stateAfter(...facts: readonly (readonly [number, keyof typeof stages])[]): PolicyState {
+  return facts.reduce((state, [number, stage], at) => {
+    const version = `p-v${number}`;
+    const manifestDigest = number === 0 ? '' : `digest${number}`;
+    const message = WeightsStaged.fromPartial({ policy: 'p', version, stage: stages[stage], manifestDigest });
+    return fold(state, { sequence: 10 * (at + 1), message });
+  }, emptyState('p'));
+}
+
+describe('the chain of staged facts', () => {
+  it('knows nothing before the first', () => {
+    const state = emptyState('p');
+    expect([stableOf(state), previousOf(state), state.sequence, state.fence]).toEqual(['', '', 0, 0]);
+  });
+
+  it('moves stable, previous and fence with each swap, and a candidate moves none of them', () => {
+    const state = stateAfter([0, 'stable'], [1, 'candidate'], [1, 'stable'], [2, 'candidate']);
+    expect([stableOf(state), previousOf(state), state.candidate]).toEqual(['p-v1', 'p-v0', 'p-v2']);
+    expect([state.fence, state.sequence]).toEqual([30, 40]);
+    expect(isDecided(state, 'p-v1')).toBe(true);
+    expect(isDecided(state, 'p-v2')).toBe(false);
+  });
+
+  it('goes back when the stable version is burned, past those burned before', () => {
+    const state = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [3, 'stable'], [3, 'burned'], [2, 'burned']);
+    expect([stableOf(state), previousOf(state), state.fence]).toEqual(['p-v1', 'p-v0', 60]);
+  });
+
+  it('leaves routes and fence alone when a candidate is burned', () => {
+    const state = stateAfter([0, 'stable'], [1, 'candidate'], [1, 'burned']);
+    expect([stableOf(state), state.candidate, state.fence]).toEqual(['p-v0', '', 10]);
+    expect(isDecided(state, 'p-v1')).toBe(true);
+  });
+
+  it('takes decisions for the same although a version was retired in between', () => {
+    const before = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable']);
+    const retired = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [0, 'retired']);
+    const rolledBack = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [2, 'burned']);
+    expect(standsTheSame(before, retired)).toBe(true);
+    expect(standsTheSame(before, rolledBack)).toBe(false);
+  });
+});
+
+describe('what the system is told', () => {
+  it('routes everything to the stable version, under its fence', () => {
+    const state = stateAfter([0, 'stable'], [1, 'candidate'], [1, 'stable'], [2, 'candidate']);
+    expect(routesOf(state)).toEqual({
+      policy: 'p',
+      routes: [{ version: 'p-v1', share: 1 }],
+      fence: 30,
+      stable: 'p-v1',
+      previous: 'p-v0',
+      candidate: '',
+    });
+  });
+
+  it('loads stable, previous and candidate, each with its digest, the base with none', () => {
+    const state = stateAfter([0, 'stable'], [1, 'stable'], [2, 'candidate']);
+    expect(loadSetOf(state).versions).toEqual([
+      { version: 'p-v1', manifestDigest: 'digest1' },
+      { version: 'p-v0', manifestDigest: '' },
+      { version: 'p-v2', manifestDigest: 'digest2' },
+    ]);
+  });
+
+  it('does not bring back a retired version after a rollback, until it is stable again', () => {
+    const swaps = [
+      [0, 'stable'],
+      [1, 'stable'],
+      [2, 'stable'],
+      [3, 'stable'],
+      [1, 'retired'],
+    ] as const;
+    const once = stateAfter(...swaps, [3, 'burned']);
+    expect(loadSetOf(once).versions.map(({ version }) => version)).toEqual(['p-v2']);
+    const twice = stateAfter(...swaps, [3, 'burned'], [2, 'burned']);
+    expect(loadSetOf(twice).versions.map(({ version }) => version)).toEqual(['p-v1', 'p-v0']);
+  });
+});

@@ -1,0 +1,44 @@
+/**
+ * What the publisher cannot do, and why.
+ */
+import { defineErrors } from '@backtalk/kit';
+
+export const publisherErrors = defineErrors('publisher', {
+  noLoader: {
+    code: 'no_loader',
+    status: 503,
+    retry: 'later',
+    message: (p: { policy: string }) => `No engine of policy ${p.policy} is ready, so nothing can be loaded.`,
+  },
+  loadersAway: {
+    code: 'loaders_away',
+    status: 503,
+    retry: 'later',
+    message: (p: { version: string; codes: readonly string[] }) =>
+      `No loader could prepare ${p.version} (${p.codes.join(', ')}).`,
+  },
+  manifestInvalid: {
+    code: 'manifest_invalid',
+    status: 409,
+    retry: 'never',
+    message: (p: { version: string }) => `The manifest of ${p.version} cannot be read.`,
+  },
+  notLeading: {
+    code: 'not_leading',
+    status: 503,
+    retry: 'later',
+    message: () => 'Another publisher leads now. Ask that one.',
+  },
+  nothingToRollBack: {
+    code: 'nothing_to_roll_back',
+    status: 409,
+    retry: 'never',
+    message: (p: { stable: string }) => `${p.stable} has no stable version before it.`,
+  },
+  policyUnknown: {
+    code: 'policy_unknown',
+    status: 404,
+    retry: 'never',
+    message: (p: { policy: string }) => `This publisher stages another policy than "${p.policy}".`,
+  },
+});

@@ -1,0 +1,98 @@
+/**
+ * What happens in a publisher: one function for each event writes its log line and its metrics together.
+ */
+import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
+
+const secondBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const millisecondBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
+
+export type PublisherEvents = ReturnType<typeof publisherEvents>;
+
+export interface SwapFacts {
+  readonly version: string;
+  readonly prepareSeconds: number;
+  readonly commitMilliseconds: number;
+  readonly gateways: number;
+  readonly swapSeconds: number;
+}
+
+function instruments(metrics: Metrics) {
+  return {
+    versions: metrics.counter('versions_total', 'Versions staged, by stage (candidate, stable, burned).', ['stage']),
+    prepare: metrics.histogram('prepare_seconds', 'Time until the last loader had prepared a version.', secondBuckets),
+    commit: metrics.histogram(
+      'commit_milliseconds',
+      'Time from the first Commit to the last gateway routed.',
+      millisecondBuckets,
+    ),
+    swap: metrics.histogram('swap_seconds', 'Time from a candidate to the last gateway routed.', secondBuckets),
+    parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.'),
+    drift: metrics.gauge('gate_drift', 'KL to the base of the newest candidate, nats an answer.'),
+    leftOut: metrics.counter('loaders_left_out_total', 'Loaders that could not prepare, by error code.', ['code']),
+    commitFailures: metrics.counter('commit_failures_total', 'Gateways that did not answer Commit, by error code.', [
+      'code',
+    ]),
+    rollbacks: metrics.counter('rollbacks_total', 'Rollbacks.'),
+    retired: metrics.counter('retired_total', 'Versions taken off a loader.'),
+    leading: metrics.gauge('leading', '1 while this instance leads.'),
+    fence: metrics.gauge('fence', 'Fence of the routes in force.'),
+  };
+}
+
+export function publisherEvents(logger: Logger, metrics: Metrics) {
+  const numbers = instruments(metrics);
+  return {
+    leadership(leading: boolean): void {
+      numbers.leading.set(leading ? 1 : 0);
+    },
+    candidateStaged(version: string): void {
+      numbers.versions.inc({ stage: 'candidate' });
+      logger.info('candidate_staged', { version });
+    },
+    measured(version: string, measurements: Readonly<Record<string, number>>): void {
+      numbers.parity.set(measurements['parity_mean_abs'] ?? 0);
+      numbers.drift.set(measurements['drift_kl'] ?? 0);
+      logger.info('candidate_measured', { version, measurements });
+    },
+    burned(version: string, why: string): void {
+      numbers.versions.inc({ stage: 'burned' });
+      logger.error('version_burned', { version, why });
+    },
+    routed(fence: number, milliseconds: number): void {
+      numbers.fence.set(fence);
+      numbers.commit.observe(milliseconds);
+    },
+    swapped(facts: SwapFacts): void {
+      numbers.versions.inc({ stage: 'stable' });
+      numbers.prepare.observe(facts.prepareSeconds);
+      numbers.swap.observe(facts.swapSeconds);
+      logger.info('version_stable', facts);
+    },
+    rolledBack(from: string, to: string, seconds: number): void {
+      numbers.rollbacks.inc();
+      logger.warn('version_rolled_back', { from, to, seconds });
+    },
+    loaderLeftOut(loader: string, version: string, error: BacktalkError): void {
+      numbers.leftOut.inc({ code: error.code });
+      logger.warn('loader_left_out', { loader, version, error });
+    },
+    commitFailed(error: BacktalkError): void {
+      numbers.commitFailures.inc({ code: error.code });
+      logger.warn('commit_failed', { error });
+    },
+    versionRetired(loader: string, version: string): void {
+      numbers.retired.inc();
+      logger.info('version_retired', { loader, version });
+    },
+    retireFailed(loader: string, version: string, error: BacktalkError): void {
+      logger.warn('version_retire_failed', { loader, version, error });
+    },
+    converged(fence: number, changed: readonly string[]): void {
+      numbers.fence.set(fence);
+      logger.info('standing_converged', { fence, changed });
+    },
+    workFailed(work: string, error: BacktalkError): void {
+      logger.warn('work_failed', { work, error });
+    },
+  };
+}

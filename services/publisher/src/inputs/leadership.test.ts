@@ -1,0 +1,60 @@
+import { BacktalkError } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SwapRig } from '../testing/swap-rig.js';
+import type { SwapStep } from './swap.js';
+
+let rig: SwapRig;
+
+beforeEach(async () => {
+  rig = await SwapRig.start();
+});
+
+afterEach(() => rig.stop());
+
+describe('a publisher that dies', () => {
+  const steps: SwapStep[] = [
+    'candidate_staged',
+    'load_set_written',
+    'prepared',
+    'measured',
+    'stable_staged',
+    'routes_written',
+    'committed',
+  ];
+
+  it.each(steps)('at %s is followed by one that ends the same swap', async (fatalStep) => {
+    const gateway = await rig.startGateway();
+    await rig.startLoader();
+    let died = false;
+    const first = await rig.startPublisher({
+      reached: (step) => {
+        if (step !== fatalStep) return;
+        died = true;
+        throw new BacktalkError({ code: 'died', retry: 'stop', message: 'Died here.' });
+      },
+    });
+    await rig.train(1);
+    await until(() => died);
+    await first.stop();
+    await rig.startPublisher({}, { BACKTALK_INSTANCE: 'publisher-2' });
+    await rig.stableIs(1);
+    await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
+    expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
+    expect(rig.engine.counts.loads).toEqual(['backtalk-v1']);
+    await until(async () => (await rig.loadSet()).join() === 'backtalk-v1,backtalk-v0');
+    expect(new Set(gateway.commits.map(({ stable }) => stable))).toEqual(new Set(['backtalk-v0', 'backtalk-v1']));
+  });
+
+  it('leaves the lead to another, and only one leads', async () => {
+    await rig.startLoader();
+    const first = await rig.startPublisher();
+    const second = await rig.startPublisher({}, { BACKTALK_INSTANCE: 'publisher-2' });
+    await expect(rig.rollBack(second)).rejects.toMatchObject({ code: 'not_leading' });
+    await first.stop();
+    await rig.train(1);
+    await rig.stableIs(1);
+    expect((await rig.story()).filter((line) => line.includes('CANDIDATE'))).toHaveLength(1);
+    expect((await rig.story()).filter((line) => line.endsWith('STABLE'))).toHaveLength(2);
+  });
+});

@@ -1,0 +1,195 @@
+/**
+ * Takes one candidate from trained to stable, or burns it.
+ *
+ * In: a version with its manifest. Out: staged facts, and a system that routes to it. It may be stopped at any step and
+ * run again: what is done already is done, and the chain says what was decided.
+ */
+import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
+import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
+import type { WeightsManifest } from '@backtalk/proto/weights';
+import { burnsVersion } from '../domain/failures.js';
+import { judgeCandidate, type GateVerdict } from '../domain/gate.js';
+import { isDecided, stableOf, type PolicyState } from '../domain/policy-state.js';
+import { publisherErrors } from '../errors.js';
+import type { PublisherEvents } from '../events.js';
+import type { Announcer } from '../outputs/announcer.js';
+import type { LeasedEngine, Loaders, Prepared } from '../outputs/loaders.js';
+import type { ProbeScorer } from '../outputs/probe-scores.js';
+import type { StagedChain } from '../outputs/staged-chain.js';
+
+/** Names of the moments between two effects, where a process may die. */
+export type SwapStep =
+  'candidate_staged' | 'load_set_written' | 'prepared' | 'measured' | 'stable_staged' | 'routes_written' | 'committed';
+
+export interface SwapParts {
+  readonly policy: string;
+  readonly chain: StagedChain;
+  readonly loaders: Loaders;
+  readonly announcer: Announcer;
+  readonly scorer: ProbeScorer;
+  readonly manifestOf: (version: string, digest: string) => Promise<WeightsManifest>;
+  readonly events: PublisherEvents;
+  readonly parityMaxFor: (dtype: string) => number;
+  readonly driftMax: number;
+  readonly reached: (step: SwapStep) => void | Promise<void>;
+}
+
+type Trained = Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'>;
+
+/** Why a version is burned before anything is loaded; undefined when it may be tried. */
+function unworthy(state: PolicyState, { version, parent }: Trained): string | undefined {
+  if (state.burned.has(parent)) return `parent_burned: it was trained from ${parent}, which is burned`;
+  if (version === parent) return 'own_parent: it names itself as its parent';
+  return undefined;
+}
+
+function refusalIn({ failed }: Prepared): string | undefined {
+  const refusal = failed.find(({ error }) => burnsVersion(error));
+  return refusal && `${refusal.error.code}: ${refusal.error.message}`;
+}
+
+export class Swap {
+  constructor(private readonly parts: SwapParts) {}
+
+  /** Resolves when the version is stable or burned. */
+  async decide(trained: Trained): Promise<void> {
+    for (;;) {
+      const { state } = this.parts.chain;
+      if (isDecided(state, trained.version)) return;
+      try {
+        await this.decideOn(state, trained);
+        return;
+      } catch (error) {
+        // A rollback came in between: the decision is made again on what is true now.
+        if (!isBacktalkError(error, 'fact_superseded')) throw error;
+      }
+    }
+  }
+
+  private async decideOn(before: PolicyState, trained: Trained): Promise<void> {
+    const { announcer, reached } = this.parts;
+    const start = performance.now();
+    const refusal = unworthy(before, trained);
+    const state = await this.stageCandidate(before, trained);
+    if (refusal !== undefined) return this.burn(state, trained, { why: refusal, measurements: {} });
+    await reached('candidate_staged');
+    await announcer.writeLoad();
+    await reached('load_set_written');
+    const evaluators = this.evaluators();
+    const evaluation = await this.prepare(evaluators, trained);
+    if (typeof evaluation === 'string') return this.burn(state, trained, { why: evaluation, measurements: {} });
+    await reached('prepared');
+    const verdict = await this.measure(evaluation, trained);
+    await reached('measured');
+    if (verdict.why !== '') return this.burn(state, trained, verdict);
+    const others = await this.prepareOthers(evaluators, evaluation, trained);
+    if (typeof others === 'string') return this.burn(state, trained, { ...verdict, why: others });
+    const prepareSeconds = evaluation.seconds + others.seconds;
+    await this.makeStable(state, trained, { ...verdict.measurements, prepare_seconds: prepareSeconds });
+    const { milliseconds, gateways } = await announcer.announce(reached);
+    this.parts.events.swapped({
+      version: trained.version,
+      prepareSeconds,
+      commitMilliseconds: milliseconds,
+      gateways,
+      swapSeconds: (performance.now() - start) / 1_000,
+    });
+  }
+
+  private async stageCandidate(state: PolicyState, { version, manifestDigest }: Trained): Promise<PolicyState> {
+    if (state.candidate === version) return state;
+    const stage = WeightsStaged_Stage.STAGE_CANDIDATE;
+    const previous = stableOf(state);
+    const next = await this.parts.chain.append(state, { version, stage, manifestDigest, previous, why: 'trained' });
+    this.parts.events.candidateStaged(version);
+    return next;
+  }
+
+  /** Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too. */
+  private evaluators(): LeasedEngine[] {
+    const ready = this.parts.loaders.ready();
+    const evaluators = ready.filter(({ engine }) => engine.pools.includes('evaluation'));
+    return evaluators.length > 0 ? evaluators : ready;
+  }
+
+  /** Who holds it now; or why it is burned. At least one loader must hold it. */
+  private async prepare(loaders: readonly LeasedEngine[], trained: Trained): Promise<Prepared | string> {
+    if (loaders.length === 0) throw publisherErrors.noLoader({ policy: this.parts.policy });
+    const prepared = await this.parts.loaders.prepare(loaders, trained);
+    return refusalIn(prepared) ?? this.notAllAway(prepared, prepared.ready.length > 0, trained);
+  }
+
+  /** The rest of the loaders. One that could not prepare is left out: it catches up from the load set. */
+  private async prepareOthers(
+    asked: readonly LeasedEngine[],
+    evaluation: Prepared,
+    trained: Trained,
+  ): Promise<Prepared | string> {
+    const { loaders } = this.parts;
+    const instances = new Set(asked.map(({ instance }) => instance));
+    const others = await loaders.prepare(
+      loaders.ready().filter(({ instance }) => !instances.has(instance)),
+      trained,
+    );
+    const refusal = refusalIn(others);
+    if (refusal !== undefined) return refusal;
+    const all = [...evaluation.ready, ...others.ready];
+    await loaders.untilLeased(all, trained.version);
+    return this.notAllAway(
+      others,
+      all.some(({ engine }) => engine.pools.includes('serving')),
+      trained,
+    );
+  }
+
+  private notAllAway(prepared: Prepared, isThere: boolean, { version }: Trained): Prepared {
+    if (isThere) return prepared;
+    throw publisherErrors.loadersAway({ version, codes: prepared.failed.map(({ error }) => error.code) });
+  }
+
+  private async measure({ ready: [loader] }: Prepared, { version, manifestDigest }: Trained): Promise<GateVerdict> {
+    const { scorer, driftMax, parityMaxFor, events, policy } = this.parts;
+    if (loader === undefined) throw publisherErrors.noLoader({ policy });
+    const manifest = await this.manifest(version, manifestDigest);
+    if (typeof manifest === 'string') return { why: manifest, measurements: {} };
+    const { probes, dtype } = manifest;
+    const scores = await scorer.score(loader, version, probes);
+    const verdict = judgeCandidate({ probes, ...scores }, { parityMax: parityMaxFor(dtype), driftMax });
+    events.measured(version, verdict.measurements);
+    return verdict;
+  }
+
+  private async manifest(version: string, digest: string): Promise<WeightsManifest | string> {
+    try {
+      return await this.parts.manifestOf(version, digest);
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      if (error.retry === 'never') return `${error.code}: ${error.message}`;
+      throw error;
+    }
+  }
+
+  private async makeStable(state: PolicyState, trained: Trained, measurements: Record<string, number>): Promise<void> {
+    const { version, manifestDigest } = trained;
+    const stage = WeightsStaged_Stage.STAGE_STABLE;
+    const previous = stableOf(state);
+    await this.parts.chain.append(state, {
+      version,
+      stage,
+      manifestDigest,
+      previous,
+      measurements,
+      why: 'gate passed',
+    });
+    await this.parts.reached('stable_staged');
+  }
+
+  private async burn(state: PolicyState, trained: Trained, { why, measurements }: GateVerdict): Promise<void> {
+    const { version, manifestDigest } = trained;
+    const stage = WeightsStaged_Stage.STAGE_BURNED;
+    const previous = stableOf(state);
+    await this.parts.chain.append(state, { version, stage, manifestDigest, previous, measurements, why });
+    this.parts.events.burned(version, why);
+    await this.parts.announcer.writeLoad();
+  }
+}

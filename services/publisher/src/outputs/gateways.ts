@@ -1,0 +1,67 @@
+/**
+ * The gateways, by their leases: tells all of them at once who answers now, and asks which versions still stream.
+ */
+import { asBacktalkError, type LeaseView } from '@backtalk/kit';
+import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
+import type { Routes } from '@backtalk/proto/weights';
+import type { PublisherEvents } from '../events.js';
+import { Peers } from './peers.js';
+
+/** What one gateway says about its streams; undefined when it could not be asked. */
+export type StreamsReport = { readonly fence: number; readonly inFlight: ReadonlyMap<string, number> } | undefined;
+
+const askDeadlineMs = 2_000;
+
+export class Gateways {
+  private readonly peers = new Peers(GatewayControlServiceDefinition);
+
+  constructor(
+    private readonly leases: LeaseView,
+    private readonly commitDeadlineMs: number,
+    private readonly events: PublisherEvents,
+  ) {}
+
+  /** Resolves when every gateway routes so or its time is up. One that is late reads the routes by itself. */
+  async commit(routes: Routes): Promise<{ milliseconds: number; gateways: number }> {
+    const start = performance.now();
+    const addresses = this.addresses();
+    await Promise.all(
+      addresses.map(async (address) => {
+        try {
+          await this.peers.at(address).commit({ routes }, { deadlineMs: this.commitDeadlineMs });
+        } catch (error) {
+          this.events.commitFailed(asBacktalkError(error));
+        }
+      }),
+    );
+    return { milliseconds: performance.now() - start, gateways: addresses.length };
+  }
+
+  reports(): Promise<StreamsReport[]> {
+    return Promise.all(this.addresses().map((address) => this.report(address)));
+  }
+
+  close(): void {
+    this.peers.keep([]);
+  }
+
+  /** The first word of the stream is the present. */
+  private async report(address: string): Promise<StreamsReport> {
+    const asking = new AbortController();
+    try {
+      const words = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
+      for await (const { fence, inFlight } of words) return { fence, inFlight: new Map(Object.entries(inFlight)) };
+    } catch {
+      // It counts as not asked: its versions are kept until its lease or its longest stream is over.
+    } finally {
+      asking.abort();
+    }
+    return undefined;
+  }
+
+  private addresses(): string[] {
+    const addresses = this.leases.current().flatMap(({ grpcAddress }) => (grpcAddress === '' ? [] : [grpcAddress]));
+    this.peers.keep(addresses);
+    return addresses;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The loaders of a policy, by their leases: asks all of them at once to prepare or retire a version.
+ */
+import { asBacktalkError, type BacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
+import { LoaderServiceDefinition } from '@backtalk/proto/control';
+import type { EngineLease, Lease, LoadedVersion } from '@backtalk/proto/weights';
+import { numberOf } from '../domain/versions.js';
+import type { PublisherEvents } from '../events.js';
+import { Peers } from './peers.js';
+
+export interface LeasedEngine {
+  readonly instance: string;
+  readonly address: string;
+  readonly engine: EngineLease;
+}
+
+export interface Prepared {
+  readonly ready: readonly LeasedEngine[];
+  readonly failed: readonly { readonly loader: LeasedEngine; readonly error: BacktalkError }[];
+  /** The slowest one's time. */
+  readonly seconds: number;
+}
+
+const retireDeadlineMs = 30_000;
+/** A loader writes its lease at once: longer than this, and it goes on without. */
+const leasedWithinMs = 2_000;
+
+export class Loaders {
+  private readonly peers = new Peers(LoaderServiceDefinition);
+
+  constructor(
+    private readonly leases: LeaseView,
+    private readonly policy: string,
+    private readonly prepareDeadlineMs: number,
+    private readonly events: PublisherEvents,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Those whose engine is ready and serves the policy. */
+  ready(): LeasedEngine[] {
+    return this.all().filter(({ engine }) => engine.ready);
+  }
+
+  all(): LeasedEngine[] {
+    const leased = this.leases.current().flatMap((lease) => this.leasedEngine(lease));
+    this.peers.keep(leased.map(({ address }) => address));
+    return leased;
+  }
+
+  async prepare(loaders: readonly LeasedEngine[], { version, manifestDigest }: LoadedVersion): Promise<Prepared> {
+    const start = performance.now();
+    const request = { policy: this.policy, version, manifestDigest };
+    const outcomes = await Promise.all(
+      loaders.map(async (loader) => {
+        try {
+          await this.peers.at(loader.address).prepare(request, { deadlineMs: this.prepareDeadlineMs });
+          return { loader, error: undefined };
+        } catch (thrown) {
+          const error = asBacktalkError(thrown);
+          this.events.loaderLeftOut(loader.instance, version, error);
+          return { loader, error };
+        }
+      }),
+    );
+    return {
+      ready: outcomes.filter(({ error }) => error === undefined).map(({ loader }) => loader),
+      failed: outcomes.flatMap(({ loader, error }) => (error === undefined ? [] : [{ loader, error }])),
+      seconds: (performance.now() - start) / 1_000,
+    };
+  }
+
+  /** Resolves when the leases say that these loaders hold the version, so that gateways can know it too; bounded. */
+  async untilLeased(loaders: readonly LeasedEngine[], version: string): Promise<void> {
+    const instances = new Set(loaders.map(({ instance }) => instance));
+    const isLeased = () =>
+      this.all().every(({ instance, engine }) => !instances.has(instance) || engine.versions.includes(version));
+    if (isLeased()) return;
+    await new Promise<void>((resolve) => {
+      const stop = this.leases.onChange(() => {
+        if (isLeased()) end();
+      });
+      const cancel = this.clock.timer(leasedWithinMs, () => end());
+      const end = () => {
+        stop();
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** A loader that cannot be asked unloads by itself, some time after the version has left the load set. */
+  async retire(loaders: readonly LeasedEngine[], version: string): Promise<void> {
+    await Promise.all(
+      loaders.map(async ({ address, instance }) => {
+        try {
+          await this.peers.at(address).retire({ policy: this.policy, version }, { deadlineMs: retireDeadlineMs });
+          this.events.versionRetired(instance, version);
+        } catch (error) {
+          this.events.retireFailed(instance, version, asBacktalkError(error));
+        }
+      }),
+    );
+  }
+
+  close(): void {
+    this.peers.keep([]);
+  }
+
+  private leasedEngine({ instance, grpcAddress, engine }: Lease): LeasedEngine[] {
+    const ours = engine?.versions.some((version) => numberOf(this.policy, version) !== undefined) === true;
+    return ours && grpcAddress !== '' ? [{ instance, address: grpcAddress, engine }] : [];
+  }
+}

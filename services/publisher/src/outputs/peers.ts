@@ -1,0 +1,29 @@
+/**
+ * gRPC clients by address, made when first needed and closed when their owner's lease is gone.
+ */
+import { grpcClient, type GrpcClient } from '@backtalk/kit';
+
+type Definition = Parameters<typeof grpcClient>[0];
+
+export class Peers<D extends Definition> {
+  private readonly clients = new Map<string, GrpcClient<D>>();
+
+  constructor(private readonly definition: D) {}
+
+  at(address: string): GrpcClient<D> {
+    const known = this.clients.get(address);
+    if (known !== undefined) return known;
+    const client = grpcClient(this.definition, address, { caller: 'publisher' });
+    this.clients.set(address, client);
+    return client;
+  }
+
+  /** Closes all but these. */
+  keep(addresses: readonly string[]): void {
+    for (const [address, client] of this.clients) {
+      if (addresses.includes(address)) continue;
+      this.clients.delete(address);
+      client.close();
+    }
+  }
+}

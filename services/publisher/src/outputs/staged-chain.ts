@@ -1,0 +1,49 @@
+/**
+ * The chain of `weights.staged` facts of one policy: reads it, folds it, appends to it.
+ *
+ * Appending names the state that the decision was made on: if who serves has changed since, nothing is appended, the
+ * state is read anew, and `fact_superseded` is thrown. So of two deciders one wins.
+ */
+import { isBacktalkError, type FactPublisher, type FactReader } from '@backtalk/kit';
+import { WeightsStaged } from '@backtalk/proto/facts';
+import { emptyState, fold, standsTheSame, type PolicyState } from '../domain/policy-state.js';
+
+export class StagedChain {
+  private folded: PolicyState;
+
+  constructor(
+    private readonly reader: FactReader,
+    private readonly publisher: FactPublisher,
+    private readonly policy: string,
+  ) {
+    this.folded = emptyState(policy);
+  }
+
+  get state(): PolicyState {
+    return this.folded;
+  }
+
+  async reload(): Promise<PolicyState> {
+    let state = emptyState(this.policy);
+    const filter = { weightsStaged: { policy: this.policy } };
+    for await (const { sequence, message } of this.reader.read(['weightsStaged'], { filter }))
+      state = fold(state, { sequence, message });
+    this.folded = state;
+    return state;
+  }
+
+  async append(after: PolicyState, parts: Partial<WeightsStaged>): Promise<PolicyState> {
+    const message = WeightsStaged.fromPartial({ policy: this.policy, ...parts });
+    for (let base = after; ; base = this.folded) {
+      try {
+        const { sequence } = await this.publisher.publish('weightsStaged', message, { expectSequence: base.sequence });
+        this.folded = fold(base, { sequence, message });
+        return this.folded;
+      } catch (error) {
+        if (!isBacktalkError(error, 'fact_superseded')) throw error;
+        const present = await this.reload();
+        if (present.sequence === base.sequence || !standsTheSame(after, present)) throw error;
+      }
+    }
+  }
+}

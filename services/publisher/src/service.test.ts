@@ -1,0 +1,189 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { putFakeVersion } from '@backtalk/dialects/testing';
+import { until } from '@backtalk/kit/testing';
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SwapRig } from './testing/swap-rig.js';
+
+const { STAGE_BURNED, STAGE_RETIRED } = WeightsStaged_Stage;
+
+let rig: SwapRig;
+
+beforeEach(async () => {
+  rig = await SwapRig.start();
+});
+
+afterEach(() => rig.stop());
+
+describe('a swap', () => {
+  it('begins with the base: routed, and told to every gateway', async () => {
+    const gateway = await rig.startGateway();
+    await rig.startPublisher();
+    await rig.stableIs(0);
+    await until(() => gateway.commits.length > 0);
+    expect(await rig.story()).toEqual(['v0 STABLE']);
+    expect(gateway.commits.at(-1)?.routes).toEqual([{ version: 'backtalk-v0', share: 1 }]);
+    expect(await rig.loadSet()).toEqual(['backtalk-v0']);
+  });
+
+  it('loads, measures, stages, routes, and tells the gateways', async () => {
+    const gateway = await rig.startGateway();
+    await rig.startLoader();
+    await rig.startPublisher();
+    await rig.train(1);
+    await rig.stableIs(1);
+    await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
+    const facts = await rig.staged();
+    expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
+    const measurements: Record<string, number> = facts.at(-1)?.measurements ?? {};
+    expect(facts.at(-1)?.previous).toBe('backtalk-v0');
+    expect(measurements['parity_mean_abs']).toBeLessThan(1e-6);
+    expect(measurements['drift_kl']).toBeGreaterThan(0);
+    expect(measurements['prepare_seconds']).toBeGreaterThan(0);
+    expect(gateway.commits.at(-1)?.fence).toBe((await rig.routes())?.fence);
+    expect(rig.engine.counts.loads).toEqual(['backtalk-v1']);
+    expect(await rig.loadSet()).toEqual(['backtalk-v1', 'backtalk-v0']);
+  });
+
+  it('waits for a loader as long as there is none', async () => {
+    await rig.startPublisher();
+    await rig.train(1);
+    await until(async () => (await rig.story()).includes('v1 CANDIDATE'));
+    await rig.startLoader();
+    await rig.stableIs(1);
+  });
+
+  it('keeps a version while a gateway streams on it, and retires it then', async () => {
+    const gateway = await rig.startGateway();
+    gateway.inFlight['backtalk-v1'] = 1;
+    await rig.startLoader();
+    await rig.startPublisher();
+    for (const number of [1, 2, 3]) {
+      await rig.train(number);
+      await rig.stableIs(number);
+    }
+    expect(await rig.loadSet()).toEqual(['backtalk-v3', 'backtalk-v2']);
+    expect(rig.engine.adapters.names).toContain('backtalk-v1');
+    gateway.inFlight['backtalk-v1'] = 0;
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v1'));
+    await until(async () =>
+      (await rig.staged()).some(({ version, stage }) => stage === STAGE_RETIRED && version === 'backtalk-v1'),
+    );
+    expect(rig.engine.adapters.names).toEqual(['backtalk-v2', 'backtalk-v3']);
+  });
+
+  it('commits on the other loaders when one is cut off, which catches up when it is back', async () => {
+    const second = await rig.startEngine();
+    await rig.startLoader();
+    const cut = await rig.startLoader(second, 'loader-2');
+    await rig.startPublisher();
+    await rig.stableIs(0);
+    cut.pause();
+    await rig.train(1);
+    await rig.stableIs(1);
+    expect(second.adapters.names).toEqual([]);
+    cut.resume();
+    await until(() => second.adapters.names.includes('backtalk-v1'), { timeoutMs: 20_000 });
+  });
+});
+
+describe('the gate', () => {
+  beforeEach(async () => {
+    await rig.startLoader();
+    await rig.startPublisher();
+    await rig.stableIs(0);
+  });
+
+  it('refuses one flipped byte, and the old version serves', async () => {
+    const { manifest, manifestDigest } = await putFakeVersion({ blobs: rig.blobs, version: 'backtalk-v1' });
+    const digest = manifest.adapter[0]?.digest ?? '';
+    const path = rig.directory.join('blobs', digest.slice(0, 2), digest);
+    const bytes = await readFile(path);
+    bytes[200] = (bytes[200] ?? 0) ^ 1;
+    await writeFile(path, bytes);
+    await rig.announceTrained('backtalk-v1', 'backtalk-v0', manifestDigest);
+    expect((await rig.burned(1)).why).toContain('weights_digest_mismatch');
+    expect((await rig.routes())?.stable).toBe('backtalk-v0');
+    expect(rig.engine.adapters.names).toEqual([]);
+    await until(async () => (await rig.loadSet()).join() === 'backtalk-v0');
+  });
+
+  it('refuses a version whose logprobs on the engine are not those of the trainer, and unloads it', async () => {
+    rig.engine.settings.faults = { lie: 'wrong_scores' };
+    await rig.train(1);
+    const fact = await rig.burned(1);
+    expect(fact.why).toContain('parity');
+    expect(fact.measurements['parity_mean_abs']).toBeCloseTo(0.5, 3);
+    await until(() => rig.engine.adapters.names.length === 0);
+    expect((await rig.routes())?.stable).toBe('backtalk-v0');
+  });
+
+  it('refuses a version that went too far from the base', async () => {
+    await rig.train(1, { baseLogprobs: (truth) => truth.map((logprob) => logprob - 5) });
+    expect((await rig.burned(1)).why).toContain('drift');
+  });
+
+  it('burns what was trained from a burned version, and takes the next that was not', async () => {
+    await rig.train(1, { baseLogprobs: (truth) => truth.map((logprob) => logprob - 5) });
+    await rig.burned(1);
+    await rig.train(2);
+    expect((await rig.burned(2)).why).toContain('parent_burned');
+    await rig.train(3, { parent: 'backtalk-v0' });
+    await rig.stableIs(3);
+  });
+});
+
+describe('a rollback', () => {
+  it('puts the previous version back without a load, burns the other, and tells the gateways', async () => {
+    const gateway = await rig.startGateway();
+    await rig.startLoader();
+    const publisher = await rig.startPublisher();
+    for (const number of [1, 2]) {
+      await rig.train(number);
+      await rig.stableIs(number);
+    }
+    const fenceBefore = (await rig.routes())?.fence ?? 0;
+    const answer = await rig.rollBack(publisher);
+    expect(answer).toMatchObject({ from: 'backtalk-v2', to: 'backtalk-v1' });
+    expect(gateway.commits.at(-1)?.stable).toBe('backtalk-v1');
+    expect((await rig.routes())?.fence).toBeGreaterThan(fenceBefore);
+    expect(rig.engine.counts.loads).toEqual(['backtalk-v1', 'backtalk-v2']);
+    const last = (await rig.staged()).at(-1);
+    expect(last).toMatchObject({
+      version: 'backtalk-v2',
+      stage: STAGE_BURNED,
+      previous: 'backtalk-v1',
+      why: 'worse answers',
+    });
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v2'));
+    expect(rig.engine.counts.loads).toHaveLength(2);
+  });
+
+  it('goes back to the base, and then no further', async () => {
+    await rig.startLoader();
+    const publisher = await rig.startPublisher();
+    await rig.train(1);
+    await rig.stableIs(1);
+    expect((await rig.rollBack(publisher)).to).toBe('backtalk-v0');
+    await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
+  });
+
+  it('is answered at once although a candidate is being decided, which then starts from what is true', async () => {
+    await rig.startLoader();
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    let blocking = false;
+    const publisher = await rig.startPublisher({
+      reached: (step) => (blocking && step === 'measured' ? gate : undefined),
+    });
+    await rig.train(1);
+    await rig.stableIs(1);
+    blocking = true;
+    await rig.train(2);
+    await until(async () => (await rig.story()).includes('v2 CANDIDATE'));
+    expect((await rig.rollBack(publisher)).to).toBe('backtalk-v0');
+    open();
+    expect((await rig.burned(2)).why).toContain('parent_burned');
+    expect((await rig.routes())?.stable).toBe('backtalk-v0');
+  });
+});

@@ -1,0 +1,219 @@
+/**
+ * A system around a publisher: a real broker, real loaders as processes, fake engines, and gateways that only listen.
+ *
+ * In: what a test starts. Out: the log, the buckets, the engines, to look at. Everything is stopped in reverse order.
+ */
+import { join } from 'node:path';
+import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
+import {
+  FactPublisher,
+  FactReader,
+  folderBlobStore,
+  grpcClient,
+  holdLease,
+  kvBucket,
+  readConfig,
+  serveGrpc,
+  type BlobStore,
+} from '@backtalk/kit';
+import {
+  freePort,
+  repositoryRoot,
+  ServerProcess,
+  silentLogger,
+  startNats,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+} from '@backtalk/kit/testing';
+import {
+  GatewayControlServiceDefinition,
+  PublisherControlServiceDefinition,
+  type RollbackResponse,
+} from '@backtalk/proto/control';
+import { WeightsStaged_Stage, WeightsTrained, type WeightsStaged } from '@backtalk/proto/facts';
+import { LoadSet, Routes } from '@backtalk/proto/weights';
+import { publisherConfig } from '../config.js';
+import { createPublisher, type Publisher, type PublisherOverrides } from '../service.js';
+
+const policy = 'backtalk';
+
+/** What a publisher sees of a gateway. */
+export interface GatewayStandIn {
+  readonly commits: Routes[];
+  readonly inFlight: Record<string, number>;
+}
+
+export class SwapRig {
+  private trainedSequence = 0;
+  private readonly closing: (() => unknown)[] = [];
+
+  private constructor(
+    readonly nats: TestNats,
+    readonly directory: TemporaryDirectory,
+    readonly engine: FakeEngine,
+    readonly blobs: BlobStore,
+  ) {
+    this.closing.push(
+      () => directory.remove(),
+      () => nats.stop(),
+      () => engine.stop(),
+    );
+  }
+
+  static async start(): Promise<SwapRig> {
+    const directory = new TemporaryDirectory('publisher');
+    const blobs = folderBlobStore(directory.join('blobs'));
+    return new SwapRig(await startNats(), directory, await startFakeEngine(), blobs);
+  }
+
+  /** Another engine, stopped with the rest. */
+  async startEngine(): Promise<FakeEngine> {
+    const engine = await startFakeEngine();
+    this.closing.push(() => engine.stop());
+    return engine;
+  }
+
+  async stop(): Promise<void> {
+    for (const close of this.closing.splice(0).reverse()) await close();
+  }
+
+  /** A real loader as a process of its own, beside an this.engine. */
+  async startLoader(beside: FakeEngine = this.engine, name = 'loader-1'): Promise<ServerProcess> {
+    const { url, user, password } = this.nats.credentials('loader');
+    const health = await freePort();
+    const loader = new ServerProcess({
+      program: 'env',
+      arguments: [
+        `BACKTALK_NATS_URL=${url}`,
+        `BACKTALK_NATS_USER=${user}`,
+        `BACKTALK_NATS_PASSWORD=${password}`,
+        `BACKTALK_HEALTH_ADDRESS=127.0.0.1:${health}`,
+        'BACKTALK_GRPC_ADDRESS=127.0.0.1:0',
+        `BACKTALK_INSTANCE=${name}`,
+        `BACKTALK_ENGINE_URL=${beside.url}`,
+        'BACKTALK_ENGINE_CHECK=100ms',
+        `BACKTALK_ADAPTER_DIR=${this.directory.join(name)}`,
+        `BACKTALK_BLOB_DIR=${this.directory.join('blobs')}`,
+        process.execPath,
+        join(repositoryRoot(), 'services', 'loader', 'dist', 'main.js'),
+      ],
+      ready: async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok,
+    });
+    await loader.start();
+    this.closing.push(() => loader.kill());
+    return loader;
+  }
+
+  async startGateway(): Promise<GatewayStandIn> {
+    const gateway: GatewayStandIn = { commits: [], inFlight: {} };
+    const fence = () => gateway.commits.at(-1)?.fence ?? 0;
+    const server = await serveGrpc({
+      address: { host: '127.0.0.1', port: 0 },
+      services: [
+        {
+          definition: GatewayControlServiceDefinition,
+          implementation: {
+            commit: ({ routes }) => {
+              if (routes !== undefined) gateway.commits.push(routes);
+              return Promise.resolve({ fence: fence() });
+            },
+            async *streams() {
+              yield await Promise.resolve({ inFlight: gateway.inFlight, fence: fence() });
+            },
+          },
+        },
+      ],
+      logger: silentLogger,
+    });
+    const grpcAddress = `127.0.0.1:${server.port}`;
+    const lease = { kind: 'gateway', instance: 'gateway-1', grpcAddress, healthAddress: '', engine: undefined };
+    const held = holdLease({ broker: await this.nats.connect('gateway'), lease: () => lease });
+    await held.refresh();
+    this.closing.push(
+      () => server.stop(100),
+      () => held.release(),
+    );
+    return gateway;
+  }
+
+  async startPublisher(overrides: PublisherOverrides = {}, more: Record<string, string> = {}): Promise<Publisher> {
+    const { url, user, password } = this.nats.credentials('publisher');
+    const config = readConfig(publisherConfig, {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+      BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
+      BACKTALK_INSTANCE: 'publisher-1',
+      BACKTALK_BLOB_DIR: this.directory.join('blobs'),
+      BACKTALK_PREPARE_DEADLINE: '2s',
+      BACKTALK_SWEEP: '100ms',
+      ...more,
+    });
+    const publisher = createPublisher(config, { logger: silentLogger, onFatal: () => undefined, ...overrides });
+    await publisher.start();
+    this.closing.push(() => publisher.stop());
+    return publisher;
+  }
+
+  async train(number: number, more: Partial<FakeVersionOptions> = {}): Promise<void> {
+    const version = `${policy}-v${number}`;
+    const parent = more.parent ?? `${policy}-v${number - 1}`;
+    const { manifestDigest } = await putFakeVersion({ blobs: this.blobs, version, parent, ...more });
+    await this.announceTrained(version, parent, manifestDigest);
+  }
+
+  async announceTrained(version: string, parent: string, manifestDigest: string): Promise<void> {
+    const message = WeightsTrained.fromPartial({ policy, version, parent, manifestDigest, batch: 1 });
+    const publisher = new FactPublisher(await this.nats.connect('trainer'));
+    const { sequence } = await publisher.publish('weightsTrained', message, { expectSequence: this.trainedSequence });
+    this.trainedSequence = sequence;
+  }
+
+  async staged(): Promise<WeightsStaged[]> {
+    const reader = new FactReader(await this.nats.connect('publisher'));
+    const all: WeightsStaged[] = [];
+    for await (const { message } of reader.read(['weightsStaged'])) all.push(message);
+    return all;
+  }
+
+  async story(): Promise<string[]> {
+    return (await this.staged()).map(({ version, stage }) => `${version.slice(-2)} ${stage.slice(6)}`);
+  }
+
+  async routes(): Promise<Routes | undefined> {
+    return (await kvBucket(await this.nats.connect('cli'), 'routes', Routes).get(policy))?.value;
+  }
+
+  async loadSet(): Promise<string[]> {
+    const entry = await kvBucket(await this.nats.connect('cli'), 'load', LoadSet).get(policy);
+    return entry?.value.versions.map(({ version }) => version) ?? [];
+  }
+
+  /** Resolves when the routes say so. */
+  async stableIs(number: number): Promise<void> {
+    const isStable = async () => (await this.routes())?.stable === `${policy}-v${number}`;
+    await until(isStable, { what: `v${number} to be stable`, everyMs: 50, timeoutMs: 20_000 });
+  }
+
+  /** The fact that burned a version, once there is one. */
+  burned(number: number): Promise<WeightsStaged> {
+    const fact = async () =>
+      (await this.staged()).find(
+        ({ version, stage }) => stage === WeightsStaged_Stage.STAGE_BURNED && version === `${policy}-v${number}`,
+      );
+    return until(fact, { what: `v${number} to be burned`, everyMs: 50, timeoutMs: 20_000 });
+  }
+
+  async rollBack(publisher: Publisher, why = 'worse answers'): Promise<RollbackResponse> {
+    const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
+      caller: 'cli',
+    });
+    try {
+      return await client.rollback({ policy, why }, { deadlineMs: 10_000 });
+    } finally {
+      client.close();
+    }
+  }
+}

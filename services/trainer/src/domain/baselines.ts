@@ -1,0 +1,30 @@
+// The running mean of the verdicts of a policy's users, batch by batch.
+// In: the baselines after earlier batches and the verdicts of this one. Out: the baselines after it, oldest user first.
+// Never sees a turn outside a batch: a baseline must not depend on when a turn happened to arrive.
+import type { UserBaseline } from '@backtalk/proto/facts';
+
+export interface UserVerdict {
+  readonly user: string;
+  readonly verdict: number;
+}
+
+// Past this many verdicts the mean follows like an exponential one: a user's standards change.
+const MEMORY_VERDICTS = 128;
+// A fact stays small: users who have not spoken for longest are forgotten first.
+const USERS_MAX = 2_000;
+
+export function baselineOf(baselines: readonly UserBaseline[], user: string): number {
+  return baselines.find((entry) => entry.user === user)?.mean ?? 0;
+}
+
+export function baselinesAfter(earlier: readonly UserBaseline[], verdicts: readonly UserVerdict[]): UserBaseline[] {
+  const users = new Map(earlier.map((entry) => [entry.user, entry]));
+  for (const { user, verdict } of verdicts) {
+    if (verdict === 0) continue;
+    const before = users.get(user) ?? { user, mean: 0, count: 0 };
+    const count = Math.min(before.count + 1, MEMORY_VERDICTS);
+    users.delete(user);
+    users.set(user, { user, mean: before.mean + (verdict - before.mean) / count, count });
+  }
+  return [...users.values()].slice(-USERS_MAX);
+}

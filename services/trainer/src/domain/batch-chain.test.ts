@@ -1,0 +1,89 @@
+import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { BatchChain } from './batch-chain.js';
+
+function batch(number: number, version: number): BatchClosed {
+  const sample = { turn: `t${number}` };
+  return BatchClosed.fromPartial({
+    policy: 'p',
+    number,
+    version: `p-v${version}`,
+    parent: 'p-v0',
+    samples: [sample],
+    why: 'full',
+  });
+}
+
+function settles(number: number, why: string): BatchClosed {
+  return BatchClosed.fromPartial({ policy: 'p', number, why, settled: [{ turn: `s${number}`, reason: why }] });
+}
+
+function trained(number: number): WeightsTrained {
+  return WeightsTrained.fromPartial({ policy: 'p', batch: number, version: `p-v${number}` });
+}
+
+describe('the open batch', () => {
+  it('is the one that was closed and not trained', () => {
+    const chain = new BatchChain('p');
+    expect(chain.open()).toBeUndefined();
+    chain.closed(batch(1, 1), 10);
+    expect(chain.open()?.number).toBe(1);
+    chain.trained(trained(1), 11);
+    expect(chain.open()).toBeUndefined();
+  });
+
+  it('stays open while other turns are settled', () => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.closed(settles(2, 'settled'), 11);
+    expect(chain.open()?.number).toBe(1);
+  });
+
+  it.each(['step_failed', 'burned_parent'])('is given up by a fact that says %s', (why) => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.closed(settles(2, why), 11);
+    expect(chain.open()).toBeUndefined();
+    expect(chain.unreadReport()).toBeUndefined();
+    expect(chain.nextNumber()).toBe(3);
+  });
+
+  it('is not changed by a fact that is read twice', () => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.trained(trained(1), 11);
+    chain.closed(batch(2, 2), 12);
+    chain.closed(batch(1, 1), 10);
+    expect(chain.open()?.number).toBe(2);
+    expect(chain.batchSequence()).toBe(12);
+  });
+});
+
+describe('names', () => {
+  it('are never reused: the version of a failed batch leaves a gap', () => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    chain.closed(settles(2, 'step_failed'), 11);
+    expect(chain.nextVersionNumber()).toBe(2);
+  });
+
+  it('follow each other although facts that only settle have numbers, too', () => {
+    const chain = new BatchChain('p');
+    chain.closed(settles(1, 'settled'), 9);
+    chain.closed(batch(2, 1), 10);
+    expect(chain.nextVersionNumber()).toBe(2);
+  });
+});
+
+describe('the report of a step', () => {
+  it('is read by the next fact only', () => {
+    const chain = new BatchChain('p');
+    chain.closed(batch(1, 1), 10);
+    expect(chain.unreadReport()).toBeUndefined();
+    chain.trained(trained(1), 11);
+    expect(chain.unreadReport()?.trained.batch).toBe(1);
+    chain.closed(settles(2, 'settled'), 12);
+    expect(chain.unreadReport()).toBeUndefined();
+  });
+});

@@ -1,0 +1,109 @@
+import { BatchClosed, Lesson_State, WeightsTrained } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { batchRule, candidate, policyState, weighRule } from '../testing/candidates.js';
+import { BatchChain } from './batch-chain.js';
+import { givenUp, settlingBatch, trainingBatch, type BatchPlace } from './batch-fact.js';
+import { decideBatch, type TrainDecision } from './batch-rule.js';
+import { batchSeed } from './batch-seed.js';
+import { carriedState } from './carried-state.js';
+import { weighTurns } from './weigh-turns.js';
+
+const RULE = { learnedNats: 2, klBetaFirst: 0, klTargetNats: 20 };
+const STEP = { parent: 'backtalk-v0', planDigest: 'plan', lessonScope: 'user', meanAnswerLength: 40, seed: 0 } as const;
+
+function place(chain = new BatchChain('backtalk')): BatchPlace {
+  return { policy: 'backtalk', chain, state: carriedState(chain, RULE) };
+}
+
+function decision(): TrainDecision {
+  const corrected = Array.from({ length: 8 }, (_, n) =>
+    candidate({ turn: `c${n}`, hint: 'Answer in one short sentence.' }, n),
+  );
+  const praised = Array.from({ length: 2 }, (_, n) => candidate({ turn: `p${n}`, verdict: 0 }, 100 + n));
+  const untrainable = candidate({ turn: 'u', reasons: ['aborted'] }, 200);
+  const decided = decideBatch(
+    weighTurns([...corrected, ...praised, untrainable], policyState(), weighRule),
+    batchRule,
+    0,
+  );
+  if (decided.kind !== 'train') throw new TypeError(`expected a batch, not ${decided.kind}`);
+  return decided;
+}
+
+describe('a batch that is trained', () => {
+  const fact = trainingBatch(place(), decision(), STEP);
+
+  it('names samples, anchors, settled turns, parent, version and seed', () => {
+    expect(fact).toMatchObject({
+      number: 1,
+      version: 'backtalk-v1',
+      parent: 'backtalk-v0',
+      why: 'full',
+      configDigest: 'plan',
+      meanAnswerLength: 40,
+    });
+    expect(fact.seed).toBe(batchSeed('backtalk', 1, 0));
+    expect(fact.samples.map(({ turn, effective }) => [turn, effective])).toEqual([
+      ...Array.from({ length: 8 }, (_, n) => [`c${n}`, true]),
+      ['p0', false],
+      ['p1', false],
+    ]);
+    expect(fact.settled).toMatchObject([{ turn: 'u', reason: 'aborted' }]);
+  });
+
+  it('begins the lesson, for anchors too', () => {
+    expect(fact.lessons).toMatchObject([{ state: Lesson_State.STATE_ACTIVE, hints: 8, firstTurn: 'c0' }]);
+    expect(new Set(fact.samples.map(({ lessons }) => lessons.join()))).toEqual(new Set([fact.lessons[0]?.id]));
+  });
+
+  it('leaves its own verdicts to the baselines of later batches', () => {
+    expect(new Set(fact.samples.filter(({ effective }) => effective).map(({ advantage }) => advantage))).toEqual(
+      new Set([-1]),
+    );
+    expect(fact.baselines).toEqual([{ user: 'user0', mean: -1, count: 8 }]);
+  });
+
+  it('survives its own encoding', () => {
+    expect(BatchClosed.decode(BatchClosed.encode(fact).finish())).toEqual(fact);
+  });
+});
+
+describe('what the next fact carries on', () => {
+  const chain = new BatchChain('backtalk');
+  const first = trainingBatch(place(), decision(), STEP);
+  chain.closed(first, 1);
+  chain.trained(
+    WeightsTrained.fromPartial({
+      batch: 1,
+      report: {
+        measurements: { kl_base: 40 },
+        samples: first.samples.map(({ turn }, n) => ({ turn, dropped: '', divergence: n < 5 ? 10 : 14 })),
+      },
+    }),
+    2,
+  );
+
+  it('is the ledger, moved on by the report of the step', () => {
+    const next = settlingBatch(place(chain), [], 'settled');
+    expect(next.lessons[0]?.divergences).toEqual([12]);
+    expect(next.klBeta).toBe(0.001);
+    expect(next).toMatchObject({
+      number: 2,
+      version: '',
+      samples: [],
+      meanAnswerLength: 40,
+      baselines: first.baselines,
+    });
+  });
+
+  it('takes a report in once', () => {
+    chain.closed(settlingBatch(place(chain), [], 'settled'), 3);
+    expect(settlingBatch(place(chain), [], 'settled').lessons[0]?.divergences).toEqual([12]);
+  });
+
+  it('settles the samples of a step that failed', () => {
+    expect(givenUp(first, 'step_failed')).toHaveLength(first.samples.length);
+    expect(givenUp(first, 'step_failed')[0]).toMatchObject({ turn: 'c0', reason: 'step_failed' });
+  });
+});

@@ -1,0 +1,110 @@
+// What does the ledger say about a batch?
+// In: a decision, the carried state, and where the chain stands. Out: the batch.closed fact, which alone, with the log, fixes the step.
+// Never reads anything else: two trainers that decide the same write the same fact.
+import type { BatchClosed, BatchSample, Lesson, SettledTurn } from '@backtalk/proto/facts';
+
+import type { BatchChain } from './batch-chain.js';
+import type { TrainDecision } from './batch-rule.js';
+import { batchSeed } from './batch-seed.js';
+import { baselinesAfter } from './baselines.js';
+import type { CarriedState } from './carried-state.js';
+import { activeInScope, withHints, type LessonScope } from './lesson-ledger.js';
+import { versionName } from './version-name.js';
+import type { Settling, Weighed } from './weigh-turns.js';
+
+export interface BatchPlace {
+  readonly policy: string;
+  readonly chain: BatchChain;
+  readonly state: CarriedState;
+}
+
+export interface StepSettings {
+  readonly parent: string;
+  readonly planDigest: string;
+  readonly lessonScope: LessonScope;
+  // The normaliser's constant length for a policy's first step; 0 = the mean of that batch's own answers.
+  readonly meanAnswerLength: number;
+  // Of the installation: runs that should differ are given different ones.
+  readonly seed: number;
+}
+
+// A batch that will be trained.
+export function trainingBatch(place: BatchPlace, decision: TrainDecision, step: StepSettings): BatchClosed {
+  const { policy, chain, state } = place;
+  const taken = [...decision.effective, ...decision.anchors].sort(
+    (a, b) => a.candidate.sequence - b.candidate.sequence,
+  );
+  const hints = decision.effective
+    .filter(({ hinted }) => hinted)
+    .map(({ candidate }) => ({ turn: candidate.turn, user: candidate.user, text: candidate.judged.hint }));
+  const lessons = withHints(state.lessons, hints, step.lessonScope);
+  const effective = new Set(decision.effective);
+  const number = chain.nextNumber();
+  return {
+    policy,
+    number,
+    parent: step.parent,
+    version: versionName(policy, chain.nextVersionNumber()),
+    samples: taken.map((weighed) => sampleOf(weighed, effective.has(weighed), lessons)),
+    settled: decision.settled.map(settledTurn),
+    seed: batchSeed(policy, number, step.seed),
+    configDigest: step.planDigest,
+    lessons,
+    baselines: baselinesAfter(
+      state.baselines,
+      taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
+    ),
+    meanAnswerLength: state.meanAnswerLength || step.meanAnswerLength || meanLength(taken),
+    why: decision.why,
+    klBeta: state.klBeta,
+  };
+}
+
+// A fact that only settles: no samples, no version, no parent, no step.
+export function settlingBatch(place: BatchPlace, settled: readonly SettledTurn[], why: string): BatchClosed {
+  const { policy, chain, state } = place;
+  return {
+    policy,
+    number: chain.nextNumber(),
+    parent: '',
+    version: '',
+    samples: [],
+    settled: [...settled],
+    seed: 0,
+    configDigest: '',
+    lessons: [...state.lessons],
+    baselines: [...state.baselines],
+    meanAnswerLength: state.meanAnswerLength,
+    why,
+    klBeta: state.klBeta,
+  };
+}
+
+// The samples of a batch whose step will never be taken.
+export function givenUp(batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): SettledTurn[] {
+  return batch.samples.map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
+}
+
+export function settledTurn({ candidate, reason }: Settling): SettledTurn {
+  const { turn, tenant, user } = candidate;
+  return { turn, tenant, user, reason };
+}
+
+function sampleOf({ candidate, advantage }: Weighed, effective: boolean, lessons: readonly Lesson[]): BatchSample {
+  const { turn, tenant, user, judged } = candidate;
+  return {
+    turn,
+    tenant,
+    user,
+    revision: judged.revision,
+    verdict: judged.verdict,
+    advantage,
+    effective,
+    lessons: activeInScope(lessons, user).map(({ id }) => id),
+  };
+}
+
+function meanLength(taken: readonly Weighed[]): number {
+  const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
+  return Math.max(1, tokens / Math.max(1, taken.length));
+}

@@ -1,0 +1,121 @@
+import { TurnJudged_Source } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { batchRule, candidate, policyState, weighRule } from '../testing/candidates.js';
+import type { TurnShape } from '../testing/turns.js';
+import { decideBatch, type BatchDecision, type BatchRule } from './batch-rule.js';
+import type { Candidate } from './candidate.js';
+import { weighTurns } from './weigh-turns.js';
+
+const HINT = 'Answer in one short sentence.';
+const MINUTE = 60_000;
+
+function turns(count: number, shape: Partial<TurnShape> = {}, from = 0): Candidate[] {
+  return Array.from({ length: count }, (_, n) =>
+    candidate({ turn: `${shape.user ?? 'user0'}-${from + n}`, ...shape }, from + n),
+  );
+}
+
+function decide(candidates: readonly Candidate[], nowMs = 0, rule: Partial<BatchRule> = {}): BatchDecision {
+  return decideBatch(weighTurns(candidates, policyState(), weighRule), { ...batchRule, ...rule }, nowMs);
+}
+
+function taken(decision: BatchDecision): string[] {
+  return decision.kind === 'train' ? decision.effective.map(({ candidate: { turn } }) => turn) : [];
+}
+
+describe('when a batch closes', () => {
+  it('closes at the set number of effective samples; the surplus stays', () => {
+    expect(decide(turns(7, { hint: HINT })).kind).toBe('wait');
+    const decision = decide(turns(9, { hint: HINT }));
+    expect(decision).toMatchObject({ kind: 'train', why: 'full' });
+    expect(taken(decision)).toEqual(turns(8).map(({ turn }) => turn));
+  });
+
+  it('closes with four when the oldest has waited long enough, not with three', () => {
+    expect(decide(turns(4, { hint: HINT }), 10 * MINUTE - 1)).toEqual({ kind: 'wait', untilMs: 10 * MINUTE });
+    expect(decide(turns(4, { hint: HINT }), 10 * MINUTE)).toMatchObject({ kind: 'train', why: 'timeout' });
+    expect(decide(turns(3, { hint: HINT }), 60 * MINUTE)).toEqual({ kind: 'wait', untilMs: undefined });
+  });
+
+  it('decides the same whatever the order of arrival', () => {
+    const candidates = turns(12, { hint: HINT });
+    expect(taken(decide(candidates.toReversed()))).toEqual(taken(decide(candidates)));
+  });
+
+  it('takes as many anchors as effective samples, the newest ones', () => {
+    const decision = decide([...turns(8, { hint: HINT }, 100), ...turns(20, { verdict: 0 })]);
+    expect(decision.kind === 'train' && decision.anchors.map(({ candidate: { turn } }) => turn)).toEqual(
+      turns(8, {}, 12).map(({ turn }) => turn),
+    );
+    expect(decision.kind === 'train' && decision.settled.map(({ reason }) => reason)).toEqual(
+      Array(12).fill('anchor_surplus'),
+    );
+  });
+
+  it('settles turns without a signal as nothing to learn when no lesson is active', () => {
+    const decision = decide(turns(32, { verdict: 0 }));
+    expect(decision.kind === 'settle' && new Set(decision.settled.map(({ reason }) => reason))).toEqual(
+      new Set(['nothing_to_learn']),
+    );
+  });
+
+  it('tells settled turns in a fact of their own when they are many or old', () => {
+    const untrainable = turns(2, { reasons: ['no_token_ids'] });
+    expect(decide(untrainable, MINUTE)).toEqual({ kind: 'wait', untilMs: 10 * MINUTE });
+    expect(decide(untrainable, 10 * MINUTE).kind).toBe('settle');
+    expect(decide(turns(32, { reasons: ['no_token_ids'] })).kind).toBe('settle');
+  });
+
+  it('counts near-duplicates of one user once', () => {
+    const answerIds = [1, 2, 3, 4, 5, 6, 7, 8];
+    const twice = candidate({ turn: 'same', hint: HINT, answerIds }, 1);
+    const again = { ...candidate({ turn: 'same', hint: HINT, answerIds }, 2), turn: 'again' };
+    const other = { ...candidate({ turn: 'same', user: 'user1', hint: HINT, answerIds }, 3), turn: 'other' };
+    const waiting = weighTurns([again, twice, other], policyState(), weighRule);
+    expect(waiting.effective.map(({ candidate: { turn } }) => turn)).toEqual(['same', 'other']);
+    expect(waiting.settled).toMatchObject([{ candidate: { turn: 'again' }, reason: 'duplicate' }]);
+  });
+
+  it('takes at most one sample of the at-least-one rule into a small batch', () => {
+    const rescued = turns(4, {
+      verdict: 0,
+      judged: { hasAdvantage: true, advantage: 0.5, source: TurnJudged_Source.SOURCE_AT_LEAST_ONE },
+    });
+    const decision = decide([...rescued, ...turns(7, { hint: HINT }, 50)]);
+    expect(taken(decision)).toEqual(['user0-0', ...turns(7, {}, 50).map(({ turn }) => turn)]);
+  });
+});
+
+describe('the share of a user', () => {
+  const voices = (a: number, b: number, c: number): Candidate[] => [
+    ...turns(a, { user: 'a', hint: HINT }, 0),
+    ...turns(b, { user: 'b', hint: HINT }, 100),
+    ...turns(c, { user: 'c', hint: HINT }, 200),
+  ];
+  const shares = (decision: BatchDecision): Record<string, number> =>
+    taken(decision).reduce<Record<string, number>>((counts, turn) => {
+      const user = turn.slice(0, 1);
+      return { ...counts, [user]: (counts[user] ?? 0) + 1 };
+    }, {});
+
+  it('is a quarter where three or more users wait', () => {
+    expect(decide(voices(20, 2, 2)).kind).toBe('wait');
+    expect(shares(decide(voices(20, 2, 2), 10 * MINUTE))).toEqual({ a: 2, b: 2, c: 2 });
+  });
+
+  it('is unbounded where fewer users wait', () => {
+    expect(
+      shares(decide([...turns(20, { user: 'a', hint: HINT }), ...turns(1, { user: 'b', hint: HINT }, 50)])),
+    ).toEqual({ a: 8 });
+  });
+
+  it('never holds a batch back beyond the wait', () => {
+    expect(shares(decide(voices(6, 1, 1), 10 * MINUTE, { effective: 4 }))).toEqual({ a: 2, b: 1, c: 1 });
+  });
+
+  it('gives every one of many users a place', () => {
+    const many = ['a', 'b', 'c', 'd'].flatMap((user, n) => turns(5, { user, hint: HINT }, n * 100));
+    expect(shares(decide(many))).toEqual({ a: 2, b: 2, c: 2, d: 2 });
+  });
+});

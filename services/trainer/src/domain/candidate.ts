@@ -1,0 +1,53 @@
+// A judged turn that waits for a batch, with everything that the decision needs and no text but its hint.
+// In: the judged fact and what the log says about the turn. Out: the candidate. Never keeps ids or messages: the step reads them again.
+import type { TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
+
+import { sketchOf, type AnswerSketch } from './near-duplicate.js';
+import { neverTrainable, type TurnFacts } from './settle-reason.js';
+
+export interface Candidate {
+  readonly turn: string;
+  readonly tenant: string;
+  readonly user: string;
+  // Of the first judged fact that was seen: the order of arrival.
+  readonly sequence: number;
+  readonly waitingSinceMs: number;
+  readonly judged: TurnJudged;
+  // Set when the turn may never be trained on.
+  readonly reason: string | undefined;
+  readonly version: string;
+  // Sampled greedily: no scalar reward, whatever was said.
+  readonly greedy: boolean;
+  // Cut by the token limit: the answer's end is not its own, so it is never praised.
+  readonly cut: boolean;
+  readonly answerTokens: number;
+  readonly sketch: AnswerSketch | undefined;
+}
+
+export function candidateOf(judged: TurnJudged, facts: TurnFacts, sequence: number, timeMs: number): Candidate {
+  const reason = neverTrainable(judged, facts);
+  const { completed } = facts;
+  return {
+    turn: judged.turn,
+    tenant: judged.tenant,
+    user: judged.user,
+    sequence,
+    waitingSinceMs: timeMs,
+    judged,
+    reason,
+    version: completed?.weightsVersion ?? '',
+    greedy: isGreedy(completed),
+    cut: isCut(completed),
+    answerTokens: completed?.answerIds.length ?? 0,
+    sketch:
+      reason === undefined && completed !== undefined ? sketchOf(completed.promptIds, completed.answerIds) : undefined,
+  };
+}
+
+export function isGreedy(completed: TurnCompleted | undefined): boolean {
+  return completed?.sampling?.temperature === 0;
+}
+
+export function isCut(completed: TurnCompleted | undefined): boolean {
+  return completed?.finishReason === 'length';
+}

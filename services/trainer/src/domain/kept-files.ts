@@ -1,0 +1,59 @@
+// Which files of old versions may go?
+// In: the versions, oldest first, the manifests of those in question, the present time. Out: digests that nothing kept refers to.
+// Only files that some manifest names are ever swept: the store holds blobs of others, too.
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import type { WeightsManifest } from '@backtalk/proto/weights';
+
+import type { VersionLine, VersionRecord } from './version-line.js';
+import { versionNumber } from './version-name.js';
+
+const ADAPTERS_KEPT = 10;
+const STATES_KEPT = 3;
+const STATE_EVERY = 50;
+// The next parent, and the one before it for a rollback.
+const PARENTS_KEPT = 2;
+// Older versions were looked at when they were younger.
+const LOOKED_AT_MAX = 200;
+
+const SERVING = new Set<WeightsStaged_Stage>([
+  WeightsStaged_Stage.STAGE_CANDIDATE,
+  WeightsStaged_Stage.STAGE_CANARY,
+  WeightsStaged_Stage.STAGE_STABLE,
+]);
+
+export interface Keeping {
+  // Newest last; the manifests that `sweepable` needs.
+  readonly looked: readonly VersionRecord[];
+  readonly adapters: ReadonlySet<string>;
+  readonly states: ReadonlySet<string>;
+}
+
+export function keeping(line: VersionLine, policy: string): Keeping {
+  const all = line.versions();
+  const parents = all.filter(({ version }) => !line.isTainted(version)).slice(-PARENTS_KEPT);
+  const serving = all.filter(({ stage }) => SERVING.has(stage)).slice(-PARENTS_KEPT);
+  const every = all.filter(({ version }) => (versionNumber(policy, version) ?? 0) % STATE_EVERY === 0);
+  const names = (records: readonly VersionRecord[]): string[] => records.map(({ version }) => version);
+  return {
+    looked: all.slice(-LOOKED_AT_MAX),
+    adapters: new Set(names([...all.slice(-ADAPTERS_KEPT), ...parents, ...serving])),
+    states: new Set(names([...all.slice(-STATES_KEPT), ...parents, ...every])),
+  };
+}
+
+export function sweepable(
+  keep: Keeping,
+  manifests: ReadonlyMap<string, WeightsManifest>,
+  youngestMs: number,
+): string[] {
+  const marked = new Set<string>();
+  const leaving = new Set<string>();
+  for (const { version, trainedAtMs } of keep.looked) {
+    const manifest = manifests.get(version);
+    if (manifest === undefined) continue;
+    const young = trainedAtMs > youngestMs;
+    for (const { digest } of manifest.adapter) (young || keep.adapters.has(version) ? marked : leaving).add(digest);
+    for (const { digest } of manifest.trainingState) (young || keep.states.has(version) ? marked : leaving).add(digest);
+  }
+  return [...leaving].filter((digest) => !marked.has(digest));
+}

@@ -1,0 +1,104 @@
+// What a policy is being taught: hints that say the same are one lesson.
+// In: the ledger after earlier batches, and the hints of this batch or the report of the last step. Out: the ledger after it.
+// Never removes an active lesson. Every change is a function of facts, so a restart computes the same ledger.
+import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
+import type { SampleReport } from '@backtalk/proto/weights';
+import { createHash } from 'node:crypto';
+
+import { bestWording, inScope, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { afterStep, type LessonRule } from './lesson-progress.js';
+
+export interface Hint {
+  readonly turn: string;
+  readonly user: string;
+  readonly text: string;
+}
+
+// "user": a lesson holds for the samples of the user who gave it; "policy": an operator has widened it.
+export type LessonScope = 'user' | 'policy';
+
+const LESSONS_MAX = 256;
+const WORDINGS_MAX = 16;
+// The teacher's prompt stays short: the newest lessons in scope are shown.
+const SHOWN_MAX = 8;
+
+export function activeInScope(lessons: readonly Lesson[], user: string): Lesson[] {
+  const active = lessons.filter((lesson) => lesson.state === Lesson_State.STATE_ACTIVE && inScope(lesson, user));
+  return active.slice(-SHOWN_MAX);
+}
+
+// A hint teaches unless it belongs to a lesson that was given up.
+export function teaches(lessons: readonly Lesson[], hint: string, user: string): boolean {
+  if (hint === '') return false;
+  const lesson = lessonOf(lessons, hint, user);
+  return lesson === undefined || !givenUp(lesson);
+}
+
+export function withHints(lessons: readonly Lesson[], hints: readonly Hint[], scope: LessonScope): Lesson[] {
+  return bounded(hints.reduce<Lesson[]>((ledger, hint) => withHint(ledger, hint, scope), [...lessons]));
+}
+
+function withHint(lessons: Lesson[], hint: Hint, scope: LessonScope): Lesson[] {
+  const home = lessonOf(lessons, hint.text, hint.user);
+  if (home === undefined) return [...lessons, newLesson(hint, scope)];
+  return lessons.map((lesson) => (lesson === home ? confirmed(lesson, hint) : lesson));
+}
+
+function newLesson(hint: Hint, scope: LessonScope): Lesson {
+  return {
+    id: `lesson_${createHash('sha256').update(hint.turn).digest('hex').slice(0, 16)}`,
+    text: bestWording('', hint.text),
+    scopeUser: scope === 'policy' ? '' : hint.user,
+    state: Lesson_State.STATE_ACTIVE,
+    hints: 1,
+    divergences: [],
+    firstTurn: hint.turn,
+    wordings: [],
+  };
+}
+
+// A correction returned: a learned lesson is active again. One that was given up stays so.
+function confirmed(lesson: Lesson, hint: Hint): Lesson {
+  const text = bestWording(lesson.text, hint.text);
+  const others = [...lesson.wordings, lesson.text, hint.text.slice(0, WORDING_CHARS_MAX)].filter(
+    (wording) => wording !== text,
+  );
+  return {
+    ...lesson,
+    text,
+    state: givenUp(lesson) ? lesson.state : Lesson_State.STATE_ACTIVE,
+    hints: lesson.hints + 1,
+    wordings: [...new Set(others)].slice(0, WORDINGS_MAX),
+  };
+}
+
+function givenUp(lesson: Lesson): boolean {
+  return lesson.state === Lesson_State.STATE_UNTEACHABLE || lesson.state === Lesson_State.STATE_RETIRED;
+}
+
+// Lessons that are not active go first, oldest first.
+function bounded(lessons: Lesson[]): Lesson[] {
+  const surplus = lessons.length - LESSONS_MAX;
+  if (surplus <= 0) return lessons;
+  const leaving = new Set(lessons.filter((lesson) => lesson.state !== Lesson_State.STATE_ACTIVE).slice(0, surplus));
+  return lessons.filter((lesson) => !leaving.has(lesson));
+}
+
+// The mean divergence of the samples that were taught each lesson becomes its newest measurement.
+export function afterReport(
+  lessons: readonly Lesson[],
+  samples: readonly BatchSample[],
+  reports: readonly SampleReport[],
+  rule: LessonRule,
+): Lesson[] {
+  const trained = new Map(
+    reports.filter((report) => report.dropped === '').map((report) => [report.turn, report.divergence]),
+  );
+  return lessons.map((lesson) => {
+    const measured = samples
+      .filter((sample) => sample.lessons.includes(lesson.id))
+      .flatMap((sample) => trained.get(sample.turn) ?? []);
+    if (measured.length === 0) return lesson;
+    return afterStep(lesson, measured.reduce((sum, value) => sum + value, 0) / measured.length, rule);
+  });
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+
+import { contentStems } from './content-stems.js';
+import { bestWording, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { withHints } from './lesson-ledger.js';
+import { saysTheSame } from './same-hint.js';
+
+const same = (a: string, b: string): boolean => saysTheSame(contentStems(a), contentStems(b));
+
+describe('hints that say the same', () => {
+  it.each([
+    ['Answer in one short sentence.', 'Keep it to a single sentence, please.'],
+    ['Answer in one short sentence.', 'Shorter please!'],
+    ['Just one sentence next time.', 'I only want one short sentence.'],
+    ['That was too long.', 'Be brief.'],
+    ['Use bullet points.', 'Give me a bulleted list.'],
+  ])('%s = %s', (a, b) => {
+    expect(same(a, b)).toBe(true);
+  });
+
+  it.each([
+    ['Answer in one short sentence.', 'Answer in three sentences.'],
+    ['Be brief.', 'Give more detail.'],
+    ['Use bullet points.', 'Write in French.'],
+    ['Answer in one short sentence.', 'Always start with a greeting.'],
+  ])('%s ≠ %s', (a, b) => {
+    expect(same(a, b)).toBe(false);
+  });
+
+  it('a hint without content belongs nowhere', () => {
+    expect(same('Please do it again.', 'Please do it again.')).toBe(false);
+  });
+});
+
+describe('which lesson', () => {
+  const lessons = withHints(
+    [],
+    [
+      { turn: 't1', user: 'a', text: 'Answer in one short sentence.' },
+      { turn: 't2', user: 'a', text: 'Write in French.' },
+    ],
+    'user',
+  );
+
+  it('finds the closest in the scope of the user', () => {
+    expect(lessonOf(lessons, 'One sentence only.', 'a')?.firstTurn).toBe('t1');
+    expect(lessonOf(lessons, 'In French, please.', 'a')?.firstTurn).toBe('t2');
+  });
+
+  it('never finds the lesson of another user', () => {
+    expect(lessonOf(lessons, 'One sentence only.', 'b')).toBeUndefined();
+  });
+});
+
+describe('wording', () => {
+  it('is the longest, up to a bound', () => {
+    expect(bestWording('Be brief.', 'Answer in one short sentence.')).toBe('Answer in one short sentence.');
+    expect(bestWording('Be brief.', 'x'.repeat(WORDING_CHARS_MAX + 1))).toBe('Be brief.');
+    expect(bestWording('', 'x'.repeat(WORDING_CHARS_MAX + 1))).toHaveLength(WORDING_CHARS_MAX);
+  });
+});

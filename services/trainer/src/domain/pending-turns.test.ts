@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+
+import { candidate } from '../testing/candidates.js';
+import { PendingTurns } from './pending-turns.js';
+
+describe('turns that wait', () => {
+  it('wait in their highest revision, in the place of their first', () => {
+    const pending = new PendingTurns<string>();
+    pending.add(candidate({ turn: 't', revision: 0, verdict: -1 }, 5, 50), 'first');
+    pending.add(candidate({ turn: 't', revision: 2, verdict: 1 }, 9, 90), 'third');
+    pending.add(candidate({ turn: 't', revision: 1, verdict: 0 }, 8, 80), 'second');
+    expect(pending.candidates()).toHaveLength(1);
+    expect(pending.candidates()[0]).toMatchObject({
+      sequence: 5,
+      waitingSinceMs: 50,
+      judged: { revision: 2, verdict: 1 },
+    });
+  });
+
+  it('hand back every message once, when the turn is taken', () => {
+    const pending = new PendingTurns<string>();
+    pending.add(candidate({ turn: 't', revision: 0 }, 5), 'first');
+    pending.add(candidate({ turn: 't', revision: 1 }, 6), 'second');
+    expect(pending.take(['t', 'unknown'])).toEqual(['first', 'second']);
+    expect(pending.take(['t'])).toEqual([]);
+    expect(pending.size).toBe(0);
+  });
+
+  it('count a fact that is delivered twice once', () => {
+    const pending = new PendingTurns<string>();
+    pending.add(candidate({ turn: 't' }, 5), 'first delivery');
+    pending.add(candidate({ turn: 't' }, 5), 'second delivery');
+    expect(pending.size).toBe(1);
+    expect(pending.takeAll()).toEqual(['second delivery']);
+  });
+});

@@ -1,0 +1,55 @@
+// Which judged turns wait, each in its highest revision?
+// In: candidates with the messages that carry them. Out: the candidates; and, when a turn is settled, every message that waited for it.
+// Generic over the message: it knows nothing of the broker. Never drops a message: what is added is handed back once.
+import type { Candidate } from './candidate.js';
+
+interface Entry<M> {
+  candidate: Candidate;
+  // By revision: a second delivery of one revision replaces the first.
+  readonly messages: Map<number, M>;
+}
+
+export class PendingTurns<M> {
+  private readonly byTurn = new Map<string, Entry<M>>();
+
+  get size(): number {
+    return this.byTurn.size;
+  }
+
+  // The turn keeps its place in the order of arrival, whatever is said about it later.
+  add(candidate: Candidate, message: M): void {
+    const { turn, judged } = candidate;
+    const entry = this.byTurn.get(turn);
+    if (entry === undefined) {
+      this.byTurn.set(turn, { candidate, messages: new Map([[judged.revision, message]]) });
+      return;
+    }
+    entry.messages.set(judged.revision, message);
+    const present = entry.candidate;
+    const sequence = Math.min(present.sequence, candidate.sequence);
+    const waitingSinceMs = Math.min(present.waitingSinceMs, candidate.waitingSinceMs);
+    const latest = judged.revision >= present.judged.revision ? candidate : present;
+    entry.candidate = { ...latest, sequence, waitingSinceMs };
+  }
+
+  has(turn: string): boolean {
+    return this.byTurn.has(turn);
+  }
+
+  candidates(): Candidate[] {
+    return [...this.byTurn.values()].map(({ candidate }) => candidate);
+  }
+
+  take(turns: Iterable<string>): M[] {
+    const messages: M[] = [];
+    for (const turn of turns) {
+      messages.push(...(this.byTurn.get(turn)?.messages.values() ?? []));
+      this.byTurn.delete(turn);
+    }
+    return messages;
+  }
+
+  takeAll(): M[] {
+    return this.take([...this.byTurn.keys()]);
+  }
+}

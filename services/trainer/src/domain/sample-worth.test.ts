@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+
+import { candidate, policyState, weighRule } from '../testing/candidates.js';
+import type { TurnShape } from '../testing/turns.js';
+import { withHints } from './lesson-ledger.js';
+import { worthOf, type PolicyState, type WorthRule } from './sample-worth.js';
+
+const HINT = 'Answer in one short sentence.';
+
+function worth(shape: Partial<TurnShape>, state: Partial<PolicyState> = {}, rule: Partial<WorthRule> = {}) {
+  return worthOf(candidate({ turn: 't1', ...shape }), policyState(state), { ...weighRule, ...rule });
+}
+
+describe('what a turn is worth', () => {
+  it('a hint makes it effective, whatever the verdict', () => {
+    expect(worth({ verdict: 0, hint: HINT })).toEqual({ kind: 'effective', advantage: 0, hinted: true });
+  });
+
+  it('a verdict makes it effective when the advantage is more than 0.05', () => {
+    const baselines = [{ user: 'user0', mean: 0.97, count: 40 }];
+    expect(worth({ verdict: 1 })).toMatchObject({ kind: 'effective', advantage: 1 });
+    expect(worth({ verdict: 1 }, { baselines }).kind).toBe('idle');
+    expect(worth({ verdict: -1 }, { baselines })).toMatchObject({ kind: 'effective', advantage: -1.97 });
+    expect(worth({ verdict: 1 }, { baselines }, { baseline: 'none' })).toMatchObject({
+      kind: 'effective',
+      advantage: 1,
+    });
+  });
+
+  it('no verdict gives advantage 0, even against a baseline', () => {
+    const baselines = [{ user: 'user0', mean: -1, count: 40 }];
+    expect(worth({ verdict: 0 }, { baselines })).toEqual({ kind: 'idle', advantage: 0 });
+  });
+
+  it('the at-least-one rule brings its own advantage', () => {
+    expect(worth({ verdict: 0, judged: { hasAdvantage: true, advantage: -0.66 } })).toMatchObject({
+      kind: 'effective',
+      advantage: -0.66,
+    });
+  });
+
+  it('an answer that was cut is never praised, but may be corrected', () => {
+    expect(worth({ verdict: 1, finishReason: 'length' })).toEqual({ kind: 'idle', advantage: 0 });
+    expect(worth({ verdict: -1, finishReason: 'length' })).toMatchObject({ kind: 'effective', advantage: -1 });
+  });
+
+  it('a greedy answer takes no reward and serves full distillation only', () => {
+    expect(worth({ temperature: 0, verdict: -1 }).kind).toBe('idle');
+    expect(worth({ temperature: 0, verdict: -1, hint: HINT })).toEqual({
+      kind: 'effective',
+      advantage: 0,
+      hinted: true,
+    });
+    expect(worth({ temperature: 0, hint: HINT }, {}, { opdForm: 'sampled' }).kind).toBe('idle');
+  });
+
+  it('four versions back still rewards, eight still distils, nine is stale', () => {
+    const at = (back: number) => worth({ verdict: -1, hint: HINT }, { versionsBack: () => back });
+    expect(at(4)).toMatchObject({ kind: 'effective', advantage: -1 });
+    expect(at(5)).toMatchObject({ kind: 'effective', advantage: 0 });
+    expect(at(8)).toMatchObject({ kind: 'effective', advantage: 0 });
+    expect(at(9)).toEqual({ kind: 'settled', reason: 'stale' });
+    const sampled = worth({ verdict: -1, hint: HINT }, { versionsBack: () => 5 }, { opdForm: 'sampled' });
+    expect(sampled).toEqual({ kind: 'settled', reason: 'stale' });
+  });
+
+  it('answers of a burned or unknown version are quarantined', () => {
+    expect(worth({}, { versionsBack: () => 'burned' })).toEqual({ kind: 'settled', reason: 'burned_version' });
+    expect(worth({}, { versionsBack: () => 'unknown' })).toEqual({ kind: 'settled', reason: 'unknown_version' });
+  });
+
+  it('the reason of the gateway settles an untrainable turn', () => {
+    expect(worth({ reasons: ['opted_out', 'aborted'] })).toEqual({ kind: 'settled', reason: 'opted_out' });
+  });
+
+  it('the method decides what counts', () => {
+    expect(worth({ verdict: -1 }, {}, { method: 'opd' }).kind).toBe('idle');
+    expect(worth({ verdict: 0, hint: HINT }, {}, { method: 'binary' }).kind).toBe('idle');
+  });
+
+  it('a hint for a lesson that was given up does not count', () => {
+    const lessons = withHints([], [{ turn: 't0', user: 'user0', text: HINT }], 'user').map((lesson) => ({
+      ...lesson,
+      state: 'STATE_UNTEACHABLE' as (typeof lesson)['state'],
+    }));
+    expect(worth({ verdict: 0, hint: HINT }, { lessons }).kind).toBe('idle');
+  });
+});

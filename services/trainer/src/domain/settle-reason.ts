@@ -1,0 +1,48 @@
+// Why may a turn never be trained on?
+// In: what the log says about the turn. Out: the reason, or nothing. Never looks at how old the turn is, nor at what it would teach.
+import type { TurnCompleted, TurnContinued, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
+
+// Everything the log holds about one turn.
+export interface TurnFacts {
+  readonly opened: TurnOpened | undefined;
+  readonly completed: TurnCompleted | undefined;
+  readonly continued: TurnContinued | undefined;
+}
+
+// "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through.
+export type SettleReason =
+  | 'missing'
+  | 'malformed'
+  | 'opted_out'
+  | 'side_turn'
+  | 'untrainable'
+  | 'version_changed'
+  | 'unknown_version'
+  | 'burned_version'
+  | 'stale'
+  | 'duplicate'
+  | 'anchor_surplus'
+  | 'nothing_to_learn'
+  | 'step_failed'
+  | 'burned_parent';
+
+export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | undefined {
+  const { opened, completed, continued } = facts;
+  if (opened === undefined || completed === undefined) return 'missing';
+  if (opened.consent?.train === false || continued?.consent?.train === false) return 'opted_out';
+  if (!completed.trainable) return completed.untrainableReasons[0] ?? 'untrainable';
+  if (completed.weightsVersion !== completed.weightsVersionAtEnd) return 'version_changed';
+  if (continued?.main === false && !spokenAbout(judged)) return 'side_turn';
+  return malformed(completed) ? 'malformed' : undefined;
+}
+
+// Explicit feedback makes a turn count even when no request continued it.
+function spokenAbout(judged: TurnJudged): boolean {
+  return judged.evidence.some((evidence) => evidence.name === 'feedback');
+}
+
+function malformed(completed: TurnCompleted): boolean {
+  const { promptIds, answerIds, logprobs } = completed;
+  const uneven = answerIds.length === 0 || promptIds.length === 0 || answerIds.length !== logprobs.length;
+  return uneven || logprobs.some((value) => !Number.isFinite(value) || value <= -9999);
+}

@@ -1,0 +1,21 @@
+import { BatchClosed } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { CLOCKS_DIFFER_MS, SettledTurns } from './settled-turns.js';
+
+describe('settled turns', () => {
+  it('are those that some batch has taken or settled', () => {
+    const settled = new SettledTurns();
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'taken' }], settled: [{ turn: 'settled' }] }), 0);
+    expect([settled.has('taken'), settled.has('settled'), settled.has('open')]).toEqual([true, true, false]);
+  });
+
+  it('are forgotten only when the ack floor vouches for them', () => {
+    const settled = new SettledTurns();
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_000);
+    settled.forgetBefore(1_000 + CLOCKS_DIFFER_MS);
+    expect(settled.has('old')).toBe(true);
+    settled.forgetBefore(1_001 + CLOCKS_DIFFER_MS);
+    expect(settled.has('old')).toBe(false);
+  });
+});

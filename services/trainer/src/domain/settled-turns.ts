@@ -1,0 +1,34 @@
+// Has some batch taken or settled this turn already?
+// In: batches as they are closed, with the broker's time. Out: yes or no. One sample per turn id, ever.
+// It remembers the batches that may still have messages above the ack floor; anything older is known by the floor itself.
+import type { BatchClosed } from '@backtalk/proto/facts';
+
+// Members of a cluster need not agree on the time to the second.
+export const CLOCKS_DIFFER_MS = 3_600_000;
+
+export class SettledTurns {
+  private readonly closedAtMs = new Map<string, number>();
+
+  get size(): number {
+    return this.closedAtMs.size;
+  }
+
+  add(batch: BatchClosed, timeMs: number): void {
+    for (const turn of turnsOf(batch)) this.closedAtMs.set(turn, timeMs);
+  }
+
+  has(turn: string): boolean {
+    return this.closedAtMs.has(turn);
+  }
+
+  // A message above the floor was published after the message at the floor, and a batch that takes it was closed later still.
+  forgetBefore(floorTimeMs: number): void {
+    for (const [turn, closedAtMs] of this.closedAtMs) {
+      if (closedAtMs < floorTimeMs - CLOCKS_DIFFER_MS) this.closedAtMs.delete(turn);
+    }
+  }
+}
+
+export function turnsOf(batch: BatchClosed): string[] {
+  return [...batch.samples, ...batch.settled].map(({ turn }) => turn);
+}

@@ -1,0 +1,83 @@
+// What exactly is the training worker asked to do for a batch?
+// In: the batch fact, its plan, what the log holds about its turns, the parent's manifest. Out: the request, the same bytes each time.
+// Never invents anything: what the log has lost is left out and named.
+import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
+import type { TrainRequest, TrainSample } from '@backtalk/proto/training';
+import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
+
+import { isCut, isGreedy } from './candidate.js';
+import type { TurnFacts } from './settle-reason.js';
+import type { StepPlan } from './step-plan.js';
+
+export interface SampleSource {
+  readonly facts: TurnFacts;
+  readonly messages: readonly unknown[];
+  readonly tools: readonly unknown[];
+  // -1 = the last user message.
+  readonly humanMessage: number;
+}
+
+export interface StepInput {
+  readonly batch: BatchClosed;
+  readonly plan: StepPlan;
+  readonly parent: WeightsManifest | undefined;
+  // By turn; a turn that is not there cannot be read any more.
+  readonly sources: ReadonlyMap<string, SampleSource>;
+}
+
+export interface Step {
+  readonly request: TrainRequest;
+  readonly leftOut: readonly SampleReport[];
+}
+
+export function callId(batch: BatchClosed): string {
+  return `${batch.policy}-${batch.number}`;
+}
+
+export function stepOf({ batch, plan, parent, sources }: StepInput): Step {
+  const samples: TrainSample[] = [];
+  const leftOut: SampleReport[] = [];
+  for (const sample of batch.samples) {
+    const source = sources.get(sample.turn);
+    const built = source === undefined ? undefined : trainSample(sample, batch, source);
+    if (built === undefined) leftOut.push({ turn: sample.turn, dropped: 'missing', divergence: 0, staleness: 0 });
+    else samples.push(built);
+  }
+  const request: TrainRequest = {
+    call: callId(batch),
+    policy: batch.policy,
+    version: batch.version,
+    seed: batch.seed,
+    config: { ...plan.training, klBeta: batch.klBeta },
+    samples,
+    parentAdapter: parent?.adapter ?? [],
+    parentTrainingState: parent?.trainingState ?? [],
+    meanAnswerLength: batch.meanAnswerLength,
+    probePrompts: [...plan.probePrompts],
+  };
+  return { request, leftOut };
+}
+
+function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSource): TrainSample | undefined {
+  const { completed } = source.facts;
+  if (completed === undefined) return undefined;
+  // In the ledger's order, which is the order in which the lessons began.
+  const hints = batch.lessons.filter(({ id }) => sample.lessons.includes(id)).map(({ text }) => text);
+  return {
+    turn: sample.turn,
+    promptIds: completed.promptIds,
+    answerIds: completed.answerIds,
+    logprobs: completed.logprobs,
+    temperature: isGreedy(completed) ? 1 : (completed.sampling?.temperature ?? 1),
+    advantage: sample.advantage,
+    cut: isCut(completed),
+    hints,
+    messages: jsonBytes(source.messages),
+    tools: source.tools.length === 0 ? new Uint8Array() : jsonBytes(source.tools),
+    humanMessage: source.humanMessage,
+  };
+}
+
+function jsonBytes(values: readonly unknown[]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(values));
+}

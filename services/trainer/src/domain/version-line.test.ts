@@ -1,0 +1,87 @@
+import { WeightsStaged, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { VersionLine } from './version-line.js';
+
+const { STAGE_STABLE, STAGE_BURNED, STAGE_CANDIDATE, STAGE_RETIRED } = WeightsStaged_Stage;
+
+function line(...parents: readonly [version: number, parent: number, stage?: WeightsStaged_Stage][]): VersionLine {
+  const versions = new VersionLine('p');
+  parents.forEach(([version, parent, stage], index) => {
+    versions.trained(trained(version, parent), index);
+    if (stage !== undefined) versions.staged(staged(version, stage), 100 + index);
+  });
+  return versions;
+}
+
+function trained(version: number, parent: number): WeightsTrained {
+  return WeightsTrained.fromPartial({ policy: 'p', version: `p-v${version}`, parent: `p-v${parent}`, batch: version });
+}
+
+function staged(version: number, stage: WeightsStaged_Stage): WeightsStaged {
+  return WeightsStaged.fromPartial({ policy: 'p', version: `p-v${version}`, stage });
+}
+
+describe('the next parent', () => {
+  it('is the base while there is no version', () => {
+    expect(line().nextParent()).toBe('p-v0');
+  });
+
+  it('is the newest version that is not burned', () => {
+    expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]).nextParent()).toBe('p-v2');
+    expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]).nextParent()).toBe('p-v1');
+    expect(line([1, 0, STAGE_BURNED], [2, 0, STAGE_BURNED]).nextParent()).toBe('p-v0');
+  });
+
+  it('is never built upon a burned version', () => {
+    expect(line([1, 0, STAGE_RETIRED], [2, 1, STAGE_BURNED], [3, 2, STAGE_STABLE]).nextParent()).toBe('p-v1');
+  });
+
+  it('stays burned whatever is staged later', () => {
+    const versions = line([1, 0, STAGE_BURNED]);
+    versions.staged(staged(1, STAGE_STABLE), 999);
+    expect(versions.nextParent()).toBe('p-v0');
+  });
+
+  it('does not depend on the order in which facts arrive', () => {
+    const versions = new VersionLine('p');
+    versions.staged(staged(1, STAGE_BURNED), 8);
+    versions.staged(staged(1, STAGE_CANDIDATE), 7);
+    versions.trained(trained(1, 0), 1);
+    versions.trained(trained(1, 0), 1);
+    expect(versions.nextParent()).toBe('p-v0');
+    expect(versions.versions()).toHaveLength(1);
+  });
+});
+
+describe('an undecided candidate', () => {
+  it('is the newest version until it is stable or burned', () => {
+    const versions = line([1, 0, STAGE_STABLE], [2, 1]);
+    expect(versions.undecided()).toBe('p-v2');
+    versions.staged(staged(2, STAGE_CANDIDATE), 200);
+    expect(versions.undecided()).toBe('p-v2');
+    versions.staged(staged(2, STAGE_STABLE), 201);
+    expect(versions.undecided()).toBeUndefined();
+  });
+
+  it('does not come back when an old fact is read again', () => {
+    const versions = line([1, 0]);
+    versions.staged(staged(1, STAGE_STABLE), 10);
+    versions.staged(staged(1, STAGE_CANDIDATE), 9);
+    expect(versions.undecided()).toBeUndefined();
+  });
+});
+
+describe('how far back a turn lies', () => {
+  it('counts steps of the ancestry, over gaps in the names', () => {
+    const back = line(
+      [1, 0, STAGE_STABLE],
+      [2, 1, STAGE_BURNED],
+      [3, 1, STAGE_STABLE],
+      [5, 3, STAGE_STABLE],
+    ).versionsBackFrom('p-v5');
+    expect([back('p-v5'), back('p-v3'), back('p-v1'), back('p-v0')]).toEqual([0, 1, 2, 3]);
+    expect(back('p-v2')).toBe('burned');
+    expect(back('p-v4')).toBe('unknown');
+  });
+});

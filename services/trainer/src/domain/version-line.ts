@@ -1,0 +1,120 @@
+// Which versions does a policy have, on which may the next be built, and how far back does a turn lie?
+// In: weights.trained and weights.staged facts with their sequences. Out: the next parent, whether a decision is awaited, distances.
+// A burned version is never a parent, nor is anything that was built upon one.
+import { WeightsStaged_Stage, type WeightsStaged, type WeightsTrained } from '@backtalk/proto/facts';
+
+import type { VersionsBack } from './sample-worth.js';
+import { baseVersion } from './version-name.js';
+
+export interface VersionRecord {
+  readonly version: string;
+  readonly parent: string;
+  readonly batch: number;
+  readonly manifestDigest: string;
+  readonly trainedAtMs: number;
+  stage: WeightsStaged_Stage;
+  stagedSequence: number;
+}
+
+const UNDECIDED = new Set<WeightsStaged_Stage>([
+  WeightsStaged_Stage.STAGE_UNSPECIFIED,
+  WeightsStaged_Stage.STAGE_CANDIDATE,
+  WeightsStaged_Stage.STAGE_CANARY,
+]);
+
+export class VersionLine {
+  // In the order in which they were trained.
+  private readonly byName = new Map<string, VersionRecord>();
+  // A verdict may be read before the version it is about: the two are separate subjects.
+  private readonly early = new Map<string, { stage: WeightsStaged_Stage; sequence: number }>();
+
+  constructor(private readonly policy: string) {}
+
+  trained(fact: WeightsTrained, timeMs: number): void {
+    if (this.byName.has(fact.version)) return;
+    const early = this.early.get(fact.version);
+    this.early.delete(fact.version);
+    const { version, parent, batch, manifestDigest } = fact;
+    const stage = early?.stage ?? WeightsStaged_Stage.STAGE_UNSPECIFIED;
+    this.byName.set(version, {
+      version,
+      parent,
+      batch,
+      manifestDigest,
+      trainedAtMs: timeMs,
+      stage,
+      stagedSequence: early?.sequence ?? 0,
+    });
+  }
+
+  // Burned is for ever; otherwise the latest stage holds.
+  staged(fact: WeightsStaged, sequence: number): void {
+    const record = this.byName.get(fact.version);
+    if (record === undefined) {
+      this.keepEarly(fact, sequence);
+      return;
+    }
+    if (sequence <= record.stagedSequence || record.stage === WeightsStaged_Stage.STAGE_BURNED) return;
+    record.stage = fact.stage;
+    record.stagedSequence = sequence;
+  }
+
+  private keepEarly(fact: WeightsStaged, sequence: number): void {
+    const before = this.early.get(fact.version);
+    if (before !== undefined && (before.sequence >= sequence || before.stage === WeightsStaged_Stage.STAGE_BURNED))
+      return;
+    this.early.set(fact.version, { stage: fact.stage, sequence });
+  }
+
+  versions(): readonly Readonly<VersionRecord>[] {
+    return [...this.byName.values()];
+  }
+
+  get(version: string): Readonly<VersionRecord> | undefined {
+    return this.byName.get(version);
+  }
+
+  // The newest trained version, as long as the publisher has not decided on it. One undecided candidate a policy.
+  undecided(): string | undefined {
+    const newest = this.versions().at(-1);
+    return newest !== undefined && UNDECIDED.has(newest.stage) ? newest.version : undefined;
+  }
+
+  isBurned(version: string): boolean {
+    if (this.early.get(version)?.stage === WeightsStaged_Stage.STAGE_BURNED) return true;
+    return this.byName.get(version)?.stage === WeightsStaged_Stage.STAGE_BURNED;
+  }
+
+  // Built upon a burned version, at any distance.
+  isTainted(version: string): boolean {
+    for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
+    return false;
+  }
+
+  nextParent(): string {
+    const sound = this.versions().findLast(({ version }) => !this.isTainted(version));
+    return sound?.version ?? baseVersion(this.policy);
+  }
+
+  // From the version itself back to the base.
+  private *ancestry(version: string): Generator<string> {
+    const seen = new Set<string>();
+    let at: string | undefined = version;
+    while (at !== undefined && !seen.has(at)) {
+      seen.add(at);
+      yield at;
+      at = this.byName.get(at)?.parent;
+    }
+  }
+
+  versionsBackFrom(parent: string): VersionsBack {
+    const line = [...this.ancestry(parent)];
+    return (version) => {
+      const back = line.indexOf(version);
+      if (back >= 0) return back;
+      if (version === baseVersion(this.policy)) return line.length;
+      if (!this.byName.has(version)) return 'unknown';
+      return this.isTainted(version) ? 'burned' : 'unknown';
+    };
+  }
+}

@@ -1,0 +1,96 @@
+// What does each waiting turn bring: a signal, an anchor, or nothing?
+// In: the waiting candidates and the state of the policy. Out: effective samples, idle ones worth keeping, and settled ones with reasons.
+// Never closes a batch; the same input gives the same sorting, whatever the order of arrival.
+import type { Candidate } from './candidate.js';
+import { activeInScope, type LessonScope } from './lesson-ledger.js';
+import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
+import { worthOf, type PolicyState, type WorthRule } from './sample-worth.js';
+import type { SettleReason } from './settle-reason.js';
+
+export interface WeighRule extends WorthRule {
+  readonly lessonScope: LessonScope;
+  // Idle turns kept while a lesson is active; the newest stay.
+  readonly anchorsMax: number;
+}
+
+export interface Weighed {
+  readonly candidate: Candidate;
+  readonly advantage: number;
+  readonly hinted: boolean;
+}
+
+export interface Settling {
+  readonly candidate: Candidate;
+  readonly reason: string;
+}
+
+// Each list is ordered by arrival, oldest first.
+export interface Waiting {
+  readonly effective: readonly Weighed[];
+  readonly idle: readonly Weighed[];
+  readonly settled: readonly Settling[];
+}
+
+// Repetitions come close together; comparing each with all would cost the square of what waits.
+const COMPARED_MAX = 64;
+
+export function weighTurns(candidates: readonly Candidate[], state: PolicyState, rule: WeighRule): Waiting {
+  const signals: Weighed[] = [];
+  const silent: Weighed[] = [];
+  const settled: Settling[] = [];
+  for (const candidate of [...candidates].sort((a, b) => a.sequence - b.sequence)) {
+    const worth = worthOf(candidate, state, rule);
+    if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason });
+    else if (worth.kind === 'effective') signals.push({ candidate, advantage: worth.advantage, hinted: worth.hinted });
+    else silent.push({ candidate, advantage: worth.advantage, hinted: false });
+  }
+  // Signals come first: of two equal turns, the one that somebody spoke about stays.
+  const unique = new UniqueTurns();
+  const effective = signals.filter((weighed) => unique.adds(weighed));
+  const anchors = anchorsAmong(
+    silent.filter((weighed) => unique.adds(weighed)),
+    effective,
+    state,
+    rule,
+  );
+  return { effective, idle: anchors.kept, settled: [...settled, ...unique.repeated, ...anchors.settled] };
+}
+
+// A near-duplicate of something that waits counts once. Only the same user repeats; others agree.
+class UniqueTurns {
+  readonly repeated: Settling[] = [];
+  private readonly recent = new Map<string, AnswerSketch[]>();
+
+  adds({ candidate }: Weighed): boolean {
+    const { sketch, tenant, user } = candidate;
+    if (sketch === undefined) return true;
+    const key = `${tenant}.${user}`;
+    const recent = this.recent.get(key) ?? [];
+    if (recent.some((other) => nearDuplicates(sketch, other))) {
+      this.repeated.push(settling(candidate, 'duplicate'));
+      return false;
+    }
+    this.recent.set(key, [...recent, sketch].slice(-COMPARED_MAX));
+    return true;
+  }
+}
+
+// Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting hint begins.
+function anchorsAmong(idle: readonly Weighed[], effective: readonly Weighed[], state: PolicyState, rule: WeighRule) {
+  const distils = rule.method !== 'binary' && rule.opdForm === 'full';
+  const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
+  const taught = (user: string): boolean =>
+    hintedUsers.has(user) ||
+    activeInScope(state.lessons, user).length > 0 ||
+    (rule.lessonScope === 'policy' && hintedUsers.size > 0);
+  const useful = idle.filter(({ candidate }) => distils && taught(candidate.user));
+  const kept = rule.anchorsMax === 0 ? [] : useful.slice(-rule.anchorsMax);
+  const settled = idle
+    .filter((weighed) => !kept.includes(weighed))
+    .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
+  return { kept, settled };
+}
+
+function settling(candidate: Candidate, reason: SettleReason): Settling {
+  return { candidate, reason };
+}

@@ -1,0 +1,43 @@
+// What can go wrong in the trainer itself, and what becomes of the work then.
+import { defineErrors } from '@backtalk/kit';
+
+export const trainerErrors = defineErrors('trainer', {
+  conversationGone: {
+    code: 'conversation_gone',
+    retry: 'never',
+    message: () => 'A conversation is a difference from a turn that the log no longer holds.',
+  },
+  planUnreadable: {
+    code: 'plan_unreadable',
+    retry: 'later',
+    message: (p: { digest: string }) =>
+      `The plan ${p.digest} of a closed batch cannot be read; restore the blob store.`,
+  },
+  versionUnknown: {
+    code: 'version_unknown',
+    retry: 'later',
+    message: (p: { version: string }) =>
+      `${p.version} is the parent of a closed batch, but the log has no such version.`,
+  },
+  rankChanged: {
+    code: 'rank_changed',
+    retry: 'stop',
+    message: (p: { version: string; rank: number; configured: number }) =>
+      `${p.version} has LoRA rank ${p.rank}, but BACKTALK_TRAIN_LORA_RANK is ${p.configured}; set it back, or start a new policy.`,
+  },
+  resultMissing: {
+    code: 'result_missing',
+    retry: 'later',
+    message: () => 'The training worker ended a step without a result.',
+  },
+  resultDiffers: {
+    code: 'result_differs',
+    retry: 'later',
+    message: (p: { digest: string }) => `The training worker sent other bytes than ${p.digest} promises.`,
+  },
+  settingUnreadable: {
+    code: 'setting_unreadable',
+    retry: 'never',
+    message: (p: { key: string }) => `The setting ${p.key} cannot be read.`,
+  },
+});

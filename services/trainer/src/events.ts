@@ -1,0 +1,194 @@
+// The trainer's business events: each writes its log line and its metrics together. Ids go into the log, never into labels.
+import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
+import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
+import type { TrainingReport } from '@backtalk/proto/weights';
+
+export type LedgerState = 'standing_by' | 'collecting' | 'paused' | 'awaiting_decision' | 'training' | 'troubled';
+export type JudgedOutcome = 'pending' | 'settled_before';
+export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
+
+export interface Funnel {
+  readonly effective: number;
+  readonly idle: number;
+  readonly settled: number;
+}
+
+const STATES: readonly LedgerState[] = [
+  'standing_by',
+  'collecting',
+  'paused',
+  'awaiting_decision',
+  'training',
+  'troubled',
+];
+const LESSON_STATES = {
+  active: Lesson_State.STATE_ACTIVE,
+  learned: Lesson_State.STATE_LEARNED,
+  retired: Lesson_State.STATE_RETIRED,
+  unteachable: Lesson_State.STATE_UNTEACHABLE,
+} as const;
+
+function createMetrics(metrics: Metrics) {
+  return {
+    leader: metrics.gauge('leader_active', '1 while this process leads.'),
+    state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', ['policy', 'state']),
+    judged: metrics.counter('turns_judged_total', 'Judged facts read, by what became of them.', ['policy', 'outcome']),
+    pending: metrics.gauge('turns_pending', 'Turns that wait, by what they bring.', ['policy', 'kind']),
+    batches: metrics.counter('batches_closed_total', 'Facts that close a batch or settle turns, by why.', [
+      'policy',
+      'why',
+    ]),
+    samples: metrics.counter('samples_taken_total', 'Turns taken into batches.', ['policy', 'kind']),
+    settled: metrics.counter('turns_settled_total', 'Turns settled without training, by reason.', ['policy', 'reason']),
+    lessons: metrics.gauge('lessons_known', 'Lessons of the ledger, by state.', ['policy', 'state']),
+    version: metrics.gauge('version_number', 'Number of the newest trained version.', ['policy']),
+    steps: metrics.counter('steps_total', 'Steps, by how they ended.', ['policy', 'outcome']),
+    seconds: metrics.histogram(
+      'step_seconds',
+      'Time from request to stored version.',
+      [1, 5, 15, 30, 60, 120, 300, 900, 3600],
+      ['policy'],
+    ),
+    measurement: metrics.gauge('step_measurement', 'What the last step measured, by name.', ['policy', 'name']),
+    dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', [
+      'policy',
+      'reason',
+    ]),
+    swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', ['policy']),
+  };
+}
+
+// A label stays few-valued even if a fact holds something else.
+function label(text: string): string {
+  return /^[a-z][a-z0-9_]{0,39}$/.test(text) ? text : 'other';
+}
+
+type Numbers = ReturnType<typeof createMetrics>;
+
+export type TrainerEvents = ReturnType<typeof createEvents>;
+
+export function createEvents(logger: Logger, registry: Metrics) {
+  const metrics = createMetrics(registry);
+  return {
+    ...policyEvents(logger, metrics),
+    ...turnEvents(logger, metrics),
+    ...stepEvents(logger, metrics),
+    ...fileEvents(logger, metrics),
+  };
+}
+
+// Who leads, and what the ledger of a policy is about.
+function policyEvents(logger: Logger, metrics: Numbers) {
+  return {
+    leadershipChanged(leads: boolean): void {
+      metrics.leader.set(leads ? 1 : 0);
+      logger.info(leads ? 'leading_started' : 'leading_ended');
+    },
+
+    stateChanged(policy: string, state: LedgerState): void {
+      for (const each of STATES) metrics.state.set({ policy, state: each }, each === state ? 1 : 0);
+    },
+
+    booksRead(policy: string, batches: number, versions: number, remembered: number): void {
+      logger.info('ledger_read', { policy, batches, versions, remembered });
+      metrics.version.set({ policy }, versions);
+    },
+
+    ledgerTroubled(policy: string, error: BacktalkError, failures: number, againInMs: number): void {
+      logger.warn('ledger_troubled', { policy, failures, againInMs, error });
+    },
+
+    learningSwitched(policy: string, paused: boolean): void {
+      logger.info(paused ? 'learning_paused' : 'learning_resumed', { policy });
+    },
+  };
+}
+
+// The way of a turn into a batch.
+function turnEvents(logger: Logger, metrics: Numbers) {
+  return {
+    judgedRead(policy: string, outcome: JudgedOutcome): void {
+      metrics.judged.inc({ policy, outcome });
+    },
+
+    turnsWeighed(policy: string, funnel: Funnel, lessons: readonly Lesson[]): void {
+      for (const kind of ['effective', 'idle', 'settled'] as const) metrics.pending.set({ policy, kind }, funnel[kind]);
+      for (const [state, value] of Object.entries(LESSON_STATES)) {
+        metrics.lessons.set({ policy, state }, lessons.filter((lesson) => lesson.state === value).length);
+      }
+    },
+
+    batchClosed(batch: BatchClosed): void {
+      const { policy, number, parent, version, why, samples, settled } = batch;
+      const effective = samples.filter((sample) => sample.effective).length;
+      metrics.batches.inc({ policy, why: label(why) });
+      metrics.samples.inc({ policy, kind: 'effective' }, effective);
+      metrics.samples.inc({ policy, kind: 'anchor' }, samples.length - effective);
+      for (const { reason } of settled) metrics.settled.inc({ policy, reason: label(reason) });
+      logger.info('batch_closed', {
+        policy,
+        batch: number,
+        parent,
+        version,
+        why,
+        effective,
+        samples: samples.length,
+        settled: settled.length,
+      });
+    },
+  };
+}
+
+// The way of a batch into a version.
+function stepEvents(logger: Logger, metrics: Numbers) {
+  return {
+    stepStarted(batch: BatchClosed, samples: number): void {
+      logger.info('step_started', { policy: batch.policy, batch: batch.number, version: batch.version, samples });
+    },
+
+    stepEnded(batch: BatchClosed, outcome: StepOutcome): void {
+      metrics.steps.inc({ policy: batch.policy, outcome });
+      if (outcome !== 'trained') logger.warn('step_ended', { policy: batch.policy, batch: batch.number, outcome });
+    },
+
+    versionTrained(
+      batch: BatchClosed,
+      versionNumber: number,
+      report: TrainingReport | undefined,
+      seconds: number,
+    ): void {
+      const { policy, number, version } = batch;
+      metrics.version.set({ policy }, versionNumber);
+      metrics.seconds.observe({ policy }, seconds);
+      for (const [name, value] of Object.entries(report?.measurements ?? {}))
+        metrics.measurement.set({ policy, name: label(name) }, value);
+      const dropped = (report?.samples ?? []).filter((sample) => sample.dropped !== '');
+      for (const sample of dropped) metrics.dropped.inc({ policy, reason: label(sample.dropped) });
+      logger.info('version_trained', {
+        policy,
+        batch: number,
+        version,
+        seconds,
+        dropped: dropped.length,
+        ...report?.measurements,
+      });
+    },
+
+    progressNotShown(policy: string, error: BacktalkError): void {
+      logger.debug('progress_not_shown', { policy, error });
+    },
+  };
+}
+
+function fileEvents(logger: Logger, metrics: Numbers) {
+  return {
+    filesSwept(policy: string, files: number): void {
+      metrics.swept.inc({ policy }, files);
+      if (files > 0) logger.info('files_swept', { policy, files });
+    },
+
+    sweepFailed(policy: string, error: BacktalkError): void {
+      logger.warn('sweep_failed', { policy, error });
+    },
+  };
+}

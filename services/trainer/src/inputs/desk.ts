@@ -1,0 +1,41 @@
+// What one policy's inputs share while this process leads: the books, the turns that wait, the switch, the step in hand.
+// Inputs change it, the ledger loop reads it. It holds nothing that the log could not give back.
+import type { Held } from '@backtalk/kit';
+
+import { PendingTurns } from '../domain/pending-turns.js';
+import type { Books } from '../outputs/ledger.js';
+import { Bell } from './bell.js';
+
+export class Desk {
+  readonly bell = new Bell();
+  readonly pending = new PendingTurns<Held>();
+  paused = false;
+  // The parent of the step in hand, and how to stop it.
+  step: { readonly parent: string; readonly stop: AbortController } | undefined;
+  // Messages of settled turns whose ack the broker has not confirmed yet.
+  unconfirmed: Held[] = [];
+  private current: Books | undefined;
+  private announce: (books: Books) => void = () => undefined;
+  private readonly first: Promise<Books>;
+
+  constructor(readonly policy: string) {
+    this.first = new Promise((resolve) => {
+      this.announce = resolve;
+    });
+  }
+
+  get books(): Books | undefined {
+    return this.current;
+  }
+
+  // Facts may be delivered before the ledger has been read.
+  async openBooks(): Promise<Books> {
+    return this.current ?? this.first;
+  }
+
+  open(books: Books): void {
+    this.current = books;
+    this.announce(books);
+    this.bell.ring();
+  }
+}

@@ -1,0 +1,80 @@
+// The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
+// In: the reader and the publisher of facts. Out: chain, versions and settled turns as the log has them.
+// A lost race throws `fact_superseded`: then the log is read again, never argued with.
+import type { FactPublisher, FactReader, StoredFact } from '@backtalk/kit';
+import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+
+import { BatchChain } from '../domain/batch-chain.js';
+import { SettledTurns } from '../domain/settled-turns.js';
+import { VersionLine } from '../domain/version-line.js';
+
+export interface Books {
+  readonly chain: BatchChain;
+  readonly line: VersionLine;
+  readonly settled: SettledTurns;
+}
+
+type LedgerFact = StoredFact<'batchClosed' | 'weightsTrained' | 'weightsStaged'>;
+
+export class Ledger {
+  constructor(
+    readonly policy: string,
+    private readonly reader: FactReader,
+    private readonly publisher: FactPublisher,
+  ) {}
+
+  // `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered.
+  async read(openSinceMs: number, signal: AbortSignal): Promise<Books> {
+    const { policy } = this;
+    const books: Books = { chain: new BatchChain(policy), line: new VersionLine(policy), settled: new SettledTurns() };
+    const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
+    for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal }))
+      note(books, fact);
+    books.settled.forgetBefore(openSinceMs);
+    return books;
+  }
+
+  // Broker's time of the first judged fact from a sequence on; undefined when there is none.
+  async judgedTimeFrom(sequence: number, signal: AbortSignal): Promise<number | undefined> {
+    const filter = { turnJudged: { policy: this.policy } };
+    for await (const { timeMs } of this.reader.headers(['turnJudged'], { from: sequence, filter, signal }))
+      return timeMs;
+    return undefined;
+  }
+
+  // Where the first revision of a turn stands in the log.
+  async firstJudged(turn: string): Promise<number | undefined> {
+    return (await this.reader.last('turnJudged', { policy: this.policy, turn, revision: 0 }))?.sequence;
+  }
+
+  async close(books: Books, batch: BatchClosed, nowMs: number): Promise<void> {
+    const { sequence } = await this.publisher.publish('batchClosed', batch, {
+      expectSequence: books.chain.batchSequence(),
+    });
+    books.chain.closed(batch, sequence);
+    books.settled.add(batch, nowMs);
+  }
+
+  async trained(books: Books, fact: WeightsTrained, nowMs: number): Promise<void> {
+    const { sequence } = await this.publisher.publish('weightsTrained', fact, {
+      expectSequence: books.chain.trainedSequence(),
+    });
+    books.chain.trained(fact, sequence);
+    books.line.trained(fact, nowMs);
+  }
+}
+
+export function note({ chain, line, settled }: Books, fact: LedgerFact): void {
+  switch (fact.name) {
+    case 'batchClosed':
+      chain.closed(fact.message, fact.sequence);
+      settled.add(fact.message, fact.timeMs);
+      return;
+    case 'weightsTrained':
+      chain.trained(fact.message, fact.sequence);
+      line.trained(fact.message, fact.timeMs);
+      return;
+    case 'weightsStaged':
+      line.staged(fact.message, fact.sequence);
+  }
+}

@@ -1,0 +1,41 @@
+// What a step needs and leaves in the blob store: plans, manifests.
+// In: domain objects. Out: digests, and back. Never overwrites: a blob is named by its bytes.
+import type { BlobStore } from '@backtalk/kit';
+import type { BatchClosed } from '@backtalk/proto/facts';
+import { WeightsManifest } from '@backtalk/proto/weights';
+
+import { decodePlan, type StepPlan, type StoredPlan } from '../domain/step-plan.js';
+import type { VersionLine } from '../domain/version-line.js';
+import { baseVersion } from '../domain/version-name.js';
+import { trainerErrors } from '../errors.js';
+
+export class StepStore {
+  constructor(readonly blobs: BlobStore) {}
+
+  // Before a batch names it: a closed batch whose plan is nowhere could never be trained.
+  async keepPlan(plan: StoredPlan): Promise<void> {
+    await this.blobs.put(plan.bytes);
+  }
+
+  async planOf({ configDigest: digest }: BatchClosed): Promise<StepPlan> {
+    const plan = decodePlan(await this.blobs.get(digest));
+    if (plan === undefined) throw trainerErrors.planUnreadable({ digest });
+    return plan;
+  }
+
+  async keepManifest(manifest: WeightsManifest): Promise<string> {
+    return this.blobs.put(WeightsManifest.encode(manifest).finish());
+  }
+
+  async manifest(digest: string): Promise<WeightsManifest> {
+    return WeightsManifest.decode(await this.blobs.get(digest));
+  }
+
+  // Undefined for the base, which has no files.
+  async manifestOfVersion(policy: string, version: string, line: VersionLine): Promise<WeightsManifest | undefined> {
+    if (version === baseVersion(policy)) return undefined;
+    const record = line.get(version);
+    if (record === undefined) throw trainerErrors.versionUnknown({ version });
+    return this.manifest(record.manifestDigest);
+  }
+}

@@ -1,0 +1,91 @@
+// The training worker, as a step needs it: give it the parent's files, let it train, bring the new files home.
+// In: a request. Out: its result, every file of it in the blob store under its own digest. Holds no state: a repeat is safe at any point.
+import { grpcClient, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import {
+  TrainingWorkerServiceDefinition,
+  type PutBlobRequest,
+  type TrainProgress,
+  type TrainRequest,
+  type TrainResult,
+} from '@backtalk/proto/training';
+import type { WeightsFile } from '@backtalk/proto/weights';
+
+import { trainerErrors } from '../errors.js';
+
+export interface WorkerOptions {
+  // host:port
+  readonly address: string;
+  readonly blobs: BlobStore;
+  readonly stepDeadlineMs: number;
+}
+
+export interface TrainOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: TrainProgress) => void;
+}
+
+const PART_BYTES = 1024 * 1024;
+const ASK_DEADLINE_MS = 10_000;
+// Adapters of large models are large, and so is their optimiser state.
+const BLOB_DEADLINE_MS = 300_000;
+
+export class TrainingWorker {
+  private readonly client: GrpcClient<typeof TrainingWorkerServiceDefinition>;
+
+  constructor(private readonly options: WorkerOptions) {
+    this.client = grpcClient(TrainingWorkerServiceDefinition, options.address, { caller: 'trainer' });
+  }
+
+  close(): void {
+    this.client.close();
+  }
+
+  async train(request: TrainRequest, { signal, onProgress }: TrainOptions): Promise<TrainResult> {
+    await this.give([...request.parentAdapter, ...request.parentTrainingState], signal);
+    const result = await this.step(request, signal, onProgress);
+    for (const file of [...result.adapter, ...result.trainingState]) await this.fetch(file, signal);
+    return result;
+  }
+
+  private async give(files: readonly WeightsFile[], signal: AbortSignal): Promise<void> {
+    if (files.length === 0) return;
+    const digests = [...new Set(files.map(({ digest }) => digest))];
+    const { digests: missing } = await this.client.missing({ digests }, { deadlineMs: ASK_DEADLINE_MS, signal });
+    for (const digest of missing) {
+      const bytes = await this.options.blobs.get(digest);
+      await this.client.putBlob(parts(digest, bytes), { deadlineMs: BLOB_DEADLINE_MS, signal });
+    }
+  }
+
+  private async step(
+    request: TrainRequest,
+    signal: AbortSignal,
+    onProgress: (progress: TrainProgress) => void,
+  ): Promise<TrainResult> {
+    let result: TrainResult | undefined;
+    for await (const { event } of this.client.train(request, { deadlineMs: this.options.stepDeadlineMs, signal })) {
+      if (event?.$case === 'progress') onProgress(event.value);
+      else if (event?.$case === 'result') result = event.value;
+    }
+    if (result === undefined) throw trainerErrors.resultMissing();
+    return result;
+  }
+
+  private async fetch({ digest }: WeightsFile, signal: AbortSignal): Promise<void> {
+    const { blobs } = this.options;
+    // A repeated step has these bytes already; putting them again would only renew their age.
+    if (await blobs.has(digest)) return;
+    const received: Uint8Array[] = [];
+    for await (const { data } of this.client.getBlob({ digest }, { deadlineMs: BLOB_DEADLINE_MS, signal }))
+      received.push(data);
+    if ((await blobs.put(Buffer.concat(received))) !== digest) throw trainerErrors.resultDiffers({ digest });
+  }
+}
+
+// The call wants an asynchronous flow; the bytes are all here.
+async function* parts(digest: string, bytes: Uint8Array): AsyncIterable<PutBlobRequest> {
+  for (let start = 0; start === 0 || start < bytes.byteLength; start += PART_BYTES) {
+    const part = { digest: start === 0 ? digest : '', data: bytes.subarray(start, start + PART_BYTES) };
+    yield await Promise.resolve(part);
+  }
+}

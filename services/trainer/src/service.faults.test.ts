@@ -1,0 +1,239 @@
+import { until } from '@backtalk/kit/testing';
+import { BatchClosed, WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { fakeWorkerErrors } from './testing/fake-worker-errors.js';
+import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
+
+const SMALL = { BACKTALK_BATCH_SIZE: '2' };
+let rig: TrainerRig;
+
+async function rigWith(options: RigOptions = { environment: SMALL }): Promise<TrainerRig> {
+  rig = await TrainerRig.start(options);
+  return rig;
+}
+
+afterEach(async () => {
+  await rig.stop();
+});
+
+const never = (): Promise<void> => new Promise(() => undefined);
+
+// Every turn is in one place only: taken once, or settled once.
+function everyTurnOnce(batches: readonly BatchClosed[]): string[] {
+  const turns = batches
+    .filter(({ why }) => why !== 'step_failed' && why !== 'burned_parent')
+    .flatMap(({ samples, settled }) => [...samples, ...settled]);
+  const ids = turns.map(({ turn }) => turn);
+  expect(new Set(ids).size).toBe(ids.length);
+  return ids;
+}
+
+describe('a crash between batch.closed and weights.trained', () => {
+  it('repeats the same request byte for byte, even with another configuration', async () => {
+    await rigWith();
+    rig.worker.plot = never;
+    const first = await rig.startTrainer();
+    await rig.correct(2);
+    await until(() => rig.worker.steps.length === 1, { what: 'The first try' });
+    await rig.stopTrainer(first);
+    rig.worker.plot = () => undefined;
+    await rig.startTrainer('two', { BACKTALK_TRAIN_LEARNING_RATE: '0.01', BACKTALK_TRAIN_MEAN_ANSWER_LENGTH: '99' });
+    const versions = await rig.untilVersions(1);
+    expect(rig.worker.steps).toHaveLength(2);
+    expect(Buffer.from(rig.worker.steps[1]?.bytes ?? [])).toEqual(Buffer.from(rig.worker.steps[0]?.bytes ?? []));
+    expect(versions).toHaveLength(1);
+    expect(await rig.batches()).toHaveLength(1);
+  });
+
+  it('takes the same samples, whatever arrives in between', async () => {
+    await rigWith();
+    rig.worker.plot = never;
+    const first = await rig.startTrainer();
+    const taken = await rig.correct(2, { name: 'taken' });
+    await until(() => rig.worker.steps.length === 1);
+    await rig.correct(3, { name: 'later' });
+    await rig.judge({ turn: taken[0] ?? '', revision: 1, verdict: 1, hint: 'Write in French.' });
+    await rig.stopTrainer(first);
+    rig.worker.plot = () => undefined;
+    await rig.startTrainer('two');
+    await rig.untilVersions(1);
+    expect(Buffer.from(rig.worker.steps[1]?.bytes ?? [])).toEqual(Buffer.from(rig.worker.steps[0]?.bytes ?? []));
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    const [, second] = await rig.untilBatches(2);
+    expect(second?.samples.map(({ turn }) => turn)).toEqual(['later0', 'later1']);
+  });
+});
+
+describe('the training worker', () => {
+  it('may die in mid-step: the batch counts once', async () => {
+    await rigWith();
+    rig.worker.plot = never;
+    const trainer = await rig.startTrainer();
+    const turns = await rig.correct(2);
+    await until(() => rig.worker.steps.length === 1);
+    await rig.worker.kill();
+    await until(async () => (await rig.metric(trainer, /steps_total\{.*outcome="interrupted"/)) >= 1, {
+      what: 'The interrupted step',
+    });
+    rig.worker.plot = () => undefined;
+    await rig.worker.start();
+    const versions = await rig.untilVersions(1);
+    expect(versions).toHaveLength(1);
+    expect(everyTurnOnce(await rig.batches())).toEqual(turns);
+    expect(Buffer.from(rig.worker.steps[1]?.bytes ?? [])).toEqual(Buffer.from(rig.worker.steps[0]?.bytes ?? []));
+  });
+
+  it('may be away for as long as it likes, and says so in a metric', async () => {
+    await rigWith();
+    await rig.worker.kill();
+    const trainer = await rig.startTrainer();
+    await rig.correct(2);
+    await rig.untilBatches(1);
+    await until(async () => (await rig.metric(trainer, /steps_total\{.*outcome="interrupted"/)) >= 4, {
+      what: 'Four tries',
+    });
+    expect(await rig.versions()).toEqual([]);
+    await rig.untilPhase('waiting');
+    await rig.worker.start();
+    await rig.untilVersions(1);
+    expect(rig.worker.steps).toHaveLength(1);
+  });
+
+  it('may forget its blobs: the parent’s files are given again', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    await rig.correct(2, { name: 'first' });
+    await rig.untilVersions(1);
+    await rig.worker.kill();
+    await rig.worker.start();
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.correct(2, { name: 'second', version: 'backtalk-v1' });
+    expect((await rig.untilVersions(2))[1]).toMatchObject({ parent: 'backtalk-v1' });
+  });
+});
+
+describe('a step that fails for what is in the batch', () => {
+  it('settles its samples by name, leaves a gap in the versions, and learning goes on', async () => {
+    await rigWith();
+    rig.worker.plot = ({ request }) => {
+      if (request.version === 'backtalk-v1') throw fakeWorkerErrors.notFinite();
+    };
+    await rig.startTrainer();
+    await rig.correct(2, { name: 'bad' });
+    const [, given] = await rig.untilBatches(2);
+    expect(given).toMatchObject({ number: 2, why: 'step_failed', version: '' });
+    expect(given?.settled.map(({ turn, reason }) => [turn, reason])).toEqual([
+      ['bad0', 'step_failed'],
+      ['bad1', 'step_failed'],
+    ]);
+    await rig.correct(2, { name: 'good' });
+    const versions = await rig.untilVersions(1);
+    expect(versions).toMatchObject([{ version: 'backtalk-v2', parent: 'backtalk-v0', batch: 3 }]);
+    everyTurnOnce(await rig.batches());
+  });
+
+  it('is given up after ten broken steps when the worker never says why', async () => {
+    await rigWith({ environment: { ...SMALL, BACKTALK_STEP_RETRY_MAX: '10ms' } });
+    rig.worker.plot = () => {
+      throw fakeWorkerErrors.outOfMemory();
+    };
+    await rig.startTrainer();
+    await rig.correct(2);
+    const [, given] = await rig.untilBatches(2);
+    expect(given).toMatchObject({ why: 'step_failed' });
+    expect(rig.worker.steps).toHaveLength(10);
+  });
+});
+
+describe('two trainers', () => {
+  it('one leads; when it goes, the other finishes what it began, once', async () => {
+    await rigWith();
+    rig.worker.plot = never;
+    const one = await rig.startTrainer('one');
+    const two = await rig.startTrainer('two');
+    const turns = await rig.correct(2);
+    await until(() => rig.worker.steps.length === 1);
+    expect(await rig.metric(one, /^backtalk_trainer_leader_active /)).toBe(1);
+    expect(await rig.metric(two, /^backtalk_trainer_leader_active /)).toBe(0);
+    rig.worker.plot = () => undefined;
+    await rig.stopTrainer(one);
+    const versions = await rig.untilVersions(1);
+    expect(versions).toHaveLength(1);
+    expect(rig.worker.steps).toHaveLength(2);
+    expect(everyTurnOnce(await rig.batches())).toEqual(turns);
+  });
+
+  it('that close the same batch have one winner; the other reads the log again and goes on', async () => {
+    await rigWith();
+    const trainer = await rig.startTrainer();
+    await rig.correct(1, { name: 'first' });
+    await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 1);
+    const settled = [{ turn: 'first0', tenant: 'tenant0', user: 'user0', reason: 'nothing_to_learn' }];
+    await rig.closeElsewhere(BatchClosed.fromPartial({ policy: 'backtalk', number: 1, settled, why: 'settled' }));
+    await rig.correct(3, { name: 'second' });
+    const [version] = await rig.untilVersions(1);
+    const batches = await rig.batches();
+    expect(batches.map(({ number }) => number)).toEqual([1, 2]);
+    expect(batches[1]?.samples.map(({ turn }) => turn)).toEqual(['second0', 'second1']);
+    expect(version).toMatchObject({ batch: 2 });
+    everyTurnOnce(batches);
+    await until(async () => (await rig.openFacts()) === 1, { what: 'The ack of what the other trainer has settled' });
+  });
+});
+
+describe('the broker', () => {
+  it('may be killed and come back: nothing is lost, nothing is taken twice', async () => {
+    await rigWith();
+    const trainer = await rig.startTrainer();
+    await rig.correct(1, { name: 'before' });
+    await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 1);
+    await rig.nats.restart();
+    await until(async () => {
+      await rig.correct(1, { name: 'after' });
+      return true;
+    });
+    await rig.untilVersions(1);
+    expect(everyTurnOnce(await rig.batches()).sort()).toEqual(['after0', 'before0']);
+    await until(async () => (await rig.openFacts()) === 0);
+  });
+});
+
+describe('what cannot be', () => {
+  it('a judged turn that the log has lost is settled as missing', async () => {
+    await rigWith({ environment: { BACKTALK_BATCH_SETTLE_AT: '1' } });
+    await rig.startTrainer();
+    await rig.judge({ turn: 'lost' });
+    const [batch] = await rig.untilBatches(1);
+    expect(batch?.settled).toMatchObject([{ turn: 'lost', reason: 'missing' }]);
+  });
+
+  it('another LoRA rank than the parent’s stops the trainer before a batch is closed', async () => {
+    await rigWith();
+    const first = await rig.startTrainer();
+    await rig.correct(2, { name: 'first' });
+    await rig.untilVersions(1);
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.stopTrainer(first);
+    await rig.startTrainer('two', { BACKTALK_TRAIN_LORA_RANK: '16' });
+    await rig.correct(2, { name: 'second' });
+    await until(() => rig.failures.length > 0);
+    expect(rig.failures).toMatchObject([{ code: 'rank_changed', retry: 'stop' }]);
+    expect(await rig.batches()).toHaveLength(1);
+  });
+});
+
+describe('files of old versions', () => {
+  it('are swept when nothing refers to them any more', async () => {
+    await rigWith({ environment: { ...SMALL, BACKTALK_SWEEP_EVERY: '1s', BACKTALK_SWEEP_GRACE: '0ms' } });
+    const trainer = await rig.startTrainer();
+    for (let n = 1; n <= 5; n += 1) {
+      await rig.correct(2, { name: `b${n}x` });
+      await rig.untilVersions(n);
+      await rig.stage(`backtalk-v${n}`, WeightsStaged_Stage.STAGE_STABLE);
+    }
+    await until(async () => (await rig.metric(trainer, /files_swept_total\{/)) === 2, {
+      what: 'The sweep of two optimiser states',
+    });
+  });
+});

@@ -1,0 +1,197 @@
+// A trainer among real neighbours: a real broker, a blob folder, the fake training worker, and publishers that speak as the other services.
+// In: settings that differ from the laptop's. Out: a running trainer and short words for what tests do and look at.
+import {
+  FactPublisher,
+  FactReader,
+  folderBlobStore,
+  kvBucket,
+  readConfig,
+  type BlobStore,
+  type Broker,
+} from '@backtalk/kit';
+import { silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
+import { WeightsStaged } from '@backtalk/proto/facts';
+
+import { trainerConfig } from '../config.js';
+import { createTrainer, type Trainer } from '../service.js';
+import { FakeTrainingWorker, type FakeTrainingWorkerOptions } from './fake-training-worker.js';
+import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
+
+export interface RigOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly worker?: FakeTrainingWorkerOptions;
+}
+
+interface Speakers {
+  readonly gateway: FactPublisher;
+  readonly judge: FactPublisher;
+  readonly publisher: FactPublisher;
+  readonly operator: Broker;
+  readonly trainer: Broker;
+}
+
+export const POLICY = 'backtalk';
+const LEASE = { ttlMs: 12_000, everyMs: 200 };
+
+export class TrainerRig {
+  readonly failures: unknown[] = [];
+  private readonly running = new Set<Trainer>();
+  private stagedSequence = 0;
+
+  private constructor(
+    readonly nats: TestNats,
+    readonly worker: FakeTrainingWorker,
+    readonly blobs: BlobStore,
+    readonly reader: FactReader,
+    private readonly speakers: Speakers,
+    private readonly directory: TemporaryDirectory,
+    private readonly environment: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start({ environment = {}, worker: workerOptions = {} }: RigOptions = {}): Promise<TrainerRig> {
+    const nats = await startNats();
+    const directory = new TemporaryDirectory('trainer');
+    const worker = new FakeTrainingWorker(workerOptions);
+    await worker.start();
+    const blobs = folderBlobStore(directory.join('blobs'));
+    const as = async (user: 'gateway' | 'judge' | 'publisher') =>
+      new FactPublisher(await nats.connect(user), { blobs });
+    const operator = await nats.connect('cli');
+    const speakers = {
+      gateway: await as('gateway'),
+      judge: await as('judge'),
+      publisher: await as('publisher'),
+      operator,
+      trainer: await nats.connect('trainer'),
+    };
+    return new TrainerRig(nats, worker, blobs, new FactReader(operator, blobs), speakers, directory, environment);
+  }
+
+  async startTrainer(instance = 'one', environment: Readonly<Record<string, string>> = {}): Promise<Trainer> {
+    const { url, user, password } = this.nats.credentials('trainer');
+    const config = readConfig(trainerConfig, {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+      BACKTALK_ACK_WAIT: '2s',
+      BACKTALK_BLOB_DIR: this.directory.join('blobs'),
+      BACKTALK_TRAINING_WORKER: this.worker.address,
+      BACKTALK_STEP_RETRY_MAX: '300ms',
+      BACKTALK_INSTANCE: instance,
+      BACKTALK_LOG_LEVEL: 'silent',
+      ...this.environment,
+      ...environment,
+    });
+    const fail = (error: unknown): void => void this.failures.push(error);
+    const trainer = createTrainer(config, { logger: silentLogger, lease: LEASE, fail });
+    this.running.add(trainer);
+    await trainer.start();
+    return trainer;
+  }
+
+  async stopTrainer(trainer: Trainer): Promise<void> {
+    this.running.delete(trainer);
+    await trainer.stop();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.running].map((trainer) => trainer.stop()));
+    await this.worker.kill();
+    await this.nats.stop();
+    this.directory.remove();
+  }
+
+  // A whole turn: opened, completed, judged.
+  async say(shape: TurnShape): Promise<void> {
+    await this.speakers.gateway.publish('turnOpened', openedTurn(shape));
+    await this.speakers.gateway.publish('turnCompleted', completedTurn(shape));
+    await this.judge(shape);
+  }
+
+  async judge(shape: TurnShape): Promise<void> {
+    await this.speakers.judge.publish('turnJudged', judgedTurn(shape));
+  }
+
+  async correct(count: number, shape: Partial<TurnShape> & { readonly name?: string } = {}): Promise<string[]> {
+    const { name = 'turn', ...rest } = shape;
+    const turns = Array.from({ length: count }, (_, n) => `${name}${n}`);
+    for (const turn of turns) await this.say({ hint: 'Answer in one short sentence.', ...rest, turn });
+    return turns;
+  }
+
+  async stage(version: string, stage: WeightsStaged_Stage): Promise<void> {
+    const fact = WeightsStaged.fromPartial({ policy: POLICY, version, stage });
+    const { sequence } = await this.speakers.publisher.publish('weightsStaged', fact, {
+      expectSequence: this.stagedSequence,
+    });
+    this.stagedSequence = sequence;
+  }
+
+  async pause(paused: boolean): Promise<void> {
+    const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
+    await kvBucket(this.speakers.operator, 'settings', codec).put(`${POLICY}.learning`, { paused });
+  }
+
+  async progress(): Promise<unknown> {
+    const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
+    return (await kvBucket(this.speakers.operator, 'settings', codec).get(`${POLICY}.training`))?.value;
+  }
+
+  async untilPhase(phase: string): Promise<void> {
+    const shown = async () => {
+      const progress = await this.progress();
+      return typeof progress === 'object' && progress !== null && 'phase' in progress && progress.phase === phase;
+    };
+    await until(shown, { what: `Progress "${phase}"` });
+  }
+
+  // As another trainer would: with the trainer's own rights, behind this one's back.
+  async closeElsewhere(batch: BatchClosed): Promise<void> {
+    const last = await this.reader.last('batchClosed', { policy: POLICY });
+    await new FactPublisher(this.speakers.trainer).publish('batchClosed', batch, {
+      expectSequence: last?.sequence ?? 0,
+    });
+  }
+
+  async batches(): Promise<BatchClosed[]> {
+    const batches: BatchClosed[] = [];
+    for await (const { message } of this.reader.read(['batchClosed'])) batches.push(message);
+    return batches;
+  }
+
+  async versions(): Promise<WeightsTrained[]> {
+    const versions: WeightsTrained[] = [];
+    for await (const { message } of this.reader.read(['weightsTrained'])) versions.push(message);
+    return versions;
+  }
+
+  async untilBatches(count: number): Promise<BatchClosed[]> {
+    return until(async () => ((await this.batches()).length >= count ? this.batches() : false), {
+      what: `Batch ${count}`,
+      everyMs: 50,
+    });
+  }
+
+  async untilVersions(count: number): Promise<WeightsTrained[]> {
+    return until(async () => ((await this.versions()).length >= count ? this.versions() : false), {
+      what: `Version ${count}`,
+      everyMs: 50,
+    });
+  }
+
+  async metric(trainer: Trainer, line: RegExp): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${trainer.healthPort}/metrics`, {
+      signal: AbortSignal.timeout(5_000),
+    });
+    const found = (await response.text()).split('\n').find((text) => line.test(text));
+    return Number(found?.split(' ').at(-1) ?? Number.NaN);
+  }
+
+  // Judged facts that are neither acked nor yet delivered.
+  async openFacts(): Promise<number> {
+    const info = await this.speakers.operator.jsm.consumers.info('TURNS', `trainer_turnJudged_${POLICY}`);
+    return info.num_pending + info.num_ack_pending;
+  }
+}

@@ -1,0 +1,83 @@
+// Facts about a turn as the other services would store them. For tests only.
+// In: what matters to the test. Out: whole facts; everything else has a plain value.
+import { Conversation_Encoding, TurnCompleted, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
+
+export interface TurnShape {
+  readonly turn: string;
+  readonly user?: string;
+  readonly policy?: string;
+  readonly version?: string;
+  readonly verdict?: number;
+  readonly hint?: string;
+  readonly revision?: number;
+  readonly temperature?: number;
+  readonly finishReason?: string;
+  readonly reasons?: readonly string[];
+  readonly judged?: Partial<TurnJudged>;
+  readonly promptIds?: readonly number[];
+  readonly answerIds?: readonly number[];
+}
+
+const TENANT = 'tenant0';
+
+// Ids that differ from turn to turn, so that no two turns are near-duplicates by accident.
+function idsOf(seed: string, count: number): number[] {
+  let value = [...seed].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7) >>> 0;
+  return Array.from({ length: count }, () => {
+    value = (Math.imul(value, 1_664_525) + 1_013_904_223) >>> 0;
+    return value % 49_000;
+  });
+}
+
+export function openedTurn({ turn, user = 'user0', policy = 'backtalk' }: TurnShape): TurnOpened {
+  const messages = [{ role: 'user', content: `Question of ${turn}?` }];
+  return TurnOpened.fromPartial({
+    turn,
+    tenant: TENANT,
+    user,
+    policy,
+    conversation: {
+      encoding: Conversation_Encoding.ENCODING_JSON,
+      messages: new TextEncoder().encode(JSON.stringify(messages)),
+    },
+    consent: { train: true, source: 'default' },
+  });
+}
+
+export function completedTurn(shape: TurnShape): TurnCompleted {
+  const { turn, user = 'user0', policy = 'backtalk', version = `${policy}-v0`, reasons = [] } = shape;
+  const answerIds = [...(shape.answerIds ?? idsOf(`answer ${turn}`, 12))];
+  return TurnCompleted.fromPartial({
+    turn,
+    tenant: TENANT,
+    user,
+    policy,
+    weightsVersion: version,
+    weightsVersionAtEnd: version,
+    engine: 'engine0',
+    promptIds: [...(shape.promptIds ?? idsOf(`prompt ${turn}`, 20))],
+    answerIds,
+    logprobs: answerIds.map(() => -1.5),
+    text: `Answer of ${turn}.`,
+    finishReason: shape.finishReason ?? 'stop',
+    sampling: { temperature: shape.temperature ?? 0.8, topP: 1, topK: -1, minP: 0, maxTokens: 48, plain: true },
+    trainable: reasons.length === 0,
+    untrainableReasons: [...reasons],
+    answerKey: `key${turn}`,
+  });
+}
+
+export function judgedTurn(shape: TurnShape): TurnJudged {
+  const { turn, user = 'user0', policy = 'backtalk', verdict = -1, hint = '', revision = 0 } = shape;
+  return TurnJudged.fromPartial({
+    turn,
+    tenant: TENANT,
+    user,
+    policy,
+    session: 'session0',
+    revision,
+    verdict,
+    hint,
+    ...shape.judged,
+  });
+}

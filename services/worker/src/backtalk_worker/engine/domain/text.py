@@ -1,0 +1,95 @@
+"""Turns ids into text one by one, without ever showing half a character, and finds stop texts.
+
+In: a table of each id's bytes, then ids. Out: what each id adds to the text. It never looks back at ids it has seen.
+"""
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+def byte_of_character() -> dict[str, int]:
+    """The printable stand-ins that byte-level BPE vocabularies use → the bytes they stand for."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    table = {chr(byte): byte for byte in plain}
+    others = (byte for byte in range(256) if byte not in set(plain))
+    table.update({chr(256 + place): byte for place, byte in enumerate(others)})
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBytes:
+    """Each id's bytes, and which ids are special (they have bytes for logprobs, and none in the answer's text)."""
+
+    table: Sequence[bytes]
+    special: frozenset[int]
+
+    @classmethod
+    def of_vocabulary(
+        cls, vocabulary: Mapping[str, int], added: Mapping[int, str], special: frozenset[int]
+    ) -> "TokenBytes":
+        """From a byte-level vocabulary (token → id), and the added tokens, which are written as they are."""
+        table = [b""] * (1 + max(vocabulary.values(), default=-1))
+        bytes_of = byte_of_character()
+        for token, index in vocabulary.items():
+            if index in added:
+                table[index] = added[index].encode()
+            else:
+                table[index] = bytes(bytes_of.get(character, ord("?")) for character in token)
+        return cls(table, special)
+
+    def text(self, token: int) -> str:
+        """One id alone; bytes that are not whole characters are left out."""
+        return self.table[token].decode(errors="ignore") if token < len(self.table) else ""
+
+
+class IncrementalText:
+    """The text of one answer, growing id by id."""
+
+    def __init__(self, tokens: TokenBytes, skip_special_tokens: bool) -> None:
+        self._tokens = tokens
+        self._skip = skip_special_tokens
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def add(self, token: int) -> tuple[str, str]:
+        """An id → (what it adds to the text, its own characters); an unfinished character waits for the next id."""
+        if token in self._tokens.special:
+            own = self._tokens.text(token)
+            return ("" if self._skip else own), own
+        data = self._tokens.table[token] if token < len(self._tokens.table) else b""
+        added = self._decoder.decode(data)
+        return added, added
+
+
+class StopText:
+    """Holds back text that may be the start of a stop text, and says when one is complete."""
+
+    def __init__(self, stops: Sequence[str], include: bool) -> None:
+        self._stops = tuple(stops)
+        self._include = include
+        self._held = ""
+
+    def add(self, text: str) -> tuple[str, str | None]:
+        """New text → (text that is safe to show, the stop text that is now complete or None)."""
+        if not self._stops:
+            return text, None
+        self._held += text
+        found = min(((self._held.find(stop), stop) for stop in self._stops if stop in self._held), default=None)
+        if found is not None:
+            place, stop = found
+            shown = self._held[: place + len(stop)] if self._include else self._held[:place]
+            self._held = ""
+            return shown, stop
+        keep = max(self._overlap(stop) for stop in self._stops)
+        shown, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        return shown, None
+
+    def flush(self) -> str:
+        """What was held back, once the answer ends for another reason."""
+        held, self._held = self._held, ""
+        return held
+
+    def _overlap(self, stop: str) -> int:
+        """How many characters at the end of the held text begin the stop text."""
+        longest = min(len(stop) - 1, len(self._held))
+        return next((n for n in range(longest, 0, -1) if self._held.endswith(stop[:n])), 0)

@@ -1,0 +1,126 @@
+"""Carries a generation to its client, whole or frame by frame, and cancels it the moment the client is gone.
+
+In: a Generation and a writer. Out: an HTTP response. A frame is written when its token exists, never together with the
+next one.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from backtalk_worker.engine import errors
+from backtalk_worker.engine.events import Events
+from backtalk_worker.engine.inputs.answer import AnswerWriter
+from backtalk_worker.engine.inputs.shapes import Json
+from backtalk_worker.engine.outputs.engine import Generation
+
+DONE = b"data: [DONE]\n\n"
+CLIENT_GONE_STATUS = 499
+
+
+def to_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@asynccontextmanager
+async def cancelled_when_gone(receive: Receive, generation: Generation) -> AsyncIterator[None]:
+    """Around the writing of an answer: the generation ends with it, or with the client."""
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        generation.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        generation.cancel()
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
+
+
+async def whole_answer(http: Request, generation: Generation, writer: AnswerWriter, events: Events) -> Response:
+    """Waits for all rows, then answers once."""
+    is_first = True
+    async with cancelled_when_gone(http.receive, generation):
+        async for index, update in generation.updates():
+            if is_first:
+                events.first_token(time.monotonic() - generation.started)
+                is_first = False
+            if update.error is not None:
+                raise update.error
+            writer.head.rows[index].take(update)
+    if any(row.finish_reason is None for row in writer.head.rows):
+        return Response(status_code=CLIENT_GONE_STATUS)
+    return Response(to_json(writer.body()), media_type="application/json")
+
+
+class StreamedAnswer(Response):
+    """Server-sent events, one per token."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, generation: Generation, writer: AnswerWriter, events: Events) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._generation = generation
+        self._writer = writer
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the headers at once, then each frame as it comes; a client that is gone is no error."""
+        async with cancelled_when_gone(receive, self._generation):
+            with suppress(OSError):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                async for frame in self._frames():
+                    await send({"type": "http.response.body", "body": frame, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _frames(self) -> AsyncIterator[bytes]:
+        """The frames in order; after an error frame comes `[DONE]`, as vLLM does it."""
+        is_first = True
+        async for index, update in self._generation.updates():
+            if is_first:
+                is_first = False
+                self._events.first_token(time.monotonic() - self._generation.started)
+                for frame in self._writer.first_frames():
+                    yield _event(frame)
+            if update.error is not None:
+                self._events.answered_with_error(update.error.code, update.error.status, None)
+                yield _event(update.error.body())
+                yield DONE
+                return
+            self._writer.head.rows[index].take(update)
+            yield _event(self._writer.frame(index, update))
+        for frame in self._writer.last_frames():
+            yield _event(frame)
+        yield DONE
+
+
+def _event(frame: Json) -> bytes:
+    return b"data: " + to_json(frame) + b"\n\n"
+
+
+async def read_bytes(http: Request, limit: int) -> bytes:
+    """The body, refused as soon as it is known to be over the limit, or not to be JSON."""
+    kind = http.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    if kind != "application/json":
+        words = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
+        raise errors.malformed(words, None)
+    declared = http.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise errors.body_too_large(limit)
+    data = bytearray()
+    async for part in http.stream():
+        data += part
+        if len(data) > limit:
+            raise errors.body_too_large(limit)
+    return bytes(data)

@@ -1,0 +1,147 @@
+"""Turns messages and texts into ids, and refuses what cannot fit before spending time on it.
+
+In: messages, texts or ids from a request. Out: ids that leave room for at least one token of answer.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from backtalk_worker.engine import errors
+from backtalk_worker.engine.domain.text import TokenBytes
+from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest
+from backtalk_worker.model.load import LoadedModel
+
+LONG_TEXT_CHARACTERS = 20_000
+"""Longer texts are tokenised on another thread, so that they hold up no other request."""
+
+
+def token_bytes(model: LoadedModel) -> TokenBytes:
+    """The bytes of every id of a byte-level vocabulary; any other kind is refused at the start."""
+    tokenizer = model.tokenizer
+    added = dict(tokenizer.added_tokens_decoder)
+    special = frozenset(index for index, token in added.items() if token.special)
+    table = TokenBytes.of_vocabulary(
+        tokenizer.get_vocab(), {index: str(token.content) for index, token in added.items()}, special
+    )
+    sample = "Häßlich 你好 🎉 ok"
+    if b"".join(table.table[i] for i in model.encode(sample)).decode(errors="replace") != sample:
+        raise OSError("this engine serves models with a byte-level BPE tokenizer only")
+    return table
+
+
+class PromptReader:
+    """Prompts for one model."""
+
+    def __init__(self, model: LoadedModel, tokens: TokenBytes, length_max: int) -> None:
+        self._model = model
+        self.tokens = tokens
+        self.length_max = length_max
+        self.vocabulary_size = model.vocabulary_size
+        self.end_ids = model.end_ids
+        self.folder = model.folder
+        self._token_bytes_max = max(len(data) for data in tokens.table)
+
+    async def chat(self, request: ChatRequest) -> list[int]:
+        """Messages (and tools, where the template knows them) → prompt ids."""
+        tools = None if request.tool_choice == "none" else request.tools
+        return self._fits(
+            await self.render(request.messages, tools, request.add_generation_prompt, request.chat_template_kwargs)
+        )
+
+    async def completions(self, request: CompletionRequest) -> list[list[int]]:
+        """One prompt or several, as text or ids → prompts as ids."""
+        prompt = request.prompt
+        if prompt is None or prompt == []:
+            raise errors.bad_request("You must pass at least one prompt")
+        if isinstance(prompt, str):
+            return [self._fits(await self.encode(prompt, request.add_special_tokens))]
+        if isinstance(prompt[0], str):
+            texts = cast(list[str], prompt)
+            return [self._fits(await self.encode(text, request.add_special_tokens)) for text in texts]
+        given = [cast(list[int], prompt)] if isinstance(prompt[0], int) else cast(list[list[int]], prompt)
+        return [self._fits(self._known(ids)) for ids in given]
+
+    async def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> list[int]:
+        """Messages → ids by the model's template."""
+        if not messages:
+            raise errors.bad_request(
+                "Cannot apply chat template to an empty conversation. Provide at least one message."
+            )
+        plain = [_plain_message(message) for message in messages]
+        size = sum(len(message["content"]) for message in plain)
+        self._refuse_hopeless(size)
+
+        def render() -> list[int]:
+            return self._model.render_chat(
+                plain, tools=tools, add_generation_prompt=add_generation_prompt, template_arguments=arguments
+            )
+
+        try:
+            return await asyncio.to_thread(render) if size > LONG_TEXT_CHARACTERS else render()
+        except Exception as error:
+            raise errors.bad_request("The model's chat template cannot render these messages.", "messages") from error
+
+    async def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """Text → ids."""
+        self._refuse_hopeless(len(text))
+        if len(text) > LONG_TEXT_CHARACTERS:
+            return await asyncio.to_thread(self._model.encode, text, add_special_tokens=add_special_tokens)
+        return self._model.encode(text, add_special_tokens=add_special_tokens)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids → text with special tokens."""
+        return self._model.decode(self._known(ids), skip_special_tokens=False)
+
+    def token_strings(self, ids: Sequence[int]) -> list[str]:
+        """Ids → the vocabulary's own spellings."""
+        return [str(token) for token in self._model.tokenizer.convert_ids_to_tokens(list(ids))]
+
+    def _known(self, ids: Sequence[int]) -> list[int]:
+        for token in ids:
+            if token >= self.vocabulary_size:
+                raise errors.bad_request(f"Token id {token} is out of vocabulary")
+        return list(ids)
+
+    def _fits(self, ids: list[int]) -> list[int]:
+        if not ids:
+            raise errors.bad_request("You must pass at least one prompt")
+        if len(ids) >= self.length_max:
+            raise errors.context_overflow(self.length_max, len(ids))
+        return ids
+
+    def _refuse_hopeless(self, characters: int) -> None:
+        """Text that overflows the context even if every token were the longest there is need not be tokenised."""
+        least = characters // self._token_bytes_max
+        if least > self.length_max:
+            raise errors.context_overflow(self.length_max, least)
+
+
+def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message whose content is text: parts are joined by line breaks, no content is empty text."""
+    content = message.get("content")
+    if not isinstance(message.get("role"), str):
+        raise errors.malformed(
+            "1 validation error:\n  {'type': 'missing', 'loc': 'body.messages.role'}", "body.messages"
+        )
+    if content is None or isinstance(content, str):
+        return {**message, "content": content or ""}
+    if not isinstance(content, list):
+        raise errors.malformed("1 validation error:\n  {'loc': 'body.messages.content'}", "body.messages")
+    return {**message, "content": "\n".join(_part_text(part) for part in cast(list[object], content))}
+
+
+def _part_text(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict):
+        fields = cast(dict[str, object], part)
+        if fields.get("type", "text") in ("text", "input_text", "output_text") and isinstance(fields.get("text"), str):
+            return str(fields["text"])
+    raise errors.bad_request("Only text parts are supported by this model.", "messages")

@@ -1,0 +1,147 @@
+"""Puts the engine together: model, batch, loop, HTTP server; `run` serves until a signal or a failure.
+
+In: an EngineConfig. Out: a Service. Nothing happens before `create_engine` is called.
+"""
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import torch
+import uvicorn
+from starlette.applications import Starlette
+
+from backtalk_worker.engine.config import EngineConfig
+from backtalk_worker.engine.domain.plan import Budget
+from backtalk_worker.engine.events import Events, create_logger
+from backtalk_worker.engine.inputs.http import create_app
+from backtalk_worker.engine.inputs.prompts import PromptReader, token_bytes
+from backtalk_worker.engine.outputs.batch import Batch, BatchLimits
+from backtalk_worker.engine.outputs.engine import Engine, EngineLimits
+from backtalk_worker.engine.outputs.network import Network
+from backtalk_worker.model.load import LoadedModel, load_model
+
+KEEP_ALIVE_S = 75
+
+
+class _Server(uvicorn.Server):
+    """A server that lets answers end after a signal, and then ends them with finish reason 'abort'."""
+
+    def __init__(self, config: uvicorn.Config, engine: Engine, grace_s: float) -> None:
+        super().__init__(config)
+        self._engine = engine
+        self._grace_s = grace_s
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the service's business: uvicorn raises them again at its end, and the exit code is lost."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(self._grace_s, self._engine.abort_all)
+        await super().shutdown(sockets)
+
+
+class Service:
+    """The engine with its HTTP server."""
+
+    def __init__(self, config: EngineConfig, engine: Engine, app: Starlette, events: Events, since: float) -> None:
+        self._config = config
+        self._engine = engine
+        self._events = events
+        self._since = since
+        self._socket: socket.socket | None = None
+        settings = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            # Past the grace period answers are ended properly; this only cuts readers that have stopped reading.
+            timeout_graceful_shutdown=int(config.shutdown_seconds) + 3,
+        )
+        self._server = _Server(settings, engine, config.shutdown_seconds)
+
+    async def run(self) -> int:
+        """Serves until SIGINT, SIGTERM or `stop`; 0, or 2 when the generation loop died."""
+        async with self.running():
+            self._listen_to_signals()
+            await self._server.serve(sockets=[self._bound()])
+            healthy = self._engine.is_healthy
+            self._events.stopping()
+        return 0 if healthy else 2
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the loop, and ends the server when the loop dies."""
+        self._engine.start()
+        watch = asyncio.create_task(self._watch_loop())
+        host, port = self._bound().getsockname()[:2]
+        self._events.started(f"http://{host}:{port}", time.monotonic() - self._since)
+        try:
+            yield
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            self._engine.stop()
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._bound().getsockname()[1])
+
+    def stop(self) -> None:
+        """Begins the end; `run` returns when answers have ended."""
+        self._server.should_exit = True
+
+    def _listen_to_signals(self) -> None:
+        """The first signal lets answers end; only the main thread of a process gets any."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, self.stop)
+
+    def _bound(self) -> socket.socket:
+        if self._socket is None:
+            bound = socket.socket(socket.AF_INET6 if ":" in self._config.host else socket.AF_INET, socket.SOCK_STREAM)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind((self._config.host, self._config.port))
+            self._socket = bound
+        return self._socket
+
+    async def _watch_loop(self) -> None:
+        """A dead loop cannot be healed in place, so the process ends and whoever supervises it starts it anew."""
+        await self._engine.wait_until_dead()
+        self.stop()
+
+
+def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Service:
+    """Loads the model (or takes the one given) and connects the parts; a busy port is told at once."""
+    since = time.monotonic()
+    torch.set_num_threads(config.threads)
+    loaded = model or load_model(config.model_dir)
+    length_max = min(config.length_max or loaded.context_length, loaded.context_length, config.kv_tokens_max)
+    events = Events(config.model_name, config.kv_tokens_max, create_logger(config.log_level))
+    network = Network(loaded)
+    tokens = token_bytes(loaded)
+    limits = BatchLimits(
+        rows_max=config.rows_max,
+        length_max=length_max,
+        kv_tokens_max=config.kv_tokens_max,
+        prefix_tokens_max=min(config.prefix_tokens_max, config.kv_tokens_max),
+        budget=Budget(config.prefill_beside_answers, config.prefill_alone),
+        logprobs_mode=config.logprobs_mode,
+    )
+    batch = Batch(network, tokens, limits, events)
+    bounds = EngineLimits(
+        config.rows_max + config.waiting_max, config.adapters_max, config.adapter_rank_max, config.threads
+    )
+    engine = Engine(network, batch, config.model_name, bounds, events)
+    prompts = PromptReader(loaded, tokens, length_max)
+    service = Service(config, engine, create_app(engine, prompts, config, events), events, since)
+    _ = service.port
+    return service

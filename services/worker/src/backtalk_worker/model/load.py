@@ -1,0 +1,92 @@
+"""Loads a converted model folder for serving or training: float32 weights, tokenizer, chat template, context length.
+
+In: a folder that `model.convert` made (or any Hugging Face folder of a causal model). Out: a LoadedModel.
+It never downloads and never changes the folder.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model in evaluation mode with what is needed to talk to it."""
+
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    folder: Path
+    context_length: int
+    """Tokens of prompt and answer together."""
+    vocabulary_size: int
+    """Columns of the logits."""
+    end_ids: tuple[int, ...]
+    """Ids that end an answer."""
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills unused positions."""
+        pad = self.tokenizer.pad_token_id
+        return self.end_ids[0] if not isinstance(pad, int) else pad
+
+    def render_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        template_arguments: Mapping[str, Any] | None = None,
+    ) -> list[int]:
+        """Messages → prompt ids, by the model's own template (it adds a system prompt when none is given)."""
+        text = self.tokenizer.apply_chat_template(
+            [dict(message) for message in messages],
+            tools=[dict(tool) for tool in tools] if tools else None,
+            tokenize=False,
+            add_generation_prompt=add_generation_prompt,
+            **dict(template_arguments or {}),
+        )
+        return self.encode(str(text))
+
+    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+        """Text → ids."""
+        return list(self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"])  # type: ignore[arg-type]
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """Ids → text, as is (no clean-up of spaces)."""
+        return str(
+            self.tokenizer.decode(
+                list(ids), skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
+            )
+        )
+
+
+def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
+    """Reads the folder (2 s and 0.6 GB for the laptop model); FileNotFoundError names the command that makes it."""
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"no model in {folder}: make it with `python -m backtalk_worker.model.convert --to {folder}`"
+        )
+    logging.disable_progress_bar()
+    tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True).eval()
+    return LoadedModel(
+        network=network,
+        tokenizer=tokenizer,
+        folder=folder,
+        context_length=int(network.config.max_position_embeddings),
+        vocabulary_size=int(network.config.vocab_size),
+        end_ids=_end_ids(network, tokenizer),
+    )
+
+
+def _end_ids(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The generation config's end ids and the tokenizer's, in this order, without repeats."""
+    configured = getattr(network.generation_config, "eos_token_id", None)
+    listed = configured if isinstance(configured, list) else [configured]
+    ids = [*listed, tokenizer.eos_token_id]
+    return tuple(dict.fromkeys(i for i in ids if isinstance(i, int)))

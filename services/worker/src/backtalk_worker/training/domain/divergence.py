@@ -1,0 +1,46 @@
+"""Divergences over the whole vocabulary between the policy and a fixed distribution, exact at each position.
+
+In: log-probabilities of student (with gradient) and teacher, [tokens, vocabulary]. Out: nats for each token.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from backtalk_worker.training.domain.recipe import DivergenceName
+
+
+def reverse_kl(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(π_θ ‖ π_T) = Σ_v π_θ(v) (log π_θ(v) − log π_T(v)): mode seeking. [tokens, vocabulary] → [tokens]."""
+    return (student.exp() * (student - teacher)).sum(-1)
+
+
+def forward_kl(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(π_T ‖ π_θ) = Σ_v π_T(v) (log π_T(v) − log π_θ(v)): mode covering. [tokens, vocabulary] → [tokens]."""
+    return (teacher.exp() * (teacher - student)).sum(-1)
+
+
+def jensen_shannon(student: Tensor, teacher: Tensor, beta: float) -> Tensor:
+    """JSD_β = β·KL(π_T ‖ m) + (1 − β)·KL(π_θ ‖ m), m = β·π_T + (1 − β)·π_θ (GKD, Agarwal et al. 2024).
+
+    [tokens, vocabulary] → [tokens].
+    """
+    mixture = torch.logaddexp(teacher + math.log(beta), student + math.log1p(-beta))
+    return beta * forward_kl(mixture, teacher) + (1 - beta) * reverse_kl(student, mixture)
+
+
+def divergence(name: DivergenceName, student: Tensor, teacher: Tensor, beta: float) -> Tensor:
+    """The named divergence. [tokens, vocabulary] → [tokens]."""
+    match name:
+        case "reverse_kl":
+            return reverse_kl(student, teacher)
+        case "forward_kl":
+            return forward_kl(student, teacher)
+        case "jsd":
+            return jensen_shannon(student, teacher, beta)
+
+
+def entropy(log_probabilities: Tensor) -> Tensor:
+    """H = −Σ_v π(v) log π(v). [tokens, vocabulary] → [tokens]."""
+    return -(log_probabilities.exp() * log_probabilities).sum(-1)

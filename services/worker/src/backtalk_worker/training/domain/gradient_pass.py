@@ -1,0 +1,199 @@
+"""One pass over the batch: forward, loss in chunks of positions, backward, gradients added up over micro-batches.
+
+In: items, states of teacher and base, the recipe. Out: gradients in the parameters and sums of each term. The first
+pass of a batch also records what π_old gives, since there π_θ = π_old. A pass that is repeated starts from nothing.
+"""
+
+# torch annotates backward in part.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from backtalk_worker.training.domain.adapter import AdaptedNetwork
+from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy
+from backtalk_worker.training.domain.divergence import entropy, reverse_kl
+from backtalk_worker.training.domain.micro_batches import micro_batches
+from backtalk_worker.training.domain.network import answers_in
+from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
+from backtalk_worker.training.domain.observation import Observation
+from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.errors import StepNotFiniteError
+
+Tick = Callable[[int, int, float], None]
+"""Called before each micro-batch with its number, their count and the loss so far; raises to stop the pass."""
+
+
+@dataclass
+class PassSums:
+    """Terms of the whole batch, divided by the normaliser; each before its weight, `loss` after."""
+
+    loss: float = 0.0
+    binary: float = 0.0
+    opd: float = 0.0
+    kl: float = 0.0
+    ratio: float = 0.0
+    """Sum of ρ over tokens."""
+    tokens: int = 0
+    clipped: int = 0
+
+    def add(self, terms: Terms, loss: Tensor, normaliser: float) -> None:
+        """Adds one chunk."""
+        self.loss += float(loss.detach())
+        self.binary += float(terms.binary.detach()) / normaliser
+        self.opd += float(terms.opd.detach()) / normaliser
+        self.kl += float(terms.kl.detach()) / normaliser
+
+
+@dataclass
+class _Figures:
+    """Per-token figures of a micro-batch, chunk after chunk."""
+
+    entropy: list[Tensor] = field(default_factory=list[Tensor])
+    kl_base: list[Tensor] = field(default_factory=list[Tensor])
+    divergence: list[Tensor] = field(default_factory=list[Tensor])
+
+
+class GradientPass:
+    """Passes over one batch; `observed` is filled by the first and read by the others."""
+
+    def __init__(
+        self,
+        adapted: AdaptedNetwork,
+        items: Mapping[int, BatchItem],
+        teacher: Mapping[int, Tensor],
+        base: Mapping[int, Tensor],
+        recipe: Recipe,
+        normaliser: float,
+    ) -> None:
+        self.adapted = adapted
+        self.network = adapted.network
+        self.items = items
+        self.teacher = teacher
+        self.base = base
+        self.recipe = recipe
+        self.normaliser = normaliser
+        self.observed: dict[int, Observation] = {}
+
+    def run(self, token_budget: int, first: bool, tick: Tick) -> PassSums:
+        """Leaves the gradient of the batch's loss in the parameters."""
+        for parameter in self.adapted.parameters.values():
+            parameter.grad = None
+        sums = PassSums()
+        indices = list(self.items)
+        groups = micro_batches([self.items[i].sample.length for i in indices], token_budget)
+        for number, group in enumerate(groups):
+            tick(number, len(groups), sums.loss)
+            self._micro_batch([indices[place] for place in group], first, sums)
+        return sums
+
+    def _micro_batch(self, group: Sequence[int], first: bool, sums: PassSums) -> None:
+        samples = [self.items[i].sample for i in group]
+        states = self.network.answer_states([s.prompt_ids for s in samples], [s.answer_ids for s in samples])
+        if first:
+            self._observe(group, states.detach())
+        tokens = self._tokens(group)
+        # The head's gradient is taken chunk by chunk against a leaf, and sent through the decoder once.
+        leaf = states.detach().requires_grad_()  # [tokens, hidden]
+        teacher = self._gathered(self.teacher, group, leaf)
+        base = self._gathered(self.base, group, leaf)
+        figures = _Figures()
+        for part in self.network.chunks(len(tokens.ids)):
+            self._chunk(tokens[part], leaf[part], teacher[part], base[part], figures, sums, first)
+        if leaf.grad is not None:
+            states.backward(leaf.grad)
+        if first:
+            self._record(group, figures)
+
+    def _chunk(
+        self,
+        tokens: Tokens,
+        states: Tensor,
+        teacher_states: Tensor,
+        base_states: Tensor,
+        figures: _Figures,
+        sums: PassSums,
+        first: bool,
+    ) -> None:
+        """Loss and gradient of some positions; states are [tokens, hidden]."""
+        student = self.network.log_probabilities(states, tokens.temperature)  # [tokens, vocabulary]
+        with torch.no_grad():
+            teacher = self._optional(teacher_states, tokens, needed=bool(tokens.taught.any()))
+            base = self._optional(base_states, tokens, needed=bool(self.base) and (first or self.recipe.kl_beta > 0))
+        terms = loss_terms(tokens, student, teacher, base, self.recipe)
+        loss = terms.weighted(self.recipe) / self.normaliser
+        if not torch.isfinite(loss):
+            raise StepNotFiniteError("the loss")
+        sums.add(terms, loss, self.normaliser)
+        with torch.no_grad():
+            fixed = student.detach()
+            log_policy = fixed.gather(-1, tokens.ids[:, None])[:, 0]
+            sums.ratio += float(bounded_log_ratio(log_policy, tokens.log_old).exp().sum())
+            sums.tokens += len(tokens.ids)
+            sums.clipped += clipped_count(tokens, fixed, self.recipe)
+            if first:
+                unknown = torch.zeros_like(log_policy)
+                figures.entropy.append(entropy(fixed))
+                figures.divergence.append(unknown if teacher is None else reverse_kl(fixed, teacher))
+                figures.kl_base.append(unknown if base is None else reverse_kl(fixed, base))
+        if loss.requires_grad:
+            loss.backward()
+
+    def _optional(self, states: Tensor, tokens: Tokens, needed: bool) -> Tensor | None:
+        return self.network.log_probabilities(states, tokens.temperature) if needed else None
+
+    def _observe(self, group: Sequence[int], states: Tensor) -> None:
+        """log π_old and v of each answer; states are [tokens, hidden]."""
+        parts = answers_in(states, [len(self.items[i].sample.answer_ids) for i in group])
+        for index, part in zip(group, parts, strict=True):
+            sample = self.items[index].sample
+            ids = torch.tensor(sample.answer_ids, device=part.device)
+            log_old = self.network.token_logprobs(part, ids, torch.full_like(ids, 1).double() * sample.temperature)
+            log_v = bounded_log_ratio(log_old, torch.tensor(sample.logprobs).to(log_old))
+            self.observed[index] = Observation(part.clone(), log_old, log_v, kept=not sequence_is_off_policy(log_v))
+
+    def _record(self, group: Sequence[int], figures: _Figures) -> None:
+        lengths = [len(self.items[i].sample.answer_ids) for i in group]
+
+        def sums(column: list[Tensor]) -> list[float]:
+            return [float(part.sum()) for part in answers_in(torch.cat(column), lengths)]
+
+        rows = zip(group, sums(figures.entropy), sums(figures.divergence), sums(figures.kl_base), strict=True)
+        for index, spread, divergence, kl_base in rows:
+            seen = self.observed[index]
+            seen.entropy = spread
+            seen.divergence = divergence if index in self.teacher else None
+            seen.kl_base = kl_base if index in self.base else None
+
+    def _tokens(self, group: Sequence[int]) -> Tokens:
+        """Constants of all answer tokens of the group, answer after answer."""
+        samples = [self.items[i].sample for i in group]
+        seen = [self.observed[i] for i in group]
+        log_old = torch.cat([one.log_old for one in seen])
+        counts = torch.tensor([len(s.answer_ids) for s in samples], device=log_old.device)
+
+        def spread(values: list[float] | list[bool], dtype: torch.dtype) -> Tensor:
+            return torch.tensor(values, dtype=dtype, device=log_old.device).repeat_interleave(counts)
+
+        return Tokens(
+            ids=torch.tensor([i for s in samples for i in s.answer_ids], device=log_old.device),
+            temperature=spread([s.temperature for s in samples], torch.float64),
+            log_old=log_old,
+            log_sampler=torch.tensor([x for s in samples for x in s.logprobs]).to(log_old),
+            advantage=spread([s.advantage for s in samples], log_old.dtype),
+            cut=spread([s.cut for s in samples], torch.bool),
+            taught=spread([i in self.teacher for i in group], torch.bool),
+            kept=spread([one.kept for one in seen], torch.bool),
+        )
+
+    def _gathered(self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor) -> Tensor:
+        """States of the group's tokens; zeros, which are never used, where there are none. [tokens, hidden]."""
+        rows = [
+            states[i] if i in states else like.new_zeros(len(self.items[i].sample.answer_ids), like.shape[1])
+            for i in group
+        ]
+        return torch.cat(rows).detach()

@@ -1,0 +1,90 @@
+"""A causal language model as a step uses it: hidden states first, logits in chunks, one adapter that can be put aside.
+
+In: a loaded network. Out: states and log-probabilities of answer tokens. It never holds the logits of a whole batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
+"""Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Decoder and head of one model; `model` is what generates (with or without an adapter around it)."""
+
+    model: Any
+    decoder: nn.Module
+    head: nn.Module
+    device: torch.device
+
+    def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
+        """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
+
+        Rows are padded on the right, where causal attention never looks, so no mask is needed and padding changes
+        nothing.
+        """
+        rows = [[*prompt, *answer[:-1]] for prompt, answer in zip(prompts, answers, strict=True)]
+        time = max(map(len, rows))
+        ids = torch.zeros(len(rows), time, dtype=torch.long)  # [batch, time]
+        places: list[Tensor] = []
+        for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
+            ids[row, : len(tokens)] = torch.tensor(tokens)
+            places.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
+        states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
+        return states.flatten(0, 1)[torch.cat(places).to(self.device)]
+
+    def log_probabilities(self, states: Tensor, temperature: Tensor) -> Tensor:
+        """log softmax(logits/T), at least in float32. [tokens, hidden], [tokens] → [tokens, vocabulary]."""
+        logits: Tensor = self.head(states)
+        wide = logits if logits.dtype == torch.float64 else logits.float()
+        return torch.log_softmax(wide / temperature.to(wide.dtype)[:, None], dim=-1)
+
+    def chunks(self, tokens: int) -> Iterator[slice]:
+        """Slices of token positions whose logits are small enough to be held at once."""
+        vocabulary: int = self.head.weight.shape[0]  # type: ignore[assignment]
+        size = max(1, LOGIT_CHUNK_ELEMENTS // vocabulary)
+        return (slice(start, min(start + size, tokens)) for start in range(0, tokens, size))
+
+    @torch.no_grad()
+    def token_logprobs(self, states: Tensor, ids: Tensor, temperature: Tensor) -> Tensor:
+        """Logprobs of given tokens. [tokens, hidden], [tokens], [tokens] → [tokens]."""
+        parts = [
+            self.log_probabilities(states[part], temperature[part]).gather(-1, ids[part, None])[:, 0]
+            for part in self.chunks(len(ids))
+        ]
+        return torch.cat(parts)
+
+    def without_adapter(self) -> AbstractContextManager[Any]:
+        """Inside, the network is the frozen base."""
+        disable = getattr(self.model, "disable_adapter", None)
+        return disable() if disable is not None else nullcontext()
+
+
+def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+    """The parts that belong to each answer. [tokens, ...] → one [tokens of the answer, ...] each."""
+    ends = list(accumulate(lengths))
+    return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def network_of(model: Any) -> Network:
+    """Wraps a transformers model, or a PEFT model around one."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    head: nn.Module = inner.get_output_embeddings()
+    return Network(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
+
+
+@torch.no_grad()
+def head_is_plain(network: Network) -> bool:
+    """Whether the model's logits are just head(decoder(ids)): one that scales or caps them would train wrongly."""
+    ids = torch.arange(1, 9, device=network.device)[None]  # [1, 8]
+    whole: Tensor = network.model(input_ids=ids, use_cache=False).logits
+    parts: Tensor = network.head(network.decoder(input_ids=ids, use_cache=False).last_hidden_state)
+    return bool(torch.allclose(whole, parts, rtol=1e-3, atol=1e-3))

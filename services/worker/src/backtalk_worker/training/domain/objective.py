@@ -1,0 +1,131 @@
+"""The loss of some answer tokens: the terms of the method, each apart, before weights and normaliser.
+
+In: log-probabilities at each position and the constants of each token. Out: sums over the tokens.
+L = (w_rl · binary + w_opd · opd + β · kl) / (N · L̄), N the samples of the whole batch, L̄ a constant length: a token
+weighs the same in a short and in a long answer, and in any split into micro-batches.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backtalk_worker.training.domain.base_kl_term import sampled_base_kl
+from backtalk_worker.training.domain.correction import bounded_log_ratio, importance_weight, token_mask
+from backtalk_worker.training.domain.divergence import divergence, reverse_kl
+from backtalk_worker.training.domain.policy_term import (
+    Clip,
+    binary_advantage,
+    clipped_tokens,
+    distillation_advantage,
+    policy_term,
+)
+from backtalk_worker.training.domain.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Constants of answer tokens; every tensor is [tokens]."""
+
+    ids: Tensor
+    temperature: Tensor
+    log_old: Tensor
+    """Under π_old."""
+    log_sampler: Tensor
+    """Under μ."""
+    advantage: Tensor
+    cut: Tensor
+    taught: Tensor
+    """True where the sample has a teacher."""
+    kept: Tensor
+    """False where the whole sequence is dropped."""
+
+    def __getitem__(self, part: slice) -> "Tokens":
+        return Tokens(
+            ids=self.ids[part],
+            temperature=self.temperature[part],
+            log_old=self.log_old[part],
+            log_sampler=self.log_sampler[part],
+            advantage=self.advantage[part],
+            cut=self.cut[part],
+            taught=self.taught[part],
+            kept=self.kept[part],
+        )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Sums over tokens, scalars."""
+
+    binary: Tensor
+    opd: Tensor
+    kl: Tensor
+
+    def weighted(self, recipe: Recipe) -> Tensor:
+        """w_rl · binary + w_opd · opd + β · kl, still a sum over tokens."""
+        weight_rl, weight_opd = recipe.term_weights
+        return weight_rl * self.binary + weight_opd * self.opd + recipe.kl_beta * self.kl
+
+
+def clip_of(recipe: Recipe) -> Clip:
+    """The trust region of a recipe."""
+    return Clip(recipe.clip_low, recipe.clip_high, recipe.dual_clip)
+
+
+def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Tensor | None, recipe: Recipe) -> Terms:
+    """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary].
+
+    Exact divergences use neither the weight w nor the token mask; sampled forms use both. A sequence that is dropped is
+    in none. `teacher` is None when no token is taught, `base` when β is 0.
+    """
+    weight_rl, weight_opd = recipe.term_weights
+    nothing = student.new_zeros(())
+    log_policy = student.gather(-1, tokens.ids[:, None])[:, 0]
+    return Terms(
+        binary=_binary(tokens, log_policy, recipe) if weight_rl else nothing,
+        opd=_opd(tokens, log_policy, student, teacher, recipe) if weight_opd and teacher is not None else nothing,
+        kl=_kl(tokens, log_policy, student, base, recipe) if recipe.kl_beta and base is not None else nothing,
+    )
+
+
+def clipped_count(tokens: Tokens, student: Tensor, recipe: Recipe) -> int:
+    """Tokens of the binary term whose gradient the trust region holds at 0."""
+    log_policy = student.gather(-1, tokens.ids[:, None])[:, 0]
+    advantage = binary_advantage(tokens.advantage, tokens.cut)
+    clipped = clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
+    return int((clipped & tokens.kept).sum())
+
+
+def _log_v(tokens: Tokens) -> Tensor:
+    return bounded_log_ratio(tokens.log_old, tokens.log_sampler)
+
+
+def _masked_sum(loss: Tensor, mask: Tensor) -> Tensor:
+    return torch.where(mask, loss, torch.zeros_like(loss)).sum()
+
+
+def _binary(tokens: Tokens, log_policy: Tensor, recipe: Recipe) -> Tensor:
+    log_v = _log_v(tokens)
+    advantage = binary_advantage(tokens.advantage, tokens.cut)
+    loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
+    return _masked_sum(loss, tokens.kept & token_mask(log_v))
+
+
+def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
+    if recipe.opd_form == "full":
+        exact = divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
+        return _masked_sum(exact, tokens.kept & tokens.taught)
+    log_v = _log_v(tokens)
+    log_teacher = teacher.gather(-1, tokens.ids[:, None])[:, 0]
+    advantage = distillation_advantage(log_teacher, tokens.log_old, recipe.opd_advantage_clip)
+    loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
+    return _masked_sum(loss, tokens.kept & tokens.taught & token_mask(log_v))
+
+
+def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recipe: Recipe) -> Tensor:
+    if recipe.kl_form == "full":
+        return _masked_sum(reverse_kl(student, base), tokens.kept)
+    log_v = _log_v(tokens)
+    log_base = base.gather(-1, tokens.ids[:, None])[:, 0]
+    loss = sampled_base_kl(log_policy, tokens.log_old, log_base, importance_weight(log_v))
+    return _masked_sum(loss, tokens.kept & token_mask(log_v))

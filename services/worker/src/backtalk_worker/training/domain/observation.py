@@ -1,0 +1,91 @@
+"""What is measured of each answer under π_old, and what follows for the step's report.
+
+In: per-token figures of the first pass. Out: the named measurements of a batch and a report for each sample. A
+divergence to teacher or base is exact, over the whole vocabulary, in nats an answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.correction import effective_share, token_mask
+from backtalk_worker.training.domain.sample import Dropped
+
+
+@dataclass
+class Observation:
+    """One answer under π_old."""
+
+    states: Tensor
+    """[tokens, hidden]"""
+    log_old: Tensor
+    """[tokens]"""
+    log_v: Tensor
+    """[tokens]"""
+    kept: bool
+    """False when the sequence is too far from π_old to be trained on."""
+    entropy: float = 0.0
+    """Summed over the tokens."""
+    kl_base: float | None = None
+    divergence: float | None = None
+
+
+@dataclass(frozen=True)
+class SampleOutcome:
+    """What became of one sample."""
+
+    turn: str
+    dropped: Dropped
+    divergence: float
+    staleness: float
+
+
+def sample_outcomes(items: Sequence[BatchItem], observed: dict[int, Observation]) -> list[SampleOutcome]:
+    """One outcome for each item, in order; `observed` is by index of the item."""
+    return [_outcome(item, observed.get(index)) for index, item in enumerate(items)]
+
+
+def _outcome(item: BatchItem, seen: Observation | None) -> SampleOutcome:
+    if seen is None:
+        return SampleOutcome(item.sample.turn, item.dropped, 0.0, 0.0)
+    return SampleOutcome(
+        turn=item.sample.turn,
+        dropped=item.dropped if seen.kept else "ratio_too_small",
+        divergence=seen.divergence or 0.0,
+        staleness=float(seen.log_v.abs().mean()),
+    )
+
+
+def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:
+    """Figures of the whole batch; means over tokens, or over answers where they are in nats an answer.
+
+    `masked_share` counts tokens that sampled terms leave out. `ess` is a share, 1 = all. `logprob_difference` is
+    mean |log μ − log π_old|, `logprob_bias` the same with its sign.
+    """
+    if not observed:
+        return {}
+    log_v = torch.cat([seen.log_v for seen in observed]).double()  # [tokens]
+    kept = torch.cat([torch.full_like(seen.log_v, seen.kept, dtype=torch.bool) for seen in observed])  # [tokens]
+    v = log_v.exp()
+    tokens = log_v.numel()
+    measured = {
+        "v_mean": float(v.mean()),
+        "v_max": float(v.max()),
+        "ess": effective_share(v),
+        "masked_share": 1 - int((token_mask(log_v) & kept).sum()) / tokens,
+        "logprob_difference": float(log_v.abs().mean()),
+        "logprob_bias": float(-log_v.mean()),
+        "entropy": sum(seen.entropy for seen in observed) / tokens,
+        "tokens": float(int(kept.sum())),
+        "samples_trained": float(sum(seen.kept for seen in observed)),
+    }
+    for name, values in (
+        ("kl_base", [seen.kl_base for seen in observed if seen.kl_base is not None]),
+        ("divergence", [seen.divergence for seen in observed if seen.divergence is not None]),
+    ):
+        if values:
+            measured[name] = sum(values) / len(values)
+    return measured

@@ -1,0 +1,71 @@
+"""A turn as a step sees it, and the rules by which one is left out before any forward pass.
+
+In: ids, logprobs, advantage, hints, messages. Out: a Sample with at most the trained answer tokens, or a reason.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from backtalk_worker.training.domain.recipe import Recipe
+
+Dropped = Literal["", "empty", "too_long", "logprobs_invalid", "ratio_too_small", "template_mismatch"]
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One answer with what trains it."""
+
+    turn: str
+    prompt_ids: tuple[int, ...]
+    answer_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    """Of the sampling engine, at `temperature`, one for each answer id."""
+    temperature: float
+    advantage: float
+    cut: bool
+    hints: tuple[str, ...]
+    messages: Sequence[Message]
+    tools: Sequence[Message]
+    human_message: int
+
+    @property
+    def length(self) -> int:
+        """Tokens of a forward pass: the last answer token is predicted, never read."""
+        return len(self.prompt_ids) + len(self.answer_ids) - 1
+
+    def trained_part(self, max_answer_tokens: int) -> "Sample":
+        """The same sample with only its first answer tokens."""
+        return Sample(
+            turn=self.turn,
+            prompt_ids=self.prompt_ids,
+            answer_ids=self.answer_ids[:max_answer_tokens],
+            logprobs=self.logprobs[:max_answer_tokens],
+            temperature=self.temperature,
+            advantage=self.advantage,
+            cut=self.cut,
+            hints=self.hints,
+            messages=self.messages,
+            tools=self.tools,
+            human_message=self.human_message,
+        )
+
+
+def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int) -> Dropped:
+    """Why a whole sample can't be trained on, judged before any forward pass; `too_long` counts the trained part."""
+    if not sample.prompt_ids or not sample.answer_ids:
+        return "empty"
+    if len(sample.logprobs) != len(sample.answer_ids) or not all(map(_is_logprob, sample.logprobs)):
+        return "logprobs_invalid"
+    if not math.isfinite(sample.temperature) or sample.temperature <= 0 or not math.isfinite(sample.advantage):
+        return "logprobs_invalid"
+    if sample.length + 1 > min(recipe.max_tokens, max_context):
+        return "too_long"
+    return ""
+
+
+def _is_logprob(value: float) -> bool:
+    # Engines round: a certain token may come out a hair above 0.
+    return math.isfinite(value) and value <= 1e-3

@@ -1,0 +1,192 @@
+"""One step: teacher and base passes, gradients, AdamW, the step bound, and what was measured on the way.
+
+In: an adapter with its optimiser, a prepared batch, the recipe. Out: the moved adapter and a report. The same input
+gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backtalk_worker.training.domain.adapter import AdaptedNetwork
+from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.divergence import reverse_kl
+from backtalk_worker.training.domain.frozen_states import frozen_states
+from backtalk_worker.training.domain.gradient_pass import GradientPass, PassSums
+from backtalk_worker.training.domain.observation import (
+    Observation,
+    SampleOutcome,
+    batch_measurements,
+    sample_outcomes,
+)
+from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, shrink_to_fit
+from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.errors import StepNotFiniteError
+
+BASE_ANSWERS_MAX = 4
+"""Where KL to the base is only measured, it is on this many answers: each costs a forward pass of its own."""
+
+Progress = Callable[[str, int, int, float], None]
+"""Phase, micro-batch, micro-batches, loss so far; raises to stop the step."""
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What a step did."""
+
+    measurements: Mapping[str, float]
+    samples: Sequence[SampleOutcome]
+
+
+def take_step(
+    adapted: AdaptedNetwork,
+    optimizer: torch.optim.Optimizer,
+    items: Sequence[BatchItem],
+    recipe: Recipe,
+    progress: Progress,
+) -> StepOutcome:
+    """Moves the adapter by one batch. A batch without any gradient moves nothing, momentum included."""
+    trained = {index: item for index, item in enumerate(items) if item.trained}
+    budget = TokenBudget(recipe.micro_batch_tokens)
+    passes = GradientPass(
+        adapted,
+        trained,
+        _teacher_states(adapted, trained, budget, progress),
+        _base_states(adapted, trained, recipe, budget, progress),
+        recipe,
+        # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
+        normaliser=len(items) * recipe.mean_answer_length,
+    )
+    start = adapted.tensors()
+    sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
+    for number in range(recipe.optimizer_steps if trained else 0):
+
+        def run(tokens: int, first: bool = number == 0) -> PassSums:
+            return passes.run(tokens, first, lambda i, n, loss: progress("forward_backward", i, n, loss))
+
+        sums = budget.spend(run)
+        norm = _clip_gradient(adapted, recipe.gradient_clip)
+        if norm == 0:
+            break
+        progress("optimizer", number, recipe.optimizer_steps, sums.loss)
+        optimizer.step()
+        bounded = _bound_step(adapted, start, passes, recipe, budget, progress)
+    measurements = batch_measurements(list(passes.observed.values())) | _pass_measurements(sums, norm, bounded)
+    return StepOutcome(measurements, sample_outcomes(items, passes.observed))
+
+
+def _teacher_states(
+    adapted: AdaptedNetwork, items: Mapping[int, BatchItem], budget: TokenBudget, progress: Progress
+) -> dict[int, Tensor]:
+    """The frozen base, shown the hints, on exactly the sampled ids."""
+    taught = [index for index, item in items.items() if item.teacher_prompt]
+    pairs = {i: (items[i].teacher_prompt, items[i].sample.answer_ids) for i in taught}
+    return _base_pass(adapted, pairs, budget, progress)
+
+
+def _base_states(
+    adapted: AdaptedNetwork, items: Mapping[int, BatchItem], recipe: Recipe, budget: TokenBudget, progress: Progress
+) -> dict[int, Tensor]:
+    """The base without hints: on every answer if the loss holds the policy near it, else on a few, to be measured."""
+    measured = list(items) if recipe.kl_beta > 0 else list(items)[:BASE_ANSWERS_MAX]
+    pairs = {i: (items[i].sample.prompt_ids, items[i].sample.answer_ids) for i in measured}
+    return _base_pass(adapted, pairs, budget, progress)
+
+
+def _base_pass(
+    adapted: AdaptedNetwork,
+    pairs: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    budget: TokenBudget,
+    progress: Progress,
+) -> dict[int, Tensor]:
+    with adapted.network.without_adapter():
+        states = frozen_states(
+            adapted.network,
+            [prompt for prompt, _ in pairs.values()],
+            [answer for _, answer in pairs.values()],
+            budget,
+            lambda number, count: progress("teacher", number, count, 0.0),
+        )
+    return dict(zip(pairs, states, strict=True))
+
+
+def _clip_gradient(adapted: AdaptedNetwork, bound: float) -> float:
+    """Scales the gradient to at most this norm, and answers the norm before."""
+    norm = float(torch.nn.utils.clip_grad_norm_(list(adapted.parameters.values()), bound, foreach=False))
+    if not torch.isfinite(torch.tensor(norm)):
+        raise StepNotFiniteError("the gradient")
+    return norm
+
+
+def _bound_step(
+    adapted: AdaptedNetwork,
+    start: Mapping[str, Tensor],
+    passes: GradientPass,
+    recipe: Recipe,
+    budget: TokenBudget,
+    progress: Progress,
+) -> BoundedStep:
+    """Shrinks the way from the batch's starting weights until KL(π_old ‖ π_new) fits."""
+    end = adapted.tensors()
+    measured = [index for index, seen in passes.observed.items() if seen.kept][:ANSWERS_MAX]
+    attempt = 0
+
+    def measure_at(scale: float) -> float:
+        nonlocal attempt
+        progress("step_bound", attempt, 0, 0.0)
+        attempt += 1
+        if scale < 1:
+            adapted.set_tensors({name: old + scale * (end[name] - old) for name, old in start.items()})
+        return _mean_step_kl(adapted, {i: (passes.items[i], passes.observed[i]) for i in measured}, budget, progress)
+
+    bounded = shrink_to_fit(measure_at, recipe.step_bound)
+    if not torch.isfinite(torch.tensor(bounded.kl)):
+        raise StepNotFiniteError("the divergence of the step")
+    return bounded
+
+
+@torch.no_grad()
+def _mean_step_kl(
+    adapted: AdaptedNetwork,
+    answers: Mapping[int, tuple[BatchItem, Observation]],
+    budget: TokenBudget,
+    progress: Progress,
+) -> float:
+    """KL(π_old ‖ π_new) over the whole vocabulary, summed over an answer's tokens, mean over answers."""
+    network = adapted.network
+    states = frozen_states(
+        network,
+        [item.sample.prompt_ids for item, _ in answers.values()],
+        [item.sample.answer_ids for item, _ in answers.values()],
+        budget,
+        lambda number, count: progress("step_bound", number, count, 0.0),
+    )
+    old = torch.cat([seen.states for _, seen in answers.values()])  # [tokens, hidden]
+    new = torch.cat(states)  # [tokens, hidden]
+    counts = torch.tensor([len(part) for part in states])
+    spread = torch.tensor([item.sample.temperature for item, _ in answers.values()], dtype=torch.float64)
+    temperature = spread.repeat_interleave(counts).to(new.device)  # [tokens]
+    total = 0.0
+    for part in network.chunks(len(new)):
+        before = network.log_probabilities(old[part], temperature[part])
+        after = network.log_probabilities(new[part], temperature[part])
+        total += float(reverse_kl(before, after).sum())
+    return total / max(1, len(answers))
+
+
+def _pass_measurements(sums: PassSums, norm: float, bounded: BoundedStep) -> dict[str, float]:
+    """Losses before their weights; ρ and the clip at the last optimiser step."""
+    return {
+        "loss": sums.loss,
+        "loss_binary": sums.binary,
+        "loss_opd": sums.opd,
+        "loss_kl": sums.kl,
+        "rho_mean": sums.ratio / sums.tokens if sums.tokens else 1.0,
+        "clipped_share": sums.clipped / sums.tokens if sums.tokens else 0.0,
+        "gradient_norm": norm,
+        "step_scale": bounded.scale,
+        "kl_step": bounded.kl,
+    }

@@ -1,0 +1,1 @@
+"""What reaches the training worker: gRPC calls, and HTTP probes for health and metrics."""

@@ -1,0 +1,152 @@
+"""Reads requests: messages of the wire contract in, checked values of the domain out, or RequestInvalidError."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
+from backtalk_worker.training.domain.recipe import DivergenceName, HintPlace, KlForm, Method, OpdForm, Recipe
+from backtalk_worker.training.domain.sample import Message, Sample
+from backtalk_worker.training.errors import RequestInvalidError
+
+SAMPLES_MAX = 4096
+PROBES_MAX = 64
+ID_MAX = 200
+
+
+@dataclass(frozen=True)
+class TrainOrder:
+    """One step to take."""
+
+    call: str
+    seed: int
+    recipe: Recipe
+    samples: tuple[Sample, ...]
+    parent_adapter: Mapping[str, str]
+    """File name → digest; empty = start from the base."""
+    parent_training_state: Mapping[str, str]
+    probes: tuple[tuple[Message, ...], ...]
+
+
+@dataclass(frozen=True)
+class ScoreOrder:
+    """Given ids to be scored under given weights."""
+
+    adapter: Mapping[str, str]
+    """Empty = the base."""
+    prompts: tuple[tuple[int, ...], ...]
+    answers: tuple[tuple[int, ...], ...]
+    temperatures: tuple[float, ...]
+
+
+def train_order(request: training_pb2.TrainRequest, vocabulary: int) -> TrainOrder:
+    """Checks everything that can be told without a model."""
+    if not re.fullmatch(rf"\S{{1,{ID_MAX}}}", request.call):
+        raise RequestInvalidError(f"call must be 1 to {ID_MAX} characters without spaces")
+    if not 0 < len(request.samples) <= SAMPLES_MAX:
+        raise RequestInvalidError(f"a batch has 1 to {SAMPLES_MAX} samples")
+    if len(request.probe_prompts) > PROBES_MAX:
+        raise RequestInvalidError(f"at most {PROBES_MAX} probe prompts")
+    recipe = _recipe(request.config, request.mean_answer_length)
+    if problems := recipe.problems():
+        raise RequestInvalidError("; ".join(problems))
+    return TrainOrder(
+        call=request.call,
+        seed=request.seed,
+        recipe=recipe,
+        samples=tuple(_sample(sample, vocabulary) for sample in request.samples),
+        parent_adapter=_digests(request.parent_adapter),
+        parent_training_state=_digests(request.parent_training_state),
+        probes=tuple(_messages(probe, "probe_prompts") for probe in request.probe_prompts),
+    )
+
+
+def score_order(request: training_pb2.ScoreRequest, vocabulary: int, context: int) -> ScoreOrder:
+    """Checks ids, lengths and temperatures."""
+    for item in request.items:
+        if not item.prompt_ids or not item.answer_ids or item.temperature <= 0:
+            raise RequestInvalidError("an item needs prompt ids, answer ids and a temperature above 0")
+        if len(item.prompt_ids) + len(item.answer_ids) > context:
+            raise RequestInvalidError(f"an item is longer than the model's {context} tokens")
+        _check_ids([*item.prompt_ids, *item.answer_ids], vocabulary)
+    return ScoreOrder(
+        adapter=_digests(request.adapter),
+        prompts=tuple(tuple(item.prompt_ids) for item in request.items),
+        answers=tuple(tuple(item.answer_ids) for item in request.items),
+        temperatures=tuple(item.temperature for item in request.items),
+    )
+
+
+def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> Recipe:
+    # Names are checked by `problems`, which knows the allowed ones.
+    return Recipe(
+        method=cast(Method, config.method),
+        opd_form=cast(OpdForm, config.opd_form),
+        divergence=cast(DivergenceName, config.divergence),
+        weight_rl=config.weight_rl,
+        weight_opd=config.weight_opd,
+        lora_rank=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        learning_rate=config.learning_rate,
+        adam_beta1=config.adam_beta1,
+        adam_beta2=config.adam_beta2,
+        weight_decay=config.weight_decay,
+        gradient_clip=config.gradient_clip,
+        clip_low=config.clip_low,
+        clip_high=config.clip_high,
+        dual_clip=config.dual_clip,
+        opd_advantage_clip=config.opd_advantage_clip,
+        step_bound=config.step_bound,
+        kl_beta=config.kl_beta,
+        kl_form=cast(KlForm, config.kl_form),
+        max_answer_tokens=config.max_answer_tokens,
+        micro_batch_tokens=config.micro_batch_tokens,
+        optimizer_steps=config.optimizer_steps,
+        jsd_beta=config.jsd_beta,
+        hint_place=cast(HintPlace, config.hint_place),
+        max_tokens=config.max_tokens,
+        mean_answer_length=mean_answer_length,
+    )
+
+
+def _sample(sample: training_pb2.TrainSample, vocabulary: int) -> Sample:
+    _check_ids([*sample.prompt_ids, *sample.answer_ids], vocabulary)
+    read = Sample(
+        turn=sample.turn,
+        prompt_ids=tuple(sample.prompt_ids),
+        answer_ids=tuple(sample.answer_ids),
+        logprobs=tuple(sample.logprobs),
+        temperature=sample.temperature,
+        advantage=sample.advantage,
+        cut=sample.cut,
+        hints=tuple(hint for hint in sample.hints if hint.strip()),
+        messages=(),
+        tools=(),
+        human_message=sample.human_message,
+    )
+    if not read.hints:
+        return read
+    # Only the teacher's prompt is rendered, so only hinted samples need their conversation.
+    tools = _messages(sample.tools or b"[]", "tools")
+    return replace(read, messages=_messages(sample.messages, "messages"), tools=tools)
+
+
+def _check_ids(ids: Iterable[int], vocabulary: int) -> None:
+    if any(i >= vocabulary for i in ids):
+        raise RequestInvalidError(f"a token id is outside the vocabulary of {vocabulary}")
+
+
+def _messages(data: bytes, field: str) -> tuple[Message, ...]:
+    try:
+        read: Any = json.loads(data)
+    except ValueError as error:
+        raise RequestInvalidError(f"{field} is not JSON") from error
+    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
+        raise RequestInvalidError(f"{field} is not a JSON array of objects")
+    return tuple(read)
+
+
+def _digests(files: Iterable[weights_pb2.WeightsFile]) -> dict[str, str]:
+    return {file.name: file.digest for file in files}

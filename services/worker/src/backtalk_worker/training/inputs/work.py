@@ -1,0 +1,129 @@
+"""What a call does on the model: one step, or one scoring, from the cache back into the cache.
+
+In: an order of the domain, the base model, the files. Out: a message of the wire contract. It runs in the one thread
+that may touch the model, and knows nothing of gRPC calls.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
+from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
+from backtalk_worker.training.domain.batch import prepare_batch
+from backtalk_worker.training.domain.frozen_states import score_answers
+from backtalk_worker.training.domain.network import Network, network_of
+from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
+from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, ProbeAnswer, answer_probes
+from backtalk_worker.training.domain.step import StepOutcome, take_step
+from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.errors import AdapterInvalidError, RequestInvalidError
+from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
+from backtalk_worker.training.outputs.base_model import BaseModel
+from backtalk_worker.training.outputs.version_files import StoredFile, VersionFiles
+
+Progress = Callable[[str, int, int, float], None]
+SCORE_TOKENS = 2048
+"""Tokens of one forward pass of a scoring, padding included."""
+
+
+def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Progress) -> training_pb2.TrainResult:
+    """Takes the step and stores its files; nothing is stored unless the whole step worked."""
+    started = time.monotonic()
+    progress("load", 0, 0, 0.0)
+    shape = AdapterShape(order.recipe.lora_rank, order.recipe.lora_alpha, base.target_modules)
+    items = prepare_batch(order.samples, order.recipe, base.loaded.context_length, base.render)
+    probes = _probe_prompts(order, base)
+    with adapted(base.network, shape, order.seed) as policy:
+        _load_parent(policy, shape, order, files)
+        state = files.read_training_state(order.parent_training_state)
+        if problem := state_mismatch(policy, state):
+            raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
+        optimizer = make_optimizer(policy, order.recipe, state)
+        outcome = take_step(policy, optimizer, items, order.recipe, progress)
+        answers = answer_probes(
+            policy.network,
+            probes,
+            base.loaded.end_ids,
+            order.seed,
+            TokenBudget(order.recipe.micro_batch_tokens),
+            lambda: progress("probes", 0, 0, 0.0),
+        )
+        progress("save", 0, 0, 0.0)
+        return training_pb2.TrainResult(
+            adapter=_wire_files(files.write_adapter(shape, policy.tensors(), base.name)),
+            training_state=_wire_files(files.write_training_state(optimizer_state(policy, optimizer))),
+            report=_report(outcome, seconds=time.monotonic() - started, restored=bool(state)),
+            probes=_wire_probes(answers),
+            dtype=base.dtype,
+            base_model=base.name,
+        )
+
+
+def score(
+    order: ScoreOrder, base: BaseModel, files: VersionFiles, tick: Callable[[], None]
+) -> training_pb2.ScoreResponse:
+    """Logprobs of the given ids under the given adapter, or under the base."""
+    if not order.adapter:
+        return _scored(network_of(base.network), order, tick)
+    stored = files.read_adapter(order.adapter)
+    with adapted(base.network, stored.shape, seed=0) as policy:
+        if problem := policy.mismatch(stored.tensors):
+            raise AdapterInvalidError(f"the adapter does not fit: {problem}")
+        policy.set_tensors(stored.tensors)
+        return _scored(policy.network, order, tick)
+
+
+def _scored(network: Network, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
+    if not order.prompts:
+        return training_pb2.ScoreResponse()
+    budget = TokenBudget(SCORE_TOKENS)
+    rows = score_answers(network, order.prompts, order.answers, order.temperatures, budget, lambda _i, _n: tick())
+    return training_pb2.ScoreResponse(results=[training_pb2.ScoreResult(logprobs=row) for row in rows])
+
+
+def _load_parent(policy: AdaptedNetwork, shape: AdapterShape, order: TrainOrder, files: VersionFiles) -> None:
+    if not order.parent_adapter:
+        return
+    stored = files.read_adapter(order.parent_adapter)
+    if stored.shape != shape:
+        raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base model")
+    if problem := policy.mismatch(stored.tensors):
+        raise AdapterInvalidError(f"the parent's adapter does not fit: {problem}")
+    policy.set_tensors(stored.tensors)
+
+
+def _probe_prompts(order: TrainOrder, base: BaseModel) -> list[list[int]]:
+    prompts: list[list[int]] = []
+    for messages in order.probes:
+        ids = base.render(messages, ())
+        if not ids or len(ids) + ANSWER_TOKENS_MAX > base.loaded.context_length:
+            raise RequestInvalidError("a probe prompt can't be rendered, or is longer than the model's context")
+        prompts.append(ids)
+    return prompts
+
+
+def _report(outcome: StepOutcome, seconds: float, restored: bool) -> weights_pb2.TrainingReport:
+    measurements = {**outcome.measurements, "seconds": seconds, "optimizer_restored": float(restored)}
+    samples = [
+        weights_pb2.SampleReport(
+            turn=sample.turn, dropped=sample.dropped, divergence=sample.divergence, staleness=sample.staleness
+        )
+        for sample in outcome.samples
+    ]
+    return weights_pb2.TrainingReport(measurements=measurements, samples=samples)
+
+
+def _wire_files(files: Sequence[StoredFile]) -> list[weights_pb2.WeightsFile]:
+    return [weights_pb2.WeightsFile(name=file.name, digest=file.digest, bytes=file.bytes) for file in files]
+
+
+def _wire_probes(answers: Sequence[ProbeAnswer]) -> list[weights_pb2.Probe]:
+    return [
+        weights_pb2.Probe(
+            prompt_ids=answer.prompt_ids,
+            answer_ids=answer.answer_ids,
+            logprobs=answer.logprobs,
+            base_logprobs=answer.base_logprobs,
+        )
+        for answer in answers
+    ]

@@ -1,0 +1,147 @@
+"""A bounded folder of blobs by sha256: what the worker was sent and what it made. The blob store has the truth.
+
+In: bytes. Out: verified bytes, or BlobMissingError. A blob appears by one rename, so it is whole or absent; the least
+recently used goes first, except those that a step in hand needs.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+UNFINISHED = ".part"
+
+
+class BlobCache:
+    """Safe to use from several threads."""
+
+    def __init__(self, folder: Path, bytes_max: int) -> None:
+        self._folder = folder
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._pins: dict[str, frozenset[str]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.glob(f"*{UNFINISHED}"):
+            leftover.unlink(missing_ok=True)
+        found = [(path.stat().st_mtime_ns, path) for path in folder.iterdir() if DIGEST.fullmatch(path.name)]
+        self._sizes = OrderedDict((path.name, path.stat().st_size) for _, path in sorted(found))
+        self._evict()
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes in the folder."""
+        with self._lock:
+            return sum(self._sizes.values())
+
+    def missing(self, digests: Iterable[str]) -> list[str]:
+        """Those that are not here."""
+        with self._lock:
+            return [digest for digest in dict.fromkeys(digests) if digest not in self._sizes]
+
+    def get(self, digest: str) -> bytes:
+        """The blob, checked against its digest; a damaged one is removed and counts as missing."""
+        with self._lock:
+            if digest not in self._sizes:
+                raise BlobMissingError(digest)
+            self._sizes.move_to_end(digest)
+        path = self._folder / digest
+        try:
+            data = path.read_bytes()
+            os.utime(path)
+        except FileNotFoundError as error:
+            self._forget(digest)
+            raise BlobMissingError(digest) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            self._forget(digest)
+            path.unlink(missing_ok=True)
+            raise BlobMissingError(digest)
+        return data
+
+    def put(self, data: bytes) -> str:
+        """Stores a blob that this worker made."""
+        digest = hashlib.sha256(data).hexdigest()
+        with self.writer(digest) as writer:
+            writer.write(data)
+            writer.finish()
+        return digest
+
+    def writer(self, digest: str) -> "BlobWriter":
+        """Stores a blob that arrives in parts."""
+        if not DIGEST.fullmatch(digest):
+            raise BlobRefusedError("a digest is 64 hexadecimal digits in lower case")
+        return BlobWriter(self, self._folder, digest, self._bytes_max)
+
+    def pin(self, owner: str, digests: Iterable[str]) -> None:
+        """Keeps these from eviction until the owner pins others, or none."""
+        with self._lock:
+            self._pins[owner] = frozenset(digests)
+            if not self._pins[owner]:
+                del self._pins[owner]
+
+    def admit(self, digest: str, size: int) -> None:
+        """Counts a blob that a writer has put in place, and makes room."""
+        with self._lock:
+            self._sizes[digest] = size
+            self._sizes.move_to_end(digest)
+            self._evict(keep=digest)
+
+    def _evict(self, keep: str = "") -> None:
+        pinned = {keep}.union(*self._pins.values())
+        held = sum(self._sizes.values())
+        for digest in [digest for digest in self._sizes if digest not in pinned]:
+            if held <= self._bytes_max:
+                return
+            held -= self._sizes.pop(digest)
+            (self._folder / digest).unlink(missing_ok=True)
+
+    def _forget(self, digest: str) -> None:
+        with self._lock:
+            self._sizes.pop(digest, None)
+
+
+class BlobWriter:
+    """One blob on its way in; leaving the context without `finish` removes what was written."""
+
+    def __init__(self, cache: BlobCache, folder: Path, digest: str, bytes_max: int) -> None:
+        self._cache = cache
+        self._folder = folder
+        self._digest = digest
+        self._bytes_max = bytes_max
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        self._file = tempfile.NamedTemporaryFile(dir=self._folder, suffix=UNFINISHED, delete=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        Path(self._file.name).unlink(missing_ok=True)
+
+    def write(self, data: bytes) -> None:
+        """Adds a part."""
+        self._size += len(data)
+        if self._size > self._bytes_max:
+            raise BlobRefusedError(f"the blob is larger than the whole cache of {self._bytes_max} bytes")
+        self._hash.update(data)
+        self._file.write(data)
+
+    def finish(self) -> None:
+        """Checks the digest, and makes the blob visible once its bytes are on disk."""
+        if self._hash.hexdigest() != self._digest:
+            raise BlobRefusedError(f"the bytes are not those of {self._digest}")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        Path(self._file.name).rename(self._folder / self._digest)
+        self._cache.admit(self._digest, self._size)

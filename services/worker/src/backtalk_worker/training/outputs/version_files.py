@@ -1,0 +1,82 @@
+"""The files of a weights version, by digest in the blob cache: adapter, its configuration, the optimiser's state.
+
+In: digests. Out: tensors that were checked to be readable, and the other way round. Equal tensors give equal bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from backtalk_worker.training.domain.adapter import AdapterShape, adapter_config, shape_in
+from backtalk_worker.training.errors import AdapterInvalidError
+from backtalk_worker.training.outputs.blob_cache import BlobCache
+
+ADAPTER_FILE = "adapter_model.safetensors"
+CONFIG_FILE = "adapter_config.json"
+OPTIMIZER_FILE = "optimizer.safetensors"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A name and the digest and size of its bytes."""
+
+    name: str
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StoredAdapter:
+    """An adapter as it was saved."""
+
+    shape: AdapterShape
+    tensors: Mapping[str, Tensor]
+
+
+class VersionFiles:
+    """Reads and writes versions through the cache."""
+
+    def __init__(self, blobs: BlobCache) -> None:
+        self._blobs = blobs
+
+    def read_adapter(self, digests: Mapping[str, str]) -> StoredAdapter:
+        """The adapter behind file names and digests."""
+        for name in (ADAPTER_FILE, CONFIG_FILE):
+            if name not in digests:
+                raise AdapterInvalidError(f"the adapter has no {name}")
+        try:
+            shape = shape_in(self._blobs.get(digests[CONFIG_FILE]))
+        except ValueError as error:
+            raise AdapterInvalidError(f"{CONFIG_FILE} can't be read: {error}") from error
+        return StoredAdapter(shape, self._tensors(ADAPTER_FILE, digests[ADAPTER_FILE]))
+
+    def read_training_state(self, digests: Mapping[str, str]) -> dict[str, Tensor]:
+        """The optimiser's state; empty when the version has none."""
+        return self._tensors(OPTIMIZER_FILE, digests[OPTIMIZER_FILE]) if OPTIMIZER_FILE in digests else {}
+
+    def write_adapter(self, shape: AdapterShape, tensors: Mapping[str, Tensor], base_model: str) -> list[StoredFile]:
+        """Both files that an engine loads."""
+        return [
+            self._stored(ADAPTER_FILE, _saved(tensors)),
+            self._stored(CONFIG_FILE, adapter_config(shape, base_model)),
+        ]
+
+    def write_training_state(self, state: Mapping[str, Tensor]) -> list[StoredFile]:
+        """What the next step needs; nothing before the first."""
+        return [self._stored(OPTIMIZER_FILE, _saved(state))] if state else []
+
+    def _tensors(self, name: str, digest: str) -> dict[str, Tensor]:
+        try:
+            return load(self._blobs.get(digest))
+        except SafetensorError as error:
+            raise AdapterInvalidError(f"{name} is not a safetensors file") from error
+
+    def _stored(self, name: str, data: bytes) -> StoredFile:
+        return StoredFile(name, self._blobs.put(data), len(data))
+
+
+def _saved(tensors: Mapping[str, Tensor]) -> bytes:
+    return save({name: value.cpu().contiguous() for name, value in tensors.items()}, metadata={"format": "pt"})

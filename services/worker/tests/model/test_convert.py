@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+
+from backtalk_worker.model.convert import convert, find_gguf, is_converted
+from backtalk_worker.model.load import load_model
+
+
+def test_a_finished_folder_is_left_as_it_is(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    lines: list[str] = []
+    convert(tmp_path / "none.gguf", tmp_path, lines.append)
+    assert len(lines) == 1
+    assert (tmp_path / "model.safetensors").read_bytes() == b"x"
+
+
+def test_a_failed_conversion_leaves_nothing_behind(tmp_path: Path):
+    (tmp_path / "broken.gguf").write_bytes(b"not a model")
+    with pytest.raises(Exception):  # noqa: B017
+        convert(tmp_path / "broken.gguf", tmp_path / "model", lambda _: None)
+    assert not is_converted(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.gguf"]
+
+
+def test_the_wheels_file_is_found_without_importing_it():
+    assert find_gguf().suffix == ".gguf"
+
+
+def test_a_package_that_is_missing_is_named():
+    with pytest.raises(FileNotFoundError, match="no_such_package"):
+        find_gguf("no_such_package")
+
+
+def test_loading_a_missing_folder_says_how_to_make_it(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match=r"backtalk_worker\.model\.convert"):
+        load_model(tmp_path)

@@ -1,0 +1,73 @@
+"""The cache of blobs: whole or absent, verified, bounded."""
+
+import hashlib
+
+import pytest
+
+from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError
+from backtalk_worker.training.outputs.blob_cache import BlobCache
+
+
+def digest_of(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_a_blob_comes_back_and_survives_a_restart(tmp_path):
+    digest = BlobCache(tmp_path, 1000).put(b"weights")
+    assert digest == digest_of(b"weights")
+    again = BlobCache(tmp_path, 1000)
+    assert again.get(digest) == b"weights"
+    assert again.missing([digest, "0" * 64]) == ["0" * 64]
+
+
+def test_a_damaged_blob_counts_as_missing(tmp_path):
+    cache = BlobCache(tmp_path, 1000)
+    digest = cache.put(b"weights")
+    (tmp_path / digest).write_bytes(b"weightz")
+    with pytest.raises(BlobMissingError):
+        cache.get(digest)
+    assert cache.missing([digest]) == [digest]
+    assert cache.put(b"weights") == digest
+
+
+def test_wrong_bytes_are_refused_and_leave_nothing(tmp_path):
+    cache = BlobCache(tmp_path, 1000)
+    with pytest.raises(BlobRefusedError), cache.writer(digest_of(b"a")) as writer:
+        writer.write(b"b")
+        writer.finish()
+    with pytest.raises(BlobRefusedError):
+        cache.writer("../../etc/passwd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_that_stops_half_way_leaves_nothing(tmp_path):
+    cache = BlobCache(tmp_path, 1000)
+    with pytest.raises(KeyboardInterrupt), cache.writer(digest_of(b"ab")) as writer:
+        writer.write(b"a")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_left_by_a_killed_process_are_removed_at_the_start(tmp_path):
+    (tmp_path / "x.part").write_bytes(b"torn")
+    cache = BlobCache(tmp_path, 1000)
+    assert list(tmp_path.iterdir()) == []
+    assert cache.bytes_held == 0
+
+
+def test_the_least_recently_used_goes_first_and_pinned_ones_stay(tmp_path):
+    cache = BlobCache(tmp_path, 250)
+    first, second = cache.put(b"1" * 100), cache.put(b"2" * 100)
+    cache.get(first)
+    third = cache.put(b"3" * 100)
+    assert cache.missing([first, second, third]) == [second]
+    cache.pin("step", [first])
+    fourth = cache.put(b"4" * 100)
+    assert cache.missing([first, third, fourth]) == [third]
+    cache.pin("step", [])
+    assert cache.bytes_held <= 250
+
+
+def test_a_blob_larger_than_the_cache_is_refused(tmp_path):
+    with pytest.raises(BlobRefusedError):
+        BlobCache(tmp_path, 10).put(b"x" * 11)

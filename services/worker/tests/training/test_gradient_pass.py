@@ -1,0 +1,225 @@
+"""The gradient of a whole batch through a real network, against the objective written down once more: sample by sample,
+without padding, chunks or micro-batches."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny_policy import RECIPE, changed, disturb, items_of, relative_error, silent, tiny_model, tiny_shape
+
+from backtalk_worker.training.domain import network as network_module
+from backtalk_worker.training.domain.adapter import adapted
+from backtalk_worker.training.domain.gradient_pass import GradientPass
+from backtalk_worker.training.domain.step import _base_states, _teacher_states
+from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.errors import OutOfMemoryError
+
+LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6), (4, 1))
+FORMS = [
+    replace(RECIPE, method="binary"),
+    replace(RECIPE, method="opd", opd_form="full", divergence="reverse_kl"),
+    replace(RECIPE, method="opd", opd_form="full", divergence="forward_kl"),
+    replace(RECIPE, method="opd", opd_form="full", divergence="jsd"),
+    replace(RECIPE, method="opd", opd_form="sampled", opd_advantage_clip=0.5),
+    replace(RECIPE, method="combined", kl_beta=0.2, kl_form="full"),
+    replace(RECIPE, method="combined", kl_beta=0.2, kl_form="sampled"),
+]
+
+
+def name_of(recipe):
+    return "-".join([recipe.method, recipe.opd_form, recipe.divergence, f"{recipe.kl_form}{recipe.kl_beta}"])
+
+
+def logprobs(model, prompt, answer, temperature):
+    """[time, vocabulary] of one sample, from the model's own logits."""
+    logits = model(input_ids=torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
+    return torch.log(torch.softmax(logits / temperature, dim=-1))
+
+
+def written_out(policy, items, recipe):
+    """The objective of the batch, one sample after the other; at the first optimiser step π_old is the policy."""
+    model, total = policy.network.model, 0.0
+    for item in items:
+        s = item.sample
+        ids = torch.tensor(s.answer_ids)
+        log_p = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
+        with torch.no_grad(), policy.network.without_adapter():
+            log_t = logprobs(model, item.teacher_prompt, s.answer_ids, s.temperature)
+            log_b = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
+        p, t, b = log_p.exp(), log_t.exp(), log_b.exp()
+        own = log_p[range(len(ids)), ids]
+        old = own.detach()
+        v = (old - torch.tensor(s.logprobs, dtype=torch.float64)).exp()
+        if (v < 1e-4).any():
+            continue
+        w, mask = v.clamp(max=2.0), ((v >= 0.5) & (v <= 5.0)).double()
+        ratio = (own - old).exp()
+        binary = -(mask * w * ratio * (0.0 if s.cut and s.advantage > 0 else s.advantage)).sum()
+        if recipe.opd_form == "full":
+            m = recipe.jsd_beta * t + (1 - recipe.jsd_beta) * p
+            opd = {
+                "reverse_kl": (p * (p / t).log()).sum(),
+                "forward_kl": (t * (t / p).log()).sum(),
+                "jsd": recipe.jsd_beta * (t * (t / m).log()).sum() + (1 - recipe.jsd_beta) * (p * (p / m).log()).sum(),
+            }[recipe.divergence]
+        else:
+            gap = log_t[range(len(ids)), ids] - old
+            bound = recipe.opd_advantage_clip or float("inf")
+            opd = -(mask * w * ratio * gap.clamp(-bound, bound)).sum()
+        delta = log_b[range(len(ids)), ids] - own
+        kl = (
+            (p * (p / b).log()).sum()
+            if recipe.kl_form == "full"
+            else (mask * w * ratio * (delta.exp() - delta - 1)).sum()
+        )
+        weights = {"binary": (1, 0), "opd": (0, 1), "combined": (recipe.weight_rl, recipe.weight_opd)}[recipe.method]
+        total = total + weights[0] * binary + weights[1] * opd + recipe.kl_beta * kl
+    return total / (len(items) * recipe.mean_answer_length)
+
+
+def gradients(policy):
+    return torch.cat([(p * 0 if p.grad is None else p.grad).detach().flatten() for p in policy.parameters.values()])
+
+
+def run(policy, items, recipe, tokens=10_000, passes=None):
+    by_index, budget = dict(enumerate(items)), TokenBudget(tokens)
+    teacher = _teacher_states(policy, {i: x for i, x in by_index.items() if x.teacher_prompt}, budget, silent)
+    base = _base_states(policy, by_index, recipe, budget, silent)
+    passes = passes or GradientPass(policy, by_index, teacher, base, recipe, len(items) * recipe.mean_answer_length)
+    sums = passes.run(tokens, True, lambda *_: None)
+    return sums, gradients(policy), passes
+
+
+@pytest.fixture
+def policy():
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), seed=1) as one:
+        disturb(one)
+        yield one
+
+
+@pytest.fixture
+def items():
+    found = items_of(tiny_model(), LENGTHS)
+    # One cut answer that was praised, one token the mask leaves out, one token whose weight is bounded.
+    found[1] = changed(found[1], cut=True)
+    first = list(found[0].sample.logprobs)
+    found[0] = changed(found[0], logprobs=(first[0] - 2.0, *first[1:]))
+    third = list(found[2].sample.logprobs)
+    found[2] = changed(found[2], logprobs=(*third[:-1], third[-1] - 1.0))
+    return found
+
+
+@pytest.mark.parametrize("recipe", FORMS, ids=name_of)
+def test_value_and_gradient_equal_the_objective_written_out(policy, items, recipe):
+    sums, found, _ = run(policy, items, recipe)
+    expected_loss = written_out(policy, items, recipe)
+    expected = torch.cat([g.flatten() for g in torch.autograd.grad(expected_loss, list(policy.parameters.values()))])
+    assert float(expected.abs().max()) > 1e-4
+    assert abs(sums.loss - float(expected_loss.detach())) < 1e-5
+    # Relative to the largest component, which is far below 1 here and so stricter than the absolute bound.
+    assert float((found - expected).abs().max() / expected.abs().max()) < 1e-5
+
+
+def test_gradient_of_exact_divergences_equals_finite_differences(policy, items):
+    recipe = replace(RECIPE, kl_beta=0.2)
+    recipe = replace(recipe, method="opd")
+    _, found, _ = run(policy, items, recipe)
+    start = policy.tensors()
+    h, offset = 1e-5, 0
+    for number, (name, value) in enumerate(start.items()):
+        if number % 5:
+            offset += value.numel()
+            continue
+        place = int(value.abs().argmax())
+        losses = []
+        for sign in (1, -1):
+            moved = value.clone()
+            moved.view(-1)[place] += sign * h
+            policy.set_tensors({**start, name: moved})
+            losses.append(float(written_out(policy, items, recipe).detach()))
+        policy.set_tensors(start)
+        assert found[offset + place].item() == pytest.approx((losses[0] - losses[1]) / (2 * h), abs=1e-7, rel=1e-5)
+        offset += value.numel()
+
+
+@pytest.mark.parametrize("recipe", FORMS, ids=name_of)
+def test_any_split_into_micro_batches_gives_the_same_gradient(policy, items, recipe):
+    _, whole, _ = run(policy, items, recipe)
+    for tokens in (1, 12, 25):
+        _, split, _ = run(policy, items, recipe, tokens)
+        assert float((split - whole).abs().max()) < 1e-9
+
+
+def test_logits_in_small_chunks_give_the_same_gradient_and_figures(policy, items, monkeypatch):
+    recipe = replace(RECIPE, kl_beta=0.2)
+    sums, whole, passes = run(policy, items, recipe)
+    monkeypatch.setattr(network_module, "LOGIT_CHUNK_ELEMENTS", 3 * 13)
+    chunked_sums, chunked, chunked_passes = run(policy, items, recipe)
+    assert float((chunked - whole).abs().max()) < 1e-9
+    assert chunked_sums.loss == pytest.approx(sums.loss, abs=1e-12)
+    for index, seen in passes.observed.items():
+        assert chunked_passes.observed[index].divergence == pytest.approx(seen.divergence, abs=1e-9)
+        assert chunked_passes.observed[index].entropy == pytest.approx(seen.entropy, abs=1e-9)
+
+
+def test_a_token_weighs_the_same_in_a_short_and_in_a_long_answer(policy):
+    """The normaliser is N times a constant, so a batch of two is the mean of two batches of one."""
+    items = items_of(tiny_model(), ((5, 2), (5, 9)))
+    _, both, _ = run(policy, items, RECIPE)
+    _, short, _ = run(policy, items[:1], RECIPE)
+    _, long, _ = run(policy, items[1:], RECIPE)
+    assert relative_error(both, (short + long) / 2) < 1e-9
+
+
+def test_the_mean_over_all_tokens_is_a_choice_of_the_constant_length(policy):
+    """The seeds divide by the number of tokens; a length of tokens/N gives exactly that."""
+    items = items_of(tiny_model(), ((5, 2), (5, 9)))
+    sums, _, _ = run(policy, items, replace(RECIPE, method="binary", mean_answer_length=11 / 2))
+    rewards = []
+    for item in items:
+        own = logprobs(policy.network.model, item.sample.prompt_ids, item.sample.answer_ids, item.sample.temperature)
+        v = (own[range(len(item.sample.answer_ids)), item.sample.answer_ids] - torch.tensor(item.sample.logprobs)).exp()
+        rewards += (v.clamp(max=2) * ((v >= 0.5) & (v <= 5)) * item.sample.advantage).tolist()
+    assert sums.binary == pytest.approx(-sum(rewards) / 11, abs=1e-6)
+
+
+def test_without_hints_distillation_is_exactly_nothing(policy, items):
+    plain = [replace(item, teacher_prompt=()) for item in items]
+    sums, found, _ = run(policy, plain, replace(RECIPE, method="opd"))
+    assert sums.loss == 0 and sums.opd == 0
+    assert not found.any()
+
+
+def test_without_a_verdict_the_binary_term_is_exactly_nothing(policy, items):
+    sums, found, _ = run(policy, [changed(item, advantage=0.0) for item in items], replace(RECIPE, method="binary"))
+    assert sums.binary == 0
+    assert not found.any()
+
+
+def test_weight_of_a_sample_does_not_change_when_another_is_dropped(policy, items):
+    """A sequence with a hopeless token gives nothing, and still counts in N."""
+    # Nearly without temperature, the policy finds a random token all but impossible; the sampler was certain of it.
+    hopeless = changed(items[2], temperature=0.02, logprobs=(0.0,) * len(items[2].sample.answer_ids))
+    recipe = replace(RECIPE, kl_beta=0.1)
+    _, found, passes = run(policy, [*items[:2], hopeless, *items[3:]], recipe)
+    assert [seen.kept for seen in passes.observed.values()].count(False) == 1
+    _, rest, _ = run(policy, [*items[:2], *items[3:]], recipe)
+    assert relative_error(found * 5, rest * 4) < 1e-9
+
+
+def test_lack_of_memory_halves_the_micro_batch_and_counts_nothing_twice(policy, items):
+    _, whole, passes = run(policy, items, RECIPE)
+    budget, tried = TokenBudget(256), []
+
+    def work(tokens):
+        tried.append(tokens)
+        passes.run(tokens, True, lambda *_: None)
+        if tokens > 64:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return gradients(policy)
+
+    assert float((budget.spend(work) - whole).abs().max()) < 1e-9
+    assert tried == [256, 128, 64]
+    with pytest.raises(OutOfMemoryError):
+        TokenBudget(64).spend(lambda _tokens: (_ for _ in ()).throw(MemoryError()))

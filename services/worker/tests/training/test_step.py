@@ -1,0 +1,227 @@
+"""A whole step: the bound, the optimiser's state, what is dropped, what is measured, when it fails."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, tiny_shape
+
+from backtalk_worker.training.domain.adapter import adapted
+from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
+from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.step_bound import shrink_to_fit
+from backtalk_worker.training.errors import StepCancelledError, StepNotFiniteError
+
+LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
+
+
+def step(recipe, items, weights=None, state=None, progress=silent, seed=1):
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), seed) as policy:
+        disturb(policy)
+        if weights is not None:
+            policy.set_tensors(weights)
+        before = policy.tensors()
+        optimizer = make_optimizer(policy, recipe, state or {})
+        outcome = take_step(policy, optimizer, items, recipe, progress)
+        return outcome, before, policy.tensors(), optimizer_state(policy, optimizer)
+
+
+def bytes_of(tensors):
+    return save(tensors, metadata={"format": "pt"})
+
+
+def answer_kl(weights_old, weights_new, items):
+    """KL(π_old ‖ π_new), nats an answer, from whole logits."""
+    rows = []
+    for weights in (weights_old, weights_new):
+        model = tiny_model()
+        with adapted(model, tiny_shape(model), 1) as policy, torch.no_grad():
+            policy.set_tensors(weights)
+            rows.append(
+                [
+                    (
+                        policy.network.model(input_ids=torch.tensor([[*s.prompt_ids, *s.answer_ids]])).logits[
+                            0, len(s.prompt_ids) - 1 : -1
+                        ]
+                        / s.temperature
+                    ).softmax(-1)
+                    for s in (item.sample for item in items)
+                ]
+            )
+    return sum(float((p * (p / q).log()).sum()) for p, q in zip(*rows, strict=True)) / len(items)
+
+
+def test_step_bound_is_kept_and_the_measured_divergence_is_the_exact_one():
+    items = items_of(tiny_model(), LENGTHS)
+    free, before, after, _ = step(replace(RECIPE, learning_rate=0.1), items)
+    assert free.measurements["step_scale"] == 1
+    assert free.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9)
+    bound = free.measurements["kl_step"] / 20
+    bounded, before, after, _ = step(replace(RECIPE, learning_rate=0.1, step_bound=bound), items)
+    assert 0.01 < bounded.measurements["step_scale"] < 1
+    assert bounded.measurements["kl_step"] <= bound
+    assert bounded.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9)
+
+
+def test_shrinking_follows_the_square_root_within_its_limits_and_stops_after_six():
+    asked = []
+
+    def quadratic(scale):
+        asked.append(scale)
+        return 8.0 * scale**2
+
+    fitted = shrink_to_fit(quadratic, 2.0)
+    assert asked == [1.0, pytest.approx(0.95 * 0.5)]
+    assert fitted.kl == pytest.approx(8.0 * 0.475**2)
+    assert shrink_to_fit(lambda scale: 1e9 if scale == 1 else 0.0, 1.0).scale == pytest.approx(0.1)
+    assert shrink_to_fit(lambda _scale: 1.0001, 1.0).scale == pytest.approx(
+        0.95 * (0.95 / 1.0001**0.5) ** 0 * 1, rel=0.3
+    )
+    stubborn = []
+    shrink_to_fit(lambda scale: stubborn.append(scale) or 5.0, 1.0)
+    assert len(stubborn) == 7
+
+
+def test_no_bound_measures_once():
+    asked = []
+    assert shrink_to_fit(lambda scale: asked.append(scale) or 3.0, 0.0).scale == 1
+    assert asked == [1.0]
+
+
+def test_two_steps_in_one_run_equal_two_runs_with_the_state_saved_between():
+    items = items_of(tiny_model(), LENGTHS)
+    recipe = replace(RECIPE, method="opd")
+    _, _, together, together_state = step(replace(recipe, optimizer_steps=2), items)
+    _, _, first, state = step(recipe, items)
+    _, _, second, second_state = step(recipe, items, load(bytes_of(first)), load(bytes_of(state)))
+    assert bytes_of(second) == bytes_of(together)
+    assert bytes_of(second_state) == bytes_of(together_state)
+    assert second_state["step"].item() == 2
+    _, _, forgetful, _ = step(recipe, items, first)
+    assert bytes_of(forgetful) != bytes_of(together)
+
+
+def test_the_first_update_is_that_of_adam_written_out():
+    items = items_of(tiny_model(), LENGTHS)
+    recipe = replace(RECIPE, gradient_clip=1e9)
+    outcome, before, after, state = step(recipe, items)
+    assert outcome.measurements["gradient_norm"] > 0
+    for name, start in before.items():
+        g = state[f"{name}.exp_avg"] / (1 - 0.9)
+        expected = start - 1e-2 * g / (g.abs() + 1e-8)
+        assert torch.allclose(after[name], expected, atol=1e-9)
+
+
+def test_gradient_is_clipped_to_its_norm():
+    items = items_of(tiny_model(), LENGTHS)
+    _, _, _, state = step(replace(RECIPE, gradient_clip=1e-3), items)
+    moments = [value / (1 - 0.9) for name, value in state.items() if name.endswith(".exp_avg")]
+    assert float(torch.cat([m.flatten() for m in moments]).norm()) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_a_batch_without_gradient_moves_nothing_not_even_by_momentum():
+    items = items_of(tiny_model(), LENGTHS)
+    _, _, first, state = step(RECIPE, items)
+    silent_items = [changed(replace(item, teacher_prompt=()), advantage=0.0) for item in items]
+    outcome, _, after, after_state = step(RECIPE, silent_items, first, state)
+    assert outcome.measurements["step_scale"] == 0
+    assert bytes_of(after) == bytes_of(first)
+    assert bytes_of(after_state) == bytes_of(state)
+
+
+def test_a_batch_of_which_everything_is_dropped_moves_nothing_and_says_why():
+    items = [replace(item, trained=False, dropped="too_long") for item in items_of(tiny_model(), LENGTHS)]
+    outcome, before, after, _ = step(RECIPE, items)
+    assert [sample.dropped for sample in outcome.samples] == ["too_long"] * 4
+    assert bytes_of(before) == bytes_of(after)
+
+
+def test_same_input_gives_the_same_bytes():
+    items = items_of(tiny_model(), LENGTHS)
+    recipe = replace(RECIPE, micro_batch_tokens=20, step_bound=0.01, kl_beta=0.1)
+    _, _, first, first_state = step(recipe, items)
+    _, _, second, second_state = step(recipe, items)
+    assert bytes_of(first) == bytes_of(second)
+    assert bytes_of(first_state) == bytes_of(second_state)
+
+
+def test_seed_decides_a_fresh_adapter_and_nothing_else_does():
+    def fresh(seed):
+        torch.manual_seed(99)
+        model = tiny_model()
+        with adapted(model, tiny_shape(model), seed) as policy:
+            return policy.tensors()
+
+    assert bytes_of(fresh(1)) == bytes_of(fresh(1)) != bytes_of(fresh(2))
+    assert all(not value.any() for name, value in fresh(1).items() if "lora_B" in name)
+
+
+def test_the_base_is_left_as_it_was():
+    model = tiny_model()
+    names = list(model.state_dict())
+    with adapted(model, tiny_shape(model), 1) as policy:
+        disturb(policy)
+    assert list(model.state_dict()) == names
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.state_dict().values(), tiny_model().state_dict().values(), strict=True)
+    )
+
+
+def test_report_names_every_measurement_and_the_exact_divergences():
+    items = items_of(tiny_model(), LENGTHS)
+    outcome, before, _, _ = step(replace(RECIPE, kl_beta=0.1), items)
+    assert set(outcome.measurements) >= {
+        "loss", "loss_binary", "loss_opd", "loss_kl", "v_mean", "v_max", "rho_mean", "masked_share", "ess", "kl_base",
+        "kl_step", "entropy", "logprob_difference", "gradient_norm", "tokens", "step_scale", "clipped_share",
+    }  # fmt: skip
+    assert outcome.measurements["tokens"] == 20
+    assert outcome.measurements["rho_mean"] == pytest.approx(1.0)
+    base = {name: torch.zeros_like(value) for name, value in before.items()}
+    assert outcome.measurements["kl_base"] == pytest.approx(answer_kl(before, base, items), rel=1e-9)
+    divergences = [sample.divergence for sample in outcome.samples]
+    assert outcome.measurements["loss_opd"] == pytest.approx(sum(divergences) / (4 * 7.0))
+    assert all(0 < sample.staleness < 3 for sample in outcome.samples)
+
+
+def test_several_optimiser_steps_move_the_ratio_and_the_clip_acts():
+    items = [replace(item, teacher_prompt=()) for item in items_of(tiny_model(), LENGTHS)]
+    recipe = replace(RECIPE, method="binary", optimizer_steps=6, learning_rate=0.05)
+    outcome, *_ = step(recipe, items)
+    assert outcome.measurements["rho_mean"] != pytest.approx(1.0, abs=1e-3)
+    assert outcome.measurements["clipped_share"] > 0
+
+
+def test_a_loss_that_is_not_a_number_fails_the_step():
+    items = items_of(tiny_model(), LENGTHS)
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), 1) as policy:
+        policy.set_tensors({name: torch.full_like(value, 1e200) for name, value in policy.tensors().items()})
+        with pytest.raises(StepNotFiniteError):
+            take_step(policy, make_optimizer(policy, RECIPE, {}), items, RECIPE, silent)
+
+
+def test_cancelling_stops_at_the_next_micro_batch():
+    items, seen = items_of(tiny_model(), LENGTHS), []
+
+    def progress(phase, number, _count, _loss):
+        seen.append((phase, number))
+        if phase == "forward_backward" and number == 1:
+            raise StepCancelledError
+
+    with pytest.raises(StepCancelledError):
+        step(replace(RECIPE, micro_batch_tokens=10), items, progress=progress)
+    assert seen[-1] == ("forward_backward", 1)
+
+
+def test_optimizer_state_of_another_adapter_is_refused():
+    items = items_of(tiny_model(), LENGTHS)
+    _, _, _, state = step(RECIPE, items)
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), 1) as policy:
+        assert state_mismatch(policy, state) == ""
+        assert state_mismatch(policy, {}) == ""
+        assert "are not those" in state_mismatch(policy, {name: v for name, v in state.items() if name != "step"})
+        wrong = {name: value[..., :1] if name != "step" else value for name, value in state.items()}
+        assert "wrong shape" in state_mismatch(policy, wrong)

@@ -1,0 +1,246 @@
+"""The training worker as a process: the same bytes whatever happens, one step at a time, and nothing torn."""
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import grpc
+import pytest
+import torch
+from safetensors.torch import load
+from worker_process import (
+    DEADLINE_S,
+    child_of,
+    digests,
+    error_code,
+    is_digest,
+    start_worker,
+    train_request,
+    without_seconds,
+    write_tiny_model,
+)
+
+from backtalk_worker.gen.backtalk.v1 import training_pb2
+from backtalk_worker.model.load import load_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny")
+    write_tiny_model(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(model, tmp_path_factory):
+    running = start_worker(model, tmp_path_factory.mktemp("blobs"))
+    yield running
+    running.kill()
+
+
+@pytest.fixture(scope="module")
+def first(worker, model):
+    """The first version."""
+    return worker.train(train_request(model))[1]
+
+
+def status_of(url):
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def test_status_says_what_the_worker_is(worker):
+    status = worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S)
+    assert (status.base_model, status.dtype, status.device, status.max_context) == ("tiny", "float32", "cpu", 512)
+    assert status.training == ""
+
+
+def test_health_answers_and_metrics_count(worker, first):
+    assert status_of(f"http://{worker.health}/livez")[0] == 200
+    assert status_of(f"http://{worker.health}/readyz") == (200, '{"model": true}')
+    assert status_of(f"http://{worker.health}/elsewhere")[0] == 404
+    metrics = status_of(f"http://{worker.health}/metrics")[1]
+    assert 'backtalk_training_steps_total{outcome="finished"}' in metrics
+
+
+def test_a_step_streams_its_phases_and_gives_files_report_and_probes(worker, model):
+    progress, result = worker.train(train_request(model, call="phases"))
+    phases = list(dict.fromkeys(one.phase for one in progress))
+    assert phases[0] in ("load", "teacher")
+    assert phases[-1] in ("probes", "save")
+    assert [file.name for file in result.adapter] == ["adapter_model.safetensors", "adapter_config.json"]
+    assert [file.name for file in result.training_state] == ["optimizer.safetensors"]
+    assert (result.base_model, result.dtype) == ("tiny", "float32")
+    assert [sample.dropped for sample in result.report.samples] == [""] * 4
+    assert result.report.measurements["step_scale"] > 0
+    assert result.report.measurements["logprob_difference"] < 1e-4
+    probe = result.probes[0]
+    assert 0 < len(probe.answer_ids) == len(probe.logprobs) == len(probe.base_logprobs) <= 16
+
+
+def test_adapter_config_holds_the_fields_that_engines_load_and_no_others(worker, first):
+    config = json.loads(worker.get(digests(first.adapter)["adapter_config.json"]))
+    assert config == {
+        "base_model_name_or_path": "tiny", "bias": "none", "lora_alpha": 8, "lora_dropout": 0.0, "peft_type": "LORA",
+        "r": 4, "task_type": "CAUSAL_LM",
+        "target_modules": ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"],
+    }  # fmt: skip
+
+
+def test_the_adapter_loads_in_peft_and_gives_the_probes_logprobs(worker, first, model, tmp_path):
+    from peft import PeftModel
+
+    for name, digest in digests(first.adapter).items():
+        (tmp_path / name).write_bytes(worker.get(digest))
+    network = PeftModel.from_pretrained(load_model(model).network, str(tmp_path)).eval()
+    probe = first.probes[0]
+    ids = torch.tensor([[*probe.prompt_ids, *probe.answer_ids]])
+    with torch.no_grad():
+        logits = network(input_ids=ids).logits[0, len(probe.prompt_ids) - 1 : -1]
+    found = torch.log_softmax(logits, -1)[range(len(probe.answer_ids)), list(probe.answer_ids)]
+    assert torch.allclose(found, torch.tensor(probe.logprobs), atol=1e-4)
+
+
+def test_score_gives_the_logprobs_of_given_ids_under_adapter_and_base(worker, first):
+    probe = first.probes[0]
+    item = training_pb2.ScoreItem(prompt_ids=probe.prompt_ids, answer_ids=probe.answer_ids, temperature=1.0)
+    long = training_pb2.ScoreItem(prompt_ids=[1] * 40, answer_ids=probe.answer_ids, temperature=0.5)
+
+    def score(adapter):
+        request = training_pb2.ScoreRequest(adapter=adapter, items=[long, item])
+        return list(worker.stub.Score(request, timeout=DEADLINE_S).results[1].logprobs)
+
+    assert score(first.adapter) == pytest.approx(list(probe.logprobs), abs=1e-5)
+    assert score([]) == pytest.approx(list(probe.base_logprobs), abs=1e-5)
+
+
+def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
+    request = train_request(model)
+    second = worker.train(child_of(request, first, "batch_2"))[1]
+    assert second.report.measurements["optimizer_restored"] == 1
+    held: dict[str, bytes] = {}
+    for step, expected in ((request, first), (child_of(request, first, "batch_2"), second)):
+        other = start_worker(model, tmp_path)
+        phases = iter(("forward_backward", "save"))
+        for phase in phases:
+            for name in other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests:
+                other.put(held[name])
+            call = other.stub.Train(step, timeout=DEADLINE_S)
+            next((event for event in call if event.progress.phase == phase), None)
+            other.kill()
+            assert all(is_digest(path.name) or path.suffix == ".part" for path in tmp_path.iterdir())
+            other = start_worker(model, tmp_path)
+            assert all(is_digest(path.name) for path in tmp_path.iterdir())
+        for name in other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests:
+            other.put(held[name])
+        _, result = other.train(step)
+        assert without_seconds(result) == without_seconds(expected)
+        held |= {file.digest: other.get(file.digest) for file in [*result.adapter, *result.training_state]}
+        assert other.stop() == 0
+
+
+def test_the_same_call_again_repeats_the_result_and_with_another_request_is_refused(worker, first, model):
+    progress, again = worker.train(train_request(model))
+    assert progress == []
+    assert again == first
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(train_request(model, learning_rate=1e-3))
+    assert error_code(refused.value) == ("call_id_reused", "never")
+
+
+def test_a_second_call_joins_the_running_step_and_another_step_is_refused(worker, model):
+    long = train_request(model, call="long", optimizer_steps=40)
+    running = worker.stub.Train(long, timeout=DEADLINE_S)
+    next(running)
+    results: list[training_pb2.TrainResult] = []
+    joined = threading.Thread(target=lambda: results.append(worker.train(long)[1]))
+    joined.start()
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(train_request(model, call="other"))
+    assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert error_code(refused.value) == ("training_busy", "later")
+    results += [event.result for event in running if event.HasField("result")]
+    joined.join(DEADLINE_S)
+    assert len(results) == 2
+    assert results[0] == results[1]
+
+
+def test_a_cancelled_step_stops_and_leaves_the_worker_free(worker, model):
+    endless = train_request(model, call="endless", optimizer_steps=100_000)
+    call = worker.stub.Train(endless, timeout=DEADLINE_S)
+    next(call)
+    assert worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S).training == "endless"
+    call.cancel()
+    until = time.monotonic() + DEADLINE_S
+    while worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S).training:
+        assert time.monotonic() < until
+    worker.train(train_request(model, call="after"))
+
+
+def test_a_parent_that_is_not_there_or_does_not_fit_is_named(worker, first, model):
+    request = child_of(train_request(model), first, "absent")
+    request.parent_adapter[0].digest = "0" * 64
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(request)
+    assert error_code(refused.value) == ("blob_missing", "later")
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(child_of(train_request(model, lora_rank=2), first, "rank"))
+    assert error_code(refused.value) == ("adapter_invalid", "never")
+    broken = child_of(train_request(model), first, "broken")
+    broken.parent_adapter[0].digest = worker.put(b"not a safetensors file" * 100)
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(broken)
+    assert error_code(refused.value) == ("adapter_invalid", "never")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda r: r.ClearField("samples"),
+        lambda r: setattr(r.config, "method", "grpo"),
+        lambda r: setattr(r, "call", ""),
+        lambda r: setattr(r.samples[0], "messages", b"{"),
+        lambda r: r.samples[0].answer_ids.append(70_000),
+        lambda r: r.probe_prompts.append(b"[1]"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(worker, model, spoil):
+    request = train_request(model, call="spoilt")
+    spoil(request)
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(request)
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert error_code(refused.value) == ("request_invalid", "never")
+
+
+def test_blobs_are_checked_on_their_way_in(worker):
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.put(b"bytes", digest="0" * 64)
+    assert error_code(refused.value) == ("blob_refused", "never")
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.get("0" * 64)
+    assert error_code(refused.value) == ("blob_missing", "later")
+
+
+def test_a_teacher_without_the_captured_template_is_reported_and_reward_still_trains(worker, model):
+    request = train_request(model, call="mismatch")
+    request.samples[1].messages = json.dumps([{"role": "user", "content": "Something else"}]).encode()
+    _, result = worker.train(request)
+    assert [sample.dropped for sample in result.report.samples] == ["", "template_mismatch", "", ""]
+    assert result.report.measurements["samples_trained"] == 4
+
+
+def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):
+    from safetensors.torch import save
+
+    tensors = load(worker.get(digests(first.adapter)["adapter_model.safetensors"]))
+    request = child_of(train_request(model), first, "infinite")
+    request.parent_adapter[0].digest = worker.put(save({n: torch.full_like(t, 1e30) for n, t in tensors.items()}))
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(request)
+    assert error_code(refused.value) == ("step_not_finite", "never")

@@ -1,0 +1,171 @@
+"""A training worker as its own process on a tiny model, and a client that speaks the wire contract to it."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc, weights_pb2
+from backtalk_worker.model.load import load_model
+from backtalk_worker.model.location import default_model_dir
+
+DEADLINE_S = 60
+QUESTIONS = ("Why is the sky blue?", "How do I boil an egg?", "What is jazz?", "Who was Ada Lovelace?")
+HINT = "Answer in one short sentence."
+
+
+def write_tiny_model(folder: Path) -> None:
+    """Random weights behind the laptop model's tokenizer and template."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=49152, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.2, tie_word_embeddings=True,
+        eos_token_id=2, pad_token_id=2,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(default_model_dir()).save_pretrained(folder)
+
+
+@dataclass
+class WorkerProcess:
+    """One running worker."""
+
+    process: subprocess.Popen[str]
+    address: str
+    health: str
+    stub: training_pb2_grpc.TrainingWorkerServiceStub
+    channel: grpc.Channel
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.channel.close()
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=20)
+        self.channel.close()
+        return code
+
+    def put(self, data: bytes, digest: str | None = None) -> str:
+        name = digest or hashlib.sha256(data).hexdigest()
+        parts = [
+            training_pb2.PutBlobRequest(digest=name, data=data[:1000]),
+            training_pb2.PutBlobRequest(data=data[1000:]),
+        ]
+        return self.stub.PutBlob(iter(parts), timeout=DEADLINE_S).digest
+
+    def get(self, digest: str) -> bytes:
+        parts = self.stub.GetBlob(training_pb2.GetBlobRequest(digest=digest), timeout=DEADLINE_S)
+        return b"".join(part.data for part in parts)
+
+    def train(
+        self, request: training_pb2.TrainRequest
+    ) -> tuple[list[training_pb2.TrainProgress], training_pb2.TrainResult]:
+        events = list(self.stub.Train(request, timeout=DEADLINE_S))
+        return [event.progress for event in events[:-1]], events[-1].result
+
+
+def start_worker(model: Path, cache: Path, **environment: str) -> WorkerProcess:
+    """Free ports are taken by the worker and read from its log."""
+    given = {
+        "BACKTALK_MODEL_DIR": str(model), "BACKTALK_BASE_MODEL": "tiny", "BACKTALK_BLOB_CACHE_DIR": str(cache),
+        "BACKTALK_HEALTH_ADDRESS": "127.0.0.1:0", "BACKTALK_NICE": "0", **environment,
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backtalk_worker.training", "--address", "127.0.0.1:0"],
+        env={**os.environ, **given},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if '"training worker started"' in line:
+            fields = json.loads(line)
+            channel = grpc.insecure_channel(fields["address"])
+            stub = training_pb2_grpc.TrainingWorkerServiceStub(channel)
+            return WorkerProcess(process, fields["address"], fields["health"], stub, channel)
+    raise AssertionError("the worker did not start")
+
+
+def train_request(model: Path, call: str = "batch_1", **config: object) -> training_pb2.TrainRequest:
+    """Four hinted answers of random tokens, with the laptop's recipe."""
+    loaded = load_model(model)
+    generator = torch.Generator().manual_seed(4)
+    samples = []
+    for number, question in enumerate(QUESTIONS):
+        messages = [{"role": "user", "content": question}]
+        prompt = loaded.render_chat(messages)
+        answer = torch.randint(10, 49152, (6 + number,), generator=generator).tolist()
+        logits = loaded.network(input_ids=torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
+        known = torch.log_softmax(logits / 0.8, -1)[range(len(answer)), answer].tolist()
+        samples.append(
+            training_pb2.TrainSample(
+                turn=f"turn_{number}",
+                prompt_ids=prompt,
+                answer_ids=answer,
+                logprobs=known,
+                temperature=0.8,
+                advantage=-1.0,
+                cut=True,
+                hints=[HINT],
+                messages=json.dumps(messages).encode(),
+                human_message=0,
+            )  # fmt: skip
+        )
+    recipe = {
+        "method": "combined", "opd_form": "full", "divergence": "reverse_kl", "weight_rl": 0.1, "weight_opd": 1.0,
+        "lora_rank": 4, "lora_alpha": 8, "learning_rate": 5e-3, "adam_beta1": 0.9, "adam_beta2": 0.98,
+        "gradient_clip": 1.0, "clip_low": 0.2, "clip_high": 0.28, "dual_clip": 3.0, "opd_advantage_clip": 2.0,
+        "step_bound": 1.0, "kl_form": "full", "max_answer_tokens": 32, "micro_batch_tokens": 128, "optimizer_steps": 1,
+        "jsd_beta": 0.5, "hint_place": "human", "max_tokens": 512,
+    }  # fmt: skip
+    return training_pb2.TrainRequest(
+        call=call, policy="backtalk", version="backtalk-v1", seed=7, samples=samples, mean_answer_length=40.0,
+        config=training_pb2.TrainingConfig(**(recipe | config)),  # type: ignore[arg-type]
+        probe_prompts=[json.dumps([{"role": "user", "content": "Hello?"}]).encode()],
+    )  # fmt: skip
+
+
+def child_of(
+    request: training_pb2.TrainRequest, parent: training_pb2.TrainResult, call: str
+) -> training_pb2.TrainRequest:
+    """The same batch, from the parent's version."""
+    child = training_pb2.TrainRequest()
+    child.CopyFrom(request)
+    child.call = call
+    child.parent_adapter.extend(parent.adapter)
+    child.parent_training_state.extend(parent.training_state)
+    return child
+
+
+def digests(files: list[weights_pb2.WeightsFile]) -> dict[str, str]:
+    return {file.name: file.digest for file in files}
+
+
+def error_code(error: grpc.RpcError) -> tuple[str, str]:
+    """Code and retry from the trailers."""
+    trailers = dict(error.trailing_metadata() or ())  # type: ignore[attr-defined]
+    return trailers["backtalk-code"], trailers["backtalk-retry"]
+
+
+def without_seconds(result: training_pb2.TrainResult) -> bytes:
+    """The result, less the one figure that no two runs share."""
+    copy = training_pb2.TrainResult()
+    copy.CopyFrom(result)
+    copy.report.measurements["seconds"] = 0
+    return copy.SerializeToString(deterministic=True)
+
+
+def is_digest(name: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{64}", name) is not None

@@ -1,0 +1,22 @@
+// The one list of all benchmarks, in the order in which they run.
+
+import type { Benchmark } from './benchmark.js';
+import { engineStreams } from './engine-streams.js';
+import { feedbackToWeights } from './feedback-to-weights.js';
+import { firstToken } from './first-token.js';
+import { gatewayCost } from './gateway-cost.js';
+import { judgeVotes } from './judge-votes.js';
+import { memory } from './memory.js';
+import { stepTime } from './step-time.js';
+import { swapTime } from './swap-time.js';
+
+export const benchmarks: readonly Benchmark[] = [
+  gatewayCost,
+  firstToken,
+  swapTime,
+  engineStreams,
+  judgeVotes,
+  stepTime,
+  feedbackToWeights,
+  memory,
+];

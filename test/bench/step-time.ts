@@ -1,0 +1,65 @@
+// One training step of the laptop's size, beside the same step in plain PyTorch. The worker's own benchmark measures; this
+// reads its table.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '@backtalk/kit';
+import { root } from '../loop/machine.js';
+import type { Benchmark, Measured } from './benchmark.js';
+import { benchErrors } from './errors.js';
+
+const rounds = 3;
+const withinMs = 400_000;
+const module = 'backtalk_worker.training.bench';
+
+export const stepTime: Benchmark = {
+  name: 'step',
+  about: 'one training step, beside the same step in plain PyTorch',
+  run: async (context) => {
+    context.say(`${rounds} steps of each kind`);
+    return readStepTable(await runModule(['--rounds', String(rounds)]));
+  },
+};
+
+async function runModule(args: readonly string[]): Promise<string> {
+  const python = join(root, '.venv', 'bin', 'python');
+  const options = { cwd: root, env: inheritedEnvironment(), timeout: withinMs };
+  try {
+    return (await promisify(execFile)(python, ['-m', module, ...args], options)).stdout;
+  } catch (error) {
+    const output = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
+    throw benchErrors.programFailed({ program: module, output }, error);
+  }
+}
+
+interface Row {
+  readonly name: string;
+  /** Median, least, most. */
+  readonly seconds: readonly [number, number, number];
+  readonly peakMegabytes: number;
+}
+
+/** The worker gives median, least and most, which stand for the runs here: the same three come out again. */
+export function readStepTable(text: string): Measured {
+  const rows = text.split('\n').flatMap(readRow);
+  const [ours, plain] = rows;
+  if (ours === undefined || plain === undefined) throw benchErrors.unreadable({ what: `The table of ${module}` });
+  const notes = text.split('\n').filter((line) => line.includes('samples,') || line.includes('by phase'));
+  return {
+    figures: [
+      { name: `step of the ${ours.name}`, unit: 's', values: ours.seconds },
+      { name: `step in ${plain.name}`, unit: 's', values: plain.seconds },
+      { name: 'the worker against plain PyTorch', unit: '×', values: [ours.seconds[0] / plain.seconds[0]] },
+      { name: 'highest resident memory of a step, worker', unit: 'MB', values: [ours.peakMegabytes] },
+    ],
+    notes,
+  };
+}
+
+function readRow(line: string): Row[] {
+  const found = /^(\S.*?)\s{2,}([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)$/.exec(line);
+  if (found === null) return [];
+  const [, name = '', median, least, most, , peak] = found;
+  return [{ name, seconds: [Number(median), Number(least), Number(most)], peakMegabytes: Number(peak) }];
+}

@@ -1,0 +1,68 @@
+// How far the engine's logprobs are from the training worker's on the same ids, under the weights that sampled them.
+// In: completed turns and the manifests of their versions. Out: tokens compared, and the mean absolute difference.
+
+import { folderBlobStore, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import type { TurnCompleted } from '@backtalk/proto/facts';
+import type { PutBlobRequest, TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
+import { WeightsManifest, type WeightsFile } from '@backtalk/proto/weights';
+import type { FactLog } from './fact-log.js';
+import type { TestMachine } from './machine.js';
+
+type WorkerClient = GrpcClient<typeof TrainingWorkerServiceDefinition>;
+
+export interface Gap {
+  readonly tokens: number;
+  readonly meanAbs: number;
+}
+
+const callMs = 120_000;
+/** Answers that are scored in one call. */
+const itemsMax = 16;
+
+export async function logprobGap(machine: TestMachine, worker: WorkerClient, log: FactLog, tokensMin: number): Promise<Gap> {
+  const blobs = folderBlobStore(machine.data.blobs);
+  let tokens = 0;
+  let sum = 0;
+  for (const { message } of log.trained) {
+    if (tokens >= tokensMin) break;
+    const turns = log.completed.map((fact) => fact.message).filter((turn) => turn.weightsVersion === message.version);
+    const manifest = WeightsManifest.decode(await blobs.get(message.manifestDigest));
+    const differences = await differencesOf(worker, blobs, manifest.adapter, turns.slice(0, itemsMax));
+    tokens += differences.length;
+    sum += differences.reduce((total, value) => total + value, 0);
+  }
+  return { tokens, meanAbs: sum / tokens };
+}
+
+async function differencesOf(
+  worker: WorkerClient,
+  blobs: BlobStore,
+  adapter: WeightsFile[],
+  turns: readonly TurnCompleted[],
+): Promise<number[]> {
+  if (turns.length === 0) return [];
+  await give(worker, blobs, adapter);
+  const items = turns.map(({ promptIds, answerIds, sampling }) => ({
+    ...{ promptIds, answerIds, temperature: sampling?.temperature ?? 1 },
+  }));
+  const { results } = await worker.score({ adapter, items }, { deadlineMs: callMs });
+  return turns.flatMap(({ logprobs }, at) =>
+    logprobs.map((logprob, token) => Math.abs(logprob - (results[at]?.logprobs[token] ?? Number.NaN))),
+  );
+}
+
+async function give(worker: WorkerClient, blobs: BlobStore, files: readonly WeightsFile[]): Promise<void> {
+  const { digests } = await worker.missing({ digests: files.map(({ digest }) => digest) }, { deadlineMs: callMs });
+  for (const digest of digests) {
+    const data = await blobs.get(digest);
+    await worker.putBlob(inParts(digest, data), { deadlineMs: callMs });
+  }
+}
+
+const partBytes = 1024 * 1024;
+
+async function* inParts(digest: string, data: Uint8Array): AsyncIterable<PutBlobRequest> {
+  for (let start = 0; start < data.byteLength; start += partBytes) {
+    yield { digest: start === 0 ? digest : '', data: data.subarray(start, start + partBytes) };
+  }
+}

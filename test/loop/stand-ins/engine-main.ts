@@ -1,0 +1,22 @@
+// The stand-in for an engine as a process: deterministic answers in vLLM's dialect, on the port that `npm start` would give
+// the built-in engine. Its settings are changed by `POST /fake/settings` and its counts read at `GET /fake/counts`.
+
+import { parseArgs } from 'node:util';
+import { startFakeEngine } from '@backtalk/dialects/testing';
+import { judgeAlternatives } from './judge-alternatives.js';
+
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: '0' },
+    'token-ms': { type: 'string', default: '2' },
+    'answer-tokens': { type: 'string', default: '12' },
+  },
+});
+
+const engine = await startFakeEngine({
+  port: Number(values.port),
+  tokenMs: Number(values['token-ms']),
+  answerTokens: Number(values['answer-tokens']),
+  alternatives: judgeAlternatives,
+});
+process.stdout.write(`${engine.url}\n`);

@@ -1,0 +1,50 @@
+// Runs the stand-in training worker as a process, where `npm start` would run the real one. Beside /readyz its health port
+// takes `POST /hold` and `POST /release` (stop steps in their middle, let them go on) and gives `GET /counts`.
+
+import { createServer, type ServerResponse } from 'node:http';
+import { baseSettings, createLogger, folderBlobStore, run, serveGrpc, setting, type Service } from '@backtalk/kit';
+import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
+import { StandInTrainingWorker } from './training-worker.js';
+
+const settings = {
+  healthAddress: baseSettings.healthAddress,
+  address: setting.address('BACKTALK_GRPC_ADDRESS', { description: 'Where the trainer calls.' }),
+  cacheDir: setting.path('BACKTALK_BLOB_CACHE_DIR', { description: 'Where blobs are kept.' }),
+};
+
+function serveControl(worker: StandInTrainingWorker, response: ServerResponse, what: string): void {
+  if (what === 'POST /hold') worker.hold(true);
+  if (what === 'POST /release') worker.hold(false);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(worker.counts));
+}
+
+await run({
+  name: 'training-worker',
+  config: settings,
+  create: ({ address, healthAddress, cacheDir }): Service => {
+    const worker = new StandInTrainingWorker(folderBlobStore(cacheDir));
+    const control = createServer((request, response) => {
+      serveControl(worker, response, `${request.method ?? ''} ${request.url ?? ''}`);
+    });
+    const stops: (() => Promise<void> | void)[] = [];
+    return {
+      start: async () => {
+        const server = await serveGrpc({
+          address,
+          services: [{ definition: TrainingWorkerServiceDefinition, implementation: worker.implementation() }],
+          logger: createLogger({ service: 'training-worker', level: 'info' }),
+        });
+        stops.push(() => server.stop(0));
+        await new Promise<void>((resolve) => control.listen(healthAddress.port, healthAddress.host, resolve));
+        stops.push(() => {
+          control.close();
+          control.closeAllConnections();
+        });
+      },
+      stop: async () => {
+        for (const stop of stops.reverse()) await stop();
+      },
+    };
+  },
+});

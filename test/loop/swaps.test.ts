@@ -1,0 +1,86 @@
+import { readFileSync, writeFileSync, chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { putFakeVersion } from '@backtalk/dialects/testing';
+import { FactPublisher, folderBlobStore } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { audited } from './audited.js';
+import { engineCounts, metric } from './controls.js';
+import { startCrowd } from './crowd.js';
+import { LogBook } from './fact-log.js';
+import { startTestMachine, type TestMachine } from './machine.js';
+import { ask } from './talk.js';
+
+const swaps = 20;
+const clients = 30;
+const seed = 20;
+
+let machine: TestMachine;
+let book: LogBook;
+
+beforeAll(async () => {
+  machine = await startTestMachine({
+    ...{ engine: 'stand-in', training: 'stand-in' },
+    pace: { tokenMs: 60, answerTokens: 25 },
+    environment: { trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' } },
+  });
+  book = await LogBook.open(machine);
+}, 120_000);
+
+afterAll(async () => {
+  await book?.close();
+  await machine?.stop();
+});
+
+it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed, none cut, each answer by one version`, async () => {
+  const crowd = startCrowd({ gateway: machine.gateway, seed, clients, streams: 1 });
+  const versionAt = async () => Number((await book.stable()).replace('backtalk-v', ''));
+  await until(async () => (await versionAt()) >= swaps, { what: 'The last swap', timeoutMs: 100_000, everyMs: 200 });
+  const ledger = await crowd.stop();
+  expect(ledger.filter(({ finished, error, status }) => !finished || error !== '' || status !== 200)).toEqual([]);
+  const versions = new Set(ledger.map(({ weights }) => weights));
+  expect(versions.size).toBeGreaterThan(swaps / 2);
+  expect(await audited(book, ledger)).toEqual([]);
+  const { completed } = await book.read();
+  expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
+}, 150_000);
+
+/** A version that was sound when it was signed off, and one byte of which is another now. */
+async function trainFlipped(version: string): Promise<void> {
+  const blobs = folderBlobStore(machine.data.blobs);
+  const parent = await book.stable();
+  const { manifest, manifestDigest } = await putFakeVersion({ blobs, version, parent });
+  const digest = manifest.adapter.find(({ name }) => name.endsWith('.safetensors'))?.digest ?? '';
+  const file = join(machine.data.blobs, digest.slice(0, 2), digest);
+  const bytes = readFileSync(file);
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+  chmodSync(file, 0o600);
+  writeFileSync(file, bytes);
+  const last = await book.reader.last('weightsTrained', { policy: 'backtalk' });
+  const broker = await machine.broker('trainer');
+  const fact = WeightsTrained.fromPartial({ policy: 'backtalk', version, parent, manifestDigest });
+  await new FactPublisher(broker).publish('weightsTrained', fact, { expectSequence: last?.sequence ?? 0 });
+  await broker.close();
+}
+
+it('one flipped byte is refused, never reaches an engine, and the old version goes on', async () => {
+  const stable = await book.stable();
+  const flipped = 'backtalk-v900';
+  const burnedBefore = await metric(machine, 'publisher', 'backtalk_publisher_versions_total', 'burned');
+  await trainFlipped(flipped);
+  const fact = await until(
+    async () => {
+      const { staged } = await book.read();
+      return staged.find(
+        ({ message }) => message.version === flipped && message.stage === WeightsStaged_Stage.STAGE_BURNED,
+      );
+    },
+    { what: 'The refusal', timeoutMs: 30_000, everyMs: 100 },
+  );
+  expect(fact.message.why).toMatch(/corrupt|digest/);
+  expect(await book.stable()).toBe(stable);
+  expect((await ask(machine.gateway, { messages: [{ role: 'user', content: 'Who answers?' }] })).weights).toBe(stable);
+  expect((await engineCounts(machine.engine)).loads).not.toContain(flipped);
+  expect(await metric(machine, 'publisher', 'backtalk_publisher_versions_total', 'burned')).toBe(burnedBefore + 1);
+}, 60_000);

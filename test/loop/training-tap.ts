@@ -1,0 +1,92 @@
+// Stands between trainer and training worker, passes every call on, and remembers what was asked: so that a test can see
+// how far a step is, kill the worker in its middle, and ask for the very same step again.
+
+import { createLogger, grpcClient, serveGrpc, type GrpcClient, type GrpcServer } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import {
+  TrainingWorkerServiceDefinition,
+  type TrainRequest,
+  type TrainResponse,
+  type TrainResult,
+  type TrainingWorkerServiceImplementation,
+} from '@backtalk/proto/training';
+
+type WorkerClient = GrpcClient<typeof TrainingWorkerServiceDefinition>;
+
+interface CallContext {
+  readonly signal: AbortSignal;
+}
+
+const askMs = 30_000;
+const stepMs = 120_000;
+
+export class TrainingTap {
+  /** Every step that was asked for, in order; a repeated step stands here again. */
+  readonly requests: TrainRequest[] = [];
+  /** The phase that the step in hand is in. */
+  phase = '';
+  private upstream: WorkerClient | undefined;
+  private server: GrpcServer | undefined;
+
+  async start(port: number): Promise<void> {
+    this.server = await serveGrpc({
+      address: { host: '127.0.0.1', port },
+      services: [{ definition: TrainingWorkerServiceDefinition, implementation: this.implementation() }],
+      logger: createLogger({ service: 'test', level: 'silent' }),
+    });
+  }
+
+  /** Where the worker really is. */
+  lead(address: string): void {
+    this.upstream?.close();
+    this.upstream = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'test' });
+  }
+
+  get worker(): WorkerClient {
+    if (this.upstream === undefined) throw new RangeError('The tap leads nowhere yet.');
+    return this.upstream;
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.stop(0);
+    this.upstream?.close();
+  }
+
+  async untilPhase(phase: string): Promise<void> {
+    await until(() => this.phase === phase, { what: `A step in its phase ${phase}`, timeoutMs: stepMs, everyMs: 5 });
+  }
+
+  /** The same step under another call id, which the worker therefore takes from its beginning. */
+  async again(request: TrainRequest): Promise<TrainResult> {
+    let result: TrainResult | undefined;
+    const call = `${request.call}-again`;
+    for await (const { event } of this.worker.train({ ...request, call }, { deadlineMs: stepMs })) {
+      if (event?.$case === 'result') result = event.value;
+    }
+    if (result === undefined) throw new RangeError('The step ended without a result.');
+    return result;
+  }
+
+  private implementation(): TrainingWorkerServiceImplementation<CallContext> {
+    return {
+      status: (request) => this.worker.status(request, { deadlineMs: askMs }),
+      missing: (request) => this.worker.missing(request, { deadlineMs: askMs }),
+      putBlob: (parts) => this.worker.putBlob(parts, { deadlineMs: askMs }),
+      getBlob: (request) => this.worker.getBlob(request, { deadlineMs: askMs }),
+      train: (request, { signal }) => this.train(request, signal),
+      score: (request) => this.worker.score(request, { deadlineMs: stepMs }),
+    };
+  }
+
+  private async *train(request: TrainRequest, signal: AbortSignal): AsyncIterable<TrainResponse> {
+    this.requests.push(request);
+    try {
+      for await (const response of this.worker.train(request, { deadlineMs: stepMs, signal })) {
+        if (response.event?.$case === 'progress') this.phase = response.event.value.phase;
+        yield response;
+      }
+    } finally {
+      this.phase = '';
+    }
+  }
+}

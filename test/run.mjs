@@ -1,0 +1,91 @@
+#!/usr/bin/env node
+// `npm test`: sets up what is missing, runs every check and every test of the house, and adds them up.
+// It needs nothing but Node. Its very last line, alone, is `N passed, N failed`; it exits 1 if anything failed.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runCommand } from './run/command.mjs';
+import { countJunit, countStep, countVitest } from './run/counts.mjs';
+import { listSteps, parts, setUp } from './run/steps.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const help = `Usage: npm test -- [--only ${parts.join('|')}]
+
+Without options: sets up what is missing, then checks format, types, style and wire types, and runs the unit tests, the
+worker's tests and the tests of the whole loop.
+
+  --only PART   run one part: ${parts.join(', ')}
+  --help        this text`;
+
+/** @param {string} line */
+function say(line) {
+  process.stdout.write(`${line}\n`);
+}
+
+/** @param {number} since */
+function seconds(since) {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}
+
+/**
+ * @param {import('./run/steps.mjs').Step} step
+ * @param {boolean} succeeded
+ */
+function count({ report }, succeeded) {
+  if (report === undefined || !existsSync(report.file)) return countStep(succeeded && report === undefined);
+  const text = readFileSync(report.file, 'utf8');
+  return report.kind === 'vitest' ? countVitest(text, succeeded) : countJunit(text, succeeded);
+}
+
+/**
+ * @param {import('./run/steps.mjs').Step} step
+ * @param {string} place
+ */
+async function runStep(step, place) {
+  const startedAt = performance.now();
+  say(`▶ ${place} ${step.name}`);
+  const { succeeded, output } = await runCommand(step.command, step);
+  const counts = count(step, succeeded);
+  const passed = counts.failed === 0;
+  if (!passed) say(output.trimEnd());
+  const tests = step.report === undefined ? '' : `: ${counts.passed} passed, ${counts.failed} failed`;
+  say(`${passed ? '✓' : '✗'} ${place} ${step.name}${tests} (${seconds(startedAt)})`);
+  return counts;
+}
+
+/** @param {string | undefined} only */
+async function runAll(only) {
+  const total = { passed: 0, failed: 0 };
+  say('▶ set-up');
+  const { succeeded } = await runCommand(setUp, { cwd: root, minutes: 60, show: true });
+  if (!succeeded) return { passed: 0, failed: 1 };
+  const reports = mkdtempSync(join(tmpdir(), 'backtalk-test-'));
+  const steps = listSteps(root, reports).filter(
+    (step) => only === undefined || step.parts.some((part) => part === only),
+  );
+  for (const [index, step] of steps.entries()) {
+    const { passed, failed } = await runStep(step, `[${index + 1}/${steps.length}]`);
+    total.passed += passed;
+    total.failed += failed;
+  }
+  rmSync(reports, { recursive: true });
+  return total;
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+
+if (values.help === true) {
+  say(help);
+} else if (values.only !== undefined && !parts.some((part) => part === values.only)) {
+  say(`There is no part '${values.only}': choose one of ${parts.join(', ')}.`);
+  process.exitCode = 2;
+} else {
+  const startedAt = performance.now();
+  const { passed, failed } = await runAll(values.only);
+  say(`\nAll of it took ${seconds(startedAt)}.`);
+  say(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}

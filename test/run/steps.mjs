@@ -1,0 +1,129 @@
+// What `npm test` does, in order: one row a step. A step with a report is counted by its tests, any other by itself.
+import { join } from 'node:path';
+
+/** @typedef {'lint' | 'unit' | 'python' | 'loop'} Part */
+
+/**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {readonly Part[]} parts
+ * @property {readonly string[]} command
+ * @property {string} cwd
+ * @property {number} minutes
+ * @property {{ kind: 'vitest' | 'junit', file: string }} [report]
+ */
+
+/** @type {readonly Part[]} */
+export const parts = ['lint', 'unit', 'python', 'loop'];
+
+/** What every step needs: packages, the virtual environment, the model, the build. It leaves alone what is there. */
+export const setUp = ['node', 'deploy/start.mjs', 'setup', '--with', 'development'];
+
+/**
+ * @param {string} root
+ * @param {string} reports Folder for the runners' reports.
+ * @returns {Step[]}
+ */
+export function listSteps(root, reports) {
+  return [
+    ...houseSteps(root, reports),
+    ...unitSteps(root, reports),
+    ...workerSteps(root, reports),
+    loopStep(root, reports),
+  ];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function houseSteps(root, reports) {
+  const proto = join(root, 'proto');
+  const buf = tool(root, 'buf');
+  const build = [tool(root, 'turbo'), 'run', 'build', '--output-logs=errors-only'];
+  const eslint = [tool(root, 'eslint'), '.', '--max-warnings', '0'];
+  return [
+    { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 5 },
+    { name: 'types and build', parts: ['lint', 'unit', 'loop'], command: build, cwd: root, minutes: 15 },
+    { name: 'lint', parts: ['lint'], command: eslint, cwd: root, minutes: 15 },
+    { name: 'wire types: style', parts: ['lint'], command: [buf, 'lint'], cwd: proto, minutes: 2 },
+    {
+      name: 'wire types: what was sent stays readable',
+      parts: ['lint'],
+      command: [buf, 'breaking', '--against', 'baseline.binpb'],
+      cwd: proto,
+      minutes: 2,
+    },
+    {
+      name: 'house rules',
+      parts: ['lint'],
+      minutes: 5,
+      ...vitest(root, 'test', ['tidy', 'run/'], join(reports, 'house.json')),
+    },
+  ];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function unitSteps(root, reports) {
+  return [{ name: 'unit tests', parts: ['unit'], minutes: 20, ...vitest(root, '.', [], join(reports, 'unit.json')) }];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step[]}
+ */
+function workerSteps(root, reports) {
+  const python = join(root, '.venv', 'bin', 'python');
+  const cwd = join(root, 'services', 'worker');
+  const file = join(reports, 'worker.xml');
+  const ruff = [python, '-m', 'ruff'];
+  const pytest = [python, '-m', 'pytest', `--junitxml=${file}`];
+  return [
+    { name: 'worker: style', parts: ['python'], command: [...ruff, 'check', '.'], cwd, minutes: 2 },
+    { name: 'worker: format', parts: ['python'], command: [...ruff, 'format', '--check', '.'], cwd, minutes: 2 },
+    { name: 'worker: types', parts: ['python'], command: [tool(root, 'pyright')], cwd, minutes: 5 },
+    { name: 'worker: tests', parts: ['python'], command: pytest, cwd, minutes: 20, report: { kind: 'junit', file } },
+  ];
+}
+
+/**
+ * @param {string} root
+ * @param {string} reports
+ * @returns {Step}
+ */
+function loopStep(root, reports) {
+  const others = ['tidy*', 'tidy/**', 'run/**'].flatMap((pattern) => ['--exclude', pattern]);
+  return {
+    name: 'the whole loop',
+    parts: ['loop'],
+    minutes: 40,
+    ...vitest(root, 'test', others, join(reports, 'loop.json')),
+  };
+}
+
+/**
+ * @param {string} root
+ * @param {string} folder
+ * @param {readonly string[]} args
+ * @param {string} file
+ * @returns {Pick<Step, 'command' | 'cwd' | 'report'>}
+ */
+function vitest(root, folder, args, file) {
+  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
+  const command = [tool(root, 'vitest'), 'run', ...args, ...reporters];
+  return { command, cwd: join(root, folder), report: { kind: 'vitest', file } };
+}
+
+/**
+ * @param {string} root
+ * @param {string} name
+ */
+function tool(root, name) {
+  return join(root, 'node_modules', '.bin', name);
+}

@@ -1,0 +1,19 @@
+// Every rule of the house, in the order in which a reader asks.
+import { codeRules } from './code-rules.js';
+import { documentRules } from './document-rules.js';
+import { domainRules } from './domain-rules.js';
+import type { Rule } from './rule.js';
+import { serviceRules } from './service-rules.js';
+import { sizeRules } from './size-rules.js';
+import { textRules } from './text-rules.js';
+import { workspaceRules } from './workspace-rules.js';
+
+export const rules: readonly Rule[] = [
+  ...serviceRules,
+  ...domainRules,
+  ...sizeRules,
+  ...codeRules,
+  ...textRules,
+  ...documentRules,
+  ...workspaceRules,
+];

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+// Tests of the whole loop start many processes, so that one file runs at a time.
+export default defineConfig({
+  test: {
+    include: ['**/*.test.ts'],
+    exclude: ['dist/**', 'node_modules/**'],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+  },
+});
