@@ -53,9 +53,7 @@ export async function measureStreams(context: BenchmarkContext, { runs, tokens }
 async function tokensPerSecond(url: string, streams: number, tokens: number): Promise<number> {
   const agent = new Agent({ keepAlive: true });
   const startedAt = performance.now();
-  const seen = await Promise.all(
-    Array.from({ length: streams }, (_, at) => askOnce(agent, url, bodyOf(at, tokens))),
-  );
+  const seen = await Promise.all(Array.from({ length: streams }, (_, at) => askOnce(agent, url, bodyOf(at, tokens))));
   const seconds = (performance.now() - startedAt) / 1_000;
   agent.destroy();
   const failed = seen.filter(({ whole }) => !whole).length;
@@ -81,6 +79,8 @@ function report(one: readonly number[], eight: readonly number[], tokens: number
       { name: `built-in engine, ${together} streams together`, unit: 'tokens/s', values: eight },
       { name: `${together} streams against one`, unit: '×', values: ratio, aim: { atLeast: 2.5 } },
     ],
-    notes: [`${tokens} tokens an answer with ids and logprobs, float32, one thread; prompts are counted in the time only`],
+    notes: [
+      `${tokens} tokens an answer with ids and logprobs, float32, one thread; prompts are counted in the time only`,
+    ],
   };
 }

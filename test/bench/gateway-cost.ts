@@ -15,16 +15,19 @@ import { startProgram, type Program } from './programs.js';
 import { countsOf, setPace } from './stand-in-engine.js';
 
 export interface CostSizes {
+  /** Runs that nobody counts: compilers go on improving hot code for thousands of requests. */
+  readonly warmUps: number;
   readonly runs: number;
   readonly streams: { readonly clients: number; readonly tokens: number; readonly tokenMs: number };
   readonly whole: { readonly clients: number; readonly requests: number; readonly tokens: number };
 }
 
 const sizes: CostSizes = {
+  warmUps: 3,
   runs: 5,
   // Every token comes in a piece of its own, as engines send them: a flood would be read in fewer, larger pieces.
   streams: { clients: 100, tokens: 200, tokenMs: 20 },
-  whole: { clients: 16, requests: 1_500, tokens: 12 },
+  whole: { clients: 16, requests: 2_000, tokens: 12 },
 };
 
 /** Microseconds of CPU time for each token or request. */
@@ -47,7 +50,11 @@ export const gatewayCost: Benchmark = {
     context.machine({ engine: 'stand-in', training: 'stand-in' }, (machine) => measureCosts(context, machine, sizes)),
 };
 
-export async function measureCosts(context: BenchmarkContext, machine: TestMachine, given: CostSizes): Promise<Measured> {
+export async function measureCosts(
+  context: BenchmarkContext,
+  machine: TestMachine,
+  given: CostSizes,
+): Promise<Measured> {
   const pipe = await startPipe(machine.engine);
   try {
     const gateway = { name: 'gateway', url: machine.gateway, pid: machine.pid('gateway'), body: bodyForGateway };
@@ -77,33 +84,35 @@ async function tokenCosts(
   context: BenchmarkContext,
   engine: string,
   both: readonly [Served, Served],
-  { runs, streams: { clients, tokens, tokenMs } }: CostSizes,
+  given: CostSizes,
 ): Promise<Costs> {
+  const { clients, tokens, tokenMs } = given.streams;
   await setPace(engine, { tokenMs, answerTokens: tokens });
   const cost = async ({ name, url, pid, body }: Served, run: number) => {
-    context.say(`${clients} streams through the ${name}, ${runName(run, runs)}`);
+    context.say(`${clients} streams through the ${name}, ${runName(run, given.runs)}`);
     const saidBefore = (await countsOf(engine)).tokens;
     const before = cpuMicroseconds(pid);
     await load({ name, url, clients, requests: clients, body: body({ stream: true, tokens }) });
     return (cpuMicroseconds(pid) - before) / ((await countsOf(engine)).tokens - saidBefore);
   };
-  return alternate(both, runs, cost);
+  return alternate(both, given, cost);
 }
 
 async function requestCosts(
   context: BenchmarkContext,
   engine: string,
   both: readonly [Served, Served],
-  { runs, whole: { clients, requests, tokens } }: CostSizes,
+  given: CostSizes,
 ): Promise<Costs> {
+  const { clients, requests, tokens } = given.whole;
   await setPace(engine, { tokenMs: 0, answerTokens: tokens });
   const cost = async ({ name, url, pid, body }: Served, run: number) => {
-    context.say(`${requests} whole answers through the ${name}, ${runName(run, runs)}`);
+    context.say(`${requests} whole answers through the ${name}, ${runName(run, given.runs)}`);
     const before = cpuMicroseconds(pid);
     await load({ name, url, clients, requests, body: body({ stream: false, tokens }) });
     return (cpuMicroseconds(pid) - before) / requests;
   };
-  return alternate(both, runs, cost);
+  return alternate(both, given, cost);
 }
 
 async function load({ name, ...rest }: { name: string } & Parameters<typeof runLoad>[0]): Promise<void> {
@@ -111,16 +120,16 @@ async function load({ name, ...rest }: { name: string } & Parameters<typeof runL
   if (failed > 0) throw benchErrors.requestFailed({ what: `the ${name}`, failed, of: rest.requests });
 }
 
-/** One run that nobody counts, so that the compilers are warm; then turn and turn about. */
+/** Turn and turn about; runs up to 0 are for warming up. */
 async function alternate(
   [gateway, pipe]: readonly [Served, Served],
-  runs: number,
+  { runs, warmUps }: CostSizes,
   cost: (served: Served, run: number) => Promise<number>,
 ): Promise<Costs> {
   const costs: Costs = { gateway: [], pipe: [] };
-  for (let run = 0; run <= runs; run += 1) {
+  for (let run = 1 - warmUps; run <= runs; run += 1) {
     const found = { gateway: await cost(gateway, run), pipe: await cost(pipe, run) };
-    if (run === 0) continue;
+    if (run < 1) continue;
     costs.gateway.push(found.gateway);
     costs.pipe.push(found.pipe);
   }
@@ -128,7 +137,7 @@ async function alternate(
 }
 
 function runName(run: number, runs: number): string {
-  return run === 0 ? 'warming up' : `run ${run} of ${runs}`;
+  return run < 1 ? 'warming up' : `run ${run} of ${runs}`;
 }
 
 function figuresOf(token: Costs, request: Costs): Figure[] {

@@ -69,7 +69,7 @@ async function watch(response: IncomingMessage, startedAt: number): Promise<Seen
   const isStream = response.headers['content-type']?.startsWith('text/event-stream') ?? false;
   let firstTextMs = Number.NaN;
   let begin = '';
-  let tail = Buffer.alloc(0);
+  let tail: Buffer = Buffer.alloc(0);
   for await (const chunk of response as AsyncIterable<Buffer>) {
     if (Number.isNaN(firstTextMs)) {
       begin += chunk.toString('latin1');

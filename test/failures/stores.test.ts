@@ -1,4 +1,5 @@
 import { connectValkey, createLogger } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FailureRig } from './rig.js';
 
@@ -18,6 +19,7 @@ async function emptyValkey(): Promise<void> {
     name: 'test',
     logger: createLogger({ service: 'test', level: 'silent' }),
   });
+  await until(() => client.status === 'ready', { what: 'A connection to Valkey' });
   await client.flushall();
   client.disconnect();
 }

@@ -56,6 +56,11 @@ export interface TestMachine {
   stop(options?: { readonly keepFolder?: boolean }): Promise<void>;
 }
 
+/** What the other parts must know of a stand-in engine: its adapters fit no real model, and it votes in words. */
+const standInEnvironment: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  loader: { BACKTALK_MODEL: '' },
+  judge: { BACKTALK_JUDGE_BACKEND: 'free' },
+};
 const readyWithinMs = 60_000;
 const portsNeeded = 50;
 
@@ -119,9 +124,8 @@ function adaptTo({ engine, training, pace, environment = {} }: TestMachineOption
     const replaced =
       (spec.name === 'engine' && engine === 'stand-in') ||
       (spec.name === 'training-worker' && training === 'stand-in');
-    // Adapters of the stand-ins have shapes of their own, which fit no real model.
-    const model = spec.name === 'loader' && engine === 'stand-in' ? { BACKTALK_MODEL: '' } : {};
-    const env = { ...spec.env, BACKTALK_ACK_WAIT: '2s', ...model, ...environment['all'], ...environment[spec.name] };
+    const suited = engine === 'stand-in' ? standInEnvironment[spec.name] : undefined;
+    const env = { ...spec.env, BACKTALK_ACK_WAIT: '2s', ...suited, ...environment['all'], ...environment[spec.name] };
     return replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env };
   };
 }

@@ -59,6 +59,7 @@ it('corrections become a version that answers, and every hop from answer to vote
   expect(continued?.message.nextState.map(({ text }) => text)).toHaveLength(1);
   expect(corrections).toContain(continued?.message.nextState[0]?.text);
   expect(judged?.message).toMatchObject({ verdict: -1, revision: sample?.revision });
+  expect(judged?.message.votes.map(({ valid, verdict }) => valid && verdict)).toEqual([-1, -1, -1]);
   expect(judged?.message.hint).toMatch(/one short sentence/i);
   const staged = log.staged.filter(({ message }) => message.version === 'backtalk-v1');
   expect(staged.map(({ message }) => message.stage)).toEqual([

@@ -49,6 +49,7 @@ export function createProgram(signal: AbortSignal): Command {
     .description('Talk to the model that learns from what you answer, and see what it learned.')
     .option('--json', 'print JSON, one value a line')
     .option('--data <dir>', 'folder of the running machine (default: .backtalk)')
+    .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride((error) => {
       process.exit(error.exitCode === 0 ? 0 : 2);

@@ -20,6 +20,7 @@ import type { collectorSettings } from './config.js';
 import { createEvents } from './events.js';
 import { collectorFacts, collectorHandlers } from './inputs/facts.js';
 import { IdleSessions } from './inputs/idle-sessions.js';
+import { relinkTurn } from './inputs/link-turn.js';
 import { OneAtATime } from './inputs/one-at-a-time.js';
 import { Rebuilder } from './outputs/rebuild.js';
 import { TurnIndex } from './outputs/turn-index.js';
@@ -58,8 +59,9 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
       const reader = new FactReader(broker, blobs);
       const index = new TurnIndex(redis, config.indexKeepMs);
       const log = new TurnLog(reader, new FactPublisher(broker, { blobs }));
-      const rebuilder = new Rebuilder(index, reader, events, clock);
-      const parts = { index, log, events, rebuilder, order: new OneAtATime() };
+      const linking = { index, log, events };
+      const rebuilder = new Rebuilder(index, reader, events, clock, (owner, turn) => relinkTurn(linking, owner, turn));
+      const parts = { ...linking, rebuilder, order: new OneAtATime() };
       const consumer = consumeFacts({
         ...{ broker, blobs, logger, metrics, service: 'collector', facts: collectorFacts },
         handlers: collectorHandlers(parts),

@@ -17,6 +17,7 @@ import {
   systemClock,
   type Broker,
   type Clock,
+  type LeaseHold,
   type Logger,
   type Service,
 } from '@backtalk/kit';
@@ -131,7 +132,7 @@ async function startParts(parts: Parts): Promise<number> {
     logger,
   });
   lifecycle.add('grpc', () => grpc.stop(stopMs / 4));
-  startLease(parts, grpc.port);
+  startLease(parts, keeper, grpc.port);
   return grpc.port;
 }
 
@@ -150,7 +151,12 @@ async function heldAdapters({ config, board, events, clock }: Parts, engine: Eng
   });
 }
 
-function startLease({ config, broker, board, lifecycle, healthPort, events }: Parts, grpcPort: number): void {
+/**
+ * A loader that was killed finds an engine that serves: its earlier lease stands until this life has looked at the engine
+ * once, so that nobody stops routing to it in between.
+ */
+function startLease(parts: Parts, keeper: EngineKeeper, grpcPort: number): void {
+  const { config, broker, board, lifecycle, healthPort, events } = parts;
   const lease = (): Lease => ({
     kind: 'loader',
     instance: config.instance,
@@ -158,11 +164,18 @@ function startLease({ config, broker, board, lifecycle, healthPort, events }: Pa
     healthAddress: `${config.healthAddress.host}:${healthPort}`,
     engine: board.current,
   });
-  const held = holdLease({ broker, lease });
-  lifecycle.add('lease', () => held.release());
+  let held: LeaseHold | undefined;
+  let stopped = false;
+  void keeper.looked.then(() => {
+    if (!stopped) held = holdLease({ broker, lease });
+  });
+  lifecycle.add('lease', async () => {
+    stopped = true;
+    await held?.release();
+  });
   const unwatch = board.onChange((engine) => {
     events.engineChanged(engine);
-    void held.refresh();
+    void held?.refresh();
   });
   lifecycle.add('board', unwatch);
 }

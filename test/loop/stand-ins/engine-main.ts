@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util';
 import { startFakeEngine } from '@backtalk/dialects/testing';
-import { judgeAlternatives } from './judge-alternatives.js';
+import { judgeReply } from './judge-reply.js';
 
 const { values } = parseArgs({
   options: {
@@ -17,6 +17,6 @@ const engine = await startFakeEngine({
   port: Number(values.port),
   tokenMs: Number(values['token-ms']),
   answerTokens: Number(values['answer-tokens']),
-  alternatives: judgeAlternatives,
+  reply: judgeReply,
 });
 process.stdout.write(`${engine.url}\n`);

@@ -39,11 +39,11 @@ export class IdleSessions {
 
   /** One look; a failure is told and the next look tries again. */
   async look(): Promise<void> {
-    const { index, events, clock, idleMs, rebuilder } = this.parts;
+    const { index, events, clock, idleMs, rebuilder, order } = this.parts;
     try {
-      await rebuilder.ensureReady();
+      await order.run(() => rebuilder.ensureReady());
       for (const session of await index.idleSince(clock.now() - idleMs, batchMax)) {
-        await this.parts.order.run(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
+        await order.run(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
       }
       events.openSessions(await index.openSessions());
     } catch (error) {

@@ -2,7 +2,7 @@
 // again when an answer that it waited for is in the log. Safe to repeat: the fact is stored once, the index converges.
 
 import type { TurnContinued, TurnOpened } from '@backtalk/proto/facts';
-import type { StoredFact } from '@backtalk/kit';
+import { asBacktalkError, type StoredFact } from '@backtalk/kit';
 import { readMessages } from '../domain/messages.js';
 import { nextStateOf, saysSomething, textsOf } from '../domain/next-state.js';
 import { findParent, type Candidate, type ParentLink } from '../domain/parent.js';
@@ -128,4 +128,15 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn): Promise<vo
   });
   await parts.index.touchSession({ session, tenant, user, policy, lastMs: timeMs });
   if (link !== undefined && parent !== undefined) await publishContinuation(parts, opened, link, parent);
+}
+
+/** Links a turn of the log again. What can never be linked is passed over: its own delivery has said so. */
+export async function relinkTurn(parts: LinkParts, owner: Owner, turn: string): Promise<void> {
+  try {
+    const opened = await parts.log.opened(owner, turn);
+    if (opened !== undefined) await linkTurn(parts, opened);
+  } catch (thrown) {
+    const error = asBacktalkError(thrown);
+    if (error.retry !== 'never') throw error;
+  }
 }

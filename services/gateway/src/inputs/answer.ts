@@ -23,6 +23,16 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
+const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
+
+/** A client's own id for its request comes back to it; where it gave none, ours stands in. */
+export function nameRequest(request: IncomingMessage, response: ServerResponse, ours?: string): void {
+  const asked = request.headers['x-request-id'];
+  const usable = typeof asked === 'string' && requestIdPattern.test(asked);
+  const name = usable ? asked : ours;
+  if (name !== undefined) response.setHeader('x-request-id', name);
+}
+
 /** An answer that has begun gets its error as a frame, and ends. */
 export function sendError(request: IncomingMessage, response: ServerResponse, error: BacktalkError): void {
   if (response.destroyed || response.writableEnded) return;

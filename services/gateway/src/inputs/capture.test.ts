@@ -18,6 +18,7 @@ import {
 let around: Surroundings;
 let leased: LeasedEngine;
 const gateways: StartedGateway[] = [];
+const processes: ChildProcess[] = [];
 
 beforeAll(async () => {
   around = await startSurroundings();
@@ -27,6 +28,7 @@ beforeAll(async () => {
 afterEach(async () => {
   leased.engine.settings.tokenMs = 0;
   for (const { gateway } of gateways.splice(0)) await gateway.stop();
+  for (const child of processes.splice(0)) child.kill('SIGKILL');
 });
 
 afterAll(async () => {
@@ -156,6 +158,7 @@ describe('a gateway that is killed while the broker is away', () => {
 async function startProcess(environment: Environment): Promise<ChildProcess> {
   const main = new URL('../../dist/main.js', import.meta.url);
   const child = fork(main, { env: { ...environment }, stdio: 'ignore' });
+  processes.push(child);
   const health = `http://${environment['BACKTALK_HEALTH_ADDRESS'] ?? ''}/readyz`;
   await until(async () => (await fetch(health)).status === 200, { timeoutMs: 30_000, what: 'the process’s readiness' });
   return child;

@@ -46,9 +46,9 @@ export async function answerStream(parts: Parts, exchange: Exchange): Promise<vo
 /** Until the first frame has come, a failure can be hidden from the client. */
 async function begin(frames: AsyncIterable<EngineFrame>): Promise<BegunStream> {
   const rest = frames[Symbol.asyncIterator]();
-  const first = await next(rest);
-  if (first === undefined) throw failures.engineBroke();
-  return { first, rest };
+  const step = await rest.next();
+  if (step.done === true) throw failures.engineBroke();
+  return { first: step.value, rest };
 }
 
 async function relay(
@@ -87,18 +87,16 @@ async function pass(
   view: ClientView,
 ): Promise<string> {
   let held = '';
-  for (let frame: EngineFrame | undefined = first; frame !== undefined; frame = await next(rest)) {
+  for (let frame = first; ;) {
     accumulator.add(frame);
     const text = textFor(frame, view);
     if (held !== '' || frame.finishReason !== undefined) held += text;
     else if (!writer.write(text)) await writer.drained();
+    const step = await rest.next();
+    if (step.done === true) break;
+    frame = step.value;
   }
   return held + sseDone;
-}
-
-async function next(rest: BegunStream['rest']): Promise<EngineFrame | undefined> {
-  const step = await rest.next();
-  return step.done === true ? undefined : step.value;
 }
 
 function textFor(frame: EngineFrame, view: ClientView): string {

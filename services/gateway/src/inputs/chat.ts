@@ -9,7 +9,7 @@ import { traceFrom } from '@backtalk/kit';
 import { refusals } from '../errors.js';
 import { readChatRequest } from '../domain/chat-request.js';
 import type { HeaderOf } from '../domain/session-name.js';
-import { forCaller, sendError } from './answer.js';
+import { forCaller, nameRequest, sendError } from './answer.js';
 import type { Exchange } from './exchange.js';
 import type { Parts } from './parts.js';
 import { placeTurn } from './place-turn.js';
@@ -22,6 +22,7 @@ const route = 'chat_completions';
 export async function chat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { events } = parts;
   events.requestTaken();
+  nameRequest(request, response);
   try {
     await answerChat(parts, request, response);
   } catch (thrown) {
@@ -48,9 +49,9 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
       ...{ placed, response, startedMs },
       request: chatRequest,
       signal: signalOf(response),
-      trace: traceFrom(headerOf(request)('traceparent')),
+      trace: traceFrom(headerOf(request)('traceparent') ?? traceparentOf(placed.turn.id)),
     };
-    if (!response.hasHeader('x-request-id')) response.setHeader('x-request-id', placed.turn.id);
+    nameRequest(request, response, placed.turn.id);
     response.setHeader('X-Backtalk-Turn', placed.turn.id);
     response.setHeader('X-Backtalk-Session', placed.turn.session);
     response.setHeader('X-Backtalk-Weights', placed.turn.version);
@@ -59,6 +60,12 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
   } finally {
     leave();
   }
+}
+
+/** A turn that nobody traces yet is traced under its own id. */
+function traceparentOf(turn: string): string {
+  const id = turn.slice('turn_'.length);
+  return `00-${id}-${id.slice(-16)}-01`;
 }
 
 /** Aborts as soon as the client has gone, so that the engine does not work for nobody. */

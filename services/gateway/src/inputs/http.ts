@@ -10,7 +10,7 @@ import express, { type Express, type Request, type Response } from 'express';
 import { kitErrors } from '@backtalk/kit';
 import { refusals } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
-import { forCaller, sendError } from './answer.js';
+import { forCaller, nameRequest, sendError } from './answer.js';
 import { chat } from './chat.js';
 import { feedback } from './feedback.js';
 import { handled } from './handled.js';
@@ -18,9 +18,9 @@ import { model, models } from './models.js';
 import type { Parts } from './parts.js';
 import { endSession } from './sessions.js';
 
+const chatPath = '/v1/chat/completions';
 const checkConnectionsMs = 500;
 const keepAliveMs = 75_000;
-const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
 
 export class HttpDoor {
   readonly #parts: Parts;
@@ -30,16 +30,20 @@ export class HttpDoor {
   constructor(parts: Parts) {
     this.#parts = parts;
     const { headersWaitMs, bodyWaitMs } = parts.config;
-    this.#server = createServer(
-      {
-        headersTimeout: headersWaitMs,
-        requestTimeout: Math.max(bodyWaitMs, headersWaitMs),
-        connectionsCheckingInterval: checkConnectionsMs,
-        keepAliveTimeout: keepAliveMs,
-        noDelay: true,
-      },
-      routes(parts, () => this.#stopping),
-    );
+    const app = routes(parts);
+    const options = {
+      headersTimeout: headersWaitMs,
+      requestTimeout: Math.max(bodyWaitMs, headersWaitMs),
+      connectionsCheckingInterval: checkConnectionsMs,
+      keepAliveTimeout: keepAliveMs,
+      noDelay: true,
+    };
+    this.#server = createServer(options, (request, response) => {
+      if (this.#stopping) response.setHeader('Connection', 'close');
+      // The one busy route is found without a router.
+      if (request.method === 'POST' && request.url === chatPath) void chat(parts, request, response);
+      else app(request, response);
+    });
     this.#server.on('clientError', answerBrokenRequest);
   }
 
@@ -74,18 +78,16 @@ function addressOf(server: Server): AddressInfo | undefined {
   return typeof address === 'object' && address !== null ? address : undefined;
 }
 
-function routes(parts: Parts, isStopping: () => boolean): Express {
+function routes(parts: Parts): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.use((request, response, next) => {
-    const asked = request.headers['x-request-id'];
-    if (typeof asked === 'string' && requestIdPattern.test(asked)) response.setHeader('x-request-id', asked);
-    if (isStopping()) response.setHeader('Connection', 'close');
+    nameRequest(request, response);
     next();
   });
-  app.post('/v1/chat/completions', (request, response) => chat(parts, request, response));
-  app.all('/v1/chat/completions', handled(parts, 'chat_completions', only('POST')));
+  app.post(chatPath, (request, response) => chat(parts, request, response));
+  app.all(chatPath, handled(parts, 'chat_completions', only('POST')));
   app.get(
     '/v1/models',
     handled(parts, 'models', (request, response) => models(parts, request, response)),

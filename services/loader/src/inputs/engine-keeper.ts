@@ -42,6 +42,11 @@ export class EngineKeeper {
   private readonly retries = new RetryTimes();
   private wake: () => void = () => undefined;
   private running: Promise<void> | undefined;
+  private hasLooked: () => void = () => undefined;
+  /** Resolves when the first round is over, however it ended. */
+  readonly looked = new Promise<void>((resolve) => {
+    this.hasLooked = resolve;
+  });
 
   constructor(private readonly parts: EngineKeeperParts) {}
 
@@ -73,6 +78,7 @@ export class EngineKeeper {
       } catch (error) {
         if (!this.stopping.signal.aborted) this.parts.events.checkFailed(asBacktalkError(error));
       }
+      this.hasLooked();
       await this.pause();
     }
   }

@@ -121,27 +121,24 @@ def test_score_gives_the_logprobs_of_given_ids_under_adapter_and_base(worker, fi
 
 def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
     request = train_request(model)
-    second = worker.train(child_of(request, first, "batch_2"))[1]
+    child = child_of(request, first, "batch_2")
+    second = worker.train(child)[1]
     assert second.report.measurements["optimizer_restored"] == 1
     held: dict[str, bytes] = {}
-    for step, expected in ((request, first), (child_of(request, first, "batch_2"), second)):
+    other = start_worker(model, tmp_path)
+    for step, expected, phase in ((request, first, "forward_backward"), (child, second, "save")):
+        call = other.stub.Train(step, timeout=DEADLINE_S)
+        next((event for event in call if event.progress.phase == phase), None)
+        other.kill()
         other = start_worker(model, tmp_path)
-        phases = iter(("forward_backward", "save"))
-        for phase in phases:
-            for name in other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests:
-                other.put(held[name])
-            call = other.stub.Train(step, timeout=DEADLINE_S)
-            next((event for event in call if event.progress.phase == phase), None)
-            other.kill()
-            assert all(is_digest(path.name) or path.suffix == ".part" for path in tmp_path.iterdir())
-            other = start_worker(model, tmp_path)
-            assert all(is_digest(path.name) for path in tmp_path.iterdir())
-        for name in other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests:
+        assert all(is_digest(path.name) for path in tmp_path.iterdir())
+        missing = other.stub.Missing(training_pb2.MissingRequest(digests=list(held)), timeout=DEADLINE_S).digests
+        for name in missing:
             other.put(held[name])
         _, result = other.train(step)
         assert without_seconds(result) == without_seconds(expected)
         held |= {file.digest: other.get(file.digest) for file in [*result.adapter, *result.training_state]}
-        assert other.stop() == 0
+    assert other.stop() == 0
 
 
 def test_the_same_call_again_repeats_the_result_and_with_another_request_is_refused(worker, first, model):

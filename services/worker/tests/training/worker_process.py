@@ -121,7 +121,7 @@ def train_request(model: Path, call: str = "batch_1", **config: object) -> train
                 hints=[HINT],
                 messages=json.dumps(messages).encode(),
                 human_message=0,
-            )  # fmt: skip
+            )
         )
     recipe = {
         "method": "combined", "opd_form": "full", "divergence": "reverse_kl", "weight_rl": 0.1, "weight_opd": 1.0,

@@ -44,11 +44,11 @@ const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continu
 export const blobHeader = 'Backtalk-Blob';
 export const traceHeader = 'traceparent';
 
-/** The fields of messages that say the same as a header does, in the order of trust. */
+/** The fields of messages that say the same as a header does, in the order of trust; of a list, its last item does. */
 const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
   turn: ['turn'],
   parent: ['parent', 'provisionalParent'],
-  answerKey: ['answerKey'],
+  answerKey: ['answerKey', 'answerKeys'],
   session: ['session', 'provisionalSession'],
   policy: ['policy'],
   continuedBy: ['continuedBy'],
@@ -58,10 +58,14 @@ const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
 export function headersFor<N extends FactName>(message: FactMessage<N>, given: FactHeaders = {}): FactHeaders {
   const fields = new Map<string, unknown>(Object.entries(message));
   const entries = headerKeys.map((key) => {
-    const values = [given[key], ...headerFields[key].map((field) => fields.get(field))];
+    const values = [given[key], ...headerFields[key].map((field) => lastOf(fields.get(field)))];
     return [key, values.find((value) => typeof value === 'string' && value !== '')] as const;
   });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function lastOf(value: unknown): unknown {
+  return Array.isArray(value) ? value.at(-1) : value;
 }
 
 export function toNatsHeaders(headers: FactHeaders, trace: Trace | undefined): MsgHdrs {

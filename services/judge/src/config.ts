@@ -1,0 +1,84 @@
+// What the judge reads from its environment.
+import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { hintChoices } from './domain/hints/choose.js';
+
+const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
+
+export const backends = ['scored', 'free', 'rules'] as const;
+export type Backend = (typeof backends)[number];
+
+export const atLeastOneRules = ['always', 'agree', 'off'] as const;
+export type AtLeastOneRule = (typeof atLeastOneRules)[number];
+
+export const judgeSettings = {
+  natsUrl,
+  natsUser,
+  natsPassword,
+  valkeyUrl,
+  healthAddress,
+  logLevel,
+  ackWaitMs,
+  instance,
+  blobDir: setting.path('BACKTALK_BLOB_DIR', { description: 'Folder of the blob store, for facts above 900 kB.' }),
+  backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
+    description:
+      'How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (evidence only).',
+    default: 'scored',
+  }),
+  votes: setting.integer('BACKTALK_JUDGE_VOTES', {
+    description: 'Votes for each turn.',
+    default: 3,
+    min: 1,
+    max: 15,
+  }),
+  engineUrl: setting.string('BACKTALK_JUDGE_URL', {
+    description: 'Base URLs of judge engines without /v1, with commas between; empty = engines found by their leases.',
+    default: '',
+  }),
+  engineDialect: setting.oneOf('BACKTALK_JUDGE_DIALECT', ['vllm', 'builtin', 'openai'], {
+    description: 'What the engines of BACKTALK_JUDGE_URL speak.',
+    default: 'builtin',
+  }),
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: 'Key that the engines ask for; empty where they ask for none.',
+    default: '',
+    secret: true,
+  }),
+  model: setting.string('BACKTALK_JUDGE_MODEL', {
+    description: "Model that votes; empty = the engine's base model.",
+    default: '',
+  }),
+  voteWaitMs: setting.durationMs('BACKTALK_JUDGE_VOTE_WAIT', {
+    description: 'The longest time that one try of a vote may take.',
+    default: '60s',
+    min: 100,
+  }),
+  voteConcurrency: setting.integer('BACKTALK_JUDGE_VOTE_CONCURRENCY', {
+    description: 'Votes that this process casts at the same time.',
+    default: 2,
+    min: 1,
+    max: 256,
+  }),
+  turnsInHand: setting.integer('BACKTALK_JUDGE_TURNS_IN_HAND', {
+    description: 'Turns that this process judges at the same time; it bounds the queue of votes.',
+    default: 8,
+    min: 1,
+    max: 1024,
+  }),
+  queueCheckMs: setting.durationMs('BACKTALK_JUDGE_QUEUE_CHECK', {
+    description: 'How often it is checked that votes still to be cast have their jobs.',
+    default: '2s',
+    min: 50,
+  }),
+  hintChoice: setting.oneOf('BACKTALK_JUDGE_HINT_CHOICE', hintChoices, {
+    description: 'Which of several accepted hints a judged turn carries.',
+    default: 'longest',
+  }),
+  atLeastOne: setting.oneOf('BACKTALK_JUDGE_AT_LEAST_ONE', atLeastOneRules, {
+    description:
+      'What a closed session without any effective sample gives: always its best candidate, only if two thirds of fresh votes agree, or nothing.',
+    default: 'agree',
+  }),
+};
+
+export type JudgeConfig = ConfigOf<typeof judgeSettings>;

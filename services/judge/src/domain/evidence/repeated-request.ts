@@ -1,0 +1,30 @@
+// Evidence that a request came again. In: the question that was answered, and the user's next words. Out: a correction
+// when most of the question's own words return: nobody asks again for what they have got.
+import type { EvidenceVote } from '../verdict.js';
+import { ownWords } from './own-words.js';
+
+/** Fewer words are too common to mean anything. */
+const wordsMin = 3;
+const shareMin = 0.75;
+
+const common = new Set(
+  (
+    'a an the is are was be do does did how what why when where who which can could should would will i you me my your ' +
+    'we our us it its this that to of in on at for with and or but not from by as so if than then there some any tell ' +
+    'please about'
+  ).split(' '),
+);
+
+export function repeatedRequest(question: string, userText: string): EvidenceVote | undefined {
+  const asked = contentWords(question);
+  if (asked.size < wordsMin) return undefined;
+  const now = contentWords(ownWords(userText));
+  const shared = [...asked].filter((word) => now.has(word)).length;
+  if (shared / asked.size < shareMin) return undefined;
+  return { name: 'regenerated', verdict: -1, detail: 'same_request' };
+}
+
+function contentWords(text: string): Set<string> {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return new Set(words.filter((word) => !common.has(word)).map((word) => word.slice(0, 5)));
+}

@@ -1,0 +1,56 @@
+// Explicit feedback as a judgement. In: what somebody said an answer was worth, and the judgement before, if any.
+// Out: a later revision that outranks it. Pure.
+import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
+import { wordingEvidence } from './evidence/wording.js';
+import { chooseHint, isAccepted, type HintChoice } from './hints/choose.js';
+import { extractHint } from './hints/extract.js';
+import { verdictOf, type Verdict } from './verdict.js';
+
+export interface FeedbackParts {
+  readonly feedback: FeedbackGiven;
+  readonly answer: string;
+  readonly before: TurnJudged | undefined;
+  readonly session: string;
+  readonly revision: number;
+  readonly choice: HintChoice;
+}
+
+/** A longer comment is an essay, not an instruction. */
+const wholeCommentMax = 200;
+
+export function judgeFeedback({ feedback, answer, before, session, revision, choice }: FeedbackParts): TurnJudged {
+  const { turn, tenant, user, policy, digest } = feedback;
+  const verdict = feedbackVerdict(feedback, before);
+  const hint = feedbackHint(feedback, verdict, answer, choice);
+  return TurnJudged.fromPartial({
+    ...(before ?? {}),
+    ...{ turn, tenant, user, policy, session, revision, verdict },
+    confidence: 1,
+    hint: hint === '' && verdict === before?.verdict ? before.hint : hint,
+    evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
+    source: TurnJudged_Source.SOURCE_FEEDBACK,
+    advantage: 0,
+    hasAdvantage: false,
+  });
+}
+
+/** Whether a judgement already holds this feedback. */
+export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
+  return judged.source === TurnJudged_Source.SOURCE_FEEDBACK && judged.evidence.at(-1)?.detail === digest;
+}
+
+/** Without a score, a correction says that the answer was wrong; a comment is read like any reply. */
+function feedbackVerdict({ hasScore, score, comment, correction }: FeedbackGiven, before: TurnJudged | undefined): Verdict {
+  if (hasScore) return verdictOf(score);
+  if (correction !== '') return -1;
+  return wordingEvidence(comment)?.verdict ?? verdictOf(before?.verdict ?? 0);
+}
+
+function feedbackHint({ comment, correction }: FeedbackGiven, verdict: Verdict, answer: string, choice: HintChoice): string {
+  const quoted = [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '');
+  const found = chooseHint(quoted, answer, choice);
+  if (found !== '' || verdict === 1) return found;
+  // A complaint that gives no instruction is still somebody's explicit word on how to answer.
+  const whole = comment.replaceAll(/\s+/g, ' ').trim();
+  return whole.length <= wholeCommentMax && isAccepted(whole, answer) ? whole : '';
+}

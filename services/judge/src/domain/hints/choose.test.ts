@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { chooseHint } from './choose.js';
+
+const hints = ['Be brief at once.', 'Answer in one short sentence.', 'Answer in one sentence.'];
+
+describe('chooseHint', () => {
+  it('takes the longest, the shortest, or the one that the others agree with', () => {
+    expect(chooseHint(hints, '', 'longest')).toBe('Answer in one short sentence.');
+    expect(chooseHint(hints, '', 'shortest')).toBe('Be brief at once.');
+    expect(chooseHint(hints, '', 'overlap')).toBe('Answer in one short sentence.');
+  });
+
+  it('accepts no hint of ten characters, no essay, and no copy of the answer', () => {
+    expect(chooseHint(['Be brief.'], '', 'longest')).toBe('');
+    expect(chooseHint(['long '.repeat(200)], '', 'longest')).toBe('');
+    expect(chooseHint(['The capital of Australia is Sydney.'], 'Well: the capital of Australia is Sydney, a city', 'longest')).toBe('');
+  });
+
+  it('keeps at most three sentences, on one line', () => {
+    expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest')).toBe('One two three. Four five. Six.');
+  });
+});

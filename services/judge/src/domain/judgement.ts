@@ -1,0 +1,73 @@
+// The judgement of a turn as a fact. In: votes, evidence, hint candidates. Out: the message, revision and all. Pure.
+import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
+import { extractHint } from './hints/extract.js';
+import { chooseHint, type HintChoice } from './hints/choose.js';
+import type { Material, TurnPlace } from './material.js';
+import { combine, type CastVote, type EvidenceVote, type Outcome } from './verdict.js';
+
+/** Who voted, and by which prompts and thresholds. */
+export interface JudgeMark {
+  readonly model: string;
+  readonly promptDigest: string;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface Judgement {
+  readonly message: TurnJudged;
+  readonly outcome: Outcome;
+}
+
+export function judge(
+  material: Material,
+  votes: readonly CastVote[],
+  evidence: readonly EvidenceVote[],
+  mark: JudgeMark,
+  choice: HintChoice,
+): Judgement {
+  const outcome = combine(evidence, votes);
+  const hint = hintOf(material, votes, outcome, choice);
+  const message = TurnJudged.fromPartial({
+    ...material.place,
+    ...judgeFields(mark),
+    revision: 0,
+    votes: votes.map(wireVote),
+    verdict: outcome.verdict,
+    confidence: outcome.confidence,
+    hint,
+    evidence: [...evidence],
+    source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
+  });
+  return { message, outcome };
+}
+
+/** Only a person's own words may become a hint: where none spoke, there is none. */
+function hintOf(material: Material, votes: readonly CastVote[], outcome: Outcome, choice: HintChoice): string {
+  const { next, answer } = material;
+  if (next.role !== 'user') return '';
+  const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote.hint] : []));
+  return chooseHint(written.length > 0 ? written : quoted(next.userText, outcome), answer, choice);
+}
+
+const standing = /\b(?:always|never|from now on|next time|in future|every (?:time|answer)|all your answers)\b/i;
+
+/** "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one. */
+function quoted(userText: string, { verdict }: Outcome): string[] {
+  return verdict === -1 || standing.test(userText) ? [extractHint(userText)] : [];
+}
+
+export function judgeFields({ model, promptDigest, low, high }: JudgeMark) {
+  return { judgeModel: model, promptDigest, thresholdLow: low, thresholdHigh: high };
+}
+
+export function wireVote(vote: CastVote) {
+  const { seed } = vote;
+  return vote.valid
+    ? { verdict: vote.verdict, valid: true, reason: '', seed, score: vote.score, hint: vote.hint }
+    : { verdict: 0, valid: false, reason: vote.reason, seed, score: 0, hint: '' };
+}
+
+/** Where a judgement belongs, read back from one. */
+export function placeOf({ turn, tenant, user, policy, session }: TurnPlace): TurnPlace {
+  return { turn, tenant, user, policy, session };
+}

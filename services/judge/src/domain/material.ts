@@ -1,0 +1,28 @@
+// What one judgement is about, read from the log. Pure types.
+import type { NextState } from './next-state.js';
+
+export interface Message {
+  /** "system", "user", "assistant", "tool". */
+  readonly role: string;
+  readonly text: string;
+}
+
+export interface TurnPlace {
+  readonly turn: string;
+  readonly tenant: string;
+  readonly user: string;
+  readonly policy: string;
+  readonly session: string;
+}
+
+/** A turn with its next state. */
+export interface Material {
+  readonly place: TurnPlace;
+  /** Before the answer, oldest first. */
+  readonly conversation: readonly Message[];
+  /** The last words of a person before the answer. */
+  readonly question: string;
+  readonly answer: string;
+  readonly thoughts: string;
+  readonly next: NextState;
+}

@@ -1,0 +1,26 @@
+import { Provenance } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { readNextState } from './next-state.js';
+
+const said = (provenance: Provenance, text: string) => ({ provenance, text, toolCallId: '', toolName: 'fetch' });
+
+describe('readNextState', () => {
+  it('lets a person outrank tools, and keeps what tools said apart', () => {
+    const next = readNextState([
+      said(Provenance.PROVENANCE_TOOL, '{"error": "x"}'),
+      said(Provenance.PROVENANCE_USER, 'never mind, thanks'),
+    ]);
+    expect(next).toEqual({
+      role: 'user',
+      text: 'never mind, thanks',
+      userText: 'never mind, thanks',
+      toolResults: [{ name: 'fetch', text: '{"error": "x"}' }],
+    });
+  });
+
+  it('takes an empty tool result for a next state, and what a client adds for nothing', () => {
+    expect(readNextState([said(Provenance.PROVENANCE_TOOL, '')])?.role).toBe('tool');
+    expect(readNextState([said(Provenance.PROVENANCE_CLIENT, 'date: today')])).toBeUndefined();
+    expect(readNextState([])).toBeUndefined();
+  });
+});

@@ -1,0 +1,49 @@
+// Who speaks in a next state. In: its messages with where each came from. Out: the role that decides, and that role's
+// text. Context that a client adds by itself is nobody speaking, and is left out.
+import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
+
+export const roles = ['user', 'tool', 'environment'] as const;
+export type Role = (typeof roles)[number];
+
+export interface ToolResult {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface NextState {
+  /** A person's words outrank what tools say, because the person has seen it. */
+  readonly role: Role;
+  /** Of the role that decides, its messages one after the other. */
+  readonly text: string;
+  /** The person's own words; empty when only tools spoke. */
+  readonly userText: string;
+  readonly toolResults: readonly ToolResult[];
+}
+
+/** Nothing when nobody said anything. */
+export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
+  const userText = textOf(messages, Provenance.PROVENANCE_USER);
+  const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);
+  const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
+  const toolResults = messages
+    .filter(({ provenance }) => isMachine(provenance))
+    .map(({ toolName, text }) => ({ name: toolName, text }));
+  const rest = { userText, toolResults };
+  if (userText !== '') return { role: 'user', text: userText, ...rest };
+  if (messages.some(({ provenance }) => provenance === Provenance.PROVENANCE_TOOL)) {
+    return { role: 'tool', text: toolText, ...rest };
+  }
+  return environmentText === '' ? undefined : { role: 'environment', text: environmentText, ...rest };
+}
+
+function isMachine(provenance: Provenance): boolean {
+  return provenance === Provenance.PROVENANCE_TOOL || provenance === Provenance.PROVENANCE_ENVIRONMENT;
+}
+
+function textOf(messages: readonly NextStateMessage[], wanted: Provenance): string {
+  return messages
+    .filter(({ provenance }) => provenance === wanted)
+    .map(({ text }) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n\n');
+}

@@ -1,0 +1,48 @@
+// Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
+// material, or nothing when nobody said anything. Pure.
+import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
+import type { Material, Message } from './material.js';
+import { readNextState } from './next-state.js';
+
+export function readMaterial(
+  messages: readonly unknown[],
+  completed: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls'>,
+  continued: TurnContinued,
+): Material | undefined {
+  const next = readNextState(continued.nextState);
+  if (next === undefined) return undefined;
+  const { turn, tenant, user, policy, session } = continued;
+  const conversation = messages.flatMap((message) => readMessage(message));
+  return {
+    place: { turn, tenant, user, policy, session },
+    conversation,
+    question: conversation.findLast(({ role }) => role === 'user')?.text ?? '',
+    answer: [completed.text, callsIn(completed.toolCalls)].filter((part) => part !== '').join('\n'),
+    thoughts: completed.reasoning,
+    next,
+  };
+}
+
+function readMessage(message: unknown): Message[] {
+  if (!isRecord(message)) return [];
+  const role = message['role'];
+  const text = textOf(message['content']);
+  return typeof role === 'string' && text !== '' ? [{ role, text }] : [];
+}
+
+/** Content is a text, or parts of which some have one. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  const texts = content.map((part: unknown) => (isRecord(part) ? part['text'] : undefined));
+  return texts.filter((text) => typeof text === 'string').join('\n');
+}
+
+/** Tool calls are a part of the answer. */
+function callsIn(bytes: Uint8Array): string {
+  return bytes.length === 0 ? '' : `[calls ${Buffer.from(bytes).toString('utf8')}]`;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,139 @@
+// The prompts of a scored vote, for models too small to follow instructions. In: labelled examples. Out: for each
+// wording and each verdict, the beginning of a list of replies that got that verdict. A vote asks how likely the next
+// state is as the next entry of each list: the model never reads an instruction, so there is none to break. Examples
+// come first and never change, so that an engine computes each list once. Pure.
+import type { Role } from '../next-state.js';
+import type { Verdict } from '../verdict.js';
+import { clip, oneLine } from '../prompts/clip.js';
+
+export interface Example {
+  readonly role: 'user' | 'tool';
+  readonly label: Verdict;
+  readonly next: string;
+}
+
+export interface Wording {
+  /** Names it in calibrations. */
+  readonly id: string;
+  /** By verdict. */
+  readonly lists: Readonly<Record<Label, string>>;
+}
+
+/** A verdict as a name. */
+export const labels = ['satisfied', 'unrelated', 'correction'] as const;
+export type Label = (typeof labels)[number];
+
+const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
+
+/** Enough to tell what a reply is about; the rest is mostly pasted text. */
+const replyCharactersMax = 320;
+/** Each wording leaves out every fourth example, another one each, so that votes are not copies of each other. */
+const leftOutOf = 4;
+
+interface Headings {
+  readonly id: string;
+  readonly headings: Readonly<Record<Label, string>>;
+}
+
+const userHeadings: readonly Headings[] = [
+  {
+    id: 'user-after',
+    headings: {
+      satisfied: 'What happy users say after a good answer:',
+      unrelated: 'What users say that has nothing to do with the answer:',
+      correction: 'What unhappy users say after a bad answer:',
+    },
+  },
+  {
+    id: 'user-person',
+    headings: {
+      satisfied: 'The answer was right. The person says thanks or asks the next thing:',
+      unrelated: 'The person is distracted or undecided and says:',
+      correction: 'The answer was wrong or not as wanted. The person says:',
+    },
+  },
+  {
+    id: 'user-bare',
+    headings: { satisfied: 'Satisfied:', unrelated: 'Unrelated:', correction: 'Correction:' },
+  },
+  {
+    id: 'user-customer',
+    headings: {
+      satisfied: 'Replies of a satisfied customer:',
+      unrelated: 'Replies that say nothing about the service:',
+      correction: 'Complaints and corrections of a customer:',
+    },
+  },
+  {
+    id: 'user-wants',
+    headings: {
+      satisfied: 'Messages from people who got what they wanted and go on:',
+      unrelated: 'Messages from people who are busy with other things:',
+      correction: 'Messages from people who want the answer to be changed:',
+    },
+  },
+];
+
+const toolHeadings: readonly Headings[] = [
+  {
+    id: 'tool-prints',
+    headings: {
+      satisfied: 'What a tool prints when the call was a success:',
+      unrelated: 'What a tool prints when there is nothing to say yet:',
+      correction: 'What a tool prints when the call has failed:',
+    },
+  },
+  {
+    id: 'tool-results',
+    headings: {
+      satisfied: 'Results of calls that worked:',
+      unrelated: 'Results of calls that are waiting or empty:',
+      correction: 'Results of calls that went wrong:',
+    },
+  },
+  {
+    id: 'tool-messages',
+    headings: { satisfied: 'Success messages:', unrelated: 'Status messages:', correction: 'Error messages:' },
+  },
+];
+
+export interface Wordings {
+  readonly user: readonly Wording[];
+  /** Also for environments, whose observations read like a tool's. */
+  readonly tool: readonly Wording[];
+}
+
+export function wordingsFrom(examples: readonly Example[]): Wordings {
+  return { user: wordingsOf('user', userHeadings, examples), tool: wordingsOf('tool', toolHeadings, examples) };
+}
+
+export function wordingFor(wordings: Wordings, role: Role, vote: number): Wording | undefined {
+  const list = role === 'user' ? wordings.user : wordings.tool;
+  return list[vote % list.length];
+}
+
+/** How a next state stands in a list. */
+export function entryOf(text: string): string {
+  return ` ${clip(oneLine(text), replyCharactersMax)}\n`;
+}
+
+function wordingsOf(role: Example['role'], all: readonly Headings[], examples: readonly Example[]): Wording[] {
+  return all.map(({ id, headings }, at) => {
+    const list = (label: Label) => {
+      const own = examples.filter((example) => example.role === role && labelOf[example.label] === label);
+      const shown = turned(own, at).filter((_, place) => place % leftOutOf !== at % leftOutOf);
+      return `${headings[label]}\n${shown.map(({ next }) => `-${entryOf(next)}`).join('')}-`;
+    };
+    return {
+      id,
+      lists: { satisfied: list('satisfied'), unrelated: list('unrelated'), correction: list('correction') },
+    };
+  });
+}
+
+/** Another order for each wording: neighbours of one family are pulled apart by a stride. */
+function turned<T>(items: readonly T[], at: number): T[] {
+  const stride = 5 + 2 * at;
+  const places = items.map((item, place) => ({ item, key: (place * stride + at) % Math.max(1, items.length) }));
+  return places.sort((a, b) => a.key - b.key).map(({ item }) => item);
+}

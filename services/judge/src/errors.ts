@@ -1,0 +1,48 @@
+// Everything that can go wrong in the judge, what is done about it, and in which words it is said.
+import { defineErrors } from '@backtalk/kit';
+
+export const judgeErrors = defineErrors('judge', {
+  /** The vote is not to blame: it waits, and no try is counted. */
+  engineAway: {
+    code: 'judge_engine_away',
+    status: 503,
+    retry: 'later',
+    message: () => 'No engine of the judge pool can be reached: votes wait until there is one.',
+  },
+  voteTimedOut: {
+    code: 'vote_timed_out',
+    retry: 'later',
+    message: (p: { afterMs: number }) => `A vote was not cast within ${p.afterMs} ms.`,
+  },
+  voteFailed: {
+    code: 'vote_failed',
+    retry: 'later',
+    message: (p: { reason: string }) => `A vote could not be cast: the engine answered with ${p.reason}.`,
+  },
+  votesLeft: {
+    code: 'votes_left',
+    retry: 'later',
+    message: () => 'The judge stopped before all votes were cast: the turn is judged by whoever gets it next.',
+  },
+  /** Its facts may still be in a gateway's spool, so it is tried again before it is given up. */
+  turnUnreadable: {
+    code: 'turn_unreadable',
+    retry: 'later',
+    message: (p: { missing: string }) => `A continued turn cannot be judged: its ${p.missing} is not in the log.`,
+  },
+  sessionNotJudged: {
+    code: 'session_not_judged',
+    retry: 'later',
+    message: () => 'A closed session has turns that are not judged yet.',
+  },
+  revisionLost: {
+    code: 'revision_lost',
+    retry: 'later',
+    message: () => 'Another revision of the same judgement was stored first, again and again.',
+  },
+  labelledSetBroken: {
+    code: 'labelled_set_broken',
+    retry: 'stop',
+    message: (p: { file: string; reason: string }) => `The judge's file ${p.file} cannot be used: ${p.reason}.`,
+  },
+});

@@ -1,0 +1,81 @@
+// What happens in the judge, as the business sees it: one function for each event, which writes log and metric
+// together. No text of a turn passes through here.
+import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
+
+export type SkipReason = 'opted_out' | 'side' | 'erased' | 'nothing_said' | 'judged_before';
+export type JudgedSource = 'votes' | 'evidence' | 'feedback' | 'at_least_one';
+export type SessionEnd = 'effective' | 'kept' | 'nothing' | 'off' | 'votes_disagree';
+
+export type JudgeEvents = ReturnType<typeof createEvents>;
+
+const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
+
+export function createEvents(logger: Logger, metrics: Metrics) {
+  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
+    'source',
+    'verdict',
+  ]);
+  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
+  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
+  const votes = metrics.counter('votes_cast_total', 'Votes, by what came of them.', ['result']);
+  const voteSeconds = metrics.histogram('vote_seconds', 'Time of one try of a vote.', secondsBuckets);
+  const turnSeconds = metrics.histogram('turn_seconds', 'Time from a turn in hand to its judgement.', secondsBuckets);
+  const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
+  const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
+  const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
+  const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
+  const inHand = metrics.gauge('turns_in_hand', 'Turns whose votes are being cast.');
+  const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
+  return {
+    turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
+      judged.inc({ source, verdict: String(outcome.verdict) });
+      agreement.observe(outcome.confidence);
+      if (hint !== '') hints.inc();
+      logger.debug('turn_judged', { source, verdict: outcome.verdict, hasHint: hint !== '' });
+    },
+    turnTook: (ms: number): void => {
+      turnSeconds.observe(ms / 1000);
+    },
+    turnSkipped: (reason: SkipReason): void => {
+      skipped.inc({ reason });
+      logger.debug('turn_skipped', { reason });
+    },
+    evidenceFound: (found: readonly EvidenceVote[]): void => {
+      for (const { name } of found) evidence.inc({ name });
+    },
+    voteCast: (vote: CastVote, ms: number): void => {
+      votes.inc({ result: vote.valid ? String(vote.verdict) : vote.reason });
+      voteSeconds.observe(ms / 1000);
+    },
+    voteDropped: (): void => {
+      votes.inc({ result: 'dropped' });
+    },
+    voteFailed: (error: unknown, attempt: number): void => {
+      logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
+    },
+    votesRequeued: (count: number): void => {
+      requeued.inc(count);
+      logger.warn('votes_requeued', { count });
+    },
+    queueNotChecked: (error: unknown): void => {
+      logger.warn('queue_not_checked', { error: asBacktalkError(error) });
+    },
+    turnsInHand: (count: number): void => {
+      inHand.set(count);
+    },
+    enginesKnown: (count: number): void => {
+      engines.set(count);
+    },
+    engineRefused: (reason: string): void => {
+      logger.warn('engine_refused', { reason });
+    },
+    thresholdsMissing: (model: string, promptDigest: string): void => {
+      logger.error('thresholds_missing', { model, promptDigest });
+    },
+    sessionClosed: (result: SessionEnd): void => {
+      sessions.inc({ result });
+      logger.debug('session_closed', { result });
+    },
+  };
+}

@@ -1,0 +1,19 @@
+// What the handlers of facts are given.
+import type { JudgeConfig } from '../config.js';
+import type { JudgeEvents } from '../events.js';
+import type { BallotBox } from '../outputs/ballot-box.js';
+import type { Judgements } from '../outputs/judgements.js';
+import type { TurnLog } from '../outputs/turn-log.js';
+import type { Clock } from '@backtalk/kit';
+import type { Ballots } from './ballots.js';
+
+export interface JudgeParts {
+  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne'>;
+  readonly log: TurnLog;
+  readonly judgements: Judgements;
+  /** Nothing where evidence alone decides. */
+  readonly ballots: Ballots | undefined;
+  readonly box: BallotBox | undefined;
+  readonly clock: Clock;
+  readonly events: JudgeEvents;
+}

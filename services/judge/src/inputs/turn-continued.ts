@@ -1,0 +1,57 @@
+// A turn's next state is known: votes and evidence become its first judgement. The fact is settled only when that is
+// stored.
+import type { Delivery, StoredFact } from '@backtalk/kit';
+import type { TurnContinued } from '@backtalk/proto/facts';
+import { gatherEvidence } from '../domain/evidence/gather.js';
+import { judge, type JudgeMark } from '../domain/judgement.js';
+import type { Material } from '../domain/material.js';
+import type { SkipReason } from '../events.js';
+import type { JudgeParts } from './parts.js';
+
+const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
+
+export async function turnContinued(
+  parts: JudgeParts,
+  { message, trace }: StoredFact<'turnContinued'>,
+  delivery: Delivery,
+): Promise<void> {
+  const { clock, events } = parts;
+  const startedMs = clock.now();
+  const skipped = await skipReason(parts, message, delivery.redelivered);
+  if (skipped !== undefined) return events.turnSkipped(skipped);
+  const material = await parts.log.material(message);
+  if (material === undefined) return events.turnSkipped('nothing_said');
+  const { deliveries, signal } = delivery;
+  const made = await judgement(parts, material, { deliveries, signal, trace });
+  if (!(await parts.judgements.storeFirst(made.message, trace))) return events.turnSkipped('judged_before');
+  events.turnJudged(made.outcome.restsOn, made.outcome, made.message.hint);
+  events.turnTook(clock.now() - startedMs);
+}
+
+/** Who said no is not judged, and neither is what no sample can be made of. */
+export function isJudgeable({ main, consent }: TurnContinued): SkipReason | undefined {
+  if (consent?.train !== true) return 'opted_out';
+  return main ? undefined : 'side';
+}
+
+async function skipReason(
+  { log, judgements }: JudgeParts,
+  message: TurnContinued,
+  redelivered: boolean,
+): Promise<SkipReason | undefined> {
+  const never = isJudgeable(message);
+  if (never !== undefined) return never;
+  if (redelivered && (await judgements.isJudged(message))) return 'judged_before';
+  return (await log.isErased(message)) ? 'erased' : undefined;
+}
+
+async function judgement(
+  { ballots, box, events, config }: JudgeParts,
+  material: Material,
+  delivered: Parameters<NonNullable<JudgeParts['ballots']>['castAll']>[1],
+) {
+  const evidence = gatherEvidence(material.next, material.question);
+  events.evidenceFound(evidence);
+  const votes = (await ballots?.castAll(material, delivered)) ?? [];
+  return judge(material, votes, evidence, box?.facts() ?? evidenceOnly, config.hintChoice);
+}

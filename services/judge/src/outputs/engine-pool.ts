@@ -1,0 +1,107 @@
+// The engines that vote. In: addresses from the configuration, or the loaders' leases of pool `judge`. Out: the engine
+// with the least in flight. It never waits for one: where none is there, it says so.
+import { createEngineClient, engineDialects, type EngineClient, type EngineDialect } from '@backtalk/dialects';
+import { asBacktalkError, type LeaseView } from '@backtalk/kit';
+import type { JudgeEvents } from '../events.js';
+import { judgeErrors } from '../errors.js';
+import type { JudgeEngine, VoteOptions } from './voter.js';
+
+export interface EnginePoolOptions {
+  readonly urls: readonly string[];
+  readonly dialect: EngineDialect;
+  /** Used where no address is configured. */
+  readonly leases: LeaseView | undefined;
+  readonly apiKey: string;
+  /** Empty: the engine's base model. */
+  readonly model: string;
+  readonly events: JudgeEvents;
+}
+
+interface Member {
+  readonly client: EngineClient;
+  model: string;
+  inFlight: number;
+}
+
+interface Place {
+  readonly url: string;
+  readonly dialect: EngineDialect;
+  readonly model: string;
+}
+
+export class EnginePool {
+  readonly #options: EnginePoolOptions;
+  readonly #members = new Map<string, Member>();
+  #lastModel = '';
+
+  constructor(options: EnginePoolOptions) {
+    this.#options = options;
+    this.#look();
+    options.leases?.onChange(() => {
+      this.#look();
+    });
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** Of the engine that voted last; empty before the first vote. */
+  get lastModel(): string {
+    return this.#lastModel;
+  }
+
+  async use<T>(options: VoteOptions, work: (engine: JudgeEngine) => Promise<T>): Promise<T> {
+    const members = [...this.#members.values()];
+    const [first, ...rest] = members;
+    if (first === undefined) throw judgeErrors.engineAway();
+    const member = rest.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
+    member.inFlight += 1;
+    try {
+      member.model ||= await this.#baseModel(member.client, options);
+      this.#lastModel = member.model;
+      return await work({ client: member.client, model: member.model });
+    } finally {
+      member.inFlight -= 1;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#options.leases?.stop();
+    await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
+  }
+
+  /** The model without a parent is no adapter. */
+  async #baseModel(client: EngineClient, options: VoteOptions): Promise<string> {
+    const models = await client.models(options);
+    return models.find(({ parent }) => parent === undefined)?.id ?? '';
+  }
+
+  #look(): void {
+    const { apiKey, events } = this.#options;
+    const places = this.#places();
+    for (const [url, { client }] of this.#members) {
+      if (places.some((place) => place.url === url)) continue;
+      this.#members.delete(url);
+      client.close().catch((error: unknown) => {
+        events.engineRefused(asBacktalkError(error).code);
+      });
+    }
+    for (const { url, dialect, model } of places) {
+      if (this.#members.has(url)) continue;
+      this.#members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
+    }
+    events.enginesKnown(this.#members.size);
+  }
+
+  #places(): Place[] {
+    const { urls, dialect, leases, model } = this.#options;
+    if (urls.length > 0) return urls.map((url) => ({ url, dialect, model }));
+    return (leases?.current() ?? []).flatMap(({ engine }) => {
+      if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
+      const spoken = engineDialects.find((name) => name === engine.dialect);
+      if (spoken === undefined) return [];
+      return [{ url: engine.url, dialect: spoken, model: model === '' ? engine.baseModel : model }];
+    });
+  }
+}

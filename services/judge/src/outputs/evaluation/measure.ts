@@ -1,0 +1,31 @@
+// Measures the likelihoods that thresholds are fitted on. In: labelled items (never those that a judge is tested on),
+// a scored voter, an engine. Out: for each item and wording, how likely its next state is under each list.
+import type { Wordings } from '../../domain/scored/wordings.js';
+import type { LabelledItem } from '../../domain/labelled-item.js';
+import type { ScoredVoter } from '../scored-voter.js';
+import type { JudgeEngine } from '../voter.js';
+import type { Measured } from '../../domain/evaluation/fit.js';
+
+export interface MeasureOptions {
+  readonly voter: ScoredVoter;
+  readonly engine: JudgeEngine;
+  readonly wordings: Wordings;
+  readonly items: readonly LabelledItem[];
+  readonly voteWaitMs: number;
+  readonly onProgress?: (done: number, all: number) => void;
+}
+
+export async function measureLikelihoods(options: MeasureOptions): Promise<Measured[]> {
+  const { voter, engine, wordings, items, voteWaitMs, onProgress } = options;
+  // One wording after the other: an engine remembers only so many beginnings.
+  const asked = (['user', 'tool'] as const).flatMap((role) =>
+    wordings[role].flatMap((wording) => items.filter((item) => item.role === role).map((item) => ({ wording, item }))),
+  );
+  const measured: Measured[] = [];
+  for (const { wording, item } of asked) {
+    const found = await voter.likelihoods(engine, wording, item.next, { deadlineMs: voteWaitMs });
+    measured.push({ wording: wording.id, item: item.id, label: item.label, found });
+    onProgress?.(measured.length, asked.length);
+  }
+  return measured;
+}

@@ -1,0 +1,47 @@
+// Casts free votes: the model reads the turn, thinks in words and ends with a grade, and with a hint where the user
+// gave one.
+import { randomBytes } from 'node:crypto';
+import { sha256Hex } from '@backtalk/kit';
+import type { Material } from '../domain/material.js';
+import { freePrompt, freeWordings } from '../domain/prompts/free.js';
+import { readFreeAnswer } from '../domain/prompts/free-answer.js';
+import type { CastVote } from '../domain/verdict.js';
+import { seedOf } from '../domain/seeds.js';
+import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
+
+const temperature = 0.6;
+/** Nobody can know a marker beforehand. */
+const markerBytes = 8;
+const answerTokensMax = 512;
+
+export class FreeVoter implements Voter {
+  readonly #digest = sha256Hex(JSON.stringify(templates()));
+
+  async cast({ client, model }: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
+    const seed = seedOf(material.place.turn, vote);
+    const messages = freePrompt(material, randomBytes(markerBytes).toString('hex'), vote);
+    const { capture } = await client.chat(
+      { model, messages, temperature, seed, max_tokens: answerTokensMax },
+      options,
+    );
+    const read = readFreeAnswer(capture.text);
+    if (read === undefined) return { valid: false, reason: 'unparsable', seed };
+    const hint = material.next.role === 'user' ? read.hint : '';
+    return { valid: true, verdict: read.verdict, score: read.verdict, hint, seed };
+  }
+
+  facts(): VoterFacts {
+    return { promptDigest: this.#digest, low: 0, high: 0 };
+  }
+}
+
+/** All wordings for all roles around empty pieces: what the digest stands for. */
+function templates(): unknown[] {
+  const place = { turn: '', tenant: '', user: '', policy: '', session: '' };
+  return (['user', 'tool', 'environment'] as const).flatMap((role) =>
+    Array.from({ length: freeWordings }, (_, wording) => {
+      const next = { role, text: '', userText: '', toolResults: [] };
+      return freePrompt({ place, conversation: [], question: '', answer: '', thoughts: '', next }, 'token', wording);
+    }),
+  );
+}

@@ -1,0 +1,66 @@
+// The judgements in the log: every revision is stored once, and the highest counts. In: a turn, and how to make its
+// next revision. Out: the fact. Two judges that make the same revision have one winner; the other makes the next.
+import type { FactPublisher, FactReader, Trace } from '@backtalk/kit';
+import type { TurnJudged } from '@backtalk/proto/facts';
+import type { TurnPlace } from '../domain/material.js';
+import { judgeErrors } from '../errors.js';
+
+export type JudgedPlace = Pick<TurnPlace, 'tenant' | 'user' | 'policy' | 'turn'>;
+
+export interface NextRevision {
+  /** True for a revision that holds the same already: nothing is added. */
+  readonly isThere: (judged: TurnJudged) => boolean;
+  /** Nothing: there is no more to say. */
+  readonly make: (revision: number, before: TurnJudged | undefined) => TurnJudged | undefined;
+}
+
+const triesMax = 8;
+/** Revision 0 belongs to the votes, even where feedback comes before them. */
+const firstLaterRevision = 1;
+
+export class Judgements {
+  readonly #reader: FactReader;
+  readonly #publisher: FactPublisher;
+
+  constructor(reader: FactReader, publisher: FactPublisher) {
+    this.#reader = reader;
+    this.#publisher = publisher;
+  }
+
+  /** That which counts. */
+  async highest(place: JudgedPlace): Promise<TurnJudged | undefined> {
+    return (await this.#revisions(place)).at(-1);
+  }
+
+  async isJudged({ tenant, user, policy, turn }: JudgedPlace): Promise<boolean> {
+    return (await this.#reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 })) !== undefined;
+  }
+
+  /** False: the same revision was stored before, by this or another judge. */
+  async storeFirst(judged: TurnJudged, trace: Trace): Promise<boolean> {
+    const { stored } = await this.#publisher.publish('turnJudged', judged, { trace });
+    return stored === 'now';
+  }
+
+  /** What was stored; nothing when it was there before, or there was nothing to say. */
+  async append(place: JudgedPlace, { isThere, make }: NextRevision, trace: Trace): Promise<TurnJudged | undefined> {
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const revisions = await this.#revisions(place);
+      if (revisions.some(isThere)) return undefined;
+      const before = revisions.at(-1);
+      const made = make(Math.max(firstLaterRevision, (before?.revision ?? 0) + 1), before);
+      if (made === undefined) return undefined;
+      const { stored } = await this.#publisher.publish('turnJudged', made, { trace });
+      if (stored === 'now') return made;
+    }
+    throw judgeErrors.revisionLost();
+  }
+
+  /** All there are, lowest first. Votes may store revision 0 after a later one, so the order of the log says little. */
+  async #revisions({ tenant, user, policy, turn }: JudgedPlace): Promise<TurnJudged[]> {
+    const found: TurnJudged[] = [];
+    const filter = { turnJudged: { tenant, user, policy, turn } };
+    for await (const { message } of this.#reader.read(['turnJudged'], { filter })) found.push(message);
+    return found.sort((a, b) => a.revision - b.revision);
+  }
+}

@@ -1,0 +1,78 @@
+// Casts scored votes: asks the engine how likely the next state is as the next entry of each list of examples. The
+// lists are turned into tokens once for each engine; the engine keeps what it computed of them from vote to vote.
+import type { Material } from '../domain/material.js';
+import { findCalibration, type CalibrationEntry, type CalibrationTable } from '../domain/scored/calibration.js';
+import { likelihoodOf, scoreOf, verdictFromScore, type Likelihoods } from '../domain/scored/score.js';
+import { entryOf, wordingFor, type Label, type Wording } from '../domain/scored/wordings.js';
+import type { CastVote } from '../domain/verdict.js';
+import type { ScoredPrompts } from './labelled-set.js';
+import { seedOf } from '../domain/seeds.js';
+import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
+
+type ListIds = Readonly<Record<Label, readonly number[]>>;
+
+export class ScoredVoter implements Voter {
+  readonly #prompts: ScoredPrompts;
+  readonly #table: CalibrationTable;
+  /** Bounded by the number of wordings, for each engine. */
+  readonly #listIds = new WeakMap<object, Map<string, ListIds>>();
+
+  constructor(prompts: ScoredPrompts, table: CalibrationTable) {
+    this.#prompts = prompts;
+    this.#table = table;
+  }
+
+  async cast(engine: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
+    const seed = seedOf(material.place.turn, vote);
+    const calibration = this.#calibration(engine.model);
+    const wording = wordingFor(this.#prompts.wordings, material.next.role, vote);
+    const bias = wording === undefined ? undefined : calibration?.wordings[wording.id];
+    if (wording === undefined || calibration === undefined || bias === undefined) {
+      return { valid: false, reason: 'uncalibrated', seed };
+    }
+    const score = scoreOf(await this.likelihoods(engine, wording, material.next.text, options), bias);
+    return { valid: true, verdict: verdictFromScore(score, calibration), score, hint: '', seed };
+  }
+
+  facts(model: string): VoterFacts {
+    const { low = 0, high = 0 } = this.#calibration(model) ?? {};
+    return { promptDigest: this.#prompts.digest, low, high };
+  }
+
+  /** How likely the text is as the next entry of each list. */
+  async likelihoods(engine: JudgeEngine, wording: Wording, text: string, options: VoteOptions): Promise<Likelihoods> {
+    const { client, model } = engine;
+    const lists = await this.#idsOf(engine, wording, options);
+    const answerIds = await client.tokenize({ model, text: entryOf(text) }, options);
+    // One call for each list: an engine uses again no more of several prompts than of the shortest.
+    const under = async (label: Label) => {
+      const [logprobs = []] = await client.score([{ promptIds: lists[label], answerIds }], { model, ...options });
+      return likelihoodOf(logprobs);
+    };
+    const [satisfied, unrelated, correction] = await Promise.all([
+      under('satisfied'),
+      under('unrelated'),
+      under('correction'),
+    ]);
+    return { satisfied, unrelated, correction };
+  }
+
+  #calibration(model: string): CalibrationEntry | undefined {
+    return findCalibration(this.#table, model, this.#prompts.digest);
+  }
+
+  async #idsOf({ client, model }: JudgeEngine, { id, lists }: Wording, options: VoteOptions): Promise<ListIds> {
+    const known = this.#listIds.get(client) ?? new Map<string, ListIds>();
+    this.#listIds.set(client, known);
+    const found = known.get(id);
+    if (found !== undefined) return found;
+    const [satisfied, unrelated, correction] = await Promise.all([
+      client.tokenize({ model, text: lists.satisfied }, options),
+      client.tokenize({ model, text: lists.unrelated }, options),
+      client.tokenize({ model, text: lists.correction }, options),
+    ]);
+    const made = { satisfied, unrelated, correction };
+    known.set(id, made);
+    return made;
+  }
+}
