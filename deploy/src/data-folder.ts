@@ -30,7 +30,15 @@ export function openDataFolder(path: string): DataFolder {
     connection: join(path, 'connection.json'),
     keys: join(path, 'keys.json'),
   };
-  for (const part of [folder.nats, folder.valkey, folder.blobs, folder.spool, folder.adapters, folder.trainingCache, folder.logs]) {
+  for (const part of [
+    folder.nats,
+    folder.valkey,
+    folder.blobs,
+    folder.spool,
+    folder.adapters,
+    folder.trainingCache,
+    folder.logs,
+  ]) {
     mkdirSync(part, { recursive: true, mode: 0o700 });
   }
   return folder;
@@ -51,7 +59,8 @@ export function lockDataFolder(folder: DataFolder): () => void {
   const file = join(folder.path, 'lock');
   if (existsSync(file)) {
     const pid = Number(readFileSync(file, 'utf8'));
-    if (Number.isInteger(pid) && pid !== process.pid && isAlive(pid)) throw DeployErrors.running({ folder: folder.path, pid });
+    if (Number.isInteger(pid) && pid !== process.pid && isAlive(pid))
+      throw DeployErrors.running({ folder: folder.path, pid });
   }
   writeFileSync(file, String(process.pid));
   return () => {

@@ -45,16 +45,16 @@ export function launch(options: LaunchOptions): Launched {
     secrets,
     up: async () => {
       await checkPorts(ports, host);
-      const { servers, parts } = machineProcesses({
+      const { servers, workers, services } = machineProcesses({
         ...{ root, data, ports, host, secrets },
         natsConfig: writeNatsConfig(data, ports, secrets),
         model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
         environment: inheritedEnvironment(),
       });
-      await supervisor.startTogether(servers.map(adapt));
+      await supervisor.start(servers.map(adapt));
       await prepareBroker(ports, secrets, Math.floor(options.dataCapBytes * turnsShare));
       writeConnection(data, ports, secrets, host);
-      await supervisor.startTogether(parts.map(adapt));
+      await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };
 }

@@ -28,7 +28,11 @@ function readSize(text: string): number {
 function readPort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
-    throw DeployErrors.badOption({ option: 'port', value: text, wanted: `a port from 1024 to ${String(65_535 - highestOffset)}` });
+    throw DeployErrors.badOption({
+      option: 'port',
+      value: text,
+      wanted: `a port from 1024 to ${String(65_535 - highestOffset)}`,
+    });
   }
   return port;
 }

@@ -4,7 +4,9 @@ import { createServer } from 'node:net';
 
 export interface Ports {
   readonly endpoint: number;
-  readonly health: Readonly<Record<'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader' | 'trainingWorker', number>>;
+  readonly health: Readonly<
+    Record<'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader' | 'trainingWorker', number>
+  >;
   readonly grpc: Readonly<Record<'gateway' | 'publisher' | 'loader' | 'trainingWorker', number>>;
   readonly engine: number;
   readonly nats: number;

@@ -122,13 +122,19 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
   };
 }
 
-/** In starting order; stopping goes the other way. */
-export function machineProcesses(machine: Machine): { servers: ProcessSpec[]; parts: ProcessSpec[] } {
+export interface MachineProcesses {
+  readonly servers: readonly ProcessSpec[];
+  readonly workers: readonly ProcessSpec[];
+  readonly services: readonly ProcessSpec[];
+}
+
+/** Services stand on workers, and both on servers. */
+export function machineProcesses(machine: Machine): MachineProcesses {
   const { ports, data, host } = machine;
   return {
     servers: servers(machine),
-    parts: [
-      ...workers(machine),
+    workers: workers(machine),
+    services: [
       service(machine, 'loader', {
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
         BACKTALK_ENGINE_URL: `http://${loopback(ports.engine)}`,
@@ -142,6 +148,7 @@ export function machineProcesses(machine: Machine): { servers: ProcessSpec[]; pa
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.gateway),
         BACKTALK_LISTEN: `${host}:${String(ports.endpoint)}`,
         BACKTALK_SPOOL_DIR: data.spool,
+        BACKTALK_STOP_WAIT: '3s',
         BACKTALK_KEYS_FILE: data.keys,
       }),
       service(machine, 'collector', {}),

@@ -13,7 +13,10 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
   }
   const release = lockDataFolder(openDataFolder(options.data));
   const size = (folderBytes(options.data) / 1e6).toFixed(0);
-  if (!options.yes && !(await confirm(`Delete every turn, judgement and weights version in ${options.data} (${size} MB)? [y/N] `))) {
+  if (
+    !options.yes &&
+    !(await confirm(`Delete every turn, judgement and weights version in ${options.data} (${size} MB)? [y/N] `))
+  ) {
     release();
     terminal.line('Nothing was deleted.');
     return;

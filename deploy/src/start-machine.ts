@@ -56,7 +56,14 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   checkHost(options.host, data.keys);
   const release = lockDataFolder(data);
   const ports = portsFrom(options.port);
-  const { supervisor, up } = launch({ root, data, ports, terminal, host: options.host, dataCapBytes: options.dataCapBytes });
+  const { supervisor, up } = launch({
+    root,
+    data,
+    ports,
+    terminal,
+    host: options.host,
+    dataCapBytes: options.dataCapBytes,
+  });
   const sizeWatch = new SizeWatch(data.path, options.dataCapBytes, terminal);
   process.once('exit', () => {
     supervisor.killAll();

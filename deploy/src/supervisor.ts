@@ -5,20 +5,24 @@ import { join } from 'node:path';
 import { Child, type ProcessSpec } from './child.js';
 import type { Terminal } from './terminal.js';
 
-const stopEachWithinMs = 4_000;
+const stopWaveWithinMs = 4_000;
 const stopAllWithinMs = 9_000;
 
 export class Supervisor {
-  private readonly children: Child[] = [];
+  private readonly waves: Child[][] = [];
 
   constructor(
     private readonly logFolder: string,
     private readonly terminal: Terminal,
   ) {}
 
+  private get children(): Child[] {
+    return this.waves.flat();
+  }
+
   private child(spec: ProcessSpec): Child {
     const logFile = join(this.logFolder, `${spec.name}.log`);
-    const child = new Child(spec, logFile, {
+    return new Child(spec, logFile, {
       died: (name, how, againInMs) => {
         this.terminal.warn(`${name} ${how}; starting it again in ${String(againInMs / 1000)} s (log: ${logFile})`);
       },
@@ -26,24 +30,19 @@ export class Supervisor {
         this.terminal.step(`${name} is back`);
       },
     });
-    this.children.push(child);
-    return child;
   }
 
-  /** Starts one after the other, each when the one before it serves. */
-  async startInOrder(specs: readonly ProcessSpec[]): Promise<void> {
-    for (const spec of specs) await this.startOne(spec);
+  /** Starts all waves at once and waits until every process serves; the last wave is the first to stop. */
+  async start(...waves: readonly (readonly ProcessSpec[])[]): Promise<void> {
+    const started = waves.map((specs) => specs.map((spec) => this.child(spec)));
+    this.waves.push(...started);
+    await Promise.all(started.flat().map((child) => this.startOne(child)));
   }
 
-  /** Starts all at once and waits until every one serves. */
-  async startTogether(specs: readonly ProcessSpec[]): Promise<void> {
-    await Promise.all(specs.map((spec) => this.startOne(spec)));
-  }
-
-  private async startOne(spec: ProcessSpec): Promise<void> {
+  private async startOne(child: Child): Promise<void> {
     const startedAt = performance.now();
-    await this.child(spec).start();
-    this.terminal.step(`${spec.name} serves (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    await child.start();
+    this.terminal.step(`${child.spec.name} serves (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
   }
 
   /** The process id of a running process by its name. */
@@ -57,12 +56,12 @@ export class Supervisor {
     return child?.pid !== undefined && (await child.spec.ready());
   }
 
-  /** Reverse order; whatever is left after the deadline is killed. */
+  /** Wave by wave, in reverse; whatever is left after the deadline is killed. */
   async stop(): Promise<void> {
     const last = setTimeout(() => {
       this.killAll();
     }, stopAllWithinMs);
-    for (const child of [...this.children].reverse()) await child.stop(stopEachWithinMs);
+    for (const wave of [...this.waves].reverse()) await Promise.all(wave.map((child) => child.stop(stopWaveWithinMs)));
     clearTimeout(last);
   }
 

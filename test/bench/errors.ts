@@ -24,6 +24,11 @@ export const benchErrors = defineErrors('bench', {
     retry: 'never',
     message: (p: { what: string }) => `${p.what} is not what the benchmark can read.`,
   },
+  noVotes: {
+    code: 'bench_no_votes',
+    retry: 'never',
+    message: (p: { reasons: string }) => `No vote of the judge was valid (${p.reasons}).`,
+  },
   refused: {
     code: 'bench_version_refused',
     retry: 'never',

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { TestMachine } from '../loop/machine.js';
 import { randomFrom } from '../loop/random.js';
 import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';
-import { sum } from './statistics.js';
+import { benchErrors } from './errors.js';
 import { publishTurns } from './turns-to-judge.js';
 
 export interface VoteSizes {
@@ -72,7 +72,9 @@ async function judgeSome(machine: TestMachine, broker: Broker, publish: () => Pr
   const from = Math.min(...waiting.map((fact) => fact?.timeMs ?? Number.NaN));
   const seconds = (Math.max(...facts.map(({ timeMs }) => timeMs)) - from) / 1_000;
   const judged = facts.map(({ message }) => message);
-  const votes = sum(judged.map((message) => message.votes.length));
+  const cast = judged.flatMap((message) => message.votes);
+  const votes = cast.filter(({ valid }) => valid).length;
+  if (votes === 0) throw benchErrors.noVotes({ reasons: [...new Set(cast.map(({ reason }) => reason))].join(', ') });
   return { votesPerSecond: votes / seconds, turnsPerSecond: turns.length / seconds, judged };
 }
 
@@ -81,7 +83,7 @@ function report(runs: readonly Run[], turns: number): Measured {
   const invalid = votes.filter(({ valid }) => !valid).length;
   return {
     figures: [
-      { name: 'votes of the judge', unit: '/s', values: runs.map(({ votesPerSecond }) => votesPerSecond) },
+      { name: 'valid votes of the judge', unit: '/s', values: runs.map(({ votesPerSecond }) => votesPerSecond) },
       { name: 'turns judged', unit: '/s', values: runs.map(({ turnsPerSecond }) => turnsPerSecond) },
     ],
     notes: [

@@ -6,8 +6,20 @@ const scores = (headline: number) => ({ obeys: 1, hit: 1, headline, empty: 0.01,
 
 function run(headlines: readonly number[]): SeedRun {
   const version = (headline: number, index: number) =>
-    ({ event: 'measured', name: `backtalk-v${String(index + 1)}`, kind: 'version', sessions: 0, scores: scores(headline) }) as const;
-  const hinted = { event: 'measured', name: 'base shown the hint', kind: 'comparison', sessions: 0, scores: scores(0.5) } as const;
+    ({
+      event: 'measured',
+      name: `backtalk-v${String(index + 1)}`,
+      kind: 'version',
+      sessions: 0,
+      scores: scores(headline),
+    }) as const;
+  const hinted = {
+    event: 'measured',
+    name: 'base shown the hint',
+    kind: 'comparison',
+    sessions: 0,
+    scores: scores(0.5),
+  } as const;
   return { seed: '1', rows: [hinted, ...headlines.map(version)], answers: [], minutes: 1 };
 }
 

@@ -60,10 +60,18 @@ export function printRuns(runs: readonly SeedRun[], say: (line: string) => void)
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED');
   say('');
   say('target                                                        figure             ');
-  say(`each seed: last three ≥ 0.70 × base shown the hint            ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}   ${verdict(ratios.every((ratio) => ratio >= 0.7))}`);
-  say(`mean over seeds ≥ 0.80 ×                                      ${mean(ratios).toFixed(2)}   ${verdict(mean(ratios) >= 0.8)}`);
-  say(`two neighbours never > 0.15 below the best two                ${figures.map(({ fall }) => fall.toFixed(2)).join(', ')}   ${verdict(figures.every(({ fall }) => fall <= 0.15))}`);
-  say(`empty or looping answers ≤ 5 %                                ${figures.map(({ degenerate }) => (degenerate * 100).toFixed(0)).join(', ')} %   ${verdict(figures.every(({ degenerate }) => degenerate <= 0.05))}`);
+  say(
+    `each seed: last three ≥ 0.70 × base shown the hint            ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}   ${verdict(ratios.every((ratio) => ratio >= 0.7))}`,
+  );
+  say(
+    `mean over seeds ≥ 0.80 ×                                      ${mean(ratios).toFixed(2)}   ${verdict(mean(ratios) >= 0.8)}`,
+  );
+  say(
+    `two neighbours never > 0.15 below the best two                ${figures.map(({ fall }) => fall.toFixed(2)).join(', ')}   ${verdict(figures.every(({ fall }) => fall <= 0.15))}`,
+  );
+  say(
+    `empty or looping answers ≤ 5 %                                ${figures.map(({ degenerate }) => (degenerate * 100).toFixed(0)).join(', ')} %   ${verdict(figures.every(({ degenerate }) => degenerate <= 0.05))}`,
+  );
   say('');
   say('two dozen answers of the last version, as they are:');
   for (const answer of (runs.at(-1)?.answers ?? []).slice(0, 24)) say(`  ${answer}`);

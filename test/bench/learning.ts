@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { inheritedEnvironment } from '@backtalk/kit';
 import { root } from '../loop/machine.js';
 import { readEvent, type Measured, type SeedRun } from './learning-events.js';
 import { judgeRun, printRuns } from './learning-report.js';
@@ -30,11 +31,15 @@ const say = (line: string) => {
 
 /** Resolves when the machine has said that it serves. */
 async function startMachine(folder: string, seed: string): Promise<ChildProcess> {
-  const machine = spawn(process.execPath, [join(root, 'deploy', 'start.mjs'), 'start', '--data', folder, '--port', values.port], {
-    cwd: root,
-    env: { ...process.env, BACKTALK_SEED: seed },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const machine = spawn(
+    process.execPath,
+    [join(root, 'deploy', 'start.mjs'), 'start', '--data', folder, '--port', values.port],
+    {
+      cwd: root,
+      env: { ...inheritedEnvironment(), BACKTALK_SEED: seed },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   for await (const line of createInterface({ input: machine.stdout })) {
     if (line.includes('Backtalk serves')) {
       machine.stdout.resume();
@@ -64,7 +69,8 @@ async function simulate(folder: string, seed: string): Promise<SeedRun> {
   for await (const line of createInterface({ input: simulation.stdout })) {
     const event = readEvent(line);
     if (event?.event === 'measured') rows.push(event);
-    if (event?.event === 'answer') answers.push(`${event.question} → ${event.answer.replaceAll('\n', ' ')}${event.ended ? '' : ' [cut]'}`);
+    if (event?.event === 'answer')
+      answers.push(`${event.question} → ${event.answer.replaceAll('\n', ' ')}${event.ended ? '' : ' [cut]'}`);
   }
   return { seed, rows, answers, minutes: (performance.now() - startedAt) / 60_000 };
 }

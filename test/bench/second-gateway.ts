@@ -10,11 +10,11 @@ import { startProgram, type Program } from './programs.js';
 
 export async function startSecondGateway({ data, ports }: TestMachine): Promise<Program> {
   const [endpoint, grpc, health] = await Promise.all([freePort(), freePort(), freePort()]);
-  const { parts } = machineProcesses({
+  const { services } = machineProcesses({
     ...{ root, data, ports, host: '127.0.0.1', secrets: loadSecrets(data.path) },
     ...{ natsConfig: '', model: '', environment: inheritedEnvironment() },
   });
-  const first = parts.find(({ name }) => name === 'gateway');
+  const first = services.find(({ name }) => name === 'gateway');
   if (first === undefined) throw benchErrors.unreadable({ what: 'The list of processes' });
   const env = {
     ...first.env,

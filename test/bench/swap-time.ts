@@ -36,7 +36,7 @@ export const swapTime: Benchmark = {
   run: (context) =>
     context.machine(
       {
-        ...{ engine: 'stand-in', training: 'stand-in' },
+        ...{ engine: 'stand-in', training: 'stand-in', pace: { tokenMs: 10, answerTokens: 24 } },
         environment: { trainer: { BACKTALK_BATCH_SIZE: '16', BACKTALK_BATCH_MIN: '16' } },
       },
       (machine) => measureSwaps(context, machine, sizes),

@@ -12,11 +12,14 @@ afterAll(async () => {
 });
 
 describe('SIGKILL under load loses nothing and doubles nothing', () => {
-  it.each(['collector', 'judge', 'trainer', 'publisher', 'loader'])('of the %s, and no client notices', async (name) => {
-    const ledger = await rig.during(() => rig.killed(name));
-    expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
-    expect(await rig.problems()).toEqual([]);
-  });
+  it.each(['collector', 'judge', 'trainer', 'publisher', 'loader'])(
+    'of the %s, and no client notices',
+    async (name) => {
+      const ledger = await rig.during(() => rig.killed(name));
+      expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
+      expect(await rig.problems()).toEqual([]);
+    },
+  );
 
   it('of the gateway, where clients lose only what was in flight', async () => {
     const ledger = await rig.during(() => rig.killed('gateway'));

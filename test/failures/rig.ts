@@ -52,7 +52,10 @@ export class FailureRig {
   }
 
   /** Runs a fault while clients talk, and lets them go on a while after it. */
-  async during(fault: (fault: Fault) => Promise<void>, { clients = 6, before = 10, after = 15 } = {}): Promise<LedgerRow[]> {
+  async during(
+    fault: (fault: Fault) => Promise<void>,
+    { clients = 6, before = 10, after = 15 } = {},
+  ): Promise<LedgerRow[]> {
     this.crowds += 1;
     const { gateway } = this.machine;
     const crowd = startCrowd({ gateway, seed: this.seed + this.crowds, clients, optsOut: 0.1 });

@@ -36,12 +36,19 @@ const completed = (turn: string, text: string, more: Partial<TurnCompleted> = {}
 function soundLog(): FactLog {
   const version = 'backtalk-v1';
   return {
-    opened: [fact('turnOpened', 1, TurnOpened.fromPartial({ turn: 'a' })), fact('turnOpened', 3, TurnOpened.fromPartial({ turn: 'b' }))],
+    opened: [
+      fact('turnOpened', 1, TurnOpened.fromPartial({ turn: 'a' })),
+      fact('turnOpened', 3, TurnOpened.fromPartial({ turn: 'b' })),
+    ],
     completed: [fact('turnCompleted', 2, completed('a', 'Grüße')), fact('turnCompleted', 4, completed('b', 'short'))],
     continued: [fact('turnContinued', 5, TurnContinued.fromPartial({ turn: 'a', continuedBy: 'b' }))],
     judged: [fact('turnJudged', 6, TurnJudged.fromPartial({ turn: 'a', verdict: -1 }))],
     batches: [
-      fact('batchClosed', 1, BatchClosed.fromPartial({ number: 1, version, parent: 'backtalk-v0', samples: [{ turn: 'a' }] })),
+      fact(
+        'batchClosed',
+        1,
+        BatchClosed.fromPartial({ number: 1, version, parent: 'backtalk-v0', samples: [{ turn: 'a' }] }),
+      ),
     ],
     trained: [fact('weightsTrained', 2, WeightsTrained.fromPartial({ version, batch: 1, parent: 'backtalk-v0' }))],
     staged: [fact('weightsStaged', 3, WeightsStaged.fromPartial({ version, stage: WeightsStaged_Stage.STAGE_STABLE }))],
@@ -74,25 +81,122 @@ describe('the auditor', () => {
   const cases: readonly (readonly [string, Evidence, string])[] = [
     ['a lost question', doctored({ opened: opened.slice(1) }), 'its question is lost'],
     ['a lost answer', doctored({ completed: answers.slice(0, 1) }), 'its answer is lost'],
-    ['an answer stored twice', doctored({ completed: [...answers, ...answers.slice(0, 1)] }), 'turn.completed a is in the log twice'],
-    ['another answer', doctored({ completed: [fact('turnCompleted', 2, completed('a', 'Gruß')), ...answers.slice(1)] }), 'another answer'],
-    ['another version', doctored({}, [row('a', 'Grüße', { weights: 'backtalk-v9' }), row('b', 'short', { continues: 'a' })]), 'is stored as backtalk-v0'],
-    ['a turn of nobody', doctored({ completed: [...answers, fact('turnCompleted', 9, completed('x', ''))] }), '1 turns are stored that no client'],
+    [
+      'an answer stored twice',
+      doctored({ completed: [...answers, ...answers.slice(0, 1)] }),
+      'turn.completed a is in the log twice',
+    ],
+    [
+      'another answer',
+      doctored({ completed: [fact('turnCompleted', 2, completed('a', 'Gruß')), ...answers.slice(1)] }),
+      'another answer',
+    ],
+    [
+      'another version',
+      doctored({}, [row('a', 'Grüße', { weights: 'backtalk-v9' }), row('b', 'short', { continues: 'a' })]),
+      'is stored as backtalk-v0',
+    ],
+    [
+      'a turn of nobody',
+      doctored({ completed: [...answers, fact('turnCompleted', 9, completed('x', ''))] }),
+      '1 turns are stored that no client',
+    ],
     ['a lost next state', doctored({ continued: [] }), 'its next state is lost'],
-    ['a stranger’s next state', doctored({ continued: [fact('turnContinued', 5, TurnContinued.fromPartial({ turn: 'a', continuedBy: 'x' }))] }), 'not by x'],
+    [
+      'a stranger’s next state',
+      doctored({ continued: [fact('turnContinued', 5, TurnContinued.fromPartial({ turn: 'a', continuedBy: 'x' }))] }),
+      'not by x',
+    ],
     ['a lost verdict', doctored({ judged: [] }), 'is not judged'],
-    ['a verdict given twice', doctored({ judged: [...judged, ...judged] }), 'turn.judged a revision 0 is in the log twice'],
-    ['a sample taken twice', doctored({ batches: [fact('batchClosed', 1, { ...batch, samples: [...batch.samples, ...batch.samples] })] }), 'the sample a is in the log twice'],
-    ['a sample whose client said no', doctored({}, [row('a', 'Grüße', { optedOut: true }), row('b', 'short', { continues: 'a' })]), 'its client said no'],
-    ['a sample that was cut off', doctored({ completed: [fact('turnCompleted', 2, completed('a', 'Grüße', { trainable: false })), ...answers.slice(1)] }), 'is not trainable'],
-    ['a cut answer that may be trained on', doctored({ completed: [...answers, fact('turnCompleted', 9, completed('c', 'x', { finishReason: 'abort' }))] }, [...sound().ledger, row('c', '', { finished: false })]), 'was cut off and may be trained on'],
+    [
+      'a verdict given twice',
+      doctored({ judged: [...judged, ...judged] }),
+      'turn.judged a revision 0 is in the log twice',
+    ],
+    [
+      'a sample taken twice',
+      doctored({ batches: [fact('batchClosed', 1, { ...batch, samples: [...batch.samples, ...batch.samples] })] }),
+      'the sample a is in the log twice',
+    ],
+    [
+      'a sample whose client said no',
+      doctored({}, [row('a', 'Grüße', { optedOut: true }), row('b', 'short', { continues: 'a' })]),
+      'its client said no',
+    ],
+    [
+      'a sample that was cut off',
+      doctored({
+        completed: [fact('turnCompleted', 2, completed('a', 'Grüße', { trainable: false })), ...answers.slice(1)],
+      }),
+      'is not trainable',
+    ],
+    [
+      'a cut answer that may be trained on',
+      doctored({ completed: [...answers, fact('turnCompleted', 9, completed('c', 'x', { finishReason: 'abort' }))] }, [
+        ...sound().ledger,
+        row('c', '', { finished: false }),
+      ]),
+      'was cut off and may be trained on',
+    ],
     ['a batch without its version', doctored({ trained: [] }), 'was never trained'],
-    ['a version of another batch', doctored({ trained: [fact('weightsTrained', 2, { ...trained[0]?.message ?? WeightsTrained.fromPartial({}), batch: 7 })] }), 'is not of its batch'],
-    ['an unknown parent', doctored({ batches: [fact('batchClosed', 1, { ...batch, parent: 'backtalk-v8' })] }), 'unknown parent'],
-    ['a burned parent', doctored({ batches: [...batches, fact('batchClosed', 9, { ...batch, number: 2, version: 'backtalk-v2', parent: 'backtalk-v1', samples: [{ ...batch.samples[0], turn: 'b' }] as never })], staged: [...staged, fact('weightsStaged', 4, { ...stable, stage: WeightsStaged_Stage.STAGE_BURNED })] }), 'built upon the burned backtalk-v1'],
-    ['a version that was never staged', doctored({ staged: [], routes: undefined, completed: [fact('turnCompleted', 2, completed('a', 'Grüße', { weightsVersion: 'backtalk-v1', weightsVersionAtEnd: 'backtalk-v1' })), ...answers.slice(1)] }, [row('a', 'Grüße', { weights: 'backtalk-v1' }), row('b', 'short', { continues: 'a' })]), 'never staged'],
-    ['a fence that nobody set', doctored({ routes: Routes.fromPartial({ fence: 77, routes: [{ version: 'backtalk-v1', share: 1 }] }) }), 'fence 77'],
-    ['routes that do not add up', doctored({ routes: Routes.fromPartial({ fence: 3, routes: [{ version: 'backtalk-v1', share: 0.5 }] }) }), 'add up to 0.5'],
+    [
+      'a version of another batch',
+      doctored({
+        trained: [fact('weightsTrained', 2, { ...(trained[0]?.message ?? WeightsTrained.fromPartial({})), batch: 7 })],
+      }),
+      'is not of its batch',
+    ],
+    [
+      'an unknown parent',
+      doctored({ batches: [fact('batchClosed', 1, { ...batch, parent: 'backtalk-v8' })] }),
+      'unknown parent',
+    ],
+    [
+      'a burned parent',
+      doctored({
+        batches: [
+          ...batches,
+          fact('batchClosed', 9, {
+            ...batch,
+            number: 2,
+            version: 'backtalk-v2',
+            parent: 'backtalk-v1',
+            samples: [{ ...batch.samples[0], turn: 'b' }] as never,
+          }),
+        ],
+        staged: [...staged, fact('weightsStaged', 4, { ...stable, stage: WeightsStaged_Stage.STAGE_BURNED })],
+      }),
+      'built upon the burned backtalk-v1',
+    ],
+    [
+      'a version that was never staged',
+      doctored(
+        {
+          staged: [],
+          routes: undefined,
+          completed: [
+            fact(
+              'turnCompleted',
+              2,
+              completed('a', 'Grüße', { weightsVersion: 'backtalk-v1', weightsVersionAtEnd: 'backtalk-v1' }),
+            ),
+            ...answers.slice(1),
+          ],
+        },
+        [row('a', 'Grüße', { weights: 'backtalk-v1' }), row('b', 'short', { continues: 'a' })],
+      ),
+      'never staged',
+    ],
+    [
+      'a fence that nobody set',
+      doctored({ routes: Routes.fromPartial({ fence: 77, routes: [{ version: 'backtalk-v1', share: 1 }] }) }),
+      'fence 77',
+    ],
+    [
+      'routes that do not add up',
+      doctored({ routes: Routes.fromPartial({ fence: 3, routes: [{ version: 'backtalk-v1', share: 0.5 }] }) }),
+      'add up to 0.5',
+    ],
     ['a dead letter', doctored({ deadLetters: 2 }), '2 facts became dead letters'],
   ];
   it.each(cases)('finds %s', (_what, evidence, problem) => {

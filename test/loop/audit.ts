@@ -19,12 +19,30 @@ export function audit(evidence: Evidence): string[] {
 
 function onceEach({ log }: Evidence): string[] {
   return [
-    ...repeats('turn.opened', log.opened.map(({ message }) => message.turn)),
-    ...repeats('turn.completed', log.completed.map(({ message }) => message.turn)),
-    ...repeats('turn.continued', log.continued.map(({ message }) => message.turn)),
-    ...repeats('turn.judged', log.judged.map(({ message }) => `${message.turn} revision ${String(message.revision)}`)),
-    ...repeats('batch.closed', log.batches.map(({ message }) => String(message.number))),
-    ...repeats('weights.trained', log.trained.map(({ message }) => message.version)),
+    ...repeats(
+      'turn.opened',
+      log.opened.map(({ message }) => message.turn),
+    ),
+    ...repeats(
+      'turn.completed',
+      log.completed.map(({ message }) => message.turn),
+    ),
+    ...repeats(
+      'turn.continued',
+      log.continued.map(({ message }) => message.turn),
+    ),
+    ...repeats(
+      'turn.judged',
+      log.judged.map(({ message }) => `${message.turn} revision ${String(message.revision)}`),
+    ),
+    ...repeats(
+      'batch.closed',
+      log.batches.map(({ message }) => String(message.number)),
+    ),
+    ...repeats(
+      'weights.trained',
+      log.trained.map(({ message }) => message.version),
+    ),
   ];
 }
 
@@ -81,7 +99,9 @@ function continued({ ledger, log }: Evidence): string[] {
     .flatMap(({ continues, turn }) => {
       const fact = facts.get(continues);
       if (fact === undefined) return [`turn ${continues} was continued and its next state is lost`];
-      return fact.continuedBy === turn ? [] : [`turn ${continues} was continued by ${turn}, not by ${fact.continuedBy}`];
+      return fact.continuedBy === turn
+        ? []
+        : [`turn ${continues} was continued by ${turn}, not by ${fact.continuedBy}`];
     });
 }
 
@@ -103,7 +123,13 @@ function samples({ ledger, log }: Evidence): string[] {
     if (completed.get(turn)?.trainable !== true) return [`turn ${turn} is in a batch and is not trainable`];
     return verdicts.has(`${turn} ${String(revision)}`) ? [] : [`turn ${turn} is in a batch without its verdict`];
   });
-  return [...repeats('the sample', taken.map(({ turn }) => turn)), ...wrong];
+  return [
+    ...repeats(
+      'the sample',
+      taken.map(({ turn }) => turn),
+    ),
+    ...wrong,
+  ];
 }
 
 /** Every batch with samples made one version, from a parent that was there and not burned. */
@@ -122,7 +148,8 @@ function chain({ log }: Evidence): string[] {
       if (made === undefined) problems.push(`batch ${String(number)} was closed and ${version} was never trained`);
       else if (made.batch !== number || made.parent !== parent) problems.push(`${version} is not of its batch`);
       if (parent !== base && !trained.has(parent)) problems.push(`${version} has the unknown parent ${parent}`);
-      if ((burnedAt.get(parent) ?? Infinity) < sequence) problems.push(`${version} was built upon the burned ${parent}`);
+      if ((burnedAt.get(parent) ?? Infinity) < sequence)
+        problems.push(`${version} was built upon the burned ${parent}`);
       return problems;
     });
 }
@@ -136,7 +163,8 @@ function staging({ ledger, log }: Evidence): string[] {
   const { routes } = log;
   if (routes === undefined) return unstaged;
   const fence = log.staged.find(({ sequence }) => sequence === routes.fence);
-  const behind = fence === undefined && routes.fence !== 0 ? [`the fence ${String(routes.fence)} is no staged fact`] : [];
+  const behind =
+    fence === undefined && routes.fence !== 0 ? [`the fence ${String(routes.fence)} is no staged fact`] : [];
   const share = routes.routes.reduce((sum, route) => sum + route.share, 0);
   const shares = Math.abs(share - 1) > 1e-9 ? [`the shares of the routes add up to ${String(share)}`] : [];
   return [...unstaged, ...behind, ...shares];

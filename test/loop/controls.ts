@@ -40,6 +40,8 @@ export async function metricsOf(machine: TestMachine, name: HealthName): Promise
 export async function metric(machine: TestMachine, name: HealthName, metricName: string, label = ''): Promise<number> {
   const lines = (await metricsOf(machine, name)).split('\n');
   const own = lines.filter((line) => line.startsWith(`${metricName} `) || line.startsWith(`${metricName}{`));
-  const values = own.filter((line) => line.includes(label)).map((line) => Number(line.slice(line.lastIndexOf(' ') + 1)));
+  const values = own
+    .filter((line) => line.includes(label))
+    .map((line) => Number(line.slice(line.lastIndexOf(' ') + 1)));
   return values.reduce((sum, value) => sum + value, 0);
 }

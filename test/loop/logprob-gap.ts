@@ -19,7 +19,12 @@ const callMs = 120_000;
 /** Answers that are scored in one call. */
 const itemsMax = 16;
 
-export async function logprobGap(machine: TestMachine, worker: WorkerClient, log: FactLog, tokensMin: number): Promise<Gap> {
+export async function logprobGap(
+  machine: TestMachine,
+  worker: WorkerClient,
+  log: FactLog,
+  tokensMin: number,
+): Promise<Gap> {
   const blobs = folderBlobStore(machine.data.blobs);
   let tokens = 0;
   let sum = 0;

@@ -104,8 +104,8 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     engine: `http://127.0.0.1:${String(ports.engine)}`,
     addEngine: async () => {
       const { url, engine, loader } = await replicaOf(specs, data);
-      await supervisor.startTogether([engine]);
-      await supervisor.startTogether([loader]);
+      await supervisor.start([engine]);
+      await supervisor.start([loader]);
       return url;
     },
     broker: (user = 'admin') =>
@@ -122,8 +122,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
 function adaptTo({ engine, training, pace, environment = {} }: TestMachineOptions): (spec: ProcessSpec) => ProcessSpec {
   return (spec) => {
     const replaced =
-      (spec.name === 'engine' && engine === 'stand-in') ||
-      (spec.name === 'training-worker' && training === 'stand-in');
+      (spec.name === 'engine' && engine === 'stand-in') || (spec.name === 'training-worker' && training === 'stand-in');
     const suited = engine === 'stand-in' ? standInEnvironment[spec.name] : undefined;
     const env = { ...spec.env, BACKTALK_ACK_WAIT: '2s', ...suited, ...environment['all'], ...environment[spec.name] };
     return replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env };

@@ -72,17 +72,21 @@ async function setPaused(paused: boolean): Promise<void> {
 }
 
 describe('the loop with the laptop model', () => {
-  it(`swaps ${String(swaps)} times while ${String(streams)} clients stream, and fails or cuts nobody`, async () => {
-    await correctUntil(() => versionServes(swaps), streams);
-    expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
-    const { completed, batches, trained } = await book.read();
-    expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
-    for (const { message, timeMs } of trained) {
-      const closed = batches.find((batch) => batch.message.number === message.batch)?.timeMs ?? Infinity;
-      const meanwhile = completed.filter((turn) => turn.timeMs > closed && turn.timeMs < timeMs);
-      expect(meanwhile.length, `answers while ${message.version} was trained`).toBeGreaterThan(0);
-    }
-  }, 4 * minute);
+  it(
+    `swaps ${String(swaps)} times while ${String(streams)} clients stream, and fails or cuts nobody`,
+    async () => {
+      await correctUntil(() => versionServes(swaps), streams);
+      expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
+      const { completed, batches, trained } = await book.read();
+      expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
+      for (const { message, timeMs } of trained) {
+        const closed = batches.find((batch) => batch.message.number === message.batch)?.timeMs ?? Infinity;
+        const meanwhile = completed.filter((turn) => turn.timeMs > closed && turn.timeMs < timeMs);
+        expect(meanwhile.length, `answers while ${message.version} was trained`).toBeGreaterThan(0);
+      }
+    },
+    4 * minute,
+  );
 
   it('makes each version of other weights, which answer otherwise, also when asked for by name', async () => {
     const { trained } = await book.read();
@@ -99,57 +103,90 @@ describe('the loop with the laptop model', () => {
     expect(fact?.message.untrainableReasons).toContain('pinned_version');
   });
 
-  it('computes the same logprobs in engine and training worker, with an adapter on', async () => {
-    const { tokens, meanAbs } = await logprobGap(machine, tap.worker, await book.read(), 1_000);
-    expect(tokens).toBeGreaterThanOrEqual(1_000);
-    expect(meanAbs).toBeLessThanOrEqual(1e-4);
-  }, 2 * minute);
+  it(
+    'computes the same logprobs in engine and training worker, with an adapter on',
+    async () => {
+      const { tokens, meanAbs } = await logprobGap(machine, tap.worker, await book.read(), 1_000);
+      expect(tokens).toBeGreaterThanOrEqual(1_000);
+      expect(meanAbs).toBeLessThanOrEqual(1e-4);
+    },
+    2 * minute,
+  );
 
-  it('goes back to the version before without loading it, and learns on from there', async () => {
-    await setPaused(true);
-    const undecided = async () => {
-      const { batches, trained, staged } = await book.read();
-      const steps = batches.filter(({ message }) => message.samples.length > 0).length;
-      return steps !== trained.length || trained.some(({ message }) => !staged.some((fact) => fact.message.version === message.version));
-    };
-    await until(async () => !(await undecided()), { what: 'The last step is decided', timeoutMs: minute, everyMs: 250 });
-    const burned = await book.stable();
-    await until(async () => (await book.stable()) === burned, { what: 'A steady version' });
-    const loads = () => metric(machine, 'loader', 'backtalk_loader_prepares_total', 'loaded');
-    const before = await loads();
-    const publisher = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${String(machine.ports.grpc.publisher)}`, { caller: 'test' });
-    const { from, to } = await publisher.rollback({ policy: 'backtalk', why: 'a test asked' }, { deadlineMs: 10_000 });
-    publisher.close();
-    expect(from).toBe(burned);
-    const answer = await ask(machine.gateway, { messages: [{ role: 'user', content: 'Who answers now?' }], maxTokens: 4 });
-    expect(answer.weights).toBe(to);
-    expect(await loads()).toBe(before);
-    await setPaused(false);
-    const next = async () => {
-      const { batches } = await book.read();
-      return batches.find(({ message }) => message.samples.length > 0 && numberOf(message.version) > numberOf(burned));
-    };
-    await correctUntil(() => until(next, { what: 'The next batch', timeoutMs: minute, everyMs: 250 }), 4);
-    expect((await next())?.message.parent).toBe(to);
-  }, 3 * minute);
+  it(
+    'goes back to the version before without loading it, and learns on from there',
+    async () => {
+      await setPaused(true);
+      const undecided = async () => {
+        const { batches, trained, staged } = await book.read();
+        const steps = batches.filter(({ message }) => message.samples.length > 0).length;
+        return (
+          steps !== trained.length ||
+          trained.some(({ message }) => !staged.some((fact) => fact.message.version === message.version))
+        );
+      };
+      await until(async () => !(await undecided()), {
+        what: 'The last step is decided',
+        timeoutMs: minute,
+        everyMs: 250,
+      });
+      const burned = await book.stable();
+      await until(async () => (await book.stable()) === burned, { what: 'A steady version' });
+      const loads = () => metric(machine, 'loader', 'backtalk_loader_prepares_total', 'loaded');
+      const before = await loads();
+      const publisher = grpcClient(
+        PublisherControlServiceDefinition,
+        `127.0.0.1:${String(machine.ports.grpc.publisher)}`,
+        { caller: 'test' },
+      );
+      const { from, to } = await publisher.rollback(
+        { policy: 'backtalk', why: 'a test asked' },
+        { deadlineMs: 10_000 },
+      );
+      publisher.close();
+      expect(from).toBe(burned);
+      const answer = await ask(machine.gateway, {
+        messages: [{ role: 'user', content: 'Who answers now?' }],
+        maxTokens: 4,
+      });
+      expect(answer.weights).toBe(to);
+      expect(await loads()).toBe(before);
+      await setPaused(false);
+      const next = async () => {
+        const { batches } = await book.read();
+        return batches.find(
+          ({ message }) => message.samples.length > 0 && numberOf(message.version) > numberOf(burned),
+        );
+      };
+      await correctUntil(() => until(next, { what: 'The next batch', timeoutMs: minute, everyMs: 250 }), 4);
+      expect((await next())?.message.parent).toBe(to);
+    },
+    3 * minute,
+  );
 
-  it('takes a step again when its worker was killed, and makes the same version byte for byte', async () => {
-    await correctUntil(() => tap.untilPhase('forward_backward'), 4);
-    const before = machine.pid('training-worker');
-    machine.kill('training-worker');
-    const request = tap.requests.at(-1);
-    if (request === undefined) expect.unreachable();
-    await machine.serves('training-worker', before);
-    const fact = await until(
-      async () => (await book.read()).trained.find(({ message }) => message.version === request.version),
-      { what: 'The version of the broken step', timeoutMs: 2 * minute, everyMs: 250 },
-    );
-    const manifest = WeightsManifest.decode(await folderBlobStore(machine.data.blobs).get(fact.message.manifestDigest));
-    await setPaused(true);
-    await until(() => tap.phase === '', { what: 'The worker is free', timeoutMs: minute });
-    const again = await tap.again(request);
-    expect(again.adapter).toEqual(manifest.adapter);
-    expect(again.trainingState).toEqual(manifest.trainingState);
-    expect(await audited(book, ledger)).toEqual([]);
-  }, 4 * minute);
+  it(
+    'takes a step again when its worker was killed, and makes the same version byte for byte',
+    async () => {
+      await correctUntil(() => tap.untilPhase('forward_backward'), 4);
+      const before = machine.pid('training-worker');
+      machine.kill('training-worker');
+      const request = tap.requests.at(-1);
+      if (request === undefined) expect.unreachable();
+      await machine.serves('training-worker', before);
+      const fact = await until(
+        async () => (await book.read()).trained.find(({ message }) => message.version === request.version),
+        { what: 'The version of the broken step', timeoutMs: 2 * minute, everyMs: 250 },
+      );
+      const manifest = WeightsManifest.decode(
+        await folderBlobStore(machine.data.blobs).get(fact.message.manifestDigest),
+      );
+      await setPaused(true);
+      await until(() => tap.phase === '', { what: 'The worker is free', timeoutMs: minute });
+      const again = await tap.again(request);
+      expect(again.adapter).toEqual(manifest.adapter);
+      expect(again.trainingState).toEqual(manifest.trainingState);
+      expect(await audited(book, ledger)).toEqual([]);
+    },
+    4 * minute,
+  );
 });

@@ -3,8 +3,23 @@
 
 import type { Random } from './random.js';
 
-const things = ['a kettle', 'the tides', 'a violin', 'sourdough', 'a glacier', 'the metro', 'a beehive', 'porcelain'] as const;
-const askings = ['How does', 'Why do people care about', 'What is the history of', 'Explain to a child', 'What is odd about'] as const;
+const things = [
+  'a kettle',
+  'the tides',
+  'a violin',
+  'sourdough',
+  'a glacier',
+  'the metro',
+  'a beehive',
+  'porcelain',
+] as const;
+const askings = [
+  'How does',
+  'Why do people care about',
+  'What is the history of',
+  'Explain to a child',
+  'What is odd about',
+] as const;
 const places = ['Lisbon', 'Oslo', 'Kyoto', 'Lima', 'Accra', 'Perth'] as const;
 
 /** The number makes it another question than any before. */

@@ -16,14 +16,23 @@ const scripts: Readonly<Record<string, string>> = {
 };
 
 /** The same process with a stand-in for its program. */
-export function standInFor(root: string, spec: ProcessSpec, pace: Pace = { tokenMs: 2, answerTokens: 12 }): ProcessSpec {
+export function standInFor(
+  root: string,
+  spec: ProcessSpec,
+  pace: Pace = { tokenMs: 2, answerTokens: 12 },
+): ProcessSpec {
   const script = join(root, 'test', 'dist', 'loop', 'stand-ins', scripts[spec.name] ?? '');
   const last = spec.args.at(-1) ?? '';
   const args =
     spec.name === 'engine'
       ? ['--port', last, '--token-ms', String(pace.tokenMs), '--answer-tokens', String(pace.answerTokens)]
       : [];
-  return { ...spec, command: process.execPath, args: [script, ...args], env: { ...spec.env, BACKTALK_GRPC_ADDRESS: last } };
+  return {
+    ...spec,
+    command: process.execPath,
+    args: [script, ...args],
+    env: { ...spec.env, BACKTALK_GRPC_ADDRESS: last },
+  };
 }
 
 export interface Replica {

@@ -48,9 +48,12 @@ it('corrections become a version that answers, and every hop from answer to vote
   const version = log.trained.find(({ message }) => message.version === answer.weights)?.message;
   const batch = log.batches.find(({ message }) => message.number === version?.batch)?.message;
   expect(batch).toMatchObject({ version: 'backtalk-v1', parent: 'backtalk-v0' });
-  expect(batch?.samples.filter(({ effective }) => effective).map(({ turn }) => turn).sort()).toEqual(
-    corrected.map(({ turn }) => turn).sort(),
-  );
+  expect(
+    batch?.samples
+      .filter(({ effective }) => effective)
+      .map(({ turn }) => turn)
+      .sort(),
+  ).toEqual(corrected.map(({ turn }) => turn).sort());
   const sample = batch?.samples[0];
   const completed = await book.reader.last('turnCompleted', { turn: sample?.turn ?? '' });
   const continued = await book.reader.last('turnContinued', { turn: sample?.turn ?? '' });

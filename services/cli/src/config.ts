@@ -9,5 +9,8 @@ export const cliSettings = {
     secret: true,
   }),
   data: setting.path('BACKTALK_DATA', { description: 'Folder of the running machine.', default: '.backtalk' }),
-  venv: setting.path('BACKTALK_VENV', { description: "Backtalk's virtual environment, for the scorer.", default: '.venv' }),
+  venv: setting.path('BACKTALK_VENV', {
+    description: "Backtalk's virtual environment, for the scorer.",
+    default: '.venv',
+  }),
 };

@@ -27,7 +27,10 @@ export function readConnection(dataFolder: string): Connection {
 }
 
 /** Runs `use` with a connection to the broker, and closes it. */
-export async function withBroker<T>(connection: Connection, use: (broker: Broker, blobs: BlobStore) => Promise<T>): Promise<T> {
+export async function withBroker<T>(
+  connection: Connection,
+  use: (broker: Broker, blobs: BlobStore) => Promise<T>,
+): Promise<T> {
   const broker = await connectBroker({
     url: connection.natsUrl,
     user: connection.natsUser,

@@ -4,7 +4,10 @@ import { decodeConversation, type DecodedConversation, type FactReader } from '@
 import type { TurnOpened } from '@backtalk/proto/facts';
 import { CliErrors } from './errors.js';
 
-export async function conversationOf(reader: FactReader, { conversation, tenant, user }: TurnOpened): Promise<DecodedConversation> {
+export async function conversationOf(
+  reader: FactReader,
+  { conversation, tenant, user }: TurnOpened,
+): Promise<DecodedConversation> {
   if (conversation === undefined) return { messages: [], tools: [] };
   return decodeConversation(conversation, async (turn) => {
     const base = await reader.last('turnOpened', { tenant, user, turn });

@@ -45,7 +45,7 @@ export async function ask(client: OpenAI, messages: readonly ChatMessage[], opti
   const body = {
     model: options.model,
     messages: messages.map(({ role, content }) => ({ role, content })),
-    max_tokens: options.maxTokens,
+    max_completion_tokens: options.maxTokens,
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
     return_token_ids: true,
   };

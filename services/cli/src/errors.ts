@@ -17,12 +17,14 @@ export const CliErrors = defineErrors('cli', {
   refused: {
     code: 'refused',
     retry: 'never',
-    message: (p: { what: string; status: number; why: string }) => `${p.what} was refused (${String(p.status)}): ${p.why}`,
+    message: (p: { what: string; status: number; why: string }) =>
+      `${p.what} was refused (${String(p.status)}): ${p.why}`,
   },
   unreachable: {
     code: 'unreachable',
     retry: 'never',
-    message: (p: { what: string; url: string }) => `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk status)`,
+    message: (p: { what: string; url: string }) =>
+      `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk status)`,
   },
   scorerFailed: {
     code: 'scorer_failed',

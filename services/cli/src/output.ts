@@ -21,7 +21,11 @@ export interface Output {
 
 const quietProgressEveryMs = 15_000;
 
-export function createOutput(json: boolean, out: NodeJS.WriteStream = process.stdout, err: NodeJS.WriteStream = process.stderr): Output {
+export function createOutput(
+  json: boolean,
+  out: NodeJS.WriteStream = process.stdout,
+  err: NodeJS.WriteStream = process.stderr,
+): Output {
   const write = (text: string) => {
     if (!json) out.write(`${text}\n`);
   };
@@ -31,8 +35,14 @@ export function createOutput(json: boolean, out: NodeJS.WriteStream = process.st
       write(text);
     },
     table: (header, rows) => {
-      const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
-      const format = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd();
+      const widths = header.map((name, column) =>
+        Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
+      );
+      const format = (row: readonly string[]) =>
+        row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd();
       write(pc.bold(format(header)));
       for (const row of rows) write(format(row));
     },
@@ -47,7 +57,12 @@ export function createOutput(json: boolean, out: NodeJS.WriteStream = process.st
 }
 
 function barProgress(label: string, total: number, stream: NodeJS.WriteStream): Progress {
-  const bar = new SingleBar({ stream, format: `${label} {bar} {value}/{total} · {text} · {duration_formatted}`, hideCursor: true, clearOnComplete: true });
+  const bar = new SingleBar({
+    stream,
+    format: `${label} {bar} {value}/{total} · {text} · {duration_formatted}`,
+    hideCursor: true,
+    clearOnComplete: true,
+  });
   bar.start(total, 0, { text: '' });
   return {
     update: (done, text) => {

@@ -23,7 +23,8 @@ type Action = (context: CommandContext) => Promise<void>;
 function whole(lowest: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value < lowest) throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
+    if (!Number.isInteger(value) || value < lowest)
+      throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
     return value;
   };
 }
@@ -100,14 +101,14 @@ function addWatching(program: Command, run: Run): void {
   program
     .command('versions [version]')
     .description('every weights version; with a name: from which words it was made')
-    .action((version?: string) => run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))));
+    .action((version?: string) =>
+      run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))),
+    );
   program
     .command('export <kind>')
     .description(`write the log as JSON lines: ${exportKinds.join(', ')}`)
     .option('--to <file>', 'write to a file instead of standard output')
-    .action((kind: string, flags: { to?: string }) =>
-      run((context) => exportFacts(context, kindOf(kind), flags.to)),
-    );
+    .action((kind: string, flags: { to?: string }) => run((context) => exportFacts(context, kindOf(kind), flags.to)));
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
@@ -143,6 +144,7 @@ function addSteering(program: Command, run: Run): void {
 
 function kindOf(text: string): ExportKind {
   const kind = exportKinds.find((known) => known === text);
-  if (kind === undefined) throw new InvalidArgumentError(`'${text}' cannot be exported: ${exportKinds.join(', ')} can.`);
+  if (kind === undefined)
+    throw new InvalidArgumentError(`'${text}' cannot be exported: ${exportKinds.join(', ')} can.`);
   return kind;
 }

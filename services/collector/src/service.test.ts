@@ -1,6 +1,19 @@
 import { FactPublisher, FactReader, type Broker, type Service, type StoredFact } from '@backtalk/kit';
-import { startNats, startValkey, TemporaryDirectory, until, type TestNats, type TestValkey } from '@backtalk/kit/testing';
-import { Conversation_Encoding, Provenance, SessionClosed_Reason, TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
+import {
+  startNats,
+  startValkey,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+  type TestValkey,
+} from '@backtalk/kit/testing';
+import {
+  Conversation_Encoding,
+  Provenance,
+  SessionClosed_Reason,
+  TurnCompleted,
+  TurnOpened,
+} from '@backtalk/proto/facts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCollector } from './service.js';
 
@@ -104,7 +117,10 @@ describe('collector', () => {
   it('gives a turn its next state when a request contains its answer', async () => {
     const turn = await firstTurn();
     const next = turnPattern(`${user}b`);
-    await gateway.publish('turnOpened', opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'] }));
+    await gateway.publish(
+      'turnOpened',
+      opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'] }),
+    );
     const { message } = await continuation();
     expect(message).toMatchObject({ turn, continuedBy: next, session: turn.replace('turn_', 'session_'), main: true });
     expect(message.nextState).toEqual([
@@ -163,7 +179,8 @@ describe('collector', () => {
     );
     expect(continued).toMatchObject({ continuedBy: third, session: turn.replace('turn_', 'session_'), parent: turn });
     const all: string[] = [];
-    for await (const fact of reader.read(['turnContinued'], { filter: { turnContinued: { user } } })) all.push(fact.message.turn);
+    for await (const fact of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
+      all.push(fact.message.turn);
     expect(all.sort()).toEqual([turn, turnPattern(`${user}b`)].sort());
   });
 

@@ -1,16 +1,17 @@
 /**
  * The judge as a library: the service for tests of the loop, and its evaluation for operators.
  */
-export { evaluateJudge, rowNames, type EvaluateOptions, type EvaluationRow, type RowName } from './outputs/evaluation/evaluate.js';
+export {
+  evaluateJudge,
+  rowNames,
+  type EvaluateOptions,
+  type EvaluationRow,
+  type RowName,
+} from './outputs/evaluation/evaluate.js';
 export { fitCalibration, type Measured } from './domain/evaluation/fit.js';
 export { measureLikelihoods, type MeasureOptions } from './outputs/evaluation/measure.js';
 export { FreeVoter } from './outputs/free-voter.js';
-export {
-  readCalibrationTable,
-  readLabelledItems,
-  scoredPrompts,
-  type ScoredPrompts,
-} from './outputs/labelled-set.js';
+export { readCalibrationTable, readLabelledItems, scoredPrompts, type ScoredPrompts } from './outputs/labelled-set.js';
 export { ScoredVoter } from './outputs/scored-voter.js';
 export type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './outputs/voter.js';
 export { judgeSettings, type JudgeConfig } from './config.js';

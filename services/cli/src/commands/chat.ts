@@ -22,7 +22,12 @@ async function answer(context: CommandContext, messages: readonly ChatMessage[],
   const client = endpointClient(context.connection.endpoint, context.apiKey);
   const { data, response } = await client.chat.completions
     .create(
-      { model: context.connection.policy, messages: messages.map((message) => ({ ...message })), max_tokens: options.maxTokens, stream: true },
+      {
+        model: context.connection.policy,
+        messages: messages.map((message) => ({ ...message })),
+        max_completion_tokens: options.maxTokens,
+        stream: true,
+      },
       { signal: context.signal, headers: options.train ? {} : { 'X-Backtalk-Train': 'off' } },
     )
     .withResponse();

@@ -46,7 +46,11 @@ function body(fact: StoredFact<Exported>): unknown {
   }
 }
 
-export async function exportFacts({ connection, output, signal }: CommandContext, kind: ExportKind, file: string | undefined): Promise<void> {
+export async function exportFacts(
+  { connection, output, signal }: CommandContext,
+  kind: ExportKind,
+  file: string | undefined,
+): Promise<void> {
   const sink = file === undefined ? process.stdout : createWriteStream(file);
   let count = 0;
   await withBroker(connection, async (broker, blobs) => {

@@ -27,7 +27,11 @@ export async function giveFeedback(
 ): Promise<void> {
   const body = { turn_id: turn, score: scoreOf(score), comment, correction };
   if (body.score === undefined && comment === undefined && correction === undefined) {
-    throw CliErrors.badArgument({ name: 'feedback', value: '', wanted: 'given: use --score, --comment or --correction' });
+    throw CliErrors.badArgument({
+      name: 'feedback',
+      value: '',
+      wanted: 'given: use --score, --comment or --correction',
+    });
   }
   const url = `${connection.endpoint}/feedback`;
   const response = await fetch(url, {

@@ -1,6 +1,7 @@
 // `simulate`: a seeded user talks through the gateway, and every version is measured on questions it never asked.
 
 import { join, resolve } from 'node:path';
+import { createEngineClient } from '@backtalk/dialects';
 import type { CommandContext } from '../context.js';
 import { endpointClient } from '../endpoint.js';
 import { heldOutQuestions } from '../simulate/scorer/held-out-questions.js';
@@ -32,7 +33,7 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
   const { connection, output, apiKey } = context;
   return new Simulation({
     client: endpointClient(connection.endpoint, apiKey),
-    engine: connection.engine,
+    engine: createEngineClient({ dialect: 'vllm', url: connection.engine }),
     engineBase: connection.baseModel,
     policy: connection.policy,
     user: new ShortUser(new Random(flags.seed)),
@@ -51,10 +52,17 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
   });
 }
 
-function report({ output }: CommandContext, { rows, counts, lastAnswers }: SimulationResult, answersToPrint: number): void {
+function report(
+  { output }: CommandContext,
+  { rows, counts, lastAnswers }: SimulationResult,
+  answersToPrint: number,
+): void {
   output.value({ event: 'done', counts });
   output.line('');
-  printTable(output, [...rows.filter(({ kind }) => kind === 'comparison'), ...rows.filter(({ kind }) => kind === 'version')]);
+  printTable(output, [
+    ...rows.filter(({ kind }) => kind === 'comparison'),
+    ...rows.filter(({ kind }) => kind === 'version'),
+  ]);
   printCurve(output, rows);
   output.line('');
   output.line(

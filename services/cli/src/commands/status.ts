@@ -23,7 +23,15 @@ async function partStatus(part: string, url: string): Promise<PartStatus> {
   }
 }
 
-const funnel: readonly FactName[] = ['turnOpened', 'turnCompleted', 'turnContinued', 'turnJudged', 'batchClosed', 'weightsTrained', 'weightsStaged'];
+const funnel: readonly FactName[] = [
+  'turnOpened',
+  'turnCompleted',
+  'turnContinued',
+  'turnJudged',
+  'batchClosed',
+  'weightsTrained',
+  'weightsStaged',
+];
 
 async function countFacts(reader: FactReader): Promise<Record<string, number>> {
   const counts: Record<string, number> = Object.fromEntries(funnel.map((name) => [name, 0]));
@@ -31,7 +39,9 @@ async function countFacts(reader: FactReader): Promise<Record<string, number>> {
   return counts;
 }
 
-async function engines(broker: Broker): Promise<{ engine: string; ready: boolean; reason: string; versions: string[] }[]> {
+async function engines(
+  broker: Broker,
+): Promise<{ engine: string; ready: boolean; reason: string; versions: string[] }[]> {
   const view = await watchLeases(broker, 'loader');
   try {
     return view.current().map(({ instance, engine }) => ({
@@ -63,14 +73,26 @@ export async function status({ connection, output }: CommandContext): Promise<vo
   const parts = await Promise.all(Object.entries(connection.health).map(([part, url]) => partStatus(part, url)));
   const learned = await withBroker(connection, (broker) => learning(connection, broker));
   output.value({ parts, ...learned });
-  output.table(['part', 'state', 'why'], parts.map(({ part, ready, why }) => [part, ready ? 'ready' : 'NOT READY', why]));
+  output.table(
+    ['part', 'state', 'why'],
+    parts.map(({ part, ready, why }) => [part, ready ? 'ready' : 'NOT READY', why]),
+  );
   output.line('');
-  output.line(`${learned.policy} answers with ${learned.stable || 'nothing yet'}${learned.previous === '' ? '' : `; before it ${learned.previous}`}`);
-  output.line(`learning is ${learned.paused ? 'PAUSED (npx backtalk resume)' : 'on'}; dead letters: ${String(learned.deadLetters)}`);
+  output.line(
+    `${learned.policy} answers with ${learned.stable || 'nothing yet'}${learned.previous === '' ? '' : `; before it ${learned.previous}`}`,
+  );
+  output.line(
+    `learning is ${learned.paused ? 'PAUSED (npx backtalk resume)' : 'on'}; dead letters: ${String(learned.deadLetters)}`,
+  );
   for (const { engine, ready, reason, versions } of learned.engines) {
-    output.line(`engine ${engine}: ${ready ? 'ready' : `NOT READY (${reason})`}, holds ${versions.join(', ') || 'the base only'}`);
+    output.line(
+      `engine ${engine}: ${ready ? 'ready' : `NOT READY (${reason})`}, holds ${versions.join(', ') || 'the base only'}`,
+    );
   }
   output.line('');
-  output.table(['the loop', 'facts'], Object.entries(learned.facts).map(([name, count]) => [name, String(count)]));
+  output.table(
+    ['the loop', 'facts'],
+    Object.entries(learned.facts).map(([name, count]) => [name, String(count)]),
+  );
   if (parts.some(({ ready }) => !ready)) process.exitCode = 1;
 }

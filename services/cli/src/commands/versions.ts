@@ -45,7 +45,9 @@ async function readVersions(reader: FactReader, policy: string): Promise<Version
 }
 
 export async function listVersions({ connection, output }: CommandContext): Promise<void> {
-  const rows = await withBroker(connection, (broker, blobs) => readVersions(new FactReader(broker, blobs), connection.policy));
+  const rows = await withBroker(connection, (broker, blobs) =>
+    readVersions(new FactReader(broker, blobs), connection.policy),
+  );
   for (const row of rows) output.value(row);
   if (rows.length === 0) {
     output.line('No version yet: the base model answers. Talk to it and correct it, or run: npx backtalk simulate');
@@ -107,8 +109,19 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
   };
 }
 
-function printVersion(output: Output, trained: WeightsTrained, batch: BatchClosed, samples: readonly SampleRow[]): void {
-  output.value({ version: trained.version, parent: trained.parent, batch: batch.number, lessons: batch.lessons, samples });
+function printVersion(
+  output: Output,
+  trained: WeightsTrained,
+  batch: BatchClosed,
+  samples: readonly SampleRow[],
+): void {
+  output.value({
+    version: trained.version,
+    parent: trained.parent,
+    batch: batch.number,
+    lessons: batch.lessons,
+    samples,
+  });
   output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
   output.line('');
   output.line('Lessons in force:');
@@ -130,7 +143,8 @@ async function findStep(reader: FactReader, policy: string, version: string): Pr
   for await (const { message } of reader.read(['weightsTrained'], { filter: { weightsTrained: { policy } } })) {
     if (message.version === version) trained = message;
   }
-  if (trained === undefined) throw CliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
+  if (trained === undefined)
+    throw CliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
   for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } } })) {
     if (message.number === trained.batch) return [trained, message];
   }

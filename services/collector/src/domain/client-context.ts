@@ -13,7 +13,11 @@ const knownShapes: readonly RegExp[] = [
 
 export function isClientContext(text: string, earlierTexts: ReadonlySet<string>): boolean {
   const trimmed = text.trim();
-  return trimmed === '' || knownShapes.some((shape) => shape.test(trimmed)) || (trimmed.length > 80 && earlierTexts.has(trimmed));
+  return (
+    trimmed === '' ||
+    knownShapes.some((shape) => shape.test(trimmed)) ||
+    (trimmed.length > 80 && earlierTexts.has(trimmed))
+  );
 }
 
 const remindersInside = /<(system-reminder|environment_details)\b[^>]*>[\s\S]*?<\/\1>/gi;

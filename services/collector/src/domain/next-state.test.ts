@@ -32,7 +32,13 @@ describe('nextStateOf', () => {
   it('does not take context that a client adds by itself for the user speaking', () => {
     const repeated = `Workspace rules: ${'always keep the tests green and the commits small. '.repeat(3)}`;
     const messages = read([
-      { role: 'user', content: [{ type: 'text', text: repeated }, { type: 'text', text: 'fix it' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: repeated },
+          { type: 'text', text: 'fix it' },
+        ],
+      },
       { role: 'assistant', content: 'done' },
       {
         role: 'user',

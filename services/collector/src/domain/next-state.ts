@@ -64,5 +64,7 @@ export function saysSomething(nextState: readonly NextStateMessage[]): boolean {
 
 /** Every text of a request, to recognise what a client repeats from turn to turn. */
 export function textsOf(messages: readonly ChatMessage[]): Set<string> {
-  return new Set(messages.filter(({ role }) => role !== 'assistant').flatMap(({ texts }) => texts.map((text) => text.trim())));
+  return new Set(
+    messages.filter(({ role }) => role !== 'assistant').flatMap(({ texts }) => texts.map((text) => text.trim())),
+  );
 }

@@ -9,7 +9,11 @@ const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?
 
 describe('findParent', () => {
   it('finds the turn that gave the latest answer in the request', () => {
-    const link = findParent('t3', ['a', 'b'], by({ a: [candidate('t1')], b: [candidate('t2', { earlierAnswers: ['a'] })] }));
+    const link = findParent(
+      't3',
+      ['a', 'b'],
+      by({ a: [candidate('t1')], b: [candidate('t2', { earlierAnswers: ['a'] })] }),
+    );
     expect(link).toEqual({ turn: 't2', answerIndex: 1, branch: false });
   });
 

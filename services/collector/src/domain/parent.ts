@@ -23,7 +23,11 @@ export interface ParentLink {
 /** Length of the longest common suffix: answers nearest to the end tell conversations apart best. */
 function equalEarlierAnswers(requestKeys: readonly string[], candidateKeys: readonly string[]): number {
   let equal = 0;
-  while (equal < requestKeys.length && equal < candidateKeys.length && requestKeys.at(-1 - equal) === candidateKeys.at(-1 - equal)) {
+  while (
+    equal < requestKeys.length &&
+    equal < candidateKeys.length &&
+    requestKeys.at(-1 - equal) === candidateKeys.at(-1 - equal)
+  ) {
     equal += 1;
   }
   return equal;

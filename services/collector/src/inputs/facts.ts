@@ -14,7 +14,9 @@ export interface FactInputParts extends LinkParts {
 
 export const collectorFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
 
-export function collectorHandlers(parts: FactInputParts): { readonly [N in (typeof collectorFacts)[number]]: FactHandler<N> } {
+export function collectorHandlers(parts: FactInputParts): {
+  readonly [N in (typeof collectorFacts)[number]]: FactHandler<N>;
+} {
   const inTurn = <T>(work: () => Promise<T>) =>
     parts.order.run(async () => {
       await parts.rebuilder.ensureReady();

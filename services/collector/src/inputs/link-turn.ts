@@ -53,7 +53,8 @@ async function mustWait(parts: LinkParts, opened: TurnOpened): Promise<boolean> 
 }
 
 async function sessionAfter(parts: LinkParts, opened: TurnOpened, parent: TurnEntry | undefined): Promise<string> {
-  const wanted = opened.declaredSession === '' ? (parent?.session ?? opened.provisionalSession) : opened.provisionalSession;
+  const wanted =
+    opened.declaredSession === '' ? (parent?.session ?? opened.provisionalSession) : opened.provisionalSession;
   const fresh = `session_${opened.turn.replace(/^turn_/, '')}`;
   if (wanted === '') return fresh;
   return (await parts.index.isClosed(wanted)) ? fresh : wanted;
@@ -70,7 +71,8 @@ async function continuedFact(
   const [messages, before] = await Promise.all([parts.log.messages(request), parts.log.opened(request, parent.turn)]);
   const read = readMessages(messages);
   if (isSideRequest(request.declaredTurnType, read)) return undefined;
-  const earlier = before === undefined ? new Set<string>() : textsOf(readMessages(await parts.log.messages(before.message)));
+  const earlier =
+    before === undefined ? new Set<string>() : textsOf(readMessages(await parts.log.messages(before.message)));
   const nextState = nextStateOf(read, link.answerIndex, request.declaredTurnType, earlier);
   if (!saysSomething(nextState)) return undefined;
   const train = parent.train && (before?.message.consent?.train ?? true) && (request.consent?.train ?? true);
@@ -88,7 +90,12 @@ async function continuedFact(
   };
 }
 
-async function publishContinuation(parts: LinkParts, opened: OpenedTurn, link: ParentLink, parent: TurnEntry): Promise<void> {
+async function publishContinuation(
+  parts: LinkParts,
+  opened: OpenedTurn,
+  link: ParentLink,
+  parent: TurnEntry,
+): Promise<void> {
   if (link.branch) {
     parts.events.branched();
     return;

@@ -72,7 +72,11 @@ export class Rebuilder {
     }
   }
 
-  private async takeCompleted(turn: string, owner: Owner & { readonly policy: string }, record: HeaderRecord): Promise<void> {
+  private async takeCompleted(
+    turn: string,
+    owner: Owner & { readonly policy: string },
+    record: HeaderRecord,
+  ): Promise<void> {
     const { headers, sequence, timeMs } = record;
     const known = (await this.index.turn(turn))?.session ?? '';
     const session = known === '' ? (headers.session ?? '') : known;

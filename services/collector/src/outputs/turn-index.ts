@@ -2,7 +2,7 @@
 // which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
 // idempotent. Entries expire: an answer older than `keepMs` starts a new session.
 
-import { Redis, type ChainableCommander } from 'ioredis';
+import type { ChainableCommander, Redis } from 'ioredis';
 import { CollectorErrors } from '../errors.js';
 
 export interface TurnEntry {
@@ -63,8 +63,8 @@ export class TurnIndex {
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */
   async putTurn(turn: string, entry: Partial<Omit<TurnEntry, 'turn'>>): Promise<void> {
-    const fields = Object.entries(entry).map(([name, value]) => [name, String(value)]);
-    await this.run((batch) => batch.hset(turnKey(turn), Object.fromEntries(fields)).pexpire(turnKey(turn), this.keepMs));
+    const fields = Object.entries(entry).flatMap(([name, value]) => [name, String(value)]);
+    await this.run((batch) => batch.hset(turnKey(turn), ...fields).pexpire(turnKey(turn), this.keepMs));
   }
 
   async addAnswer(owner: Owner, answerKey: string, turn: string, sequence: number): Promise<void> {
@@ -86,11 +86,7 @@ export class TurnIndex {
   async wait(owner: Owner, answerKey: string, turn: string): Promise<void> {
     const key = waitingKey(owner, answerKey);
     await this.run((batch) =>
-      batch
-        .lrem(key, 0, turn)
-        .rpush(key, turn)
-        .ltrim(key, -waitingMax, -1)
-        .pexpire(key, this.keepMs),
+      batch.lrem(key, 0, turn).rpush(key, turn).ltrim(key, -waitingMax, -1).pexpire(key, this.keepMs),
     );
   }
 
@@ -139,7 +135,10 @@ export class TurnIndex {
 
   async markClosed(session: string): Promise<void> {
     await this.run((batch) =>
-      batch.hset(sessionKey(session), { closed: '1' }).pexpire(sessionKey(session), this.keepMs).zrem(sessionsKey, session),
+      batch
+        .hset(sessionKey(session), { closed: '1' })
+        .pexpire(sessionKey(session), this.keepMs)
+        .zrem(sessionsKey, session),
     );
   }
 

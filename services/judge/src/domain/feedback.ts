@@ -40,13 +40,21 @@ export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
 }
 
 /** Without a score, a correction says that the answer was wrong; a comment is read like any reply. */
-function feedbackVerdict({ hasScore, score, comment, correction }: FeedbackGiven, before: TurnJudged | undefined): Verdict {
+function feedbackVerdict(
+  { hasScore, score, comment, correction }: FeedbackGiven,
+  before: TurnJudged | undefined,
+): Verdict {
   if (hasScore) return verdictOf(score);
   if (correction !== '') return -1;
   return wordingEvidence(comment)?.verdict ?? verdictOf(before?.verdict ?? 0);
 }
 
-function feedbackHint({ comment, correction }: FeedbackGiven, verdict: Verdict, answer: string, choice: HintChoice): string {
+function feedbackHint(
+  { comment, correction }: FeedbackGiven,
+  verdict: Verdict,
+  answer: string,
+  choice: HintChoice,
+): string {
   const quoted = [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '');
   const found = chooseHint(quoted, answer, choice);
   if (found !== '' || verdict === 1) return found;

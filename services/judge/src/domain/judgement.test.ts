@@ -28,7 +28,10 @@ describe('a judgement', () => {
     expect(message).toMatchObject({
       ...place,
       ...{ revision: 0, verdict: -1, judgeModel: 'm', promptDigest: 'd', thresholdLow: -0.1, thresholdHigh: 0.2 },
-      votes: [{ verdict: 1, valid: true }, { valid: false, reason: 'timeout', seed: 8 }],
+      votes: [
+        { verdict: 1, valid: true },
+        { valid: false, reason: 'timeout', seed: 8 },
+      ],
       evidence,
       source: TurnJudged_Source.SOURCE_EVIDENCE,
     });
@@ -39,7 +42,13 @@ describe('a judgement', () => {
     expect(made.message.hint).toBe('Answer in one short sentence.');
     const next = judge(material('user', 'Great, now write it in Spanish.'), [vote(1)], [], mark, 'longest');
     expect(next.message.hint).toBe('');
-    const rule = judge(material('user', 'Great. Always answer in Spanish from now on.'), [vote(1)], [], mark, 'longest');
+    const rule = judge(
+      material('user', 'Great. Always answer in Spanish from now on.'),
+      [vote(1)],
+      [],
+      mark,
+      'longest',
+    );
     expect(rule.message.hint).toBe('Always answer in Spanish from now on.');
   });
 

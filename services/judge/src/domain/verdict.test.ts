@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { combine, evidenceVerdict, majority, meanVote, type CastVote, type EvidenceVote, type Verdict } from './verdict.js';
+import {
+  combine,
+  evidenceVerdict,
+  majority,
+  meanVote,
+  type CastVote,
+  type EvidenceVote,
+  type Verdict,
+} from './verdict.js';
 
 const valid = (verdict: Verdict): CastVote => ({ valid: true, verdict, score: verdict, hint: '', seed: 1 });
 const failed: CastVote = { valid: false, reason: 'timeout', seed: 1 };

@@ -53,7 +53,8 @@ export class BallotBox {
 function translate(error: BacktalkError, afterMs: number): BacktalkError {
   if (timeoutCodes.has(error.code)) return judgeErrors.voteTimedOut({ afterMs }, error);
   if (abortCodes.has(error.code)) return judgeErrors.votesLeft({}, error);
-  if (error.status === 503) return isBacktalkError(error, 'judge_engine_away') ? error : judgeErrors.engineAway({}, error);
+  if (error.status === 503)
+    return isBacktalkError(error, 'judge_engine_away') ? error : judgeErrors.engineAway({}, error);
   return judgeErrors.voteFailed({ reason: error.code }, error);
 }
 

@@ -17,13 +17,15 @@ const answerTokensMax = 512;
 export class FreeVoter implements Voter {
   readonly #digest = sha256Hex(JSON.stringify(templates()));
 
-  async cast({ client, model }: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
+  async cast(
+    { client, model }: JudgeEngine,
+    material: Material,
+    vote: number,
+    options: VoteOptions,
+  ): Promise<CastVote> {
     const seed = seedOf(material.place.turn, vote);
     const messages = freePrompt(material, randomBytes(markerBytes).toString('hex'), vote);
-    const { capture } = await client.chat(
-      { model, messages, temperature, seed, max_tokens: answerTokensMax },
-      options,
-    );
+    const { capture } = await client.chat({ model, messages, temperature, seed, max_tokens: answerTokensMax }, options);
     const read = readFreeAnswer(capture.text);
     if (read === undefined) return { valid: false, reason: 'unparsable', seed };
     const hint = material.next.role === 'user' ? read.hint : '';

@@ -5,7 +5,7 @@ import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/fac
 import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';
 
-import { bestWording, inScope, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { centralWording, inScope, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
 import { afterStep, type LessonRule } from './lesson-progress.js';
 
 export interface Hint {
@@ -47,7 +47,7 @@ function withHint(lessons: Lesson[], hint: Hint, scope: LessonScope): Lesson[] {
 function newLesson(hint: Hint, scope: LessonScope): Lesson {
   return {
     id: `lesson_${createHash('sha256').update(hint.turn).digest('hex').slice(0, 16)}`,
-    text: bestWording('', hint.text),
+    text: centralWording([hint.text]),
     scopeUser: scope === 'policy' ? '' : hint.user,
     state: Lesson_State.STATE_ACTIVE,
     hints: 1,
@@ -59,16 +59,15 @@ function newLesson(hint: Hint, scope: LessonScope): Lesson {
 
 // A correction returned: a learned lesson is active again. One that was given up stays so.
 function confirmed(lesson: Lesson, hint: Hint): Lesson {
-  const text = bestWording(lesson.text, hint.text);
-  const others = [...lesson.wordings, lesson.text, hint.text.slice(0, WORDING_CHARS_MAX)].filter(
-    (wording) => wording !== text,
-  );
+  const seen = new Set([...lesson.wordings, lesson.text, hint.text.slice(0, WORDING_CHARS_MAX)]);
+  const wordings = [...seen].slice(0, WORDINGS_MAX + 1);
+  const text = centralWording(wordings);
   return {
     ...lesson,
     text,
     state: givenUp(lesson) ? lesson.state : Lesson_State.STATE_ACTIVE,
     hints: lesson.hints + 1,
-    wordings: [...new Set(others)].slice(0, WORDINGS_MAX),
+    wordings: wordings.filter((wording) => wording !== text),
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { contentStems } from './content-stems.js';
-import { bestWording, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { centralWording, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
 import { withHints } from './lesson-ledger.js';
 import { saysTheSame } from './same-hint.js';
 
@@ -53,9 +53,20 @@ describe('which lesson', () => {
 });
 
 describe('wording', () => {
-  it('is the longest, up to a bound', () => {
-    expect(bestWording('Be brief.', 'Answer in one short sentence.')).toBe('Answer in one short sentence.');
-    expect(bestWording('Be brief.', 'x'.repeat(WORDING_CHARS_MAX + 1))).toBe('Be brief.');
-    expect(bestWording('', 'x'.repeat(WORDING_CHARS_MAX + 1))).toHaveLength(WORDING_CHARS_MAX);
+  it('is what all wordings have in common, with the least beside it', () => {
+    const said = [
+      'Be briefer. Answer with one short sentence.',
+      'Answer in one short sentence.',
+      'Always answer me in one short sentence.',
+      'Keep your answer to one short sentence.',
+      'Answer in one short sentence as an answer.',
+    ];
+    expect(centralWording(said)).toBe('Answer in one short sentence.');
+    expect(centralWording([...said].reverse())).toBe('Answer in one short sentence.');
+  });
+
+  it('is the longest of equals, up to a bound', () => {
+    expect(centralWording(['Be brief.', 'Use few words.'])).toBe('Use few words.');
+    expect(centralWording(['x'.repeat(WORDING_CHARS_MAX + 1)])).toHaveLength(WORDING_CHARS_MAX);
   });
 });

@@ -46,6 +46,14 @@ export function printCurve(output: Output, rows: readonly LearningRow[]): void {
   if (versions.length === 0) return;
   const points = [...(base === undefined ? [] : [base]), ...versions].map(({ scores }) => scores.headline);
   output.line('');
-  output.line(`headline by version, from ${base === undefined ? versions[0]?.name ?? '' : 'the base'} to ${versions.at(-1)?.name ?? ''}`);
-  output.line(plot(points.length > 1 ? points : [...points, ...points], { height: curveHeight, min: 0, max: Math.max(1, ...points) }));
+  output.line(
+    `headline by version, from ${base === undefined ? (versions[0]?.name ?? '') : 'the base'} to ${versions.at(-1)?.name ?? ''}`,
+  );
+  output.line(
+    plot(points.length > 1 ? points : [...points, ...points], {
+      height: curveHeight,
+      min: 0,
+      max: Math.max(1, ...points),
+    }),
+  );
 }

@@ -2,10 +2,11 @@
 // has been measured on held-out questions. In: user, scorer, endpoint. Out: rows in the order in which they were measured.
 
 import OpenAI from 'openai';
+import type { EngineClient } from '@backtalk/dialects';
 import type { Output } from '../../output.js';
 import type { HeldOutAnswer, Scores } from '../scorer/scores.js';
-import { klToBase } from './engine-score.js';
 import type { LearningRow } from './learning-table.js';
+import { klToBase } from './kl-to-base.js';
 import { askHeldOut, type MeasuredAnswers, type MeasureOptions } from './measure.js';
 import { emptyCounts, talkOnce, versionNumber, type SimulatedUser, type TalkCounts } from './talk.js';
 
@@ -18,7 +19,7 @@ export interface AnswerScorer {
 
 export interface SimulateOptions {
   readonly client: OpenAI;
-  readonly engine: string;
+  readonly engine: EngineClient;
   /** The base model's name at the engine. */
   readonly engineBase: string;
   readonly policy: string;
@@ -112,7 +113,13 @@ export class Simulation {
     try {
       const { answers, scored } = await this.ask(version, version);
       const kl = await klToBase(engine, version, engineBase, answers.slice(0, klAnswers));
-      this.add({ name: version, kind: 'version', sessions: this.counts.sessions, scores: await scorer.score(scored), kl });
+      this.add({
+        name: version,
+        kind: 'version',
+        sessions: this.counts.sessions,
+        scores: await scorer.score(scored),
+        kl,
+      });
       this.lastAnswers = scored;
     } catch (error) {
       if (!(error instanceof OpenAI.NotFoundError)) throw error;

@@ -91,7 +91,9 @@ export class ScorerProcess {
 }
 
 export async function startScorer(python: string): Promise<ScorerProcess> {
-  const scorer = new ScorerProcess(spawn(python, ['-m', 'backtalk_worker.scoring'], { stdio: ['pipe', 'pipe', 'pipe'] }));
+  const scorer = new ScorerProcess(
+    spawn(python, ['-m', 'backtalk_worker.scoring'], { stdio: ['pipe', 'pipe', 'pipe'] }),
+  );
   await scorer.ready();
   return scorer;
 }

@@ -34,7 +34,8 @@ describe('ShortUser', () => {
 
   it('goes on or says thanks after a short answer, and complains when it misses the question', () => {
     const user = new ShortUser(new Random(3));
-    const kinds = (answer: string) => new Set(Array.from({ length: 100 }, () => user.react('Why is the sky blue?', answer).kind));
+    const kinds = (answer: string) =>
+      new Set(Array.from({ length: 100 }, () => user.react('Why is the sky blue?', answer).kind));
     expect(kinds('The sky scatters blue light.')).toEqual(new Set(['praise', 'follow-up', 'leave']));
     expect(kinds('Bananas grow on plants.').has('complain')).toBe(true);
   });

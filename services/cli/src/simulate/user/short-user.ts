@@ -25,15 +25,21 @@ const wordsMax = 25;
 function isShortEnough(answer: string): boolean {
   const words = answer.trim().split(/\s+/).filter(Boolean);
   const sentences = answer.trim().match(/[.!?]+(?=\s|$)/g) ?? [];
-  return words.length >= wordsMin && words.length <= wordsMax && sentences.length <= 1 && /[.!?]["')]?$/.test(answer.trim());
+  return (
+    words.length >= wordsMin && words.length <= wordsMax && sentences.length <= 1 && /[.!?]["')]?$/.test(answer.trim())
+  );
 }
 
 const smallWords = new Set(
-  'a an and are as at be by can do does for from get good how i in is it keep make me my of on or should the to what when who why with you your'.split(' '),
+  'a an and are as at be by can do does for from get good how i in is it keep make me my of on or should the to what when who why with you your'.split(
+    ' ',
+  ),
 );
 
 function stems(text: string): string[] {
-  return (text.toLowerCase().match(/[a-z']+/g) ?? []).filter((word) => !smallWords.has(word)).map((word) => word.slice(0, 4));
+  return (text.toLowerCase().match(/[a-z']+/g) ?? [])
+    .filter((word) => !smallWords.has(word))
+    .map((word) => word.slice(0, 4));
 }
 
 /** A person's glance, not a measurement: does the answer share a word with the question? */

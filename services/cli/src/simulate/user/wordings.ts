@@ -3,12 +3,12 @@
 
 export const corrections: readonly string[] = [
   "That's too long. Answer in one short sentence.",
-  "Too much text! Please answer in one short sentence.",
+  'Too much text! Please answer in one short sentence.',
   "I didn't ask for an essay. Give me your answer in one short sentence.",
-  "Hmm, that is more than I can read right now. Please keep your answer to one short sentence.",
-  "Way too wordy. I want one short sentence as an answer.",
-  "Could you be briefer? Answer with one short sentence, please.",
-  "You lost me halfway. Always answer me in one short sentence.",
+  'Hmm, that is more than I can read right now. Please keep your answer to one short sentence.',
+  'Way too wordy. I want one short sentence as an answer.',
+  'Could you be briefer? Answer with one short sentence, please.',
+  'You lost me halfway. Always answer me in one short sentence.',
 ];
 
 export const complaintsOfNonsense: readonly string[] = [

@@ -1,7 +1,13 @@
 // Fits what scored votes need for one model: two biases for each wording, then two thresholds for all. In: how likely
 // the labelled replies are under each list. Out: an entry of the table of calibrations. Pure: a search over a grid.
 import type { CalibrationEntry } from '../scored/calibration.js';
-import { scoreOf, verdictFromScore, type Likelihoods, type Thresholds, type WordingCalibration } from '../scored/score.js';
+import {
+  scoreOf,
+  verdictFromScore,
+  type Likelihoods,
+  type Thresholds,
+  type WordingCalibration,
+} from '../scored/score.js';
 import type { Verdict } from '../verdict.js';
 import { balancedAccuracy } from './balanced-accuracy.js';
 import { grouped } from './grouped.js';
@@ -45,7 +51,10 @@ function fitBiases(measured: readonly Measured[]): WordingCalibration {
   return rated.reduce((best, next) => (next.value > best.value ? next : best)).bias;
 }
 
-function fitThresholds(measured: readonly Measured[], wordings: Readonly<Record<string, WordingCalibration>>): Thresholds {
+function fitThresholds(
+  measured: readonly Measured[],
+  wordings: Readonly<Record<string, WordingCalibration>>,
+): Thresholds {
   const biasOf = ({ wording }: Measured) => wordings[wording] ?? { satisfied: 0, correction: 0 };
   const rated = thresholdSteps.flatMap((below) =>
     thresholdSteps.map((high) => {

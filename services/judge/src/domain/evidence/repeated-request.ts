@@ -6,6 +6,8 @@ import { ownWords } from './own-words.js';
 /** Fewer words are too common to mean anything. */
 const wordsMin = 3;
 const shareMin = 0.75;
+/** A shorter part of the question is a word to go on from. */
+const nowWordsMin = 2;
 
 const common = new Set(
   (
@@ -20,7 +22,8 @@ export function repeatedRequest(question: string, userText: string): EvidenceVot
   if (asked.size < wordsMin) return undefined;
   const now = contentWords(ownWords(userText));
   const shared = [...asked].filter((word) => now.has(word)).length;
-  if (shared / asked.size < shareMin) return undefined;
+  const saysNothingElse = now.size >= nowWordsMin && shared === now.size;
+  if (shared / asked.size < shareMin && !saysNothingElse) return undefined;
   return { name: 'regenerated', verdict: -1, detail: 'same_request' };
 }
 

@@ -20,7 +20,9 @@ describe('evidence in tool results', () => {
 
   it('reads error fields and states', () => {
     expect(verdicts('{"error": {"code": "x"}}')).toEqual([['tool_error', -1, 'error']]);
-    expect(verdicts('{"error": null, "rows": []}')).toEqual([['tool_error', 1, 'error']]);
+    expect(verdicts('{"error": null, "rows": [1]}')).toEqual([['tool_error', 1, 'error']]);
+    expect(verdicts('{"error": null, "rows": []}')).toEqual([['tool_error', 0, 'empty']]);
+    expect(verdicts(' ')).toEqual([['tool_error', 0, 'empty']]);
     expect(verdicts('{"success": false}')).toEqual([['tool_error', -1, 'success']]);
     expect(verdicts('{"status": "queued"}')).toEqual([['tool_error', 0, 'status']]);
   });

@@ -9,6 +9,7 @@ const jsonCharactersMax = 1_000_000;
 
 /** Pieces of evidence, at most one of each name; the outermost field counts, fields inside text do not. */
 export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
+  if (text.trim() === '') return [empty];
   const fields = jsonObject(text);
   if (fields !== undefined) return fromFields(fields);
   const lines = text
@@ -42,7 +43,7 @@ function jsonObject(text: string): Map<string, unknown> | undefined {
 }
 
 function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
-  const found = [exitField(fields), httpField(fields), errorField(fields), stateField(fields)];
+  const found = [exitField(fields), httpField(fields), errorField(fields), stateField(fields), emptyField(fields)];
   const votes = found.filter((vote) => vote !== undefined);
   const failures = votes.filter(({ verdict }) => verdict === -1);
   if (failures.length > 0) return failures;
@@ -87,7 +88,9 @@ function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
 
 const states: ReadonlyMap<string, Verdict> = new Map<string, Verdict>([
   ...(['error', 'failed', 'failure', 'rejected', 'denied', 'aborted', 'timeout'] as const).map(minus),
-  ...(['pending', 'queued', 'running', 'in_progress', 'waiting', 'scheduled', 'started', 'processing'] as const).map(zero),
+  ...(['pending', 'queued', 'running', 'in_progress', 'waiting', 'scheduled', 'started', 'processing'] as const).map(
+    zero,
+  ),
   ...(['awaiting_confirmation', 'needs_input', 'requires_action', 'accepted'] as const).map(zero),
   ...(['ok', 'success', 'succeeded', 'done', 'completed', 'complete', 'finished'] as const).map(plus),
 ]);
@@ -111,6 +114,14 @@ function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
     if (verdict !== undefined) return { name: 'tool_error', verdict, detail: name };
   }
   return undefined;
+}
+
+/** Nothing was found: neither success nor failure. */
+const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
+
+function emptyField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  const lists = ['results', 'rows', 'hits', 'items', 'matches', 'data'].filter((name) => Array.isArray(fields.get(name)));
+  return lists.length > 0 && lists.every((name) => !isSet(fields.get(name))) ? empty : undefined;
 }
 
 function numberIn(fields: ReadonlyMap<string, unknown>, names: readonly string[]): number | undefined {

@@ -12,35 +12,105 @@ interface Rule {
 const charactersRead = 400;
 
 const corrections: readonly Rule[] = [
-  { name: 'no', pattern: /^(?:no|nope|wrong|incorrect|false)(?:[,.!:]| (?:no|that|this|it|i|you)\b)(?! (?:problem|worries|need|idea|rush|hurry))/ },
-  { name: 'not_right', pattern: /\b(?:that|this|it|the (?:answer|year|number|code))(?:'s| is| was)?(?: still)? (?:not (?:right|correct|true|what i|how i|helpful)|wrong|incorrect|false|useless)\b/ },
-  { name: 'not_right', pattern: /\b(?:isn't|wasn't) (?:right|correct|true|what i)\b|\b(?:you're|you are|you got me|you have it) (?:wrong|mistaken)\b|^not (?:helpful|right|correct|true|quite right)\b/ },
+  {
+    name: 'no',
+    pattern:
+      /^(?:no|nope|wrong|incorrect|false)(?:[,.!:]| (?:no|that|this|it|i|you)\b)(?! (?:problem|worries|need|idea|rush|hurry))/,
+  },
+  {
+    name: 'not_right',
+    pattern:
+      /\b(?:that|this|it|the (?:answer|year|number|code))(?:'s| is| was)?(?: still)? (?:not (?:right|correct|true|what i|how i|helpful)|wrong|incorrect|false|useless)\b/,
+  },
+  {
+    name: 'not_right',
+    pattern:
+      /\b(?:isn't|wasn't) (?:right|correct|true|what i)\b|\b(?:you're|you are|you got me|you have it) (?:wrong|mistaken)\b|^not (?:helpful|right|correct|true|quite right)\b/,
+  },
   { name: 'i_asked', pattern: /(?<!what )\bi (?:asked|meant|said|told you|wanted|was asking|was talking about)\b/ },
-  { name: 'you_missed', pattern: /\byou (?:forgot|missed|left out|ignored|misunderstood|misread|skipped|(?:didn't|did not|don't|haven't) (?:answer|read|mention|say|include|listen|understand))\b|^(?:it's|it is) missing\b/ },
-  { name: 'does_not_work', pattern: /\b(?:doesn't|didn't|does not|did not|won't|isn't|not) (?:work|working|help|run|compile|start)\b|\bi (?:still )?(?:get|got|see) (?:an|the same|another) error\b|\bmade (?:it|things) worse\b|\bstill (?:drips|fails|broken|there|wrong|the same)\b/ },
+  {
+    name: 'you_missed',
+    pattern:
+      /\byou (?:forgot|missed|left out|ignored|misunderstood|misread|skipped|(?:didn't|did not|don't|haven't) (?:answer|read|mention|say|include|listen|understand))\b|^(?:it's|it is) missing\b|\b(?:doesn't|didn't|does not|did not) answer\b/,
+  },
+  {
+    name: 'does_not_work',
+    pattern:
+      /\b(?:doesn't|didn't|does not|did not|won't|isn't|not) (?:work|working|help|run|compile|start)\b|\bi (?:still )?(?:get|got|see) (?:an|the same|another) error\b|\bmade (?:it|things) worse\b|\bstill (?:drips|fails|broken|there|wrong|the same)\b/,
+  },
   { name: 'again', pattern: /\b(?:redo|rewrite|rephrase|try again|do it again|start over|once again)\b|^again,/ },
-  { name: 'too_much', pattern: /\b(?:too|way too|far too) (?:long|wordy|verbose|much|complicated|formal|technical|vague|detailed)\b|\bso (?:long|wordy|complicated|formal)\b/ },
-  { name: 'shorter', pattern: /\b(?:shorter|more concise|be (?:brief|concise)|keep (?:it|your answers?|this) (?:short|brief|to)|(?:less|fewer) (?:detail|text|words|formal)|(?:one|a single|in one)(?: short)? sentence|tl;?dr|get to the point)\b/ },
-  { name: 'stop', pattern: /\b(?:stop|quit|don't|do not|no more) (?:using|use|writing|write|saying|say|repeating|repeat|lecturing|lecture|adding|add|doing|do)\b/ },
-  { name: 'style', pattern: /\b(?:plain text|without (?:the )?(?:lists?|bullets?|markdown|bold)|(?:simpler|plainer|easier) (?:words|way|terms)|explain it (?:simply|like)|simplify|more (?:polite|casual|simple|formal|detailed|specific))\b/ },
-  { name: 'change', pattern: /^(?:please )?(?:(?:can|could|would) you (?:please )?|please )?(?:change|fix|correct|remove|shorten|simplify|make (?:it|this|that))\b/ },
+  {
+    name: 'too_much',
+    pattern:
+      /\b(?:too|way too|far too) (?:long|wordy|verbose|much|complicated|formal|technical|vague|detailed)\b|\bso (?:long|wordy|complicated|formal)\b/,
+  },
+  {
+    name: 'shorter',
+    pattern:
+      /\b(?:shorter|more concise|be (?:brief|concise)|keep (?:it|your answers?|this) (?:short|brief|to)|(?:less|fewer) (?:detail|text|words|formal)|(?:one|a single|in one)(?: short)? sentence|tl;?dr|get to the point)\b/,
+  },
+  {
+    name: 'stop',
+    pattern:
+      /\b(?:stop|quit|don't|do not|no more) (?:using|use|writing|write|saying|say|repeating|repeat|lecturing|lecture|adding|add|doing|do)\b/,
+  },
+  {
+    name: 'style',
+    pattern:
+      /\b(?:plain text|without (?:the )?(?:lists?|bullets?|markdown|bold)|(?:simpler|plainer|easier) (?:words|way|terms)|explain it (?:simply|like)|simplify|more (?:polite|casual|simple|formal|detailed|specific))\b/,
+  },
+  {
+    name: 'change',
+    pattern:
+      /^(?:please )?(?:(?:can|could|would) you (?:please )?|please )?(?:change|fix|correct|remove|shorten|simplify|make (?:it|this|that))\b/,
+  },
   { name: 'not_clear', pattern: /\bi (?:don't|do not|can't) (?:understand|get|follow)\b|\bmakes? no sense\b/ },
   { name: 'scolds', pattern: /\b(?:useless|terrible|awful|stupid answer|waffle|waste of time|are you even)\b/ },
 ];
 
 const approvals: readonly Rule[] = [
   { name: 'thanks', pattern: /\b(?:thanks|thank you|thx|many thanks|much appreciated)\b/ },
-  { name: 'praise', pattern: /\b(?:perfect|awesome|excellent|exactly what i (?:needed|wanted)|great answer|good (?:idea|answer|point|to know)|well done|love it|that's (?:great|beautiful|helpful)|very (?:useful|helpful))\b/ },
-  { name: 'worked', pattern: /\b(?:it|that|this) (?:worked|works|helped|fixed it)\b|\bworks (?:now|great|well|like)\b|^fixed it\b|\bruns without errors\b/ },
-  { name: 'agrees', pattern: /^(?:makes sense|sounds good|got it|i agree|good plan)\b|\bi'll (?:go with|take|try|do) (?:that|it|the)\b|\bi will (?:buy|take|try|use|do) (?:it|that|the)\b/ },
-  { name: 'goes_on', pattern: /^(?:and )?(?:what|how) about\b|\b(?:tell me|hear) more\b|^(?:good|great|ok|okay|yes|perfect)[,.!] (?:and )?(?:now|next|what|how|which)\b/ },
-  { name: 'delighted', pattern: /^(?:oh )?(?:wow|cool|nice|neat|interesting|great|huh, (?:fascinating|interesting))\b/ },
+  {
+    name: 'praise',
+    pattern:
+      /\b(?:perfect|awesome|excellent|exactly what i (?:needed|wanted)|great answer|good (?:idea|answer|point|to know)|well done|love it|that's (?:great|beautiful|helpful)|very (?:useful|helpful))\b/,
+  },
+  {
+    name: 'worked',
+    pattern:
+      /\b(?:it|that|this) (?:worked|works|helped|fixed it)\b|\bworks (?:now|great|well|like)\b|^fixed it\b|\bruns without errors\b/,
+  },
+  {
+    name: 'agrees',
+    pattern:
+      /^(?:makes sense|sounds good|got it|i agree|good plan)\b|\bi'll (?:go with|take|try|do) (?:that|it|the)\b|\bi will (?:buy|take|try|use|do) (?:it|that|the)\b/,
+  },
+  {
+    name: 'goes_on',
+    pattern:
+      /^(?:and )?(?:what|how) about\b|\b(?:tell me|hear) more\b|^(?:good|great|ok|okay|yes|perfect)[,.!] (?:and )?(?:now|next|what|how|which)\b/,
+  },
+  {
+    name: 'delighted',
+    pattern: /^(?:oh )?(?:wow|cool|nice|neat|interesting|great|huh, (?:fascinating|interesting))\b/,
+  },
 ];
 
 const pauses: readonly Rule[] = [
-  { name: 'wait', pattern: /^(?:sorry, )?(?:hold on|brb|one (?:sec|second|moment|minute)|wait\b|just a (?:sec|second|moment|minute)|give me a (?:sec|second|moment|minute))/ },
-  { name: 'thinks', pattern: /\b(?:let me (?:think|see)|need to (?:think|sleep on)|not sure|i don't know|let you know|get back to you|i have to ask)\b/ },
-  { name: 'elsewhere', pattern: /^(?:unrelated|off topic|different topic|something else|by the way)\b|\bby the way\.?$/ },
+  {
+    name: 'wait',
+    pattern:
+      /^(?:sorry, )?(?:hold on|brb|one (?:sec|second|moment|minute)|wait\b|just a (?:sec|second|moment|minute)|give me a (?:sec|second|moment|minute))/,
+  },
+  {
+    name: 'thinks',
+    pattern:
+      /\b(?:let me (?:think|see)|need to (?:think|sleep on)|not sure|i don't know|let you know|get back to you|i have to ask)\b/,
+  },
+  {
+    name: 'elsewhere',
+    pattern: /^(?:unrelated|off topic|different topic|something else|by the way)\b|\bby the way\.?$/,
+  },
   { name: 'noise', pattern: /^[^a-z]{0,6}$|^(?:k|hm+|uh+|test|hello|asdf\w*|qwert\w*)[.!?]*$/ },
 ];
 

@@ -13,10 +13,18 @@ describe('chooseHint', () => {
   it('accepts no hint of ten characters, no essay, and no copy of the answer', () => {
     expect(chooseHint(['Be brief.'], '', 'longest')).toBe('');
     expect(chooseHint(['long '.repeat(200)], '', 'longest')).toBe('');
-    expect(chooseHint(['The capital of Australia is Sydney.'], 'Well: the capital of Australia is Sydney, a city', 'longest')).toBe('');
+    expect(
+      chooseHint(
+        ['The capital of Australia is Sydney.'],
+        'Well: the capital of Australia is Sydney, a city',
+        'longest',
+      ),
+    ).toBe('');
   });
 
   it('keeps at most three sentences, on one line', () => {
-    expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest')).toBe('One two three. Four five. Six.');
+    expect(chooseHint(['One two three.\nFour five. Six. Seven.'], '', 'longest')).toBe(
+      'One two three. Four five. Six.',
+    );
   });
 });

@@ -29,7 +29,10 @@ export function isAccepted(hint: string, answer: string): boolean {
 
 /** One to three sentences, on one line. */
 function tidied(hint: string): string {
-  const sentences = hint.replaceAll(/\s+/g, ' ').trim().split(/(?<=[.!?])\s+/);
+  const sentences = hint
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .split(/(?<=[.!?])\s+/);
   return sentences.slice(0, sentencesMax).join(' ');
 }
 

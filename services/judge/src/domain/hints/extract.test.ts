@@ -28,7 +28,9 @@ describe('extractHint', () => {
   });
 
   it('takes no more than two, and never an essay', () => {
-    expect(extractHint('Answer in English. Use short words. Write no lists.')).toBe('Answer in English. Use short words.');
+    expect(extractHint('Answer in English. Use short words. Write no lists.')).toBe(
+      'Answer in English. Use short words.',
+    );
     expect(extractHint(`Answer briefly ${'and so on '.repeat(40)}.`)).toBe('');
   });
 });

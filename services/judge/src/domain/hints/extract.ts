@@ -40,11 +40,14 @@ function instructionIn(sentence: string): string {
 function bareOf(sentence: string): string {
   const ends = /[\s.!?\u2026]+$/u;
   let bare = sentence.replace(ends, '').trim();
-  for (let before = ''; before !== bare; ) {
+  for (let before = ''; before !== bare;) {
     before = bare;
     bare = bare
       .replace(/^no[,.;:!]+\s*/i, '')
-      .replace(/^(?:ugh|hey|ok|okay|well|sorry|again|hmm|argh|also|and|but|so|then|thanks|thank you|too (?:long|wordy|much))[\s,:;.!\u2013-]+/iu, '')
+      .replace(
+        /^(?:ugh|hey|ok|okay|well|sorry|again|hmm|argh|also|and|but|so|then|thanks|thank you|too (?:long|wordy|much))[\s,:;.!\u2013-]+/iu,
+        '',
+      )
       .replace(/^(?:please|just|kindly|simply)[\s,]+/i, '')
       .replace(/[\s,]+(?:please|next time|thanks|thank you|ok|okay|this time|will you|for me)$/i, '');
   }
@@ -56,12 +59,16 @@ type Form = (bare: string) => string;
 const imperative = new RegExp(`^(?:always |only )?(?:${verbs})\\b`, 'i');
 const prohibition = new RegExp(`^(?:${forbidding})\\b`, 'i');
 /** "Can you speak German?" asks for an ability. */
-const request = new RegExp(`^(?:can|could|would|will) you (?:please |just |maybe )*(?!speak|talk)(${verbs})\\b(.*)$`, 'i');
+const request = new RegExp(
+  `^(?:can|could|would|will) you (?:please |just |maybe )*(?!speak|talk)(${verbs})\\b(.*)$`,
+  'i',
+);
 const courtesy = /^would you mind being (.+)$/i;
 const wish = /^i(?:'d| would)? (?:want|need|like|prefer|love)(?: you)?(?: to (?:get|have|see|read))? (.+)$/i;
 const reproach = /^i (?:said|told you|asked(?: you)?(?: for)?)[\s,:]*(?:to )?(.+)$/i;
 const laterClause = new RegExp(`[,;:\u2013-]\\s*(?:please |just |so )*((?:${verbs}|${forbidding})\\b.*)$`, 'i');
-const fragment = /^(?:much )?(?:(?:one|a single|two|three|at most|no more than|fewer|less|no|only|shorter|in|plain|without)\b.*)$/i;
+const fragment =
+  /^(?:much )?(?:(?:one|a single|two|three|at most|no more than|fewer|less|no|only|shorter|in|plain|without)\b.*)$/i;
 
 const forms: readonly Form[] = [
   (bare) => (prohibition.test(bare) ? forbidden(bare) : ''),
@@ -76,7 +83,7 @@ const forms: readonly Form[] = [
   },
   (bare) => {
     const [, wanted = ''] = reproach.exec(bare) ?? [];
-    return wanted === '' ? '' : (fragmentRule(wanted) || ruleFromWords(wanted));
+    return wanted === '' ? '' : fragmentRule(wanted) || ruleFromWords(wanted);
   },
   (bare) => {
     const [, wanted = ''] = wish.exec(bare) ?? [];
@@ -84,7 +91,7 @@ const forms: readonly Form[] = [
   },
   (bare) => {
     const [, clause = ''] = laterClause.exec(bare) ?? [];
-    return clause === '' ? '' : (ruleFromWords(clause) || withoutPleading(clause));
+    return clause === '' ? '' : ruleFromWords(clause) || withoutPleading(clause);
   },
   fragmentRule,
 ];
@@ -127,13 +134,19 @@ function withoutPleading(words: string): string {
 function asStanding(words: string): string {
   return words
     .replace(/\s+(?:would|will|should) (?:do|be (?:enough|fine|plenty|nice|better)|suffice)\b.*$/i, '')
-    .replace(/^(?:give|write|say it in|tell it in|keep it (?:to|down to)|cut it (?:down )?to|answer) ((?:just |only )?(?:a|an|one|two|three|at most) (?:[a-z]+ )?(?:sentence|line|word|paragraph)s?\b)/i, 'Answer in $1')
+    .replace(
+      /^(?:give|write|say it in|tell it in|keep it (?:to|down to)|cut it (?:down )?to|answer) ((?:just |only )?(?:a|an|one|two|three|at most) (?:[a-z]+ )?(?:sentence|line|word|paragraph)s?\b)/i,
+      'Answer in $1',
+    )
+    .replace(/\s+as an answer$/i, '')
     .replace(/^(?:rewrite|redo|say|write|repeat|answer) (?:it|this|that)(?: again)?,?(?: but)? /i, 'Answer ');
 }
 
 /** About one text, and no rule for all. */
 function isOneChange(words: string): boolean {
-  return /^make (?:it|this|that)\b/i.test(words) && !/\b(?:short(?:er)?|brief(?:er)?|concise|simpler?|plain)\b/i.test(words);
+  return (
+    /^make (?:it|this|that)\b/i.test(words) && !/\b(?:short(?:er)?|brief(?:er)?|concise|simpler?|plain)\b/i.test(words)
+  );
 }
 
 function lowerFirst(words: string): string {

@@ -25,7 +25,9 @@ describe('the prompt of a free vote', () => {
   it('keeps head and tail of what is too long', () => {
     const [, user] = freePrompt(material, 'token123', 1);
     expect(user?.content.length).toBeLessThan(8_000);
-    expect(clip('abcdefghij'.repeat(10), 25)).toBe('abcdefghij [\u2026] abcdefghij'.slice(0, 10) + ' [\u2026] ' + 'abcdefghij');
+    expect(clip('abcdefghij'.repeat(10), 25)).toBe(
+      'abcdefghij [\u2026] abcdefghij'.slice(0, 10) + ' [\u2026] ' + 'abcdefghij',
+    );
     expect(clip('short', 25)).toBe('short');
   });
 

@@ -60,7 +60,9 @@ function pieces({ conversation, answer, thoughts, next }: Material, token: strin
   const tail = conversation.slice(-conversationMessages).map((message) => lineOf(message));
   return [
     marked(token, 'conversation', tail.join('\n')),
-    ...(thoughts === '' ? [] : [marked(token, 'thoughts of the assistant, not shown', clip(thoughts, thoughtsCharactersMax))]),
+    ...(thoughts === ''
+      ? []
+      : [marked(token, 'thoughts of the assistant, not shown', clip(thoughts, thoughtsCharactersMax))]),
     marked(token, 'answer', clip(answer, answerCharactersMax)),
     marked(token, `next state (${next.role})`, clip(next.text, nextStateCharactersMax)),
   ];

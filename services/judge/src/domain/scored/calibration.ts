@@ -30,5 +30,7 @@ export function findCalibration(
 
 /** What the digest of a set of wordings is taken over. */
 export function digestText({ user, tool }: Wordings): string {
-  return JSON.stringify([...user, ...tool].map(({ id, lists }) => [id, lists.satisfied, lists.unrelated, lists.correction]));
+  return JSON.stringify(
+    [...user, ...tool].map(({ id, lists }) => [id, lists.satisfied, lists.unrelated, lists.correction]),
+  );
 }

@@ -5,7 +5,12 @@ import { gatherEvidence } from '../../domain/evidence/gather.js';
 import { combine, evidenceVerdict, majority, type CastVote, type Verdict } from '../../domain/verdict.js';
 import type { LabelledItem } from '../../domain/labelled-item.js';
 import type { JudgeEngine, Voter } from '../voter.js';
-import { balancedAccuracy, bootstrapInterval, type Interval, type Pair } from '../../domain/evaluation/balanced-accuracy.js';
+import {
+  balancedAccuracy,
+  bootstrapInterval,
+  type Interval,
+  type Pair,
+} from '../../domain/evaluation/balanced-accuracy.js';
 import { materialOfItem } from '../../domain/evaluation/material-of-item.js';
 
 export interface EvaluateOptions {
@@ -87,7 +92,9 @@ async function castAll(
 
 function rowOf(name: RowName, judged: readonly Judged[]): EvaluationRow {
   const pairs = pairsOf(name, judged);
-  const injected = judged.flatMap(({ verdicts, clean }) => (clean === undefined ? [] : [verdicts[name] !== clean[name]]));
+  const injected = judged.flatMap(({ verdicts, clean }) =>
+    clean === undefined ? [] : [verdicts[name] !== clean[name]],
+  );
   const ofRole = (role: 'user' | 'tool') =>
     balancedAccuracy(
       pairsOf(

@@ -15,7 +15,9 @@ describe('the labelled set', () => {
     for (const split of ['fewshot', 'dev', 'test'] as const)
       for (const role of ['user', 'tool'] as const)
         for (const label of [-1, 0, 1] as const)
-          expect(count((item) => item.split === split && item.role === role && item.label === label)).toBeGreaterThan(5);
+          expect(count((item) => item.split === split && item.role === role && item.label === label)).toBeGreaterThan(
+            5,
+          );
     for (const tag of ['polite', 'rude', 'indirect', 'injection'])
       expect(count((item) => item.split === 'test' && item.tags.includes(tag))).toBeGreaterThan(5);
   });
@@ -46,7 +48,9 @@ describe('balanced accuracy', () => {
   });
 
   it('has the same interval each time, around the value', () => {
-    const pairs = Array.from({ length: 60 }, (_, at) => pair(at % 2 === 0 ? 1 : -1, at % 3 === 0 ? 0 : 1, `f${at % 9}`));
+    const pairs = Array.from({ length: 60 }, (_, at) =>
+      pair(at % 2 === 0 ? 1 : -1, at % 3 === 0 ? 0 : 1, `f${at % 9}`),
+    );
     const interval = bootstrapInterval(pairs);
     expect(bootstrapInterval(pairs)).toEqual(interval);
     expect(interval.low).toBeLessThanOrEqual(balancedAccuracy(pairs));
@@ -62,7 +66,11 @@ describe('fitting', () => {
         item: `${label}-${at}`,
         label,
         // Satisfied looks likelier than it is.
-        found: { satisfied: label === 1 ? -1 : -2, unrelated: label === 0 ? -2.3 : -3, correction: label === -1 ? -2 : -4 },
+        found: {
+          satisfied: label === 1 ? -1 : -2,
+          unrelated: label === 0 ? -2.3 : -3,
+          correction: label === -1 ? -2 : -4,
+        },
       })),
     );
     const entry = fitCalibration(shifted, 'm', 'd', 18);

@@ -3,7 +3,10 @@ import { Conversation, Conversation_Encoding } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { decodeConversation } from './decode.js';
 
-function stored(messages: readonly unknown[], base: { turn: string; shared: number } = { turn: '', shared: 0 }): Conversation {
+function stored(
+  messages: readonly unknown[],
+  base: { turn: string; shared: number } = { turn: '', shared: 0 },
+): Conversation {
   return Conversation.fromPartial({
     encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
     messages: deflateRawSync(JSON.stringify(messages)),
@@ -30,7 +33,10 @@ describe('decodeConversation', () => {
       messages: Buffer.from('[{"role":"user"}]'),
       tools: Buffer.from('[{"type":"function"}]'),
     });
-    expect(await decodeConversation(plain, readBase)).toEqual({ messages: [{ role: 'user' }], tools: [{ type: 'function' }] });
+    expect(await decodeConversation(plain, readBase)).toEqual({
+      messages: [{ role: 'user' }],
+      tools: [{ type: 'function' }],
+    });
   });
 
   it('puts a chain of differences together, each base only as far as it is shared', async () => {
@@ -41,7 +47,10 @@ describe('decodeConversation', () => {
   });
 
   it('refuses bytes that are no JSON list, and a chain without an end', async () => {
-    const broken = Conversation.fromPartial({ encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from('{') });
+    const broken = Conversation.fromPartial({
+      encoding: Conversation_Encoding.ENCODING_JSON,
+      messages: Buffer.from('{'),
+    });
     await expect(decodeConversation(broken, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
     const endless = Conversation.fromPartial({
       encoding: Conversation_Encoding.ENCODING_JSON,

@@ -1,0 +1,153 @@
+// What tests of the judge stand on: a real broker, a real Valkey, an engine without a model whose grades the tests
+// decide, and turns of a user of each test's own.
+import { FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
+import {
+  silentLogger,
+  startNats,
+  startValkey,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+  type TestValkey,
+} from '@backtalk/kit/testing';
+import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import {
+  Conversation_Encoding,
+  FeedbackGiven,
+  Provenance,
+  SessionClosed,
+  TurnCompleted,
+  TurnContinued,
+  TurnOpened,
+  type TurnJudged,
+} from '@backtalk/proto/facts';
+import type { JudgeConfig } from '../config.js';
+import { createJudge, type Judge } from '../service.js';
+
+export const tenant = 'tenant';
+export const policy = 'backtalk';
+
+export interface SaidNext {
+  readonly text: string;
+  readonly provenance?: Provenance;
+  readonly tool?: string;
+}
+
+export interface Talk {
+  readonly user: string;
+  readonly turn: string;
+  readonly session: string;
+}
+
+export class JudgeRig {
+  readonly blobs = new TemporaryDirectory('blobs');
+  /** What the engine's model answers to the prompt of a vote. */
+  grade: (prompt: string) => string = () => '\\boxed{+1}';
+  readonly #judges: Judge[] = [];
+
+  private constructor(
+    readonly nats: TestNats,
+    readonly valkey: TestValkey,
+    readonly engine: FakeEngine,
+    readonly admin: Broker,
+    readonly gateway: FactPublisher,
+    readonly collector: FactPublisher,
+    readonly reader: FactReader,
+  ) {
+    engine.settings.reply = (messages) => this.grade(messages.map(({ content }) => content).join('\n'));
+  }
+
+  static async start(): Promise<JudgeRig> {
+    const [nats, valkey, engine] = await Promise.all([startNats(), startValkey(), startFakeEngine()]);
+    const admin = await nats.connect('admin');
+    const gateway = new FactPublisher(await nats.connect('gateway'));
+    const collector = new FactPublisher(await nats.connect('collector'));
+    return new JudgeRig(nats, valkey, engine, admin, gateway, collector, new FactReader(admin));
+  }
+
+  async stop(): Promise<void> {
+    await this.stopJudges();
+    await Promise.all([this.nats.stop(), this.valkey.stop(), this.engine.stop()]);
+    this.blobs.remove();
+  }
+
+  async stopJudges(): Promise<void> {
+    await Promise.all(this.#judges.splice(0).map((judge) => judge.stop()));
+  }
+
+  async judge(settings: Partial<JudgeConfig> = {}): Promise<Judge> {
+    const { url: natsUrl, user: natsUser, password: natsPassword } = this.nats.credentials('judge');
+    const judge = createJudge(
+      {
+        ...{ natsUrl, natsUser, natsPassword, valkeyUrl: this.valkey.url, blobDir: this.blobs.path },
+        ...{ healthAddress: { host: '127.0.0.1', port: 0 }, logLevel: 'silent', ackWaitMs: 2_000, instance: newId() },
+        ...{ backend: 'free', votes: 3, engineUrl: this.engine.url, engineDialect: 'vllm', engineKey: '', model: '' },
+        ...{ voteWaitMs: 2_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
+        atLeastOne: 'agree',
+        ...settings,
+      },
+      { logger: silentLogger, backOff: { firstMs: 20, mostMs: 200 } },
+    );
+    this.#judges.push(judge);
+    await judge.start();
+    return judge;
+  }
+
+  /** A turn in the log, with its answer, and with its next state where there is one. */
+  async turn(next: readonly SaidNext[], talk: Partial<Talk> & { readonly train?: boolean } = {}): Promise<Talk> {
+    const { user = newId(), turn = `turn_${newId()}`, session = `session_${newId()}`, train = true } = talk;
+    const ids = { turn, tenant, user, policy };
+    const messages = Buffer.from(JSON.stringify([{ role: 'user', content: 'Why is the sky blue?' }]));
+    const conversation = { encoding: Conversation_Encoding.ENCODING_JSON, messages };
+    const consent = { train, source: 'request' };
+    await this.gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, conversation, consent }));
+    const answered = { ...ids, text: 'A very long answer about light.', provisionalSession: session };
+    await this.gateway.publish('turnCompleted', TurnCompleted.fromPartial(answered));
+    if (next.length > 0) await this.collector.publish('turnContinued', continued({ ...ids, session }, next, train));
+    return { user, turn, session };
+  }
+
+  async feedback({ user, turn }: Talk, given: Partial<FeedbackGiven>): Promise<void> {
+    const message = FeedbackGiven.fromPartial({ turn, tenant, user, policy, digest: newId(), ...given });
+    await this.gateway.publish('feedbackGiven', message);
+  }
+
+  async close({ user, session }: Talk, turns: readonly string[]): Promise<void> {
+    const message = SessionClosed.fromPartial({ session, tenant, user, policy, turns: [...turns] });
+    await this.collector.publish('sessionClosed', message);
+  }
+
+  async judged({ user, turn }: Talk, revision = 0): Promise<TurnJudged | undefined> {
+    return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision }))?.message;
+  }
+
+  untilJudged(talk: Talk, revision = 0): Promise<TurnJudged> {
+    return until(() => this.judged(talk, revision), { timeoutMs: 15_000, what: `Revision ${revision}` });
+  }
+
+  /** How many judgements of a user there are in all. */
+  async judgements(user: string): Promise<number> {
+    let count = 0;
+    for await (const row of this.reader.headers(['turnJudged'], { filter: { turnJudged: { user } } }))
+      count += row.headers.turn === undefined ? 0 : 1;
+    return count;
+  }
+
+  async metric(judge: Judge, line: string): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${judge.healthPort}/metrics`, {
+      signal: AbortSignal.timeout(5_000),
+    });
+    const found = (await response.text()).split('\n').find((one) => one.startsWith(`backtalk_judge_${line} `));
+    return Number(found?.split(' ').at(-1) ?? 0);
+  }
+}
+
+function continued(ids: object, next: readonly SaidNext[], train: boolean): TurnContinued {
+  return TurnContinued.fromPartial({
+    ...ids,
+    ...{ continuedBy: 'next', main: true, consent: { train, source: 'request' } },
+    nextState: next.map(({ text, provenance = Provenance.PROVENANCE_USER, tool = '' }) => ({
+      ...{ text, provenance, toolName: tool, toolCallId: '' },
+    })),
+  });
+}
