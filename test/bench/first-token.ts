@@ -5,7 +5,7 @@ import type { TestMachine } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';
 import { bodyForEngine, bodyForGateway } from './chat-bodies.js';
 import { benchErrors } from './errors.js';
-import { askOnce } from './http-load.js';
+import { askOnce, runLoad } from './http-load.js';
 import { setPace } from './stand-in-engine.js';
 import { percentile } from './statistics.js';
 
@@ -15,7 +15,8 @@ export interface FirstTokenSizes {
 }
 
 const sizes: FirstTokenSizes = { runs: 5, pairs: 150 };
-const warmUpPairs = 50;
+/** Compilers go on improving hot code for thousands of requests. */
+const warmUp = { requests: 1_500, clients: 8 };
 const asking = { stream: true, tokens: 4 };
 
 export const firstToken: Benchmark = {
@@ -34,7 +35,8 @@ export async function measureFirst(
   // The rest of an answer comes after the first token was seen, so that it takes no time from it.
   await setPace(machine.engine, { tokenMs: 5, answerTokens: asking.tokens });
   context.say('warming up');
-  await runOf(agent, machine, Math.min(warmUpPairs, pairs));
+  await runLoad({ ...warmUp, url: machine.gateway, body: bodyForGateway(asking) });
+  await runLoad({ ...warmUp, url: machine.engine, body: bodyForEngine(asking) });
   const added = { p50: [] as number[], p99: [] as number[], through: [] as number[], direct: [] as number[] };
   for (let run = 1; run <= runs; run += 1) {
     context.say(`run ${run} of ${runs}`);

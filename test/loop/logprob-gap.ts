@@ -15,9 +15,22 @@ export interface Gap {
   readonly meanAbs: number;
 }
 
-const callMs = 120_000;
+const callMs = 240_000;
 /** Answers that are scored in one call. */
 const itemsMax = 16;
+
+/** Answers that a trained version sampled, by its name. */
+function sampledBy(log: FactLog): Map<string, TurnCompleted[]> {
+  const byVersion = new Map<string, TurnCompleted[]>(log.trained.map(({ message }) => [message.version, []]));
+  for (const { message } of log.completed) {
+    if (message.answerIds.length === message.logprobs.length) byVersion.get(message.weightsVersion)?.push(message);
+  }
+  return byVersion;
+}
+
+export function comparableTokens(log: FactLog): number {
+  return [...sampledBy(log).values()].flat().reduce((sum, { answerIds }) => sum + answerIds.length, 0);
+}
 
 export async function logprobGap(
   machine: TestMachine,
@@ -26,17 +39,16 @@ export async function logprobGap(
   tokensMin: number,
 ): Promise<Gap> {
   const blobs = folderBlobStore(machine.data.blobs);
-  let tokens = 0;
-  let sum = 0;
-  for (const { message } of log.trained) {
-    if (tokens >= tokensMin) break;
-    const turns = log.completed.map((fact) => fact.message).filter((turn) => turn.weightsVersion === message.version);
-    const manifest = WeightsManifest.decode(await blobs.get(message.manifestDigest));
-    const differences = await differencesOf(worker, blobs, manifest.adapter, turns.slice(0, itemsMax));
-    tokens += differences.length;
-    sum += differences.reduce((total, value) => total + value, 0);
+  const differences: number[] = [];
+  for (const [version, turns] of sampledBy(log)) {
+    const digest = log.trained.find(({ message }) => message.version === version)?.message.manifestDigest ?? '';
+    const { adapter } = WeightsManifest.decode(await blobs.get(digest));
+    for (let at = 0; at < turns.length && differences.length < tokensMin; at += itemsMax) {
+      differences.push(...(await differencesOf(worker, blobs, adapter, turns.slice(at, at + itemsMax))));
+    }
   }
-  return { tokens, meanAbs: sum / tokens };
+  const sum = differences.reduce((total, difference) => total + difference, 0);
+  return { tokens: differences.length, meanAbs: sum / differences.length };
 }
 
 async function differencesOf(
@@ -45,7 +57,6 @@ async function differencesOf(
   adapter: WeightsFile[],
   turns: readonly TurnCompleted[],
 ): Promise<number[]> {
-  if (turns.length === 0) return [];
   await give(worker, blobs, adapter);
   const items = turns.map(({ promptIds, answerIds, sampling }) => ({
     ...{ promptIds, answerIds, temperature: sampling?.temperature ?? 1 },

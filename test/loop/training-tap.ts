@@ -18,7 +18,7 @@ interface CallContext {
 }
 
 const askMs = 30_000;
-const stepMs = 120_000;
+const stepMs = 300_000;
 
 export class TrainingTap {
   /** Every step that was asked for, in order; a repeated step stands here again. */

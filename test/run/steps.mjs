@@ -17,7 +17,7 @@ import { join } from 'node:path';
 export const parts = ['lint', 'unit', 'python', 'loop'];
 
 /** What every step needs: packages, the virtual environment, the model, the build. It leaves alone what is there. */
-export const setUp = ['node', 'deploy/start.mjs', 'setup', '--with', 'development'];
+export const setUp = ['node', 'deploy/start.mjs', 'setup', '--with', 'development', '--with', 'scoring'];
 
 /**
  * @param {string} root

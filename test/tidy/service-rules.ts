@@ -32,6 +32,7 @@ const pythonExtraNames: ReadonlySet<string> = new Set<string>([
   ...pythonNames,
   '__init__.py',
   '__main__.py',
+  'bench.py',
   'py.typed',
 ]);
 

@@ -106,6 +106,19 @@ describe('a judge that is interrupted', () => {
     expect(await rig.judgements(user)).toBe(4);
   });
 
+  it('goes on when Valkey was away', async () => {
+    rig.engine.settings.faults = { busy: true };
+    const judge = await rig.judge();
+    const talk = await rig.turn([{ text: neutral }]);
+    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 1);
+    await rig.valkey.kill();
+    const later = await rig.turn([{ text: neutral }], { user: talk.user });
+    rig.engine.settings.faults = {};
+    await rig.valkey.restart();
+    for (const one of [talk, later]) expect((await rig.untilJudged(one)).votes).toHaveLength(3);
+    expect(await rig.judgements(talk.user)).toBe(2);
+  });
+
   it('leaves its turns to the next judge, which judges each once', async () => {
     rig.engine.settings.faults = { busy: true };
     const first = await rig.judge();

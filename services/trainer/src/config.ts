@@ -141,7 +141,7 @@ const training = {
   }),
   microBatchTokens: setting.integer('BACKTALK_TRAIN_MICRO_BATCH_TOKENS', {
     description: 'Tokens of one micro-batch.',
-    default: 2_048,
+    default: 512,
     min: 16,
     max: 16_777_216,
   }),

@@ -25,12 +25,15 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
 
 const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
 
-/** A client's own id for its request comes back to it; where it gave none, ours stands in. */
-export function nameRequest(request: IncomingMessage, response: ServerResponse, ours?: string): void {
+/** A client's own id for its request, which comes back to it. */
+export function requestName(request: IncomingMessage): string | undefined {
   const asked = request.headers['x-request-id'];
-  const usable = typeof asked === 'string' && requestIdPattern.test(asked);
-  const name = usable ? asked : ours;
-  if (name !== undefined) response.setHeader('x-request-id', name);
+  return typeof asked === 'string' && requestIdPattern.test(asked) ? asked : undefined;
+}
+
+export function nameRequest(request: IncomingMessage, response: ServerResponse): void {
+  const name = requestName(request);
+  if (name !== undefined) response.setHeader('X-Request-Id', name);
 }
 
 /** An answer that has begun gets its error as a frame, and ends. */

@@ -59,8 +59,7 @@ async function relay(
 ): Promise<void> {
   const { response, startedMs } = exchange;
   parts.events.firstToken((parts.clock.now() - startedMs) / 1000);
-  response.setHeader('X-Backtalk-Weights', turn.version);
-  response.writeHead(200, headers);
+  response.writeHead(200, { ...headers, ...exchange.headers, 'X-Backtalk-Weights': turn.version });
   const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
   const view = viewOf(exchange, turn);

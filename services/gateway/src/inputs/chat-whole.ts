@@ -24,7 +24,7 @@ export async function answerWhole(parts: Parts, exchange: Exchange): Promise<voi
   parts.events.firstToken((parts.clock.now() - startedMs) / 1000);
   const ending = signal.aborted ? 'aborted' : 'complete';
   await record.complete(turn, { capture: result.capture, ending, engine });
-  response.setHeader('X-Backtalk-Weights', turn.version);
-  sendJson(response, 200, forClient(result.raw, viewOf(exchange, turn)));
+  const headers = { ...exchange.headers, 'X-Backtalk-Weights': turn.version };
+  sendJson(response, 200, forClient(result.raw, viewOf(exchange, turn)), headers);
   parts.events.answerEnded((parts.clock.now() - startedMs) / 1000);
 }

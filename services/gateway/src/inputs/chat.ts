@@ -6,10 +6,11 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { traceFrom } from '@backtalk/kit';
-import { refusals } from '../errors.js';
 import { readChatRequest } from '../domain/chat-request.js';
 import type { HeaderOf } from '../domain/session-name.js';
-import { forCaller, nameRequest, sendError } from './answer.js';
+import type { Turn } from '../domain/turn.js';
+import { forCaller, nameRequest, requestName, sendError } from './answer.js';
+import { ClientPresence } from './client-presence.js';
 import type { Exchange } from './exchange.js';
 import type { Parts } from './parts.js';
 import { placeTurn } from './place-turn.js';
@@ -48,15 +49,14 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
     const exchange: Exchange = {
       ...{ placed, response, startedMs },
       request: chatRequest,
-      signal: signalOf(response),
+      headers: headersOf(request, placed.turn),
+      signal: new ClientPresence(response),
       trace: traceFrom(headerOf(request)('traceparent') ?? traceparentOf(placed.turn.id)),
     };
-    nameRequest(request, response, placed.turn.id);
-    response.setHeader('X-Backtalk-Turn', placed.turn.id);
-    response.setHeader('X-Backtalk-Session', placed.turn.session);
-    response.setHeader('X-Backtalk-Weights', placed.turn.version);
-    if (chatRequest.stream) await answerStream(parts, exchange);
-    else await answerWhole(parts, exchange);
+    await (chatRequest.stream ? answerStream(parts, exchange) : answerWhole(parts, exchange)).catch((thrown: unknown) => {
+      nameTurn(exchange);
+      throw thrown;
+    });
   } finally {
     leave();
   }
@@ -68,13 +68,19 @@ function traceparentOf(turn: string): string {
   return `00-${id}-${id.slice(-16)}-01`;
 }
 
-/** Aborts as soon as the client has gone, so that the engine does not work for nobody. */
-function signalOf(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort(refusals.clientGone());
-  });
-  return controller.signal;
+/** Written at once with the status, which costs less than to set them one by one. */
+function headersOf(request: IncomingMessage, { id, session, version }: Turn): Exchange['headers'] {
+  return {
+    'X-Request-Id': requestName(request) ?? id,
+    'X-Backtalk-Turn': id,
+    'X-Backtalk-Session': session,
+    'X-Backtalk-Weights': version,
+  };
+}
+
+/** An answer that failed before it began names its turn all the same. */
+function nameTurn({ response, headers }: Exchange): void {
+  if (!response.headersSent) for (const name in headers) response.setHeader(name, headers[name] ?? '');
 }
 
 export function headerOf({ headers }: IncomingMessage): HeaderOf {

@@ -2,7 +2,7 @@
  * One request that is being answered, and how its end is recorded.
  */
 import type { ServerResponse } from 'node:http';
-import type { Capture, StreamOptions } from '@backtalk/dialects';
+import type { CancelSignal, Capture, StreamOptions } from '@backtalk/dialects';
 import type { BacktalkError, Trace } from '@backtalk/kit';
 import type { ChatRequest } from '../domain/chat-request.js';
 import type { ClientView } from '../domain/frame.js';
@@ -16,8 +16,10 @@ export interface Exchange {
   readonly placed: PlacedTurn;
   readonly request: ChatRequest;
   readonly response: ServerResponse;
+  /** What the client is told of its turn, in whatever way the answer goes. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Aborted when the client has gone. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly trace: Trace;
   readonly startedMs: number;
 }

@@ -39,10 +39,9 @@ export async function placeTurn(
   const looked = keysToLookUp(answerKeys);
   const named = declared.session === '' ? undefined : sessionNamed(parts, caller, declared.session);
   const { tenant, user } = caller;
-  const [recalled] = await Promise.all([
-    parts.index.recall(looked, named === undefined ? undefined : { tenant, user, session: named }),
-    checkMinute(parts, caller),
-  ]);
+  const counting = countsByMinute(caller.limits) ? checkMinute(parts, caller) : undefined;
+  const recalling = parts.index.recall(looked, named === undefined ? undefined : { tenant, user, session: named });
+  const [recalled] = counting === undefined ? [await recalling] : await Promise.all([recalling, counting]);
   const parent = likelyParent(answerKeys, looked, recalled.turns);
   const id = newTurnId();
   const session = named ?? parent?.session ?? sessionOfTurn(id);
@@ -79,7 +78,6 @@ function sessionTrains({ session }: Recalled, parentTrains: boolean | undefined)
 }
 
 async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<void> {
-  if (!countsByMinute(limits)) return;
   const use = await parts.minutes.addRequest(keyId);
   const what = use && reachedLimit(limits, use);
   if (what !== undefined)

@@ -8,7 +8,7 @@ import { catalogue, traceFrom, type FactMessage, type FactPublisher, type Trace 
 import type { SpooledFact, SpoolRecord } from '../domain/spool-record.js';
 
 export interface Storable {
-  publish(timeoutMs: number): Promise<void>;
+  publish(timeoutMs: number): Promise<unknown>;
   record(): SpoolRecord;
 }
 
@@ -19,9 +19,7 @@ export function storable<N extends SpooledFact>(
   trace: Trace,
 ): Storable {
   return {
-    async publish(timeoutMs) {
-      await publisher.publish(name, message, { trace, timeoutMs });
-    },
+    publish: (timeoutMs) => publisher.publish(name, message, { trace, timeoutMs }),
     record: () => ({
       name,
       traceparent: trace.traceparent,

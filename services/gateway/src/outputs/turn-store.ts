@@ -96,17 +96,24 @@ export class TurnStore {
 
   async #byBroker(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
     const { storeWaitMs, clock } = this.#options;
-    const all = Promise.all([
-      this.#publish(rest, storeWaitMs),
-      turn.openedStored.then((stored) => stored || this.#publish([turn.opened], storeWaitMs)),
-    ]).then((stored) => stored.every(Boolean));
     return new Promise((resolve) => {
       const cancel = clock.timer(storeWaitMs, () => {
         this.#brokerFailed(failures.logUnavailable());
         resolve(false);
       });
-      all.then(resolve, () => resolve(false)).finally(cancel);
+      const settle = (stored: boolean): void => {
+        cancel();
+        resolve(stored);
+      };
+      this.#publishAll(turn, rest).then(settle, () => settle(false));
     });
+  }
+
+  async #publishAll(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
+    const { storeWaitMs } = this.#options;
+    const storing = this.#publish(rest, storeWaitMs);
+    const opened = (await turn.openedStored) || (await this.#publish([turn.opened], storeWaitMs));
+    return (await storing) && opened;
   }
 
   async #publish(facts: readonly Storable[], timeoutMs: number): Promise<boolean> {

@@ -6,9 +6,16 @@
  */
 import type { Capture, TokenUsage, ToolCallDelta } from './capture/capture.js';
 
+/** As much of an AbortSignal as a call needs: a server that has one for each request may use something lighter. */
+export interface CancelSignal {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
 export interface CallOptions {
   /** Ends the call, and the engine's work on it, at once. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   /** From the call to the end of the answer. */
   readonly deadlineMs: number;
 }

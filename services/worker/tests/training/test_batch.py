@@ -6,11 +6,18 @@ import pytest
 from tiny_policy import RECIPE
 
 from backtalk_worker.training.domain.batch import prepare_batch
-from backtalk_worker.training.domain.hinting import with_hints
+from backtalk_worker.training.domain.hinting import with_hints as placed
 from backtalk_worker.training.domain.micro_batches import micro_batches
 from backtalk_worker.training.domain.sample import Sample
 
 TALK = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why?"}]
+
+
+def with_hints(*given):
+    """The messages that the teacher is shown, where it can be shown any."""
+    shown = placed(*given)
+    assert shown is not None
+    return shown
 
 
 def sample(**fields):
@@ -110,8 +117,8 @@ def test_hints_follow_the_last_text_part_of_a_message_in_parts():
 
 
 def test_without_a_human_message_there_is_no_teacher():
-    assert with_hints(TALK[:1], ["Be brief."], "human", -1) is None
-    assert with_hints(TALK, ["Be brief."], "human", 7) is None
+    assert placed(TALK[:1], ["Be brief."], "human", -1) is None
+    assert placed(TALK, ["Be brief."], "human", 7) is None
 
 
 def test_micro_batches_keep_the_budget_and_hold_every_sample_once():

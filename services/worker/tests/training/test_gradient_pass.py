@@ -38,7 +38,7 @@ def logprobs(model, prompt, answer, temperature):
 
 def written_out(policy, items, recipe):
     """The objective of the batch, one sample after the other; at the first optimiser step π_old is the policy."""
-    model, total = policy.network.model, 0.0
+    model, total = policy.network.model, torch.zeros((), dtype=torch.float64)
     for item in items:
         s = item.sample
         ids = torch.tensor(s.answer_ids)

@@ -61,7 +61,7 @@ def tiny_model(seed: int = 0) -> LlamaForCausalLM:
             if hasattr(layer, name):
                 # The model's own norms compute in float32 whatever they are given.
                 setattr(layer, name, torch.nn.RMSNorm(16, eps=config.rms_norm_eps))
-    return model.to(torch.float64).eval().requires_grad_(False)
+    return model.double().eval().requires_grad_(False)
 
 
 def tiny_shape(model: LlamaForCausalLM) -> AdapterShape:

@@ -155,7 +155,7 @@ def digests(files: list[weights_pb2.WeightsFile]) -> dict[str, str]:
 
 def error_code(error: grpc.RpcError) -> tuple[str, str]:
     """Code and retry from the trailers."""
-    trailers = dict(error.trailing_metadata() or ())  # type: ignore[attr-defined]
+    trailers: dict[str, str] = dict(error.trailing_metadata() or ())  # type: ignore[attr-defined,arg-type]
     return trailers["backtalk-code"], trailers["backtalk-retry"]
 
 

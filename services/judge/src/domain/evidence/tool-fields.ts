@@ -120,7 +120,9 @@ function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
 const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
 
 function emptyField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
-  const lists = ['results', 'rows', 'hits', 'items', 'matches', 'data'].filter((name) => Array.isArray(fields.get(name)));
+  const lists = ['results', 'rows', 'hits', 'items', 'matches', 'data'].filter((name) =>
+    Array.isArray(fields.get(name)),
+  );
   return lists.length > 0 && lists.every((name) => !isSet(fields.get(name))) ? empty : undefined;
 }
 

@@ -32,12 +32,16 @@ const leftOutOf = 4;
 
 interface Headings {
   readonly id: string;
+  /** Which examples it leaves out, and in which order the others stand. */
+  readonly variant: number;
   readonly headings: Readonly<Record<Label, string>>;
 }
 
+/** Those that judged best on the labelled set stand first: few votes use them alone. */
 const userHeadings: readonly Headings[] = [
   {
     id: 'user-after',
+    variant: 0,
     headings: {
       satisfied: 'What happy users say after a good answer:',
       unrelated: 'What users say that has nothing to do with the answer:',
@@ -45,19 +49,8 @@ const userHeadings: readonly Headings[] = [
     },
   },
   {
-    id: 'user-person',
-    headings: {
-      satisfied: 'The answer was right. The person says thanks or asks the next thing:',
-      unrelated: 'The person is distracted or undecided and says:',
-      correction: 'The answer was wrong or not as wanted. The person says:',
-    },
-  },
-  {
-    id: 'user-bare',
-    headings: { satisfied: 'Satisfied:', unrelated: 'Unrelated:', correction: 'Correction:' },
-  },
-  {
     id: 'user-customer',
+    variant: 3,
     headings: {
       satisfied: 'Replies of a satisfied customer:',
       unrelated: 'Replies that say nothing about the service:',
@@ -66,17 +59,33 @@ const userHeadings: readonly Headings[] = [
   },
   {
     id: 'user-wants',
+    variant: 4,
     headings: {
       satisfied: 'Messages from people who got what they wanted and go on:',
       unrelated: 'Messages from people who are busy with other things:',
       correction: 'Messages from people who want the answer to be changed:',
     },
   },
+  {
+    id: 'user-person',
+    variant: 1,
+    headings: {
+      satisfied: 'The answer was right. The person says thanks or asks the next thing:',
+      unrelated: 'The person is distracted or undecided and says:',
+      correction: 'The answer was wrong or not as wanted. The person says:',
+    },
+  },
+  {
+    id: 'user-bare',
+    variant: 2,
+    headings: { satisfied: 'Satisfied:', unrelated: 'Unrelated:', correction: 'Correction:' },
+  },
 ];
 
 const toolHeadings: readonly Headings[] = [
   {
     id: 'tool-prints',
+    variant: 0,
     headings: {
       satisfied: 'What a tool prints when the call was a success:',
       unrelated: 'What a tool prints when there is nothing to say yet:',
@@ -85,6 +94,7 @@ const toolHeadings: readonly Headings[] = [
   },
   {
     id: 'tool-results',
+    variant: 1,
     headings: {
       satisfied: 'Results of calls that worked:',
       unrelated: 'Results of calls that are waiting or empty:',
@@ -93,6 +103,7 @@ const toolHeadings: readonly Headings[] = [
   },
   {
     id: 'tool-messages',
+    variant: 2,
     headings: { satisfied: 'Success messages:', unrelated: 'Status messages:', correction: 'Error messages:' },
   },
 ];
@@ -118,10 +129,10 @@ export function entryOf(text: string): string {
 }
 
 function wordingsOf(role: Example['role'], all: readonly Headings[], examples: readonly Example[]): Wording[] {
-  return all.map(({ id, headings }, at) => {
+  return all.map(({ id, variant, headings }) => {
     const list = (label: Label) => {
       const own = examples.filter((example) => example.role === role && labelOf[example.label] === label);
-      const shown = turned(own, at).filter((_, place) => place % leftOutOf !== at % leftOutOf);
+      const shown = turned(own, variant).filter((_, place) => place % leftOutOf !== variant % leftOutOf);
       return `${headings[label]}\n${shown.map(({ next }) => `-${entryOf(next)}`).join('')}-`;
     };
     return {

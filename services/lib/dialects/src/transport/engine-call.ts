@@ -6,10 +6,11 @@
  */
 import { BacktalkError } from '@backtalk/kit';
 import type { Dispatcher } from 'undici';
+import type { CancelSignal } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 
 export interface CallLimits {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   readonly deadlineMs: number;
   readonly firstByteMs?: number | undefined;
   readonly idleMs?: number | undefined;

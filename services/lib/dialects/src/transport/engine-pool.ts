@@ -29,11 +29,13 @@ export class EnginePool {
   private readonly pool: Pool;
   private readonly basePath: string;
   private readonly headers: Record<string, string>;
+  private readonly jsonHeaders: Record<string, string>;
 
   constructor({ url, apiKey }: EngineAddress) {
     const { origin, pathname } = new URL(url);
     this.basePath = pathname.replace(/\/(v1\/?)?$/, '');
     this.headers = apiKey === undefined || apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` };
+    this.jsonHeaders = { ...this.headers, 'content-type': 'application/json' };
     this.pool = new Pool(origin, {
       connections: connectionsMax,
       keepAliveTimeout: keepAliveMs,
@@ -59,7 +61,7 @@ export class EnginePool {
       call.fail(engineErrors.aborted({}));
       return call;
     }
-    const headers = body === undefined ? this.headers : { ...this.headers, 'content-type': 'application/json' };
+    const headers = body === undefined ? this.headers : this.jsonHeaders;
     const text = body === undefined ? null : JSON.stringify(body);
     this.pool.dispatch({ method, path: this.basePath + path, headers, body: text }, call);
     return call;
@@ -94,7 +96,9 @@ class WholeReply implements CallSink {
   }
 
   end(): void {
-    const text = Buffer.concat(this.chunks).toString('utf8');
+    const [first, second] = this.chunks;
+    const whole = first !== undefined && second === undefined ? first : Buffer.concat(this.chunks);
+    const text = whole.toString('utf8');
     this.resolve({ status: this.status, headers: this.headers, text });
   }
 }

@@ -7,6 +7,7 @@ export { natsConfig, type NatsConfigOptions } from './nats-config.js';
 export { Pull, type PullOptions } from './pull.js';
 export { mergeInOrder, readStream, type StreamReading } from './read-stream.js';
 export type { Question } from './requests.js';
+export { PlainHeaders } from './plain-headers.js';
 export { storeMessage, type NewMessage, type Refused, type Stored } from './store-message.js';
 export type { StoredMessage } from './stored-message.js';
 export { checkStreams, ensureStreams, type StreamOptions } from './streams.js';

@@ -1,6 +1,7 @@
 // Questions to the broker and their answers, over one inbox. In: subject, bytes, a deadline. Out: the answer, or an error
-// that says whether trying later makes sense. A question is asked once. When the connection goes, those that wait are
-// told at once: what was asked may have been done or not.
+// that says whether trying later makes sense. A question is asked once; those of one turn of the event loop leave in one
+// write, because a write costs more than a question. When the connection goes, those that wait are told at once: what was
+// asked may have been done or not.
 import { randomBytes } from 'node:crypto';
 import type { Msg, MsgHdrs, NatsConnection } from 'nats';
 import type { BacktalkError } from '../errors/index.js';
@@ -18,8 +19,7 @@ export interface Question {
 }
 
 interface Waiting {
-  readonly subject: string;
-  readonly doing: string;
+  readonly question: Question;
   readonly answered: (message: Msg) => void;
   readonly failed: (error: BacktalkError) => void;
   readonly cancelTimer: () => void;
@@ -30,6 +30,8 @@ export class Requests {
   readonly #clock: Clock;
   readonly #inbox: string;
   readonly #waiting = new Map<string, Waiting>();
+  /** Tokens of questions that wait for the end of this turn of the event loop. */
+  #unsent: string[] = [];
   #asked = 0;
 
   constructor(nc: NatsConnection, user: string, clock: Clock) {
@@ -43,32 +45,46 @@ export class Requests {
     });
   }
 
-  ask({ subject, data = '', headers, timeoutMs, doing }: Question): Promise<Msg> {
+  ask(question: Question): Promise<Msg> {
     this.#asked += 1;
     const token = this.#asked.toString(36);
     return new Promise((answered, failed) => {
-      const cancelTimer = this.#clock.timer(timeoutMs, () => {
-        this.#fail(token, brokerErrors.brokerUnavailable({ doing }));
+      const cancelTimer = this.#clock.timer(question.timeoutMs, () => {
+        this.#fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
       });
-      this.#waiting.set(token, { subject, doing, answered, failed, cancelTimer });
-      try {
-        const reply = `${this.#inbox}.${token}`;
-        this.#nc.publish(subject, data, headers === undefined ? { reply } : { reply, headers });
-      } catch (error) {
-        this.#fail(token, brokerErrors.brokerUnavailable({ doing }, error));
-      }
+      this.#waiting.set(token, { question, answered, failed, cancelTimer });
+      this.#unsent.push(token);
+      if (this.#unsent.length === 1) setImmediate(() => this.#send());
     });
   }
 
   /** The broker has refused a subject; it does not say for which question. */
   forbidden(subject: string): void {
-    for (const [token, waiting] of this.#waiting) {
-      if (waiting.subject === subject) this.#fail(token, brokerErrors.brokerForbidden({ subject }));
+    for (const [token, { question }] of this.#waiting) {
+      if (question.subject === subject) this.#fail(token, brokerErrors.brokerForbidden({ subject }));
     }
   }
 
   disconnected(): void {
-    for (const [token, { doing }] of this.#waiting) this.#fail(token, brokerErrors.brokerUnavailable({ doing }));
+    for (const [token, { question }] of this.#waiting)
+      this.#fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
+  }
+
+  /** The client makes one packet of what it is given at once. Questions that were given up meanwhile are not asked. */
+  #send(): void {
+    const tokens = this.#unsent;
+    this.#unsent = [];
+    for (const token of tokens) {
+      const question = this.#waiting.get(token)?.question;
+      if (question === undefined) continue;
+      const { subject, data = '', headers, doing } = question;
+      const reply = `${this.#inbox}.${token}`;
+      try {
+        this.#nc.publish(subject, data, headers === undefined ? { reply } : { reply, headers });
+      } catch (error) {
+        this.#fail(token, brokerErrors.brokerUnavailable({ doing }, error));
+      }
+    }
   }
 
   #answer(message: Msg): void {
@@ -77,7 +93,7 @@ export class Requests {
     if (waiting === undefined) return;
     // 503: nobody listens there, as while JetStream starts or elects.
     if (message.headers?.code === 503) {
-      this.#fail(token, brokerErrors.brokerUnavailable({ doing: waiting.doing }));
+      this.#fail(token, brokerErrors.brokerUnavailable({ doing: waiting.question.doing }));
       return;
     }
     this.#waiting.delete(token);

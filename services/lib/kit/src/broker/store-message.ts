@@ -1,8 +1,9 @@
 // Stores one message in the stream that takes its subject. In: bytes, headers, the sequence it is expected to follow.
 // Out: its sequence. It tries once.
-import { headers as natsHeaders, NatsError, type MsgHdrs } from 'nats';
+import { NatsError, type MsgHdrs } from 'nats';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
+import { PlainHeaders } from './plain-headers.js';
 import { brokerError } from './translate.js';
 
 export interface NewMessage {
@@ -41,7 +42,7 @@ export interface Stored {
 const wrongLastSequence: ReadonlySet<number> = new Set([10071, 10164]);
 
 export async function storeMessage(broker: Broker, message: NewMessage): Promise<Stored | Refused> {
-  const { subject, stream, data, headers = natsHeaders(), expectLast, id, timeoutMs, doing } = message;
+  const { subject, stream, data, headers = new PlainHeaders(), expectLast, id, timeoutMs, doing } = message;
   // The client would keep the message in memory until the broker is back: better to say so at once.
   if (broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing });
   if (expectLast !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence', String(expectLast));

@@ -50,8 +50,11 @@ export type FactMessage<N extends FactName> = FactMessages[N];
 export type FactIds<N extends FactName> = Readonly<Partial<Record<FactTokens[N], string | number>>>;
 export type FactStream = 'TURNS' | 'WEIGHTS';
 
+/** Writes messages one after another, each from an empty start. */
+export type FactWriter = ReturnType<typeof TurnOpened.encode>;
+
 export interface FactCodec<M> {
-  encode(message: M): { finish(): Uint8Array };
+  encode(message: M, writer?: FactWriter): FactWriter;
   decode(bytes: Uint8Array): M;
 }
 

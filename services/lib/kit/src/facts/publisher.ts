@@ -6,8 +6,9 @@ import { blobErrors, type BlobStore } from '../blobs/index.js';
 import { lastOfSubject, storeMessage, type Broker } from '../broker/index.js';
 import type { Trace } from '../telemetry/index.js';
 import { catalogue, type FactMessage, type FactName } from './catalogue.js';
+import { encodeFact } from './encode-fact.js';
 import { factErrors } from './errors.js';
-import { blobHeader, headersFor, toNatsHeaders, type FactHeaders } from './stored-fact.js';
+import { blobHeader, headersFor, type FactHeaders } from './stored-fact.js';
 import { subjectOf } from './subjects.js';
 
 export interface PublisherOptions {
@@ -58,31 +59,28 @@ export class FactPublisher {
   async publish<N extends FactName>(
     name: N,
     message: FactMessage<N>,
-    options: PublishOptions = {},
+    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs }: PublishOptions = {},
   ): Promise<Published> {
     const subject = subjectOf(name, message);
-    const expected = expectedSequence(name, options);
-    const headers = toNatsHeaders(headersFor(message, options.headers), options.trace);
-    const bytes = await this.#place(name, catalogue[name].codec.encode(message).finish(), headers);
-    return this.#send({ name, subject, bytes, headers, expected, timeoutMs: options.timeoutMs ?? this.#timeoutMs });
+    const expected = expectedSequence(name, expectSequence);
+    const headers = headersFor(message, given, trace);
+    const encoded = encodeFact(name, message);
+    const bytes = encoded.byteLength <= inlineBytesMax ? encoded : await this.#place(name, encoded, headers);
+    const { stream } = catalogue[name];
+    const doing = `publish ${name}`;
+    const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, doing };
+    const stored = await storeMessage(this.#broker, outgoing);
+    if (!stored.refused) return { sequence: stored.sequence, stored: 'now' };
+    return this.#refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
   }
 
   /** A large payload goes to the blob store first; the fact then carries its digest. */
   async #place(name: FactName, bytes: Uint8Array, headers: MsgHdrs): Promise<Uint8Array> {
     const { bytesMax } = catalogue[name];
     if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
-    if (bytes.byteLength <= inlineBytesMax) return bytes;
     if (this.#blobs === undefined) throw blobErrors.blobStoreAbsent();
     headers.set(blobHeader, await this.#blobs.put(bytes));
     return new Uint8Array();
-  }
-
-  async #send(fact: Outgoing): Promise<Published> {
-    const { name, subject, bytes, headers, expected, timeoutMs } = fact;
-    const { stream } = catalogue[name];
-    const message = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs };
-    const stored = await storeMessage(this.#broker, { ...message, doing: `publish ${name}` });
-    return stored.refused ? this.#refused(fact, stored.last) : { sequence: stored.sequence, stored: 'now' };
   }
 
   /** Somebody was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
@@ -96,7 +94,7 @@ export class FactPublisher {
   }
 }
 
-function expectedSequence(name: FactName, { expectSequence }: PublishOptions): number {
+function expectedSequence(name: FactName, expectSequence: number | undefined): number {
   const isChain = catalogue[name].kind === 'chain';
   if (isChain !== (expectSequence !== undefined)) throw factErrors.factInvalid({ fact: name, field: 'expectSequence' });
   return expectSequence ?? 0;

@@ -1,7 +1,8 @@
 // A fact as the log has it, and its two translations: message to wire, wire to message.
 // What goes on the wire: protobuf, small headers of ids, and a digest in place of a payload that is too large.
-import { headers as natsHeaders, type MsgHdrs } from 'nats';
+import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/index.js';
+import { PlainHeaders } from '../broker/plain-headers.js';
 import type { StoredMessage } from '../broker/stored-message.js';
 import { traceFrom, type Trace } from '../telemetry/index.js';
 import { catalogue, type FactMessage, type FactName } from './catalogue.js';
@@ -55,27 +56,29 @@ const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
 };
 
 /** Headers that follow from the message itself; those given win. */
-export function headersFor<N extends FactName>(message: FactMessage<N>, given: FactHeaders = {}): FactHeaders {
-  const fields = new Map<string, unknown>(Object.entries(message));
-  const entries = headerKeys.map((key) => {
-    const values = [given[key], ...headerFields[key].map((field) => lastOf(fields.get(field)))];
-    return [key, values.find((value) => typeof value === 'string' && value !== '')] as const;
-  });
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-}
-
-function lastOf(value: unknown): unknown {
-  return Array.isArray(value) ? value.at(-1) : value;
-}
-
-export function toNatsHeaders(headers: FactHeaders, trace: Trace | undefined): MsgHdrs {
-  const made = natsHeaders();
+export function headersFor<N extends FactName>(
+  message: FactMessage<N>,
+  given: FactHeaders = {},
+  trace?: Trace,
+): MsgHdrs {
+  const made = new PlainHeaders();
   for (const key of headerKeys) {
-    const value = headers[key];
-    if (value !== undefined) made.set(headerNames[key], value);
+    const value = given[key] ?? '';
+    const told = value === '' ? toldBy(message, headerFields[key]) : value;
+    if (told !== '') made.set(headerNames[key], told);
   }
   if (trace !== undefined) made.set(traceHeader, trace.traceparent);
   return made;
+}
+
+/** The first of these fields that says something. */
+function toldBy(message: object, fields: readonly string[]): string {
+  for (const field of fields) {
+    const value: unknown = Reflect.get(message, field);
+    const last: unknown = Array.isArray(value) ? value.at(-1) : value;
+    if (typeof last === 'string' && last !== '') return last;
+  }
+  return '';
 }
 
 export function fromNatsHeaders(headers: MsgHdrs | undefined): FactHeaders {

@@ -6,9 +6,10 @@ import { factErrors } from './errors.js';
 const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;
 
 export function subjectOf<N extends FactName>(name: N, message: FactMessage<N>): string {
-  const fields = new Map<string, unknown>(Object.entries(message));
-  const tokens = catalogue[name].tokens.map((field) => token(name, field, fields.get(field)));
-  return ['backtalk', catalogue[name].subject, ...tokens].join('.');
+  const { subject, tokens } = catalogue[name];
+  let path = `backtalk.${subject}`;
+  for (const field of tokens) path += `.${token(name, field, Reflect.get(message, field))}`;
+  return path;
 }
 
 /** Ids left out match anything; with none at all, the filter matches every fact of that name. */

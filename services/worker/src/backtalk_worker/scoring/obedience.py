@@ -26,8 +26,8 @@ FUNCTION_WORDS = frozenset(
     words(
         "a about an and any are as at be been best but by can could did do does for from get good had has have here "
         "how i if in is it its make many may me might more most much must my not of on or our should so some such "
-        "suggest tell than that the then there these they this to us was way we were what when where which who why will with "
-        "would you your"
+        "suggest tell than that the then there these they this to us was way we were what when where which who why "
+        "will with would you your"
     )
 )
 

@@ -23,18 +23,21 @@ class Events:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._steps = Counter(
-            "backtalk_training_steps", "Steps by how they ended.", ("outcome",), registry=self._registry
+            "backtalk_training_steps_total", "Steps by how they ended.", ("outcome",), registry=self._registry
         )
         self._step_seconds = Histogram(
             "backtalk_training_step_seconds", "Whole steps.", buckets=STEP_BUCKETS_S, registry=self._registry
         )
-        self._tokens = Counter("backtalk_training_tokens", "Answer tokens trained on.", registry=self._registry)
+        self._tokens = Counter("backtalk_training_tokens_total", "Answer tokens trained on.", registry=self._registry)
         self._samples = Counter(
-            "backtalk_training_samples", "Samples by why they were dropped.", ("dropped",), registry=self._registry
+            "backtalk_training_samples_total",
+            "Samples by why they were dropped.",
+            ("dropped",),
+            registry=self._registry,
         )
         self._busy = Gauge("backtalk_training_busy_steps", "Steps in hand, 0 or 1.", registry=self._registry)
         self._refused = Counter(
-            "backtalk_training_calls_refused", "Calls that ended in an error.", ("code",), registry=self._registry
+            "backtalk_training_calls_refused_total", "Calls that ended in an error.", ("code",), registry=self._registry
         )
         self._blob_bytes = Gauge("backtalk_training_blob_cache_bytes", "Bytes in the cache.", registry=self._registry)
 
