@@ -37,7 +37,7 @@ async function setUp(extras, { skipBuild = false } = {}) {
   const python = findPython();
   const first = !existsSync(pythonPaths(root).model);
   checkDisk(root, first ? freeBytesFirstStart : 500_000_000);
-  const logFolder = join(root, 'node_modules', '.backtalk-logs');
+  const logFolder = join(pythonPaths(root).venv, 'setup');
   mkdirSync(logFolder, { recursive: true });
   const context = { root, logFolder, logFile: join(logFolder, 'setup.log') };
   if (first) say('First start: installing everything that Backtalk needs into this folder (some minutes, about 3 GB).');

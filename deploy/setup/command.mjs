@@ -35,7 +35,7 @@ export async function runStep(label, command, args, { cwd, env, logFile }) {
     const text = chunk.toString();
     log.write(text);
     output = (output + text).slice(-200_000);
-    const line = text.split(/[\r\n]+/).findLast((part) => part.trim() !== '');
+    const line = text.split(/[\r\n]+/).findLast((part) => part.trim() !== '' && !part.startsWith('WARNING'));
     if (line !== undefined) step.progress(line);
   };
   child.stdout.on('data', take);

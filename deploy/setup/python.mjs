@@ -48,7 +48,7 @@ function takesCuda(python, requirement, logFolder) {
 }
 
 async function installTorch(paths, requirement, context) {
-  const pip = ['-m', 'pip', 'install', '--progress-bar', 'off'];
+  const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
   const step = { cwd: context.root, logFile: context.logFile };
   if (process.env.BACKTALK_TORCH === 'cuda') {
     await runStep('torch (CUDA build, as asked)', paths.python, [...pip, requirement], step);
@@ -78,7 +78,12 @@ function requirementLines(file) {
 async function installOnce(label, stampName, digest, pipArguments, paths, context) {
   if (isStamped(paths.stamp(stampName), digest)) return;
   const step = { cwd: context.root, logFile: context.logFile };
-  await runStep(label, paths.python, ['-m', 'pip', 'install', '--progress-bar', 'off', ...pipArguments], step);
+  await runStep(
+    label,
+    paths.python,
+    ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off', ...pipArguments],
+    step,
+  );
   stamp(paths.stamp(stampName), digest);
 }
 

@@ -23,6 +23,7 @@ export async function startProgram(
   const child = new Child(whole, join(folder, `${spec.name}.log`), quiet);
   const killNow = () => {
     child.killNow();
+    rmSync(folder, { recursive: true, force: true });
   };
   process.once('exit', killNow);
   const stop = async () => {

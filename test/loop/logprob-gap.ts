@@ -40,7 +40,9 @@ export async function logprobGap(
 ): Promise<Gap> {
   const blobs = folderBlobStore(machine.data.blobs);
   const differences: number[] = [];
-  for (const [version, turns] of sampledBy(log)) {
+  for (const [version, sampled] of sampledBy(log)) {
+    // Short prompts first: each is computed again for its answer.
+    const turns = sampled.sort((one, other) => one.promptIds.length - other.promptIds.length);
     const digest = log.trained.find(({ message }) => message.version === version)?.message.manifestDigest ?? '';
     const { adapter } = WeightsManifest.decode(await blobs.get(digest));
     for (let at = 0; at < turns.length && differences.length < tokensMin; at += itemsMax) {

@@ -1,7 +1,7 @@
 // The whole system for a test: the processes of `npm start` on ports and a folder of their own. Engine and training worker
 // are the real ones or stand-ins that behave alike and are fast; everything else is always real.
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -17,7 +17,7 @@ import {
   type ProcessSpec,
   type Supervisor,
 } from '@backtalk/deploy';
-import { connectBroker, createLogger, type Broker, type BrokerUser } from '@backtalk/kit';
+import { connectBroker, createLogger, sha256Hex, type Broker, type BrokerUser } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { replicaOf, standInFor } from './specs.js';
 
@@ -31,8 +31,17 @@ export interface TestMachineOptions {
   readonly environment?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Milliseconds a token of the stand-in engine, and tokens of its answers. */
   readonly pace?: { readonly tokenMs: number; readonly answerTokens: number };
+  /** Records of the keys file; without any, no key is asked for. */
+  readonly keys?: readonly TestKey[];
   /** A folder from an earlier machine, to go on from its state. */
   readonly folder?: string;
+}
+
+export interface TestKey {
+  readonly key: string;
+  readonly tenant: string;
+  readonly user: string;
+  readonly limits?: { readonly concurrency?: number; readonly requestsPerMinute?: number };
 }
 
 export interface TestMachine {
@@ -67,6 +76,7 @@ const portsNeeded = 50;
 export async function startTestMachine(options: TestMachineOptions): Promise<TestMachine> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   const data = openDataFolder(folder);
+  if (options.keys !== undefined) writeKeys(data, options.keys);
   const ports = await freePorts();
   const said = new PassThrough();
   said.resume();
@@ -127,6 +137,11 @@ function adaptTo({ engine, training, pace, environment = {} }: TestMachineOption
     const env = { ...spec.env, BACKTALK_ACK_WAIT: '2s', ...suited, ...environment['all'], ...environment[spec.name] };
     return replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env };
   };
+}
+
+function writeKeys(data: DataFolder, keys: readonly TestKey[]): void {
+  const records = keys.map(({ key, ...grant }) => ({ ...grant, sha256: sha256Hex(Buffer.from(key)) }));
+  writeFileSync(data.keys, JSON.stringify({ keys: records }));
 }
 
 /** A base port with enough free ports above it. */

@@ -11,7 +11,7 @@ import { LogBook } from './fact-log.js';
 import type { LedgerRow } from './ledger.js';
 import { comparableTokens, logprobGap } from './logprob-gap.js';
 import { startTestMachine, type TestMachine } from './machine.js';
-import { ask } from './talk.js';
+import { ask, rowOf, type Heard, type Question } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 
 const swaps = 5;
@@ -52,6 +52,13 @@ afterAll(async () => {
 
 const numberOf = (version: string) => Number(version.replace('backtalk-v', ''));
 
+/** One request outside the crowds, which stands in the ledger as theirs do. */
+async function say(question: Question): Promise<Heard> {
+  const heard = await ask(machine.gateway, question);
+  ledger.push(rowOf('test', heard));
+  return heard;
+}
+
 /** Clients correct every answer until a condition holds. */
 async function correctUntil(holds: () => Promise<unknown>, clients: number): Promise<void> {
   const { gateway } = machine;
@@ -88,7 +95,7 @@ async function talkUntilTokens(count: number): Promise<void> {
   while (comparableTokens(await book.read()) < count) {
     const questions = Array.from({ length: streams }, (_, at) => `Tell me about island number ${String(at)}.`);
     const asked = questions.map((content) => ({ messages: [{ role: 'user' as const, content }], maxTokens: 32 }));
-    await Promise.all(asked.map((question) => ask(machine.gateway, question)));
+    await Promise.all(asked.map(say));
   }
 }
 
@@ -122,8 +129,8 @@ describe('the loop with the laptop model', () => {
       expect(new Set(digests).size).toBe(trained.length);
       const stable = await book.stable();
       const question = { messages: [{ role: 'user' as const, content: 'What is a glacier?' }], maxTokens: 8 };
-      const before = await ask(machine.gateway, { ...question, model: 'backtalk-v0' });
-      const now = await ask(machine.gateway, { ...question, model: stable });
+      const before = await say({ ...question, model: 'backtalk-v0' });
+      const now = await say({ ...question, model: stable });
       expect([before.weights, now.weights]).toEqual(['backtalk-v0', stable]);
       const fact = await book.reader.last('turnCompleted', { turn: now.turn });
       expect(fact?.message.untrainableReasons).toContain('pinned_version');
@@ -155,7 +162,7 @@ describe('the loop with the laptop model', () => {
       publisher.close();
       expect(from).toBe(burned);
       const question = { messages: [{ role: 'user' as const, content: 'Who answers now?' }], maxTokens: 4 };
-      expect((await ask(machine.gateway, question)).weights).toBe(to);
+      expect((await say(question)).weights).toBe(to);
       expect(await loads()).toBe(before);
       await setPaused(false);
       const nextBatch = async () => {

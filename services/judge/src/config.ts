@@ -31,9 +31,9 @@ export const judgeSettings = {
     min: 1,
     max: 15,
   }),
-  engineUrl: setting.string('BACKTALK_JUDGE_URL', {
+  engineUrls: setting.list('BACKTALK_JUDGE_URL', {
     description: 'Base URLs of judge engines without /v1, with commas between; empty = engines found by their leases.',
-    default: '',
+    default: [],
   }),
   engineDialect: setting.oneOf('BACKTALK_JUDGE_DIALECT', ['vllm', 'builtin', 'openai'], {
     description: 'What the engines of BACKTALK_JUDGE_URL speak.',

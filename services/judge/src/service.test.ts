@@ -66,7 +66,7 @@ describe('judging a continued turn', () => {
   });
 
   it('judges by evidence alone where there is no engine', async () => {
-    await rig.judge({ backend: 'rules', engineUrl: '' });
+    await rig.judge({ backend: 'rules', engineUrls: [] });
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);
     expect(await rig.untilJudged(talk)).toMatchObject({
       ...{ verdict: -1, votes: [], judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE },

@@ -115,7 +115,7 @@ async function startPool(building: Building, broker: Broker): Promise<BallotBox 
   const { config, overrides, clock, events, lifecycle, health } = building;
   const voter = overrides.voter ?? voterOf(config.backend);
   if (voter === undefined) return undefined;
-  const urls = config.engineUrl.split(',').filter((url) => url !== '');
+  const urls = config.engineUrls;
   const leases = urls.length > 0 ? undefined : await watchLeases(broker, 'loader');
   const { engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
   const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events });

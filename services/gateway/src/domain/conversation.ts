@@ -5,7 +5,7 @@
  * those after the parent's where the parent's come first, unchanged. Chains of differences are bounded, so that a
  * reader never follows more than `differenceDepthMax` links. Pure.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
 import type { RememberedConversation, RememberedTurn } from './continuation.js';
 
@@ -30,14 +30,8 @@ export function writeConversation(
   parent: RememberedTurn | undefined,
 ): WrittenConversation {
   const written = messages.map((message) => JSON.stringify(message));
-  const hash = createHash('sha256');
   const base = parent?.conversation;
-  let shared = 0;
-  for (const [index, json] of written.entries()) {
-    hash.update(json).update('\n');
-    if (base?.messages === index + 1 && base.depth < differenceDepthMax && hash.copy().digest('hex') === base.digest)
-      shared = base.messages;
-  }
+  const shared = base !== undefined && startsWith(written, base) ? base.messages : 0;
   return {
     messages: `[${written.slice(shared).join(',')}]`,
     tools: tools.length === 0 ? '' : JSON.stringify(tools),
@@ -45,10 +39,19 @@ export function writeConversation(
     sharedMessages: shared,
     remembered: {
       messages: messages.length,
-      digest: hash.digest('hex'),
+      digest: digestOf(written),
       depth: shared === 0 ? 0 : (base?.depth ?? 0) + 1,
     },
   };
+}
+
+function startsWith(written: readonly string[], base: RememberedConversation): boolean {
+  if (base.messages === 0 || base.messages > written.length || base.depth >= differenceDepthMax) return false;
+  return digestOf(written.slice(0, base.messages)) === base.digest;
+}
+
+function digestOf(written: readonly string[]): string {
+  return hash('sha256', written.join('\n') + '\n', 'hex');
 }
 
 export function worthDeflating({ messages, tools }: WrittenConversation): boolean {

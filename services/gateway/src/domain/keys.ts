@@ -4,7 +4,7 @@
  * In: the header of a request, and records of hashed keys. Out: the key's hash, and the grant behind it. Pure. Records
  * hold hashes only; a key itself is never kept, compared or logged.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Grant } from './caller.js';
 
@@ -38,7 +38,7 @@ const bearer = /^Bearer +(\S{1,512}) *$/i;
 /** SHA-256 of the key in the header, or undefined where there is none. */
 export function hashOfHeader(authorization: string | undefined): string | undefined {
   const key = bearer.exec(authorization ?? '')?.[1];
-  return key === undefined ? undefined : createHash('sha256').update(key).digest('hex');
+  return key === undefined ? undefined : hash('sha256', key, 'hex');
 }
 
 /** The hash is looked up, and what was found is compared as a whole in constant time. */

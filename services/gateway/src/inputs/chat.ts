@@ -53,10 +53,12 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
       signal: new ClientPresence(response),
       trace: traceFrom(headerOf(request)('traceparent') ?? traceparentOf(placed.turn.id)),
     };
-    await (chatRequest.stream ? answerStream(parts, exchange) : answerWhole(parts, exchange)).catch((thrown: unknown) => {
-      nameTurn(exchange);
-      throw thrown;
-    });
+    await (chatRequest.stream ? answerStream(parts, exchange) : answerWhole(parts, exchange)).catch(
+      (thrown: unknown) => {
+        nameTurn(exchange);
+        throw thrown;
+      },
+    );
   } finally {
     leave();
   }

@@ -8,7 +8,8 @@ import { catalogue, traceFrom, type FactMessage, type FactPublisher, type Trace 
 import type { SpooledFact, SpoolRecord } from '../domain/spool-record.js';
 
 export interface Storable {
-  publish(timeoutMs: number): Promise<unknown>;
+  /** With `companyMs` it may wait that long for others to share its packet. */
+  publish(timeoutMs: number, companyMs?: number): Promise<unknown>;
   record(): SpoolRecord;
 }
 
@@ -19,7 +20,7 @@ export function storable<N extends SpooledFact>(
   trace: Trace,
 ): Storable {
   return {
-    publish: (timeoutMs) => publisher.publish(name, message, { trace, timeoutMs }),
+    publish: (timeoutMs, companyMs) => publisher.publish(name, message, { trace, timeoutMs, companyMs }),
     record: () => ({
       name,
       traceparent: trace.traceparent,

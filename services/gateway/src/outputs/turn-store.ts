@@ -44,6 +44,8 @@ export interface OpenTurn {
 /** The most that one turn adds to its request's size when it is stored; a guess that only admission uses. */
 const answerBytesGuess = 256 * 1024;
 const openedWaitMs = 5_000;
+/** Nobody waits for the first fact yet; most of the cost of a packet is the packet. */
+const openedCompanyMs = 5;
 const retryAfterSeconds = 2;
 
 export class TurnStore {
@@ -78,7 +80,11 @@ export class TurnStore {
   open(message: TurnOpened, trace: Trace): OpenTurn {
     const opened = this.fact('turnOpened', message, trace);
     const mayTry = this.#breaker.permits(this.#options.clock.now());
-    return { trace, opened, openedStored: mayTry ? this.#publish([opened], openedWaitMs) : Promise.resolve(false) };
+    return {
+      trace,
+      opened,
+      openedStored: mayTry ? this.#publish([opened], openedWaitMs, openedCompanyMs) : Promise.resolve(false),
+    };
   }
 
   /** Stores what is left of the turn. Throws `capture_unavailable` when capture is required and nothing takes it. */
@@ -116,9 +122,9 @@ export class TurnStore {
     return (await storing) && opened;
   }
 
-  async #publish(facts: readonly Storable[], timeoutMs: number): Promise<boolean> {
+  async #publish(facts: readonly Storable[], timeoutMs: number, companyMs?: number): Promise<boolean> {
     try {
-      await Promise.all(facts.map((fact) => fact.publish(timeoutMs)));
+      await Promise.all(facts.map((fact) => fact.publish(timeoutMs, companyMs)));
       this.brokerIsBack();
       return true;
     } catch (error) {

@@ -84,7 +84,7 @@ export function evidenceVerdict(evidence: readonly EvidenceVote[]): Verdict | un
 export function combine(evidence: readonly EvidenceVote[], votes: readonly CastVote[]): Outcome {
   const tally = majority(votes);
   const shown = evidenceVerdict(evidence);
-  if (shown === undefined) return { ...tally, restsOn: 'votes' };
+  if (shown === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
   const verdicts = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
   const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, shown) / verdicts.length;
   return { verdict: shown, confidence, restsOn: 'evidence' };

@@ -54,6 +54,7 @@ export class Ballots {
   /** Bounded by the turns in hand. */
   readonly #open = new Map<string, Ballot>();
   #serial = 0;
+  #isStopped = false;
   #cancelCheck: () => void = () => undefined;
 
   constructor(options: BallotsOptions) {
@@ -67,18 +68,19 @@ export class Ballots {
           this.#options.events.queueNotChecked(error);
         })
         .finally(() => {
-          this.start();
+          if (!this.#isStopped) this.start();
         });
     });
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#cancelCheck();
-    this.start = () => undefined;
   }
 
   async castAll(material: Material, delivered: Delivered): Promise<readonly CastVote[]> {
     const { votes, events } = this.#options;
+    if (delivered.signal.aborted) throw judgeErrors.votesLeft();
     this.#serial += 1;
     const id = `${material.place.turn}-${delivered.deliveries}-${this.#serial}`;
     try {

@@ -50,7 +50,7 @@ async function judgement(
   material: Material,
   delivered: Parameters<NonNullable<JudgeParts['ballots']>['castAll']>[1],
 ) {
-  const evidence = gatherEvidence(material.next, material.question);
+  const evidence = gatherEvidence(material.next, material.question, material.answer);
   events.evidenceFound(evidence);
   const votes = (await ballots?.castAll(material, delivered)) ?? [];
   return judge(material, votes, evidence, box?.facts() ?? evidenceOnly, config.hintChoice);

@@ -22,6 +22,8 @@ export interface JudgeFacts extends VoterFacts {
 
 export class BallotBox {
   readonly #options: BallotBoxOptions;
+  /** Models of which it was said that they have no thresholds. */
+  readonly #told = new Set<string>();
 
   constructor(options: BallotBoxOptions) {
     this.#options = options;
@@ -34,13 +36,17 @@ export class BallotBox {
     try {
       const cast = await pool.use(options, (engine) => voter.cast(engine, material, vote, options));
       events.voteCast(cast, clock.now() - startedMs);
-      if (!cast.valid && cast.reason === 'uncalibrated') {
-        events.thresholdsMissing(pool.lastModel, voter.facts(pool.lastModel).promptDigest);
-      }
+      if (!cast.valid && cast.reason === 'uncalibrated') this.#tellOnce(pool.lastModel);
       return cast;
     } catch (error) {
       throw translate(asBacktalkError(error), voteWaitMs);
     }
+  }
+
+  #tellOnce(model: string): void {
+    if (this.#told.has(model)) return;
+    this.#told.add(model);
+    this.#options.events.thresholdsMissing(model, this.#options.voter.facts(model).promptDigest);
   }
 
   facts(): JudgeFacts {

@@ -81,7 +81,14 @@ export class JudgeRig {
       {
         ...{ natsUrl, natsUser, natsPassword, valkeyUrl: this.valkey.url, blobDir: this.blobs.path },
         ...{ healthAddress: { host: '127.0.0.1', port: 0 }, logLevel: 'silent', ackWaitMs: 2_000, instance: newId() },
-        ...{ backend: 'free', votes: 3, engineUrl: this.engine.url, engineDialect: 'vllm', engineKey: '', model: '' },
+        ...{
+          backend: 'free',
+          votes: 3,
+          engineUrls: [this.engine.url],
+          engineDialect: 'vllm',
+          engineKey: '',
+          model: '',
+        },
         ...{ voteWaitMs: 2_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
         atLeastOne: 'agree',
         ...settings,

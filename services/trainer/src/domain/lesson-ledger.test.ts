@@ -22,7 +22,7 @@ function first(lessons: readonly Lesson[]): Lesson {
 }
 
 describe('the ledger of lessons', () => {
-  it('makes one lesson of hints that say the same, taught in the longest wording', () => {
+  it('makes one lesson of hints that say the same, taught in one wording', () => {
     const lessons = withHints(
       [],
       [SHORT, { turn: 't2', user: 'a', text: 'Please keep it to one short sentence from now on.' }],

@@ -1,6 +1,7 @@
 // Evidence that a request came again. In: the question that was answered, and the user's next words. Out: a correction
 // when most of the question's own words return: nobody asks again for what they have got.
 import type { EvidenceVote } from '../verdict.js';
+import { contentWords } from './content-words.js';
 import { ownWords } from './own-words.js';
 
 /** Fewer words are too common to mean anything. */
@@ -8,14 +9,6 @@ const wordsMin = 3;
 const shareMin = 0.75;
 /** A shorter part of the question is a word to go on from. */
 const nowWordsMin = 2;
-
-const common = new Set(
-  (
-    'a an the is are was be do does did how what why when where who which can could should would will i you me my your ' +
-    'we our us it its this that to of in on at for with and or but not from by as so if than then there some any tell ' +
-    'please about'
-  ).split(' '),
-);
 
 export function repeatedRequest(question: string, userText: string): EvidenceVote | undefined {
   const asked = contentWords(question);
@@ -25,9 +18,4 @@ export function repeatedRequest(question: string, userText: string): EvidenceVot
   const saysNothingElse = now.size >= nowWordsMin && shared === now.size;
   if (shared / asked.size < shareMin && !saysNothingElse) return undefined;
   return { name: 'regenerated', verdict: -1, detail: 'same_request' };
-}
-
-function contentWords(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return new Set(words.filter((word) => !common.has(word)).map((word) => word.slice(0, 5)));
 }

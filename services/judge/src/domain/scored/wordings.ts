@@ -27,8 +27,8 @@ const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unre
 
 /** Enough to tell what a reply is about; the rest is mostly pasted text. */
 const replyCharactersMax = 320;
-/** Each wording leaves out every fourth example, another one each, so that votes are not copies of each other. */
-const leftOutOf = 4;
+/** Each wording leaves out every third example, another one each, so that votes are not copies of each other. */
+const leftOutOf = 3;
 
 interface Headings {
   readonly id: string;

@@ -69,7 +69,7 @@ async function verdictsOf(
 ): Promise<Record<RowName, Verdict>> {
   const material = materialOfItem(item, text);
   const votes = await castAll(options, material);
-  const evidence = gatherEvidence(material.next, material.question);
+  const evidence = gatherEvidence(material.next, material.question, material.answer);
   return {
     'majority baseline': common,
     'model alone': majority(votes).verdict,
@@ -83,11 +83,10 @@ async function castAll(
   material: ReturnType<typeof materialOfItem>,
 ): Promise<CastVote[]> {
   if (voter === undefined || engine === undefined) return [];
-  const cast: CastVote[] = [];
-  for (let vote = 0; vote < votes; vote += 1) {
-    cast.push(await voter.cast(engine, material, vote, { deadlineMs: voteWaitMs, signal }));
-  }
-  return cast;
+  // Together, as the judge has them cast: an engine computes them in one go.
+  return Promise.all(
+    Array.from({ length: votes }, (_, vote) => voter.cast(engine, material, vote, { deadlineMs: voteWaitMs, signal })),
+  );
 }
 
 function rowOf(name: RowName, judged: readonly Judged[]): EvaluationRow {

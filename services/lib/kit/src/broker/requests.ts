@@ -14,6 +14,8 @@ export interface Question {
   readonly data?: Uint8Array | string;
   readonly headers?: MsgHdrs;
   readonly timeoutMs: number;
+  /** How long it may wait for others to leave in the same write; it leaves at once when left out. */
+  readonly companyMs?: number | undefined;
   /** Words for people. */
   readonly doing: string;
 }
@@ -30,8 +32,10 @@ export class Requests {
   readonly #clock: Clock;
   readonly #inbox: string;
   readonly #waiting = new Map<string, Waiting>();
-  /** Tokens of questions that wait for the end of this turn of the event loop. */
+  /** Tokens of questions that wait for the end of this turn of the event loop, or for company. */
   #unsent: string[] = [];
+  #leaving = false;
+  #cancelLeaving: (() => void) | undefined;
   #asked = 0;
 
   constructor(nc: NatsConnection, user: string, clock: Clock) {
@@ -54,8 +58,18 @@ export class Requests {
       });
       this.#waiting.set(token, { question, answered, failed, cancelTimer });
       this.#unsent.push(token);
-      if (this.#unsent.length === 1) setImmediate(() => this.#send());
+      this.#leave(question.companyMs);
     });
+  }
+
+  #leave(companyMs: number | undefined): void {
+    if (this.#leaving) return;
+    if (companyMs !== undefined) {
+      this.#cancelLeaving ??= this.#clock.timer(companyMs, () => this.#send());
+      return;
+    }
+    this.#leaving = true;
+    setImmediate(() => this.#send());
   }
 
   /** The broker has refused a subject; it does not say for which question. */
@@ -74,6 +88,9 @@ export class Requests {
   #send(): void {
     const tokens = this.#unsent;
     this.#unsent = [];
+    this.#leaving = false;
+    this.#cancelLeaving?.();
+    this.#cancelLeaving = undefined;
     for (const token of tokens) {
       const question = this.#waiting.get(token)?.question;
       if (question === undefined) continue;

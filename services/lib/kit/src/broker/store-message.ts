@@ -16,6 +16,7 @@ export interface NewMessage {
   /** A repeat with the same id within two minutes is not stored again. */
   readonly id?: string;
   readonly timeoutMs: number;
+  readonly companyMs?: number | undefined;
   /** Words for people. */
   readonly doing: string;
 }
@@ -42,12 +43,12 @@ export interface Stored {
 const wrongLastSequence: ReadonlySet<number> = new Set([10071, 10164]);
 
 export async function storeMessage(broker: Broker, message: NewMessage): Promise<Stored | Refused> {
-  const { subject, stream, data, headers = new PlainHeaders(), expectLast, id, timeoutMs, doing } = message;
+  const { subject, stream, data, headers = new PlainHeaders(), expectLast, id, timeoutMs, companyMs, doing } = message;
   // The client would keep the message in memory until the broker is back: better to say so at once.
   if (broker.status() === 'down') throw brokerErrors.brokerUnavailable({ doing });
   if (expectLast !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence', String(expectLast));
   if (id !== undefined) headers.set('Nats-Msg-Id', id);
-  const reply = await broker.ask({ subject, data, headers, timeoutMs, doing });
+  const reply = await broker.ask({ subject, data, headers, timeoutMs, companyMs, doing });
   const { seq, error } = reply.json<Answer>();
   if (seq !== undefined && error === undefined) return { refused: false, sequence: seq };
   if (error?.err_code !== undefined && wrongLastSequence.has(error.err_code)) {

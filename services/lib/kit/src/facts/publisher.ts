@@ -25,6 +25,8 @@ export interface PublishOptions {
   /** Chains only: sequence of the last fact of this subject, 0 for the first. */
   readonly expectSequence?: number;
   readonly timeoutMs?: number;
+  /** How long the fact may wait for others to share its packet; for those that nobody waits for. */
+  readonly companyMs?: number | undefined;
 }
 
 export interface Published {
@@ -59,7 +61,7 @@ export class FactPublisher {
   async publish<N extends FactName>(
     name: N,
     message: FactMessage<N>,
-    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs }: PublishOptions = {},
+    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs, companyMs }: PublishOptions = {},
   ): Promise<Published> {
     const subject = subjectOf(name, message);
     const expected = expectedSequence(name, expectSequence);
@@ -68,7 +70,7 @@ export class FactPublisher {
     const bytes = encoded.byteLength <= inlineBytesMax ? encoded : await this.#place(name, encoded, headers);
     const { stream } = catalogue[name];
     const doing = `publish ${name}`;
-    const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, doing };
+    const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, companyMs, doing };
     const stored = await storeMessage(this.#broker, outgoing);
     if (!stored.refused) return { sequence: stored.sequence, stored: 'now' };
     return this.#refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
