@@ -79,8 +79,11 @@ export class Child {
         resolve();
         this.onDeath(`cannot be started (${error.message})`);
       });
-      child.once('exit', (code, signal) => {
+      // Its last words may still be on their way when it exits.
+      child.once('close', () => {
         log.end();
+      });
+      child.once('exit', (code, signal) => {
         resolve();
         this.onDeath(signal === null ? `ended with status ${String(code)}` : `was killed by ${signal}`);
       });

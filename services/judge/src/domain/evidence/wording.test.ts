@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { followUp } from './follow-up.js';
 import { ownWords } from './own-words.js';
 import { repeatedRequest } from './repeated-request.js';
 import { wordingEvidence } from './wording.js';
@@ -37,5 +38,22 @@ describe('a request that comes again', () => {
     expect(repeatedRequest(question, 'The tallest mountain in Europe, please?')?.verdict).toBe(-1);
     expect(repeatedRequest(question, 'And the tallest in Asia?')).toBeUndefined();
     expect(repeatedRequest('Hi there', 'Hi there')).toBeUndefined();
+  });
+});
+
+describe('a plain question that refers back', () => {
+  const verdict = (text: string) => followUp('How tall is the tower?', 'It is 300 metres tall.', text)?.verdict;
+
+  it('is a sign of content', () => {
+    expect(verdict('And when was it built?')).toBe(1);
+    expect(verdict('Which tower is the next in height?')).toBe(1);
+  });
+
+  it('is none in doubt, to the assistant itself, about something else, or among other words', () => {
+    expect(verdict("Isn't it 330?")).toBeUndefined();
+    expect(verdict('Are you sure about that?')).toBeUndefined();
+    expect(verdict('What day is today?')).toBeUndefined();
+    expect(verdict('It leans. Why is that?')).toBe(undefined);
+    expect(verdict('Is it tall? Is it wide?')).toBeUndefined();
   });
 });

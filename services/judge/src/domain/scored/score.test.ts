@@ -37,10 +37,10 @@ describe('wordings', () => {
     expect(wordingFor(wordings, 'environment', 0)).toBe(wordings.tool[0]);
   });
 
-  it('hold each example of its own label on one line, less a quarter', () => {
+  it('hold each example of its own label on one line, less a third', () => {
     const [first] = wordingsFrom(examples).user;
     const lines = first?.lists.correction.split('\n') ?? [];
-    expect(lines.filter((line) => line.startsWith('- reply -1'))).toHaveLength(6);
+    expect(lines.filter((line) => line.startsWith('- reply -1'))).toHaveLength(5);
     expect(first?.lists.correction).not.toContain('reply 1');
     expect(first?.lists.correction.endsWith('\n-')).toBe(true);
   });

@@ -27,7 +27,10 @@ async function jsonArray(bytes: Uint8Array, encoding: Conversation_Encoding): Pr
         ? await inflate(bytes, { maxOutputLength: inflatedBytesMax })
         : Buffer.from(bytes);
     const value: unknown = JSON.parse(plain.toString('utf8'));
-    if (Array.isArray(value)) return value;
+    if (Array.isArray(value)) {
+      const list: readonly unknown[] = value;
+      return list;
+    }
   } catch (error) {
     throw conversationErrors.unreadable({ what: 'its JSON cannot be read' }, error);
   }
