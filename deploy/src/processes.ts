@@ -95,13 +95,18 @@ function workers(machine: Machine): ProcessSpec[] {
   ];
 }
 
+/** A wider young generation saves the gateway a quarter of its CPU; the others have little to collect. */
+function memoryFlags(name: ServiceName): string[] {
+  return ['--max-old-space-size=256', `--max-semi-space-size=${name === 'gateway' ? '16' : '4'}`];
+}
+
 function service(machine: Machine, name: ServiceName, own: Readonly<Record<string, string>>): ProcessSpec {
   const { ports, secrets, environment, root, data } = machine;
   const user: BrokerUser = name;
   return {
     name,
     command: process.execPath,
-    args: ['--max-old-space-size=256', '--max-semi-space-size=4', join(root, 'services', name, 'dist', 'main.js')],
+    args: [...memoryFlags(name), join(root, 'services', name, 'dist', 'main.js')],
     env: {
       ...environment,
       BACKTALK_NATS_URL: `nats://${loopback(ports.nats)}`,

@@ -53,11 +53,19 @@ export async function ask(gateway: string, question: Question): Promise<Heard> {
     });
     hearing.head(response);
     if (question.stream === false || response.status !== 200) hearing.whole(await response.text());
-    else for await (const chunk of response.body ?? []) hearing.chunk(chunk);
+    else await hearStream(response, hearing, question.signal);
   } catch {
     // The connection broke, or the caller gave up: what arrived until then stands.
   }
   return hearing.heard();
+}
+
+/** Stops by itself when the caller gives up in the very moment in which the last bytes arrive: then no read would end. */
+async function hearStream(response: Response, hearing: Hearing, signal: AbortSignal | undefined): Promise<void> {
+  for await (const chunk of response.body ?? []) {
+    hearing.chunk(chunk);
+    if (signal?.aborted === true) return;
+  }
 }
 
 function bodyOf({ messages, model = 'backtalk', stream = true, maxTokens, seed }: Question): string {

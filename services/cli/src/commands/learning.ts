@@ -2,7 +2,7 @@
 
 import { jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { z } from 'zod';
-import { withBroker } from '../connection.js';
+import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../context.js';
 
 const codec = jsonCodec(z.object({ paused: z.boolean() }));
@@ -11,9 +11,15 @@ export async function isLearningPaused(broker: Broker, policy: string): Promise<
   return (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.paused ?? false;
 }
 
+export async function switchLearning(connection: Connection, paused: boolean): Promise<void> {
+  await withBroker(connection, (broker) =>
+    kvBucket(broker, 'settings', codec).put(`${connection.policy}.learning`, { paused }),
+  );
+}
+
 export async function setLearning({ connection, output }: CommandContext, paused: boolean): Promise<void> {
   const { policy } = connection;
-  await withBroker(connection, (broker) => kvBucket(broker, 'settings', codec).put(`${policy}.learning`, { paused }));
+  await switchLearning(connection, paused);
   output.value({ policy, paused });
   output.line(
     paused

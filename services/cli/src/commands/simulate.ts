@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { createEngineClient } from '@backtalk/dialects';
 import type { CommandContext } from '../context.js';
 import { endpointClient } from '../endpoint.js';
+import { switchLearning } from './learning.js';
 import { heldOutQuestions } from '../simulate/scorer/held-out-questions.js';
 import { startScorer } from '../simulate/scorer/scorer-process.js';
 import { printCurve, printTable } from '../simulate/run/learning-table.js';
@@ -39,6 +40,7 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
     user: new ShortUser(new Random(flags.seed)),
     ...{ scorer, hint, klAnswers, output, repliesMax },
     sessions: flags.sessions,
+    rest: (resting) => switchLearning(connection, resting),
     untilVersion: flags.untilVersion,
     parallelSessions: flags.parallel,
     maxTokens: flags.maxTokens,

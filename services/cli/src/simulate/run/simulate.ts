@@ -3,6 +3,7 @@
 
 import OpenAI from 'openai';
 import type { EngineClient } from '@backtalk/dialects';
+import { isBacktalkError } from '@backtalk/kit';
 import type { Output } from '../../output.js';
 import type { HeldOutAnswer, Scores } from '../scorer/scores.js';
 import type { LearningRow } from './learning-table.js';
@@ -35,6 +36,8 @@ export interface SimulateOptions {
   readonly repliesMax: number;
   readonly measure: Omit<MeasureOptions, 'client' | 'onAnswer'>;
   readonly klAnswers: number;
+  /** Learning rests while a version is measured, so that none is replaced before its turn. */
+  readonly rest: (resting: boolean) => Promise<void>;
   readonly output: Output;
 }
 
@@ -101,10 +104,16 @@ export class Simulation {
 
   /** Every version since the last measured one; a version that is not loaded any more is passed over. */
   private async measureNewVersion(): Promise<void> {
-    if (this.options.scorer === undefined) return;
-    while (this.measured < versionNumber(this.counts.version)) {
-      this.measured += 1;
-      await this.measure(this.options.scorer, this.name(this.measured));
+    const { scorer, rest } = this.options;
+    if (scorer === undefined || this.isMeasured()) return;
+    await rest(true);
+    try {
+      while (!this.isMeasured()) {
+        this.measured += 1;
+        await this.measure(scorer, this.name(this.measured));
+      }
+    } finally {
+      await rest(false);
     }
   }
 
@@ -122,7 +131,7 @@ export class Simulation {
       });
       this.lastAnswers = scored;
     } catch (error) {
-      if (!(error instanceof OpenAI.NotFoundError)) throw error;
+      if (!(error instanceof OpenAI.NotFoundError) && !isBacktalkError(error, 'model_not_found')) throw error;
       output.complain(`${version} was replaced before it could be measured`);
     }
   }
