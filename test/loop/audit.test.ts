@@ -75,7 +75,7 @@ describe('the auditor', () => {
     expect(audit(doctored({}, [cut, row('b', 'short', { continues: 'a' })]))).toEqual([]);
   });
 
-  const { opened, completed: answers, continued, judged, batches, trained, staged } = soundLog();
+  const { opened, completed: answers, judged, batches, trained, staged } = soundLog();
   const batch = batches[0]?.message ?? BatchClosed.fromPartial({});
   const stable = staged[0]?.message ?? WeightsStaged.fromPartial({});
   const cases: readonly (readonly [string, Evidence, string])[] = [

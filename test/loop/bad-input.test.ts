@@ -109,7 +109,11 @@ describe('another tenant', () => {
   it('never continues a conversation that is not its own, whatever it sends', async () => {
     const opening = { role: 'user' as const, content: 'Tell me a secret' };
     const first = await say({ messages: [opening] });
-    const stolen = [opening, { role: 'assistant' as const, content: first.text }, { role: 'user' as const, content: 'And then?' }];
+    const stolen = [
+      opening,
+      { role: 'assistant' as const, content: first.text },
+      { role: 'user' as const, content: 'And then?' },
+    ];
     const second = await say({ messages: stolen, headers: bob });
     const opened = await until(() => book.reader.last('turnOpened', { turn: second.turn }), { what: 'The turn' });
     expect(opened.message).toMatchObject({ provisionalParent: '' });

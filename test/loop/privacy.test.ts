@@ -39,7 +39,11 @@ async function converse(number: number): Promise<void> {
   const headers = { ...authorization, 'x-session-id': `${canary}-session-${String(number)}` };
   const first = await ask(machine.gateway, { messages, headers });
   const correction = `Too long, ${canary}. Answer in one short sentence about ${canary}.`;
-  const next: Message[] = [...messages, { role: 'assistant', content: first.text }, { role: 'user', content: correction }];
+  const next: Message[] = [
+    ...messages,
+    { role: 'assistant', content: first.text },
+    { role: 'user', content: correction },
+  ];
   await ask(machine.gateway, { messages: next, headers });
   const feedback = JSON.stringify({ turn_id: first.turn, score: -1, comment: `${canary} comment`, correction: canary });
   const json = { ...authorization, 'content-type': 'application/json' };
@@ -53,7 +57,10 @@ async function refusals(): Promise<string[]> {
     `{"model": "${canary}`,
     { ...chat, messages: [{ role: 'user', content: `${canary} `.repeat(20_000) }] },
     { ...chat, messages: [{ role: canary, content: canary }] },
-    { ...chat, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `https://${canary}.example` } }] }] },
+    {
+      ...chat,
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `https://${canary}.example` } }] }],
+    },
     { ...chat, temperature: canary },
   ];
   const sent = bodies.map(async (body) => {
@@ -72,7 +79,11 @@ async function refusals(): Promise<string[]> {
 
 it('what people say, and who they are, stands in no log line, no metric and no error body', async () => {
   for (let number = 0; number < 3; number += 1) await converse(number);
-  await until(async () => (await book.stable()) !== 'backtalk-v0', { what: 'A version', timeoutMs: 60_000, everyMs: 100 });
+  await until(async () => (await book.stable()) !== 'backtalk-v0', {
+    what: 'A version',
+    timeoutMs: 60_000,
+    everyMs: 100,
+  });
   const { judged } = await book.read();
   expect(judged.some(({ message }) => message.hint.includes(canary))).toBe(true);
   const errors = await refusals();

@@ -42,18 +42,23 @@ interface Wire {
   readonly error?: { readonly code?: string };
 }
 
+/** No answer takes so long: a client that waited longer would never know. */
+const answerMs = 180_000;
+
 export async function ask(gateway: string, question: Question): Promise<Heard> {
   const hearing = new Hearing(question.onText);
+  const deadline = AbortSignal.timeout(answerMs);
+  const signal = question.signal === undefined ? deadline : AbortSignal.any([question.signal, deadline]);
   try {
     const response = await fetch(`${gateway}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...question.headers },
       body: bodyOf(question),
-      ...(question.signal && { signal: question.signal }),
+      signal,
     });
     hearing.head(response);
     if (question.stream === false || response.status !== 200) hearing.whole(await response.text());
-    else await hearStream(response, hearing, question.signal);
+    else await hearStream(response, hearing, signal);
   } catch {
     // The connection broke, or the caller gave up: what arrived until then stands.
   }
@@ -61,10 +66,10 @@ export async function ask(gateway: string, question: Question): Promise<Heard> {
 }
 
 /** Stops by itself when the caller gives up in the very moment in which the last bytes arrive: then no read would end. */
-async function hearStream(response: Response, hearing: Hearing, signal: AbortSignal | undefined): Promise<void> {
+async function hearStream(response: Response, hearing: Hearing, signal: AbortSignal): Promise<void> {
   for await (const chunk of response.body ?? []) {
     hearing.chunk(chunk);
-    if (signal?.aborted === true) return;
+    if (signal.aborted) return;
   }
 }
 

@@ -21,7 +21,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'traceFrom',
     ]),
   ],
-  ['node:crypto', new Set(['createHash', 'createHmac', 'timingSafeEqual'])],
+  ['node:crypto', new Set(['createHash', 'createHmac', 'hash', 'timingSafeEqual'])],
   ['node:zlib', new Set(['crc32'])],
 ]);
 

@@ -58,15 +58,6 @@ const userHeadings: readonly Headings[] = [
     },
   },
   {
-    id: 'user-wants',
-    variant: 4,
-    headings: {
-      satisfied: 'Messages from people who got what they wanted and go on:',
-      unrelated: 'Messages from people who are busy with other things:',
-      correction: 'Messages from people who want the answer to be changed:',
-    },
-  },
-  {
     id: 'user-person',
     variant: 1,
     headings: {
@@ -79,6 +70,15 @@ const userHeadings: readonly Headings[] = [
     id: 'user-bare',
     variant: 2,
     headings: { satisfied: 'Satisfied:', unrelated: 'Unrelated:', correction: 'Correction:' },
+  },
+  {
+    id: 'user-wants',
+    variant: 4,
+    headings: {
+      satisfied: 'Messages from people who got what they wanted and go on:',
+      unrelated: 'Messages from people who are busy with other things:',
+      correction: 'Messages from people who want the answer to be changed:',
+    },
   },
 ];
 
