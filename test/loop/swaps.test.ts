@@ -23,7 +23,11 @@ beforeAll(async () => {
   machine = await startTestMachine({
     ...{ engine: 'stand-in', training: 'stand-in' },
     pace: { tokenMs: 60, answerTokens: 25 },
-    environment: { trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' } },
+    environment: {
+      trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
+      // As fast as the talk: what is judged late is stale, and stale turns make no versions.
+      judge: { BACKTALK_JUDGE_VOTES: '1', BACKTALK_JUDGE_VOTE_CONCURRENCY: '32', BACKTALK_JUDGE_TURNS_IN_HAND: '64' },
+    },
   });
   book = await LogBook.open(machine);
 }, 120_000);
@@ -36,7 +40,7 @@ afterAll(async () => {
 it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed, none cut, each answer by one version`, async () => {
   const crowd = startCrowd({ gateway: machine.gateway, seed, clients, streams: 1 });
   const versionAt = async () => Number((await book.stable()).replace('backtalk-v', ''));
-  await until(async () => (await versionAt()) >= swaps, { what: 'The last swap', timeoutMs: 100_000, everyMs: 200 });
+  await until(async () => (await versionAt()) >= swaps, { what: 'The last swap', timeoutMs: 200_000, everyMs: 200 });
   const ledger = await crowd.stop();
   expect(ledger.filter(({ finished, error, status }) => !finished || error !== '' || status !== 200)).toEqual([]);
   const versions = new Set(ledger.map(({ weights }) => weights));
@@ -44,7 +48,7 @@ it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed,
   expect(await audited(book, ledger)).toEqual([]);
   const { completed } = await book.read();
   expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
-}, 150_000);
+}, 300_000);
 
 /** A version that was sound when it was signed off, and one byte of which is another now. */
 async function trainFlipped(version: string): Promise<void> {

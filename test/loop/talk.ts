@@ -67,7 +67,9 @@ export async function ask(gateway: string, question: Question): Promise<Heard> {
 
 /** Stops by itself when the caller gives up in the very moment in which the last bytes arrive: then no read would end. */
 async function hearStream(response: Response, hearing: Hearing, signal: AbortSignal): Promise<void> {
-  for await (const chunk of response.body ?? []) {
+  const pieces: AsyncIterable<Uint8Array> | undefined = response.body ?? undefined;
+  if (pieces === undefined) return;
+  for await (const chunk of pieces) {
     hearing.chunk(chunk);
     if (signal.aborted) return;
   }

@@ -2,6 +2,7 @@
 import { codeRules } from './code-rules.js';
 import { documentRules } from './document-rules.js';
 import { domainRules } from './domain-rules.js';
+import { measuringRules } from './measuring-rules.js';
 import type { Rule } from './rule.js';
 import { serviceRules } from './service-rules.js';
 import { sizeRules } from './size-rules.js';
@@ -11,6 +12,7 @@ import { workspaceRules } from './workspace-rules.js';
 export const rules: readonly Rule[] = [
   ...serviceRules,
   ...domainRules,
+  ...measuringRules,
   ...sizeRules,
   ...codeRules,
   ...textRules,
