@@ -1,1 +1,1 @@
-"""Backtalk's Python worker: `engine` generates with exact ids, `training` takes gradient steps, `model` is what both load."""
+"""The Python worker: `engine` generates with exact ids, `training` takes gradient steps, `model` is what both load."""
