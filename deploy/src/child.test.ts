@@ -1,0 +1,59 @@
+import { TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Child, type ProcessSpec } from './child.js';
+
+const folder = new TemporaryDirectory('child');
+const told: string[] = [];
+let child: Child | undefined;
+
+function make(spec: Partial<ProcessSpec>): Child {
+  const whole: ProcessSpec = {
+    ...{ name: 'part', command: 'sleep', args: ['60'], env: { PATH: '/usr/bin:/bin' }, stopSignal: 'SIGTERM' as const },
+    ready: () => Promise.resolve(true),
+    readyWithinMs: 2_000,
+    ...spec,
+  };
+  child = new Child(whole, folder.join('part.log'), {
+    died: (name, how) => told.push(`${name} ${how}`),
+    back: (name) => told.push(`${name} is back`),
+  });
+  return child;
+}
+
+describe('a process of the machine', () => {
+  afterEach(async () => {
+    await child?.stop(1_000);
+    told.length = 0;
+  });
+
+  it('is started again when it is killed, and that is said', async () => {
+    const part = make({});
+    await part.start();
+    const before = part.pid ?? 0;
+    process.kill(before, 'SIGKILL');
+    await until(() => part.pid !== undefined && part.pid !== before, { what: 'another process' });
+    await until(() => told.includes('part is back'), { what: 'the word that it is back' });
+    expect(told[0]).toBe('part was killed by SIGKILL');
+  });
+
+  it('that never serves is a refusal that names its log', async () => {
+    const part = make({ command: 'false', args: [], ready: () => Promise.resolve(false) });
+    await expect(part.start()).rejects.toMatchObject({
+      code: 'process_not_ready',
+      message: expect.stringContaining('part.log'),
+    });
+  });
+
+  it('that cannot be started is a refusal, too', async () => {
+    const part = make({ command: 'no-such-program', args: [], ready: () => Promise.resolve(false) });
+    await expect(part.start()).rejects.toMatchObject({ code: 'process_not_ready' });
+  });
+
+  it('that does not heed its signal is killed in time', async () => {
+    const part = make({ command: 'bash', args: ['-c', 'trap "" TERM; while :; do sleep 1; done'] });
+    await part.start();
+    await part.stop(200);
+    expect(part.pid).toBeUndefined();
+    expect(told).toEqual([]);
+  });
+});

@@ -1,0 +1,31 @@
+import { writeFileSync } from 'node:fs';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
+import { afterEach, describe, expect, it } from 'vitest';
+import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { loadSecrets } from './secrets.js';
+
+const folder = new TemporaryDirectory('data');
+
+describe('the data folder', () => {
+  afterEach(() => {
+    lockDataFolder(openDataFolder(folder.path))();
+  });
+
+  it('belongs to one start at a time; the lock of a start that was killed holds nobody up', () => {
+    const data = openDataFolder(folder.path);
+    writeFileSync(folder.join('lock'), String(process.ppid));
+    expect(() => lockDataFolder(data)).toThrow(`Backtalk runs on ${folder.path} already`);
+    writeFileSync(folder.join('lock'), '999999999');
+    expect(() => lockDataFolder(data)).not.toThrow();
+  });
+
+  it('keeps its secrets from start to start', () => {
+    expect(loadSecrets(folder.path)).toEqual(loadSecrets(folder.path));
+  });
+
+  it('is measured with all that is below it', () => {
+    const before = folderBytes(folder.path);
+    writeFileSync(folder.join('blobs', 'a'), Buffer.alloc(1000));
+    expect(folderBytes(folder.path) - before).toBe(1000);
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { readOptions } from './options.js';
+
+describe('options of the start', () => {
+  it('has defaults for everything', () => {
+    expect(readOptions([], '/house')).toEqual({
+      verb: 'start',
+      data: '/house/.backtalk',
+      dataCapBytes: 10e9,
+      port: 30_000,
+      host: '127.0.0.1',
+      yes: false,
+    });
+  });
+
+  it('reads sizes with their unit', () => {
+    expect(readOptions(['--data-cap', '1.5gb'], '/').dataCapBytes).toBe(1.5e9);
+    expect(readOptions(['reset', '--yes'], '/')).toMatchObject({ verb: 'reset', yes: true });
+  });
+
+  it.each([
+    [['--port', 'http'], "--port 'http' is not a port from 1024 to 65493."],
+    [['--port', '80'], "--port '80' is not a port from 1024 to 65493."],
+    [['--data-cap', 'lots'], "--data-cap 'lots' is not a size such as 500MB or 10GB."],
+  ])('refuses %j in one line that names it', (args, line) => {
+    expect(() => readOptions(args, '/')).toThrow(line);
+  });
+});
