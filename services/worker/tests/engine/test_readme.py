@@ -30,4 +30,4 @@ def test_it_lists_every_metric():
 def test_it_lists_every_error():
     known = set(re.findall(r'EngineError\(\s*"(\w+)"', inspect.getsource(errors)))
     section = README.split("## Errors")[1].split("<!-- training")[0]
-    assert set(re.findall(r"^\| `(\w+)` \| \d{3}", section, re.MULTILINE)) == known
+    assert set(re.findall(r"^\| `(\w+)` +\| \d{3}", section, re.MULTILINE)) == known
