@@ -48,7 +48,8 @@ export async function askEngine<T>(
         leave();
         const error = asBacktalkError(thrown);
         if (triesLeft === 0 || !mayRetry(error)) throw told(error, turn);
-        if (error.code !== 'model_not_found') failed.add(replica.url);
+        // One that does not know the version may have been started again: another replica that holds it is asked first.
+        failed.add(replica.url);
         parts.events.engineRetried(error.code);
       }
     }
