@@ -26,11 +26,13 @@ function reached(house: House, party: RegExp): ReadonlySet<string> {
 function sharedModules(house: House): string[] {
   const all = Object.entries(parties).map(([name, party]) => ({ name, modules: reached(house, party) }));
   return all.flatMap((one, index) =>
-    all.slice(index + 1).flatMap((other) =>
-      [...one.modules]
-        .filter((path) => other.modules.has(path))
-        .map((path) => `${path} serves both ${one.name} and ${other.name}; give each its own.`),
-    ),
+    all
+      .slice(index + 1)
+      .flatMap((other) =>
+        [...one.modules]
+          .filter((path) => other.modules.has(path))
+          .map((path) => `${path} serves both ${one.name} and ${other.name}; give each its own.`),
+      ),
   );
 }
 

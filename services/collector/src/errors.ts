@@ -6,6 +6,8 @@ export const CollectorErrors = defineErrors('collector', {
   indexUnavailable: {
     code: 'index_unavailable',
     retry: 'later',
+    // Something needed is away: the fact waits in hand, however long that takes.
+    status: 503,
     message: () => 'Valkey does not answer; the fact is tried again.',
   },
   turnMissing: {

@@ -114,6 +114,12 @@ describe('collector', () => {
     return turn;
   }
 
+  async function everythingTaken(): Promise<boolean> {
+    const names = ['collector_turnOpened', 'collector_turnCompleted'];
+    const consumers = await Promise.all(names.map((name) => broker.jsm.consumers.info('TURNS', name)));
+    return consumers.every((consumer) => consumer.num_pending === 0 && consumer.num_ack_pending === 0);
+  }
+
   it('gives a turn its next state when a request contains its answer', async () => {
     const turn = await firstTurn();
     const next = turnPattern(`${user}b`);
@@ -182,6 +188,28 @@ describe('collector', () => {
     for await (const fact of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
       all.push(fact.message.turn);
     expect(all.sort()).toEqual([turn, turnPattern(`${user}b`)].sort());
+  });
+
+  it('links a request that waited for an answer when Valkey was emptied, too', async () => {
+    const turn = turnPattern(`${user}a`);
+    const next = turnPattern(`${user}b`);
+    const asked = opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn });
+    await gateway.publish('turnOpened', asked);
+    await until(everythingTaken, { what: 'The request waits' });
+    await valkey.flush();
+    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
+  });
+
+  it('has its index again when Valkey was killed in the middle of the work', async () => {
+    const turn = await firstTurn();
+    await until(everythingTaken, { what: 'The turn is in the index' });
+    await valkey.kill();
+    await valkey.restart();
+    const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    expect((await continuation()).message.turn).toBe(turn);
   });
 
   it('closes a session in which nothing is said any more', async () => {

@@ -1,4 +1,4 @@
-// Fills the index again from the headers of the log, after Valkey was emptied or on a first start. Headers suffice for who
+// Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers suffice for who
 // answered what and what continues what; texts are read from the log when a tie needs them. Requests that contain an answer
 // and continue nothing yet are linked again: what they waited for was forgotten with the index. Repeating it changes nothing.
 
@@ -35,6 +35,7 @@ export class Rebuilder {
 
   private async rebuild(): Promise<void> {
     const startedAt = this.clock.now();
+    const life = await this.index.currentLife();
     // No more than what lies unlinked in the log: most are taken out again by their continuation, a few facts later.
     const unlinked = new Map<string, Owner>();
     let count = 0;
@@ -43,7 +44,7 @@ export class Rebuilder {
       count += 1;
     }
     for (const [turn, owner] of unlinked) await this.relink(owner, turn);
-    await this.index.markReady();
+    await this.index.markReady(life);
     this.events.rebuilt(count, this.clock.now() - startedAt);
   }
 

@@ -43,17 +43,31 @@ const sessionKey = (session: string) => `${prefix}:session:${session}`;
 const sessionTurnsKey = (session: string) => `${prefix}:session-turns:${session}`;
 
 export class TurnIndex {
+  /** Known as long as the connection lasts. */
+  private life: string | undefined;
+
   constructor(
     private readonly redis: Redis,
     private readonly keepMs: number,
-  ) {}
-
-  async isReady(): Promise<boolean> {
-    return (await this.guarded(this.redis.exists(readyKey))) === 1;
+  ) {
+    redis.on('close', () => {
+      this.life = undefined;
+    });
   }
 
-  async markReady(): Promise<void> {
-    await this.guarded(this.redis.set(readyKey, '1'));
+  /** Which life of Valkey answers: one that was killed and came back may have forgotten what it had acknowledged. */
+  async currentLife(): Promise<string> {
+    this.life ??= lifeIn(await this.guarded(this.redis.info('server')));
+    return this.life;
+  }
+
+  /** True while Valkey lives on in whose life the index was filled. */
+  async isReady(): Promise<boolean> {
+    return (await this.guarded(this.redis.get(readyKey))) === (await this.currentLife());
+  }
+
+  async markReady(life: string): Promise<void> {
+    await this.guarded(this.redis.set(readyKey, life));
   }
 
   async turn(turn: string): Promise<TurnEntry | undefined> {
@@ -164,6 +178,11 @@ export class TurnIndex {
       throw CollectorErrors.indexUnavailable({}, error);
     }
   }
+}
+
+/** A server that hides its id counts as one life, which then ends when the index is gone. */
+function lifeIn(info: string): string {
+  return /^run_id:(\w+)/m.exec(info)?.[1] ?? 'unknown';
 }
 
 function decodeTurn(turn: string, fields: Readonly<Record<string, string>>): TurnEntry {

@@ -66,6 +66,37 @@ const corrections: readonly Rule[] = [
   },
   { name: 'not_clear', pattern: /\bi (?:don't|do not|can't) (?:understand|get|follow)\b|\bmakes? no sense\b/ },
   { name: 'scolds', pattern: /\b(?:useless|terrible|awful|stupid answer|waffle|waste of time|are you even)\b/ },
+  {
+    name: 'only',
+    pattern:
+      /^(?:please )?(?:just|only) (?:the|one|an?)\b(?! (?:sec|second|moment|minute))|^no (?!problem|worries|need|idea|rush|hurry)\w+(?: and no \w+)+|\bi only (?:wanted|need|asked)\b/,
+  },
+  { name: 'dislikes', pattern: /\bi (?:don't|do not|didn't|did not) (?:like|want|need|ask for)\b/ },
+  {
+    name: 'change',
+    pattern:
+      /^please (?:also )?(?:add|remove|put|leave|use|include|drop|avoid|write it|redo|shorten|keep)\b|^(?:can|could|would) you (?:please |also )*(?:add|use|put|leave|start|end|keep|drop|include|shorten|avoid|make)\b/,
+  },
+  {
+    name: 'not_right',
+    pattern: /\b(?:is|are|was|were) (?:wrong|incorrect|missing)\b|\bthat's way off\b|\byou are mistaken\b/,
+  },
+  { name: 'doubts', pattern: /\bare you sure\b|\bi (?:read|heard) (?:the opposite|otherwise)\b/ },
+  {
+    name: 'does_not_work',
+    pattern: /\bnothing (?:happened|happens|changed|works)\b|\b(?:is|are|there's) still (?:an?|the|no|not|there)\b/,
+  },
+  {
+    name: 'hoped',
+    pattern:
+      /\bi (?:had |was )?(?:hoped|hoping|expected|expecting) (?:for|that|to)\b|\bmore than (?:what )?i (?:can|have|could)\b/,
+  },
+  {
+    name: 'scolds',
+    pattern: /\bnobody (?:reads|talks|writes|says)\b|\breads like an?\b|\byou keep \w+ing\b|\bi already knew\b/,
+  },
+  { name: 'again', pattern: /\basking (?:you )?again\b|\bmy question was\b|\b(?:my|the) (?:message|question) again\b/ },
+  { name: 'contrast', pattern: /, not (?:for|about|in|from|the|my|an?)?\s?\S+|^not (?:an?|the|like)\b/ },
 ];
 
 const approvals: readonly Rule[] = [
@@ -94,6 +125,27 @@ const approvals: readonly Rule[] = [
     name: 'delighted',
     pattern: /^(?:oh )?(?:wow|cool|nice|neat|interesting|great|huh, (?:fascinating|interesting))\b/,
   },
+  {
+    name: 'praise',
+    pattern:
+      /^(?:that(?:'s| is|'s so) |a |very |really )?(?:good|great|clear|clever|nice|lovely|beautiful|excellent)\b|\bi (?:really )?like (?:that|this|it|the)\b|\b(?:liked|loved|enjoyed) it\b|\bexactly (?:how|what|as) i\b|\bit was (?:lovely|great|delicious)\b/,
+  },
+  { name: 'understands', pattern: /\bi (?:understand|get|see) it now\b|\bdid not know that\b|^(?:oh|wow|ah|ha)\b/ },
+  {
+    name: 'worked',
+    pattern:
+      /\bnow (?:it|that) (?:runs|works)\b|\b(?:is|are) (?:gone|fixed|solved|finished)\b|\bmuch (?:faster|better)\b/,
+  },
+  {
+    name: 'takes',
+    pattern:
+      /^(?:okay, |ok, |great, )?(?:let's|let us) (?:do|take|go)\b|, let's (?:do|take)\b|\bi(?:'ll| will) (?:learn|buy|take|use|do|make|try)\b|^i take the\b/,
+  },
+  {
+    name: 'goes_on',
+    pattern:
+      /^now (?:please )?(?:translate|write|do|make|show|plan|explain)\b|^(?:please )?(?:continue|go on|write the (?:next|same))\b|^and (?:after that|then)\b/,
+  },
 ];
 
 const pauses: readonly Rule[] = [
@@ -112,6 +164,19 @@ const pauses: readonly Rule[] = [
     pattern: /^(?:unrelated|off topic|different topic|something else|by the way)\b|\bby the way\.?$/,
   },
   { name: 'noise', pattern: /^[^a-z]{0,6}$|^(?:k|hm+|uh+|test|hello|asdf\w*|qwert\w*)[.!?]*$/ },
+  { name: 'wait', pattern: /\b(?:talk later|have to go|let me get|let me find|i am eating|stay there)\b/ },
+  {
+    name: 'thinks',
+    pattern:
+      /\b(?:we'll see|we will see|mixed feelings|still have to try|i'll ask|neither good nor bad)\b|\bi(?:'ll| will) (?:look at|check|test|tell)\b.*\b(?:later|tomorrow|next)\b/,
+  },
+  {
+    name: 'about_you',
+    pattern:
+      /^(?:are you (?:an? )?(?:human|robot|real|bot)|what(?:'s| is) your|who made you|where do you|do you (?:know|remember)|can you speak|what can you do)\b/,
+  },
+  { name: 'elsewhere', pattern: /\babout something else\b|^(?:tell|sing) me an? (?:joke|riddle|song)\b/ },
+  { name: 'noise', pattern: /^(?:(?:hello ?)+|abc|ups|lol\b.*)[.!?]*$/ },
 ];
 
 export function wordingEvidence(userText: string): EvidenceVote | undefined {
