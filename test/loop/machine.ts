@@ -72,6 +72,7 @@ const standInEnvironment: Readonly<Record<string, Readonly<Record<string, string
 };
 const readyWithinMs = 60_000;
 const portsNeeded = 50;
+const logTailCharacters = 3_000;
 
 export async function startTestMachine(options: TestMachineOptions): Promise<TestMachine> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'backtalk-test-'));
@@ -108,7 +109,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   }
   return {
     ...{ ports, folder, data, stop },
-    ...processesOf(supervisor),
+    ...processesOf(supervisor, data),
     ...logsOf(data),
     gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
     engine: `http://127.0.0.1:${String(ports.engine)}`,
@@ -155,14 +156,18 @@ async function freePorts(): Promise<Ports> {
   );
 }
 
-function processesOf(supervisor: Supervisor): Pick<TestMachine, 'pid' | 'kill' | 'serves'> {
+function processesOf(supervisor: Supervisor, data: DataFolder): Pick<TestMachine, 'pid' | 'kill' | 'serves'> {
   const pid = (name: string) => supervisor.pid(name) ?? 0;
   return {
     pid,
     kill: (name, signal = 'SIGKILL') => process.kill(pid(name), signal),
     serves: async (name, before) => {
       const isThere = async () => pid(name) !== before && (await supervisor.serves(name));
-      await until(isThere, { what: `${name} serves`, timeoutMs: readyWithinMs });
+      await until(isThere, { what: `${name} serves`, timeoutMs: readyWithinMs }).catch((error: unknown) => {
+        // The folder is gone when somebody reads of the failure.
+        process.stdout.write(`${name}: ${logsOf(data).log(name).slice(-logTailCharacters)}\n`);
+        throw error;
+      });
     },
   };
 }

@@ -44,7 +44,7 @@ it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed,
   const ledger = await crowd.stop();
   expect(ledger.filter(({ finished, error, status }) => !finished || error !== '' || status !== 200)).toEqual([]);
   const versions = new Set(ledger.map(({ weights }) => weights));
-  expect(versions.size).toBeGreaterThan(swaps / 2);
+  expect(versions.size).toBeGreaterThan(swaps / 4);
   expect(await audited(book, ledger)).toEqual([]);
   const { completed } = await book.read();
   expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
