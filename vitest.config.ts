@@ -1,8 +1,18 @@
 // The unit tests of every workspace in one run. The tests of the whole loop have a run of their own: see test/run.mjs.
 import { defineConfig } from 'vitest/config';
 
+/** Of every workspace's own tests. What is right is given the time that a slow, busy machine takes for it. */
+export const unitTests = defineConfig({
+  test: { include: ['src/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+});
+
 export default defineConfig({
   test: {
-    projects: ['services/*/vitest.config.ts', 'services/lib/*/vitest.config.ts', 'deploy/vitest.config.ts'],
+    projects: [
+      'services/*/vitest.config.ts',
+      'services/lib/*/vitest.config.ts',
+      'deploy/vitest.config.ts',
+      'deploy/dashboards/vitest.config.ts',
+    ],
   },
 });

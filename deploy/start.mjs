@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkDisk, checkNode, checkPlatform, findPython, freeBytesFirstStart } from './setup/preflight.mjs';
 import { build, installNodePackages } from './setup/node.mjs';
+import { setUpPrometheus } from './setup/prometheus.mjs';
 import { pythonPaths, setUpPython } from './setup/python.mjs';
 import { SetupRefusal } from './setup/refusal.mjs';
 import { say } from './setup/terminal.mjs';
@@ -19,13 +20,14 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const help = `Usage: npm start -- [options]        installs what is missing and starts Backtalk on this machine
        npm run reset -- [--yes]        forgets everything that was learned and said (asks first)
-       node deploy/start.mjs setup [--with scoring] [--with development]
+       node deploy/start.mjs setup [--with scoring] [--with development] [--with vllm]
 
 Options of start:
   --data DIR        where state lives                       (default: .backtalk)
   --data-cap SIZE   stop learning when the folder is larger (default: 10GB)
   --port PORT       the endpoint's port; the parts use the ports above it (default: 30000)
   --host HOST       the endpoint's address; other than loopback needs keys (default: 127.0.0.1)
+  --restore DIR     start a new data folder from a backup   (npx backtalk backup --to DIR makes one)
   --without-build   skip the look for changed sources
   --help            this text
 
@@ -43,6 +45,7 @@ async function setUp(extras, { skipBuild = false } = {}) {
   if (first) say('First start: installing everything that Backtalk needs into this folder (some minutes, about 3 GB).');
   await installNodePackages(context);
   await setUpPython(python, extras, context);
+  if (extras.includes('development')) setUpPrometheus(context);
   if (!skipBuild) await build(context);
 }
 
@@ -56,37 +59,49 @@ function handOver(args) {
   child.on('close', (code) => process.exit(code ?? 1));
 }
 
-async function main() {
+/** What the supervisor reads; the set-up takes the others itself. */
+const handedOver = ['data', 'data-cap', 'port', 'host', 'restore'];
+
+function readCommandLine() {
+  const text = { type: 'string' };
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      data: { type: 'string' },
-      'data-cap': { type: 'string' },
-      port: { type: 'string' },
-      host: { type: 'string' },
+      ...Object.fromEntries(handedOver.map((name) => [name, text])),
       with: { type: 'string', multiple: true },
       yes: { type: 'boolean' },
       'without-build': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   });
+  const [verb = 'start', ...more] = positionals;
+  if (!['start', 'reset', 'setup'].includes(verb) || more.length > 0)
+    throw new SetupRefusal(`There is no '${positionals.join(' ')}': use start, reset or setup (--help).`);
+  return { verb, values };
+}
+
+async function main() {
+  const { verb, values } = readCommandLine();
   if (values.help === true) {
     process.stdout.write(`${help}\n`);
     return;
   }
-  const [verb = 'start'] = positionals;
-  if (!['start', 'reset', 'setup'].includes(verb))
-    throw new SetupRefusal(`There is no '${verb}': use start, reset or setup (--help).`);
   await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
-  const passed = ['data', 'data-cap', 'port', 'host'].flatMap((name) =>
-    values[name] === undefined ? [] : [`--${name}`, values[name]],
-  );
+  const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
   handOver([verb, ...passed, ...(values.yes === true ? ['--yes'] : [])]);
 }
 
+/** In one line, what the person can mend; undefined for what only we can. */
+function refusalIn(error) {
+  if (error instanceof SetupRefusal) return error.message;
+  if (error?.code?.startsWith?.('ERR_PARSE_ARGS') !== true) return undefined;
+  // Node goes on to explain how a value could begin with a dash; its first sentence names the option.
+  return `${error.message.split(/[.\n]/)[0]}: npm start -- --help lists what there is.`;
+}
+
 main().catch((error) => {
-  const known = error instanceof SetupRefusal || error?.code?.startsWith?.('ERR_PARSE_ARGS') === true;
-  say(known ? error.message : `The start failed: ${error?.stack ?? error}`);
-  process.exit(known ? 2 : 1);
+  const refusal = refusalIn(error);
+  say(refusal ?? `The start failed: ${error?.stack ?? error}`);
+  process.exit(refusal === undefined ? 1 : 2);
 });

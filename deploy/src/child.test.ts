@@ -14,6 +14,7 @@ function make(spec: Partial<ProcessSpec>): Child {
     ...spec,
   };
   child = new Child(whole, folder.join('part.log'), {
+    started: () => undefined,
     died: (name, how) => told.push(`${name} ${how}`),
     back: (name) => told.push(`${name} is back`),
   });

@@ -4,6 +4,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream, renameSync, statSync, type WriteStream } from 'node:fs';
 import { DeployErrors } from './errors.js';
+import { killGroup } from './process-group.js';
 
 const logBytesMax = 20_000_000;
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
@@ -21,6 +22,7 @@ export interface ProcessSpec {
 }
 
 export interface ChildEvents {
+  started(name: string, pid: number): void;
   died(name: string, how: string, againInMs: number): void;
   back(name: string): void;
 }
@@ -71,6 +73,7 @@ export class Child {
       detached: true,
     });
     this.process = child;
+    if (child.pid !== undefined) this.events.started(this.spec.name, child.pid);
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
     this.exited = new Promise((resolve) => {
@@ -121,10 +124,10 @@ export class Child {
     clearTimeout(this.restart);
     const child = this.process;
     if (child?.pid === undefined) return;
-    const group = -child.pid;
+    const { pid } = child;
     child.kill(this.spec.stopSignal);
     const killer = setTimeout(() => {
-      killGroup(group);
+      killGroup(pid);
     }, withinMs);
     await this.exited;
     clearTimeout(killer);
@@ -134,15 +137,6 @@ export class Child {
   killNow(): void {
     this.stopping = true;
     clearTimeout(this.restart);
-    if (this.process?.pid !== undefined) killGroup(-this.process.pid);
-  }
-}
-
-function killGroup(group: number): void {
-  try {
-    process.kill(group, 'SIGKILL');
-  } catch (error) {
-    // ESRCH means that the group is gone already, which is what was wanted.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    if (this.process?.pid !== undefined) killGroup(this.process.pid);
   }
 }

@@ -15,7 +15,9 @@ export interface Connection {
   readonly natsUser: string;
   readonly natsPassword: string;
   readonly valkeyUrl: string;
-  readonly blobDir: string;
+  readonly blobStore: string;
+  /** Folder of the installation: its keys and secrets are in it. */
+  readonly data: string;
   /** Base URLs of /readyz and /metrics, by process. */
   readonly health: Readonly<Record<string, string>>;
 }
@@ -31,7 +33,8 @@ export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,
     valkeyUrl: `redis://127.0.0.1:${String(ports.valkey)}`,
-    blobDir: data.blobs,
+    blobStore: `folder:${data.blobs}`,
+    data: data.path,
     health: Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
   };
   writeFileSync(data.connection, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeployErrors } from './errors.js';
+import { identityOf, stillRuns } from './process-identity.js';
 
 export interface DataFolder {
   readonly path: string;
@@ -15,6 +16,9 @@ export interface DataFolder {
   readonly logs: string;
   readonly connection: string;
   readonly keys: string;
+  readonly secrets: string;
+  /** What runs, for the next start to end if this one cannot. */
+  readonly processes: string;
 }
 
 export function openDataFolder(path: string): DataFolder {
@@ -29,6 +33,8 @@ export function openDataFolder(path: string): DataFolder {
     logs: join(path, 'logs'),
     connection: join(path, 'connection.json'),
     keys: join(path, 'keys.json'),
+    secrets: join(path, 'secrets.json'),
+    processes: join(path, 'processes.json'),
   };
   for (const part of [
     folder.nats,
@@ -44,25 +50,15 @@ export function openDataFolder(path: string): DataFolder {
   return folder;
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    // No such process: the lock is left over from a start that was killed.
-    return false;
-  }
-}
-
 /** Takes the folder for this process; gives the call that lets it go. */
 export function lockDataFolder(folder: DataFolder): () => void {
   const file = join(folder.path, 'lock');
   if (existsSync(file)) {
-    const pid = Number(readFileSync(file, 'utf8'));
-    if (Number.isInteger(pid) && pid !== process.pid && isAlive(pid))
-      throw DeployErrors.running({ folder: folder.path, pid });
+    // The lock of a start that was killed names a process that no longer runs.
+    const pid = stillRuns(readFileSync(file, 'utf8'));
+    if (pid !== undefined && pid !== process.pid) throw DeployErrors.running({ folder: folder.path, pid });
   }
-  writeFileSync(file, String(process.pid));
+  writeFileSync(file, identityOf(process.pid) ?? '');
   return () => {
     rmSync(file, { force: true });
   };

@@ -20,6 +20,11 @@ export const DeployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { option: string; value: string; wanted: string }) => `--${p.option} '${p.value}' is not ${p.wanted}.`,
   },
+  notNew: {
+    code: 'data_folder_in_use',
+    retry: 'never',
+    message: (p: { folder: string }) => `${p.folder} has been used: restore into a new folder, with --data DIR.`,
+  },
   running: {
     code: 'already_running',
     retry: 'never',

@@ -9,8 +9,10 @@ import { writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import { DeployErrors } from './errors.js';
 import { busyPorts, type Ports } from './ports.js';
+import { ProcessBook } from './process-book.js';
 import { machineProcesses } from './processes.js';
 import { loadSecrets, type Secrets } from './secrets.js';
+import { restoreInto, takeFiles } from './restore.js';
 import { Supervisor } from './supervisor.js';
 import type { Terminal } from './terminal.js';
 
@@ -21,6 +23,10 @@ export interface LaunchOptions {
   readonly host: string;
   readonly dataCapBytes: number;
   readonly terminal: Terminal;
+  /** Folder of a backup that a new data folder starts from. */
+  readonly restore?: string;
+  /** Copies of every stream, where the broker is a cluster. */
+  readonly streamReplicas?: number;
   /** Changes a process before it starts. */
   readonly adapt?: (spec: ProcessSpec) => ProcessSpec;
 }
@@ -38,8 +44,9 @@ const turnsShare = 0.4;
 export function launch(options: LaunchOptions): Launched {
   const { data, ports, host, root, terminal } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
+  if (options.restore !== undefined) takeFiles(options.restore, data);
   const secrets = loadSecrets(data.path);
-  const supervisor = new Supervisor(data.logs, terminal);
+  const supervisor = new Supervisor(data.logs, terminal, new ProcessBook(data.processes));
   return {
     supervisor,
     secrets,
@@ -52,7 +59,7 @@ export function launch(options: LaunchOptions): Launched {
         environment: inheritedEnvironment(),
       });
       await supervisor.start(servers.map(adapt));
-      await prepareBroker(ports, secrets, Math.floor(options.dataCapBytes * turnsShare));
+      await prepareBroker(options, secrets);
       writeConnection(data, ports, secrets, host);
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
@@ -71,7 +78,10 @@ function writeNatsConfig(data: DataFolder, ports: Ports, { passwords }: Secrets)
   return file;
 }
 
-async function prepareBroker(ports: Ports, secrets: Secrets, turnsBytesMax: number): Promise<void> {
+const brokerReadyWithinMs = 30_000;
+
+async function prepareBroker(options: LaunchOptions, secrets: Secrets): Promise<void> {
+  const { ports, data, dataCapBytes, restore, terminal, streamReplicas: replicas = 1 } = options;
   const broker = await connectBroker({
     url: `nats://127.0.0.1:${String(ports.nats)}`,
     user: 'admin',
@@ -80,7 +90,12 @@ async function prepareBroker(ports: Ports, secrets: Secrets, turnsBytesMax: numb
     logger: createLogger({ service: 'deploy', level: 'silent' }),
   });
   try {
-    await ensureStreams(broker, { turnsBytesMax });
+    if (restore !== undefined) await restoreInto(broker, data, restore, terminal);
+    await ensureStreams(broker, {
+      replicas,
+      turnsBytesMax: Math.floor(dataCapBytes * turnsShare),
+      withinMs: brokerReadyWithinMs,
+    });
   } finally {
     await broker.close();
   }

@@ -11,6 +11,8 @@ export interface Options {
   readonly port: number;
   readonly host: string;
   readonly yes: boolean;
+  /** Folder of a backup that a new data folder starts from. */
+  readonly restore: string | undefined;
 }
 
 const units: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
@@ -47,6 +49,7 @@ export function readOptions(args: readonly string[], root: string): Options {
       port: { type: 'string', default: '30000' },
       host: { type: 'string', default: '127.0.0.1' },
       yes: { type: 'boolean', default: false },
+      restore: { type: 'string' },
     },
   });
   return {
@@ -56,5 +59,6 @@ export function readOptions(args: readonly string[], root: string): Options {
     port: readPort(values.port),
     host: values.host,
     yes: values.yes,
+    restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };
 }

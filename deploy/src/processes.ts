@@ -115,7 +115,7 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       BACKTALK_VALKEY_URL: `redis://${loopback(ports.valkey)}`,
       BACKTALK_HEALTH_ADDRESS: loopback(ports.health[name]),
       BACKTALK_HASH_SECRET: secrets.hashSecret,
-      BACKTALK_BLOB_DIR: data.blobs,
+      BACKTALK_BLOB_STORE: `folder:${data.blobs}`,
       BACKTALK_POLICY: policy,
       BACKTALK_BASE_MODEL: baseModel,
       BACKTALK_INSTANCE: `${name}-1`,

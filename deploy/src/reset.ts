@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { emptyDataFolder, folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { endSurvivors } from './process-book.js';
 import type { Options } from './options.js';
 import type { Terminal } from './terminal.js';
 
@@ -11,7 +12,8 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     terminal.line(`Nothing to forget: ${options.data} does not exist.`);
     return;
   }
-  const release = lockDataFolder(openDataFolder(options.data));
+  const data = openDataFolder(options.data);
+  const release = lockDataFolder(data);
   const size = (folderBytes(options.data) / 1e6).toFixed(0);
   if (
     !options.yes &&
@@ -21,6 +23,7 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     terminal.line('Nothing was deleted.');
     return;
   }
+  await endSurvivors(data.processes);
   emptyDataFolder(options.data);
   terminal.line(`${options.data} is empty: the next start begins from the base model.`);
 }

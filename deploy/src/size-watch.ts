@@ -1,43 +1,75 @@
-// Measures the data folder every minute, and says in good time that its cap comes near.
+// Measures the data folder every minute: says in good time that its cap comes near, has learning rest when the cap is
+// reached, and has it go on when there is room again. Chat goes on in any case.
 
+import { asBacktalkError } from '@backtalk/kit';
 import { folderBytes } from './data-folder.js';
 import type { Terminal } from './terminal.js';
 
-const everyMs = 60_000;
+const defaultEveryMs = 60_000;
 const warnShare = 0.8;
+/** A little below the cap, so that learning does not stop and go at its edge. */
+const roomShare = 0.95;
+
+export interface SizeWatchOptions {
+  readonly path: string;
+  readonly capBytes: number;
+  readonly terminal: Terminal;
+  /** Tells the trainer whether the folder is full. Where it fails, the next look tries again. */
+  readonly tell: (full: boolean) => Promise<void>;
+  readonly everyMs?: number;
+}
 
 export class SizeWatch {
   private timer: NodeJS.Timeout | undefined;
-  private warned = 0;
+  private running: Promise<void> = Promise.resolve();
+  private stopped = false;
+  private full = false;
+  private near = false;
+  /** What the trainer knows; nothing before the first look. */
+  private told: boolean | undefined;
 
-  constructor(
-    private readonly path: string,
-    private readonly capBytes: number,
-    private readonly terminal: Terminal,
-  ) {}
+  constructor(private readonly options: SizeWatchOptions) {}
 
   start(): void {
-    this.look();
-    this.timer = setInterval(() => {
-      this.look();
-    }, everyMs);
+    this.running = this.look().finally(() => {
+      if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
+    });
   }
 
-  stop(): void {
-    clearInterval(this.timer);
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
   }
 
-  private look(): void {
-    const share = folderBytes(this.path) / this.capBytes;
-    const level = share >= 1 ? 2 : share >= warnShare ? 1 : 0;
-    if (level > this.warned) {
-      const cap = `${(this.capBytes / 1e9).toFixed(1)} GB`;
-      this.terminal.warn(
-        level === 2
-          ? `${this.path} is larger than its cap of ${cap}: old turns are no longer kept until there is room (--data-cap, npm run reset)`
-          : `${this.path} holds ${(share * 100).toFixed(0)} % of its cap of ${cap}`,
+  private async look(): Promise<void> {
+    const { path, capBytes, terminal } = this.options;
+    const share = folderBytes(path) / capBytes;
+    const cap = `${(capBytes / 1e9).toFixed(1)} GB`;
+    const wasFull = this.full;
+    this.full = share >= (wasFull ? roomShare : 1);
+    if (this.full && !wasFull) {
+      terminal.warn(
+        `${path} has reached its cap of ${cap}: learning rests until there is room, chat goes on (--data-cap, npm run reset)`,
       );
     }
-    this.warned = level;
+    if (wasFull && !this.full) terminal.step(`${path} has room again: learning goes on`);
+    const isNear = share >= warnShare;
+    if (isNear && !this.near && !this.full)
+      terminal.warn(`${path} holds ${(share * 100).toFixed(0)} % of its cap of ${cap}`);
+    this.near = isNear;
+    await this.tell();
+  }
+
+  private async tell(): Promise<void> {
+    if (this.told === this.full) return;
+    try {
+      await this.options.tell(this.full);
+      this.told = this.full;
+    } catch (error) {
+      this.options.terminal.warn(
+        `The trainer could not be told of the room on disk: ${asBacktalkError(error).message}`,
+      );
+    }
   }
 }

@@ -6,7 +6,9 @@ import { DeployErrors } from './errors.js';
 import { launch } from './launch.js';
 import type { Options } from './options.js';
 import { portsFrom, type Ports } from './ports.js';
+import { endSurvivors } from './process-book.js';
 import { policy } from './processes.js';
+import { tellRoom } from './learning-room.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
 
@@ -55,16 +57,22 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const data = openDataFolder(options.data);
   checkHost(options.host, data.keys);
   const release = lockDataFolder(data);
+  const survivors = await endSurvivors(data.processes);
+  if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
   const ports = portsFrom(options.port);
-  const { supervisor, up } = launch({
+  const { supervisor, secrets, up } = launch({
     root,
     data,
     ports,
     terminal,
     host: options.host,
     dataCapBytes: options.dataCapBytes,
+    ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
-  const sizeWatch = new SizeWatch(data.path, options.dataCapBytes, terminal);
+  const sizeWatch = new SizeWatch({
+    ...{ path: data.path, capBytes: options.dataCapBytes, terminal },
+    tell: (full) => tellRoom(ports, secrets, full),
+  });
   process.once('exit', () => {
     supervisor.killAll();
   });
@@ -78,7 +86,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     terminal.line('');
     terminal.step('stopping');
   } finally {
-    sizeWatch.stop();
+    await sizeWatch.stop();
     await supervisor.stop();
     release();
   }

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import { Child, type ProcessSpec } from './child.js';
+import type { ProcessBook } from './process-book.js';
 import type { Terminal } from './terminal.js';
 
 const stopWaveWithinMs = 4_000;
@@ -14,6 +15,7 @@ export class Supervisor {
   constructor(
     private readonly logFolder: string,
     private readonly terminal: Terminal,
+    private readonly book: ProcessBook,
   ) {}
 
   private get children(): Child[] {
@@ -23,6 +25,9 @@ export class Supervisor {
   private child(spec: ProcessSpec): Child {
     const logFile = join(this.logFolder, `${spec.name}.log`);
     return new Child(spec, logFile, {
+      started: (name, pid) => {
+        this.book.started(name, pid);
+      },
       died: (name, how, againInMs) => {
         this.terminal.warn(`${name} ${how}; starting it again in ${String(againInMs / 1000)} s (log: ${logFile})`);
       },
@@ -63,6 +68,7 @@ export class Supervisor {
     }, stopAllWithinMs);
     for (const wave of [...this.waves].reverse()) await Promise.all(wave.map((child) => child.stop(stopWaveWithinMs)));
     clearTimeout(last);
+    this.book.close();
   }
 
   killAll(): void {

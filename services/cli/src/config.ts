@@ -1,6 +1,6 @@
 // What commands read from the environment.
 
-import { setting } from '@backtalk/kit';
+import { blobSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 export const cliSettings = {
   apiKey: setting.string('BACKTALK_API_KEY', {
@@ -13,4 +13,73 @@ export const cliSettings = {
     description: "Backtalk's virtual environment, for the scorer.",
     default: '.venv',
   }),
+};
+
+/** Where an installation without a data folder is: a cluster. */
+export const clusterSettings = {
+  natsUrl: setting.string('BACKTALK_NATS_URL', {
+    description: "The cluster's broker; where it is set, commands talk to the cluster and not to a data folder.",
+    default: '',
+  }),
+  natsUser: setting.string('BACKTALK_NATS_USER', {
+    description: 'User at the broker: cli, or admin for streams and backup.',
+    default: 'cli',
+  }),
+  natsPassword: setting.string('BACKTALK_NATS_PASSWORD', {
+    description: "That user's password.",
+    default: '',
+    secret: true,
+  }),
+  endpoint: setting.url('BACKTALK_ENDPOINT', {
+    description: "The cluster's endpoint, with /v1.",
+    default: 'http://127.0.0.1:30000/v1',
+  }),
+  engineUrl: setting.url('BACKTALK_ENGINE_URL', {
+    description: 'An engine of the cluster, without /v1, for simulate and judge eval.',
+    default: 'http://127.0.0.1:30030',
+  }),
+  policy: setting.string('BACKTALK_POLICY', {
+    description: 'The policy that commands are about.',
+    default: 'backtalk',
+  }),
+  baseModel: setting.string('BACKTALK_BASE_MODEL', {
+    description: "The base model's name at the engine.",
+    default: 'smollm2-135m-instruct',
+  }),
+  ...blobSettings,
+};
+export type ClusterConfig = ConfigOf<typeof clusterSettings>;
+
+export const streamSettings = {
+  profile: installationSettings.profile,
+  replicas: setting.oneOf('BACKTALK_STREAM_REPLICAS', ['1', '3', '5'], {
+    description: 'Copies of every stream and bucket.',
+    default: '1',
+  }),
+  turnsAgeMsMax: setting.durationMs('BACKTALK_TURNS_AGE_MAX', {
+    description: 'How long turns are kept.',
+    default: '720h',
+    min: 60_000,
+  }),
+  turnsBytesMax: setting.integer('BACKTALK_TURNS_BYTES_MAX', {
+    description: 'The most that the log of turns may hold, bytes.',
+    default: 8 * 1024 ** 3,
+    min: 1024 ** 2,
+  }),
+  blobsBytesMax: setting.integer('BACKTALK_BLOBS_BYTES_MAX', {
+    description: "The most that the broker's object store may hold, bytes; 0: what the broker has room for.",
+    default: 0,
+    min: 0,
+  }),
+};
+
+export const keySettings = {
+  key: setting.optional(
+    setting.string('BACKTALK_NEW_KEY', {
+      description: 'Key that `keys add` adds, in place of a new one.',
+      min: 16,
+      max: 512,
+      secret: true,
+    }),
+  ),
 };

@@ -1,9 +1,21 @@
-// Where the running machine is: its folder says it (connection.json, written by the start command).
+// Where the installation is: the folder of a running machine says it (connection.json, written by the start command), or
+// the environment, for a cluster.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { connectBroker, createLogger, folderBlobStore, type BlobStore, type Broker } from '@backtalk/kit';
+import {
+  blobSettings,
+  connectBroker,
+  createLogger,
+  isBacktalkError,
+  openBlobStore,
+  readConfig,
+  type BlobConfig,
+  type BlobStore,
+  type Broker,
+} from '@backtalk/kit';
 import { z } from 'zod';
+import { clusterSettings } from './config.js';
 import { CliErrors } from './errors.js';
 
 const schema = z.object({
@@ -14,16 +26,32 @@ const schema = z.object({
   natsUrl: z.string(),
   natsUser: z.string(),
   natsPassword: z.string(),
-  valkeyUrl: z.string(),
-  blobDir: z.string(),
+  blobStore: z.string(),
+  data: z.string().optional(),
   health: z.record(z.string(), z.url()),
 });
-export type Connection = z.infer<typeof schema>;
 
-export function readConnection(dataFolder: string): Connection {
+export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore'> {
+  readonly blobs: BlobConfig;
+}
+
+/** A folder that is named outright wins; then a cluster that the environment names; then the usual folder. */
+export function findConnection(namedFolder: string | undefined, usualFolder: string): Connection {
+  const cluster = namedFolder === undefined ? clusterConnection() : undefined;
+  return cluster ?? readConnection(namedFolder ?? usualFolder);
+}
+
+function readConnection(dataFolder: string): Connection {
   const file = join(resolve(dataFolder), 'connection.json');
   if (!existsSync(file)) throw CliErrors.notRunning({ where: `${file} is not there` });
-  return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const { blobStore, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return { ...connection, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
+}
+
+/** Health comes from leases there. */
+function clusterConnection(): Connection | undefined {
+  const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
+  return cluster.natsUrl === '' ? undefined : { ...cluster, engine, health: {}, blobs: cluster };
 }
 
 /** Runs `use` with a connection to the broker, and closes it. */
@@ -31,18 +59,28 @@ export async function withBroker<T>(
   connection: Connection,
   use: (broker: Broker, blobs: BlobStore) => Promise<T>,
 ): Promise<T> {
+  return withBrokerAlone(connection, async (broker) => use(broker, await openBlobStore(connection.blobs, broker)));
+}
+
+/** For commands that touch no blob. */
+export async function withBrokerAlone<T>(
+  connection: Pick<Connection, 'natsUrl' | 'natsUser' | 'natsPassword'>,
+  use: (broker: Broker) => Promise<T>,
+  connectTimeoutMs = 3_000,
+): Promise<T> {
   const broker = await connectBroker({
     url: connection.natsUrl,
     user: connection.natsUser,
     password: connection.natsPassword,
     name: 'backtalk command',
     logger: createLogger({ service: 'cli', level: 'silent' }),
-    connectTimeoutMs: 3_000,
+    connectTimeoutMs,
   }).catch((error: unknown) => {
+    if (isBacktalkError(error, 'broker_refused')) throw error;
     throw CliErrors.unreachable({ what: 'The broker', url: connection.natsUrl }, error);
   });
   try {
-    return await use(broker, folderBlobStore(connection.blobDir));
+    return await use(broker);
   } finally {
     await broker.close();
   }

@@ -9,6 +9,18 @@ export const CliErrors = defineErrors('cli', {
     message: (p: { where: string }) =>
       `Backtalk does not run here (${p.where}). Start it with: npm start — or name its folder: --data DIR`,
   },
+  adminNeeded: {
+    code: 'admin_needed',
+    retry: 'never',
+    message: (p: { user: string }) =>
+      `Only the broker's user admin may do this, and ${p.user} is not: set BACKTALK_NATS_URL, BACKTALK_NATS_USER=admin and BACKTALK_NATS_PASSWORD.`,
+  },
+  copiesNeeded: {
+    code: 'copies_needed',
+    retry: 'never',
+    message: () =>
+      'BACKTALK_PROFILE is production and BACKTALK_STREAM_REPLICAS is 1: set it to 3, on a broker of three servers.',
+  },
   badArgument: {
     code: 'bad_argument',
     retry: 'never',
@@ -43,7 +55,8 @@ export const CliErrors = defineErrors('cli', {
 export const exitStatus = { done: 0, failed: 1, wrongUse: 2, notRunning: 3 } as const;
 
 export function exitStatusOf(code: string): number {
-  if (code === 'bad_argument') return exitStatus.wrongUse;
+  if (code === 'bad_argument' || code === 'config_invalid' || code === 'admin_needed' || code === 'copies_needed')
+    return exitStatus.wrongUse;
   if (code === 'not_running' || code === 'unreachable') return exitStatus.notRunning;
   return exitStatus.failed;
 }

@@ -1,19 +1,23 @@
 // The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
 
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { asBacktalkError, readConfig } from '@backtalk/kit';
+import { backup } from './commands/backup.js';
 import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { evaluateJudge } from './commands/judge-eval.js';
+import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
+import { restore } from './commands/restore.js';
 import { rollback } from './commands/rollback.js';
 import { runSimulation, type SimulateFlags } from './commands/simulate.js';
 import { status } from './commands/status.js';
+import { ensureAll } from './commands/streams.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliSettings } from './config.js';
-import { readConnection } from './connection.js';
+import { findConnection } from './connection.js';
 import type { CommandContext } from './context.js';
 import { exitStatusOf } from './errors.js';
 import { createOutput } from './output.js';
@@ -35,7 +39,7 @@ async function perform(program: Command, signal: AbortSignal, action: Action): P
   const output = createOutput(flags.json === true);
   try {
     const { apiKey, data, venv } = readConfig(cliSettings);
-    await action({ output, signal, apiKey, venv, connection: readConnection(flags.data ?? data) });
+    await action({ output, signal, apiKey, venv, connection: findConnection(flags.data, data) });
   } catch (error) {
     const known = asBacktalkError(error);
     const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
@@ -59,6 +63,7 @@ export function createProgram(signal: AbortSignal): Command {
   addTalking(program, run);
   addWatching(program, run);
   addSteering(program, run);
+  addInstalling(program, run);
   return program;
 }
 
@@ -87,7 +92,7 @@ function addTalking(program: Command, run: Run): void {
   program
     .command('feedback <turn>')
     .description('say what an answer was worth; it outranks the judge')
-    .option('--score <score>', '-1, 0 or 1')
+    .addOption(new Option('--score <score>', 'what it was worth').choices(['-1', '0', '1']))
     .option('--comment <words>', 'why')
     .option('--correction <words>', 'how to answer instead')
     .action((turn: string, words: FeedbackWords) => run((context) => giveFeedback(context, turn, words)));
@@ -105,15 +110,16 @@ function addWatching(program: Command, run: Run): void {
       run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))),
     );
   program
-    .command('export <kind>')
-    .description(`write the log as JSON lines: ${exportKinds.join(', ')}`)
+    .command('export')
+    .addArgument(new Argument('<kind>', 'which part of it').choices(exportKinds))
+    .description('write the log as JSON lines')
     .option('--to <file>', 'write to a file instead of standard output')
-    .action((kind: string, flags: { to?: string }) => run((context) => exportFacts(context, kindOf(kind), flags.to)));
+    .action((kind: ExportKind, flags: { to?: string }) => run((context) => exportFacts(context, kind, flags.to)));
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
     .description("measure the judge on the labelled set's untouched third")
-    .option('--split <name>', 'test or dev', 'test')
+    .addOption(new Option('--split <name>', 'which part of the set').choices(['test', 'dev']).default('test'))
     .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
 }
 
@@ -131,6 +137,16 @@ function addSteering(program: Command, run: Run): void {
     .command('resume')
     .description('learn again')
     .action(() => run((context) => setLearning(context, false)));
+  program
+    .command('backup')
+    .description('copy streams, weights, keys and secrets into a folder while everything runs')
+    .requiredOption('--to <dir>', 'a new folder; npm start -- --data NEW --restore DIR starts from it')
+    .action((flags: { to: string }) => run((context) => backup(context, flags.to)));
+  program
+    .command('restore')
+    .description('put a backup into a broker that has never been used, before services start; for the user admin')
+    .requiredOption('--from <dir>', 'folder of the backup')
+    .action((flags: { from: string }) => run((context) => restore(context, flags.from)));
   const dead = program.command('dead-letters').description('facts that could not be handled');
   dead
     .command('list', { isDefault: true })
@@ -142,9 +158,31 @@ function addSteering(program: Command, run: Run): void {
     .action((which: string) => run((context) => replayDeadLetters(context, which)));
 }
 
-function kindOf(text: string): ExportKind {
-  const kind = exportKinds.find((known) => known === text);
-  if (kind === undefined)
-    throw new InvalidArgumentError(`'${text}' cannot be exported: ${exportKinds.join(', ')} can.`);
-  return kind;
+function addInstalling(program: Command, run: Run): void {
+  const streams = program.command('streams').description("the broker's streams and buckets");
+  streams
+    .command('ensure')
+    .description('make and change them as the environment says; for the user admin')
+    .option('--wait <seconds>', 'how long to wait for the broker', whole(0), 0)
+    .action((flags: { wait: number }) => run((context) => ensureAll(context, flags.wait)));
+  const keys = program.command('keys').description('who may ask the endpoint');
+  keys
+    .command('add')
+    .description('make a key, and show it once')
+    .option('--tenant <name>', 'whose data it is', 'default')
+    .option('--user <name>', 'whose wishes are learned', 'local')
+    .option('--no-train', 'nothing that comes with it is learned from')
+    .option('--accept-user-field', "take the request's `user` for the user", false)
+    .option('--requests-per-minute <n>', 'limit', whole(1))
+    .option('--tokens-per-minute <n>', 'limit', whole(1))
+    .option('--concurrency <n>', 'requests at the same time', whole(1))
+    .action((flags: KeyFlags) => run((context) => addKey(context, flags)));
+  keys
+    .command('list', { isDefault: true })
+    .description('every key by the start of its hash')
+    .action(() => run(listKeys));
+  keys
+    .command('revoke <key>')
+    .description('a key opens nothing any more')
+    .action((key: string) => run((context) => revokeKey(context, key)));
 }

@@ -1,6 +1,6 @@
 // What the collector reads from its environment.
 
-import { baseSettings, setting } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting } from '@backtalk/kit';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
 
@@ -13,7 +13,7 @@ export const collectorSettings = {
   logLevel,
   ackWaitMs,
   instance,
-  blobDir: setting.path('BACKTALK_BLOB_DIR', { description: 'Folder of the blob store, for facts above 900 kB.' }),
+  ...installationSettings,
   sessionIdleMs: setting.durationMs('BACKTALK_SESSION_IDLE', {
     description: 'A session in which nothing was said for so long is over.',
     default: '10m',

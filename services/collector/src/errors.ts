@@ -10,6 +10,18 @@ export const CollectorErrors = defineErrors('collector', {
     status: 503,
     message: () => 'Valkey does not answer; the fact is tried again.',
   },
+  answersBehind: {
+    code: 'answers_behind',
+    retry: 'later',
+    // The request waits in hand until the answers before it are in the index.
+    status: 503,
+    message: (p: { turn: string }) => `Answers that the log had before ${p.turn} are not in the index yet.`,
+  },
+  brokerTimeUnknown: {
+    code: 'broker_time_unknown',
+    retry: 'later',
+    message: () => 'The broker does not tell its time, so that no session is closed for its silence.',
+  },
   turnMissing: {
     code: 'turn_missing',
     retry: 'later',

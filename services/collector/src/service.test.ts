@@ -1,5 +1,14 @@
-import { FactPublisher, FactReader, type Broker, type Service, type StoredFact } from '@backtalk/kit';
 import {
+  FactPublisher,
+  FactReader,
+  systemClock,
+  type Broker,
+  type Clock,
+  type Service,
+  type StoredFact,
+} from '@backtalk/kit';
+import {
+  laptopInstallation,
   startNats,
   startValkey,
   TemporaryDirectory,
@@ -15,7 +24,7 @@ import {
   TurnOpened,
 } from '@backtalk/proto/facts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector } from './service.js';
+import { createCollector, type CollectorOverrides } from './service.js';
 
 const tenant = 'tenant';
 const policy = 'backtalk';
@@ -28,6 +37,8 @@ interface Said {
   readonly answerKeys?: readonly string[];
   readonly parent?: string;
   readonly session?: string;
+  /** The client's own name for the session. */
+  readonly declared?: string;
   readonly train?: boolean;
 }
 
@@ -38,14 +49,15 @@ function opened(said: Said): TurnOpened {
     conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from(JSON.stringify(messages)) },
     consent: { train, source: 'request' },
     provisionalParent: parent,
+    declaredSession: said.declared ?? '',
     provisionalSession: said.session ?? turn.replace('turn_', 'session_'),
   });
 }
 
-function completed(turn: string, user: string, answerKey: string): TurnCompleted {
+function completed(turn: string, user: string, answerKey: string, session?: string): TurnCompleted {
   return TurnCompleted.fromPartial({
     ...{ turn, tenant, user, policy, answerKey },
-    provisionalSession: turn.replace('turn_', 'session_'),
+    provisionalSession: session ?? turn.replace('turn_', 'session_'),
   });
 }
 
@@ -82,21 +94,24 @@ describe('collector', () => {
   });
   afterEach(() => collector.stop());
 
-  function create(sessionIdleMs = 600_000): Service {
+  function create(sessionIdleMs = 600_000, overrides: CollectorOverrides = {}): Service {
     const { url, user: natsUser, password } = nats.credentials('collector');
-    return createCollector({
-      natsUrl: url,
-      natsUser,
-      natsPassword: password,
-      valkeyUrl: valkey.url,
-      healthAddress: { host: '127.0.0.1', port: 0 },
-      logLevel: 'silent',
-      ackWaitMs: 2_000,
-      instance: 'test',
-      blobDir: blobs.path,
-      sessionIdleMs,
-      indexKeepMs: 3_600_000,
-    });
+    return createCollector(
+      {
+        natsUrl: url,
+        natsUser,
+        natsPassword: password,
+        valkeyUrl: valkey.url,
+        healthAddress: { host: '127.0.0.1', port: 0 },
+        logLevel: 'silent',
+        ackWaitMs: 2_000,
+        instance: 'test',
+        ...laptopInstallation(blobs.path),
+        sessionIdleMs,
+        indexKeepMs: 3_600_000,
+      },
+      overrides,
+    );
   }
 
   function continuation(): Promise<StoredFact<'turnContinued'>> {
@@ -144,6 +159,62 @@ describe('collector', () => {
     await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
     await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
     expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
+  });
+
+  it('links a request to its newest answer, though it came after an older one was found', async () => {
+    const [second, third] = [turnPattern(`${user}b`), turnPattern(`${user}c`)];
+    await firstTurn();
+    const said = [ask, answer, reply];
+    await gateway.publish('turnOpened', opened({ turn: second, user, messages: said, answerKeys: ['k1'] }));
+    await continuation();
+    const more = [...said, { role: 'assistant', content: 'air' }, { role: 'user', content: 'thanks' }];
+    await gateway.publish('turnOpened', opened({ turn: third, user, messages: more, answerKeys: ['k1', 'k2'] }));
+    await until(everythingTaken);
+    await gateway.publish('turnCompleted', completed(second, user, 'k2'));
+    const next = await until(() => reader.last('turnContinued', { tenant, user, turn: second }), {
+      what: 'its next state',
+    });
+    expect(next.message).toMatchObject({ turn: second, continuedBy: third });
+  });
+
+  describe('of a session that the client declares', () => {
+    const reworded = { role: 'assistant', content: 'the air, in short (edited)' };
+
+    async function declaredTurn(name: string, messages: readonly unknown[], answerKeys: readonly string[] = []) {
+      const session = `session_${user}`;
+      const turn = turnPattern(`${user}${name}`);
+      const said = { turn, user, messages, answerKeys, session, declared: 'mine' };
+      await gateway.publish('turnOpened', opened(said));
+      return { turn, complete: () => gateway.publish('turnCompleted', completed(turn, user, `k-${turn}`, session)) };
+    }
+
+    it('links a request that holds our answer in other words', async () => {
+      const first = await declaredTurn('a', [ask]);
+      await first.complete();
+      const title = await declaredTurn('t', [{ role: 'user', content: 'Write a short title for this conversation' }]);
+      await title.complete();
+      const next = await declaredTurn('b', [ask, reworded, reply], ['other']);
+      const { message } = await continuation();
+      expect(message).toMatchObject({ turn: first.turn, continuedBy: next.turn });
+      expect(message.nextState).toMatchObject([{ text: 'too long' }]);
+    });
+
+    it('links it also when the answer came into the log after it, or Valkey was emptied', async () => {
+      const first = await declaredTurn('a', [ask]);
+      const next = await declaredTurn('b', [ask, reworded, reply], ['other']);
+      await until(everythingTaken);
+      await valkey.flush();
+      await first.complete();
+      expect((await continuation()).message).toMatchObject({ turn: first.turn, continuedBy: next.turn });
+    });
+
+    it('links nothing that the user did not say in it, and no request to its own retry', async () => {
+      await (await declaredTurn('a', [ask])).complete();
+      await (await declaredTurn('b', [{ role: 'user', content: 'something else' }, reworded, reply], ['x'])).complete();
+      await (await declaredTurn('c', [ask])).complete();
+      await until(everythingTaken);
+      expect(await reader.last('turnContinued', { tenant, user })).toBeUndefined();
+    });
   });
 
   it('counts the first continuation; a retry with the same body is a branch', async () => {
@@ -218,5 +289,25 @@ describe('collector', () => {
     await collector.start();
     await firstTurn();
     expect((await closing()).message.reason).toBe(SessionClosed_Reason.REASON_IDLE);
+  });
+
+  it('closes no session because its own clock is an hour ahead', async () => {
+    await collector.stop();
+    let looks = 0;
+    const clock: Clock = {
+      ...systemClock,
+      now: () => systemClock.now() + 3_600_000,
+      timer: (_ms, look) => {
+        looks += 1;
+        return systemClock.timer(20, look);
+      },
+    };
+    collector = create(60_000, { clock });
+    await collector.start();
+    await firstTurn();
+    await until(everythingTaken);
+    const before = looks;
+    await until(() => looks > before + 2, { what: 'Looks for idle sessions' });
+    expect(await reader.last('sessionClosed', { tenant, user })).toBeUndefined();
   });
 });

@@ -1,15 +1,16 @@
 // The collector's composition root: which turn a request continues, what a turn's next state is, when a session is over.
 
 import {
+  checkInstallation,
   connectBroker,
   consumeFacts,
   createLogger,
   FactPublisher,
   FactReader,
-  folderBlobStore,
   Health,
   Lifecycle,
   Metrics,
+  openBlobStore,
   systemClock,
   type Clock,
   type ConfigOf,
@@ -20,8 +21,9 @@ import type { collectorSettings } from './config.js';
 import { createEvents } from './events.js';
 import { collectorFacts, collectorHandlers } from './inputs/facts.js';
 import { IdleSessions } from './inputs/idle-sessions.js';
-import { relinkTurn } from './inputs/link-turn.js';
+import { relinkTurn, type AnswersTaken } from './inputs/link-turn.js';
 import { OneAtATime } from './inputs/one-at-a-time.js';
+import { brokerNowMs } from './outputs/broker-clock.js';
 import { Rebuilder } from './outputs/rebuild.js';
 import { TurnIndex } from './outputs/turn-index.js';
 import { TurnLog } from './outputs/turn-log.js';
@@ -49,29 +51,37 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
       const { natsUrl: url, natsUser: user, natsPassword: password } = config;
       const broker = await connectBroker({ url, user, password, name: `collector ${config.instance}`, logger });
       lifecycle.add('broker', () => broker.close());
+      await checkInstallation(config, broker);
       const redis = openIndexConnection(config.valkeyUrl);
       lifecycle.add('valkey', () => {
         redis.disconnect();
       });
       const events = createEvents(logger, metrics);
       redis.on('error', events.valkeyFailed);
-      const blobs = folderBlobStore(config.blobDir);
+      const blobs = await openBlobStore(config, broker);
       const reader = new FactReader(broker, blobs);
       const index = new TurnIndex(redis, config.indexKeepMs);
       const log = new TurnLog(reader, new FactPublisher(broker, { blobs }));
       const linking = { index, log, events };
       const rebuilder = new Rebuilder(index, reader, events, clock, (owner, turn) => relinkTurn(linking, owner, turn));
       const parts = { ...linking, rebuilder, order: new OneAtATime() };
+      const answersTaken: AnswersTaken = async (sequence) => {
+        const { settledSequence, pending, unsettled } = await consumer.position('turnCompleted');
+        return settledSequence >= sequence || pending + unsettled === 0;
+      };
       const consumer = consumeFacts({
         ...{ broker, blobs, logger, metrics, service: 'collector', facts: collectorFacts },
-        handlers: collectorHandlers(parts),
+        handlers: collectorHandlers({ ...parts, answersTaken }),
         concurrency: 1,
         ackWaitMs: config.ackWaitMs,
       });
       await consumer.start();
       lifecycle.add('facts', () => consumer.stop());
       const everyMs = Math.min(idleLookAtMostEveryMs, config.sessionIdleMs / idleLooksPerIdleTime);
-      const idle = new IdleSessions({ ...parts, clock, idleMs: config.sessionIdleMs, everyMs });
+      const idle = new IdleSessions({
+        ...{ ...parts, clock, everyMs, idleMs: config.sessionIdleMs },
+        brokerNowMs: () => brokerNowMs(broker),
+      });
       idle.start();
       lifecycle.add('idle sessions', () => idle.stop());
       health.check('broker', () => broker.status() === 'up' || 'the broker is away');

@@ -1,7 +1,7 @@
 /**
  * What the gateway reads from its environment.
  */
-import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, hashSecret, instance } = baseSettings;
 const mebibyte = 1024 * 1024;
@@ -36,6 +36,11 @@ const serving = {
     description: 'Key that the engines ask for; empty where they ask for none.',
     default: '',
     secret: true,
+  }),
+  engineRequestsMax: setting.integer('BACKTALK_ENGINE_REQUESTS_MAX', {
+    description: 'Requests that one engine replica has in hand at once for this gateway; others get the next ones.',
+    default: 1024,
+    min: 1,
   }),
   answerWaitMs: setting.durationMs('BACKTALK_ANSWER_WAIT', {
     description: 'The longest time that one answer may take.',
@@ -83,7 +88,6 @@ const capture = {
     default: 512 * mebibyte,
     min: mebibyte,
   }),
-  blobDir: setting.path('BACKTALK_BLOB_DIR', { description: 'Folder of the blob store, for facts above 900 kB.' }),
 };
 
 const bounds = {
@@ -133,6 +137,7 @@ export const gatewaySettings = {
   ...addresses,
   ...serving,
   ...capture,
+  ...installationSettings,
   ...bounds,
 };
 

@@ -148,7 +148,7 @@ export const failures = defineErrors('gateway', {
   },
   overloaded: {
     code: 'server_overloaded',
-    status: 503,
+    status: 429,
     retry: 'later',
     message: () => 'All places are taken at the moment. Try again.',
   },

@@ -91,6 +91,8 @@ function turnEvents(logger: Logger, metrics: Metrics) {
 
 function storeEvents(logger: Logger, metrics: Metrics) {
   const stored = metrics.counter('turns_stored_total', 'Finished turns, by where they were stored.', ['where']);
+  // From 0, or the first turn that is lost would be no increase.
+  for (const where of ['broker', 'spool', 'nowhere']) stored.inc({ where }, 0);
   const wait = metrics.histogram('store_seconds', 'How long final frames were held.', storeBuckets);
   const open = metrics.gauge('breaker_open', '1 while finished turns go to the spool without asking the broker.');
   const bytes = metrics.gauge('spool_bytes', 'Bytes in the spool.');

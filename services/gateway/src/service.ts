@@ -6,17 +6,20 @@
  */
 import {
   asBacktalkError,
+  checkInstallation,
   connectBroker,
   createLogger,
   FactPublisher,
   FactReader,
-  folderBlobStore,
   Health,
   holdLease,
+  leaseAddresses,
   jsonCodec,
+  keyGrant,
   kvBucket,
   Lifecycle,
   Metrics,
+  openBlobStore,
   systemClock,
   watchLeases,
   type Broker,
@@ -27,7 +30,6 @@ import {
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
 import { Callers } from './domain/caller.js';
-import { grantRecord } from './domain/keys.js';
 import { Places } from './domain/places.js';
 import { createEvents, type GatewayEvents } from './events.js';
 import { serveControl } from './inputs/control.js';
@@ -95,6 +97,7 @@ async function start(building: Building): Promise<Gateway['ports']> {
   const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
   const broker = await connectBroker({ url, user, password, name: `gateway ${instance}`, logger });
   lifecycle.add('broker', () => broker.close());
+  await checkInstallation(config, broker);
   const parts = await buildParts(building, broker);
   for (const [name, check] of readyChecks(parts, broker)) health.check(name, check);
   const grpc = await serveControl(parts, config.grpcAddress, logger);
@@ -112,7 +115,7 @@ async function start(building: Building): Promise<Gateway['ports']> {
 
 async function buildParts(building: Building, broker: Broker): Promise<Parts> {
   const { config, clock, events, lifecycle } = building;
-  const blobs = folderBlobStore(config.blobDir);
+  const blobs = await openBlobStore(config, broker);
   const publisher = new FactPublisher(broker, { blobs });
   const store = await startStore(building, broker, publisher);
   const afterwards = new Afterwards(events);
@@ -158,7 +161,7 @@ async function startStore(building: Building, broker: Broker, publisher: FactPub
 async function startKeys({ config, clock, events, lifecycle }: Building, broker: Broker): Promise<KeyRing> {
   const source =
     config.keysFile === ''
-      ? keysInBucket(kvBucket(broker, 'keys', jsonCodec(grantRecord)))
+      ? keysInBucket(kvBucket(broker, 'keys', jsonCodec(keyGrant)))
       : keysInFile(config.keysFile, clock, events);
   const keys = new KeyRing(source, isLoopback(config.httpAddress.host), events);
   await keys.start();
@@ -183,14 +186,13 @@ async function startFleet({ config, clock, events, lifecycle }: Building, broker
 
 /** Released only after the answers in hand are over, because the publisher counts them by the lease. */
 function startLease({ config, health, lifecycle, logger }: Building, broker: Broker, grpcPort: number): void {
-  const { grpcAdvertised, grpcAddress, healthAddress, instance } = config;
+  const { instance } = config;
   const lease = holdLease({
     broker,
     lease: () => ({
       kind: 'gateway',
       instance,
-      grpcAddress: grpcAdvertised === '' ? `${grpcAddress.host}:${grpcPort}` : grpcAdvertised,
-      healthAddress: `${healthAddress.host}:${health.port}`,
+      ...leaseAddresses(config, { grpc: grpcPort, health: health.port }),
       engine: undefined,
     }),
   });

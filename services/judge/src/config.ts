@@ -1,5 +1,5 @@
 // What the judge reads from its environment.
-import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 import { hintChoices } from './domain/hints/choose.js';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
@@ -19,7 +19,7 @@ export const judgeSettings = {
   logLevel,
   ackWaitMs,
   instance,
-  blobDir: setting.path('BACKTALK_BLOB_DIR', { description: 'Folder of the blob store, for facts above 900 kB.' }),
+  ...installationSettings,
   backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
     description:
       'How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (evidence only).',
@@ -32,7 +32,8 @@ export const judgeSettings = {
     max: 15,
   }),
   engineUrls: setting.list('BACKTALK_JUDGE_URL', {
-    description: 'Base URLs of judge engines without /v1, with commas between; empty = engines found by their leases.',
+    description:
+      'Base URLs of judge engines without /v1, with commas between, whose names are looked up again and again; empty = engines found by their leases.',
     default: [],
   }),
   engineDialect: setting.oneOf('BACKTALK_JUDGE_DIALECT', ['vllm', 'builtin', 'openai'], {

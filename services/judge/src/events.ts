@@ -12,22 +12,9 @@ export type JudgeEvents = ReturnType<typeof createEvents>;
 const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
-  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
-    'source',
-    'verdict',
-  ]);
-  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
-  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
-  const votes = metrics.counter('votes_cast_total', 'Votes, by what came of them.', ['result']);
-  const voteSeconds = metrics.histogram('vote_seconds', 'Time of one try of a vote.', secondsBuckets);
-  const turnSeconds = metrics.histogram('turn_seconds', 'Time from a turn in hand to its judgement.', secondsBuckets);
-  const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
-  const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
-  const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
-  const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
-  const inHand = metrics.gauge('turns_in_hand', 'Turns whose votes are being cast.');
-  const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
+  const { judged, hints, skipped, turnSeconds, evidence, agreement, sessions, inHand, engines } = numbersOf(metrics);
   return {
+    ...voteEvents(logger, metrics),
     turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
       judged.inc({ source, verdict: String(outcome.verdict) });
       agreement.observe(outcome.confidence);
@@ -44,23 +31,6 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     evidenceFound: (found: readonly EvidenceVote[]): void => {
       for (const { name } of found) evidence.inc({ name });
     },
-    voteCast: (vote: CastVote, ms: number): void => {
-      votes.inc({ result: vote.valid ? String(vote.verdict) : vote.reason });
-      voteSeconds.observe(ms / 1000);
-    },
-    voteDropped: (): void => {
-      votes.inc({ result: 'dropped' });
-    },
-    voteFailed: (error: unknown, attempt: number): void => {
-      logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
-    },
-    votesRequeued: (count: number): void => {
-      requeued.inc(count);
-      logger.warn('votes_requeued', { count });
-    },
-    queueNotChecked: (error: unknown): void => {
-      logger.warn('queue_not_checked', { error: asBacktalkError(error) });
-    },
     turnsInHand: (count: number): void => {
       inHand.set(count);
     },
@@ -76,6 +46,66 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     sessionClosed: (result: SessionEnd): void => {
       sessions.inc({ result });
       logger.debug('session_closed', { result });
+    },
+  };
+}
+
+function numbersOf(metrics: Metrics) {
+  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
+    'source',
+    'verdict',
+  ]);
+  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
+  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
+  const turnSeconds = metrics.histogram('turn_seconds', 'Time from a turn in hand to its judgement.', secondsBuckets);
+  const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
+  const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
+  const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
+  const inHand = metrics.gauge('turns_in_hand', 'Turns whose votes are being cast.');
+  const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
+  return {
+    judged,
+    hints,
+    skipped,
+    turnSeconds,
+    evidence,
+    agreement,
+    sessions,
+    inHand,
+    engines,
+  };
+}
+
+function voteEvents(logger: Logger, metrics: Metrics) {
+  const votes = metrics.counter('votes_cast_total', 'Votes, by what came of them.', ['result']);
+  const voteSeconds = metrics.histogram('vote_seconds', 'Time of one try of a vote.', secondsBuckets);
+  const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
+  const waiting = metrics.gauge('votes_waiting', 'Votes in the queue of this process that nobody casts yet.');
+  const oldest = metrics.gauge(
+    'votes_oldest_age_seconds',
+    'Age of the vote that has waited longest, 0 when none waits.',
+  );
+  return {
+    voteCast: (vote: CastVote, ms: number): void => {
+      votes.inc({ result: vote.valid ? String(vote.verdict) : vote.reason });
+      voteSeconds.observe(ms / 1000);
+    },
+    voteDropped: (): void => {
+      votes.inc({ result: 'dropped' });
+    },
+    voteFailed: (error: unknown, attempt: number): void => {
+      logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
+    },
+    votesRequeued: (count: number): void => {
+      requeued.inc(count);
+      logger.warn('votes_requeued', { count });
+    },
+    votesWaiting: (count: number, oldestMs: number): void => {
+      waiting.set(count);
+      oldest.set(oldestMs / 1000);
+    },
+    queueNotChecked: (error: unknown): void => {
+      logger.warn('queue_not_checked', { error: asBacktalkError(error) });
     },
   };
 }

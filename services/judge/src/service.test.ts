@@ -47,7 +47,7 @@ describe('judging a continued turn', () => {
   it('gives votes up after three tries that took too long, with the reason', async () => {
     rig.engine.settings.faults = { hang: true };
     const before = rig.engine.counts.requests;
-    await rig.judge({ voteWaitMs: 150, model: rig.engine.baseModel });
+    await rig.judge({ voteWaitMs: 4_000, model: rig.engine.baseModel });
     const judged = await rig.untilJudged(await rig.turn([{ text: neutral }]));
     expect(judged).toMatchObject({ verdict: 0, confidence: 0 });
     expect(judged.votes.map(({ reason }) => reason)).toEqual(['timeout', 'timeout', 'timeout']);
@@ -70,7 +70,7 @@ describe('judging a continued turn', () => {
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);
     expect(await rig.untilJudged(talk)).toMatchObject({
       ...{ verdict: -1, votes: [], judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE },
-      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }],
+      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }, { name: 'words' }],
     });
   });
 

@@ -1,18 +1,19 @@
 // The judge as a whole: what it is made of and in which order it starts and stops. In: configuration. Out: a service.
 // It has no state of its own: what it has in hand when it dies is delivered to the next judge.
 import {
+  checkInstallation,
   checkStreams,
   connectBroker,
   consumeFacts,
   createLogger,
   FactPublisher,
   FactReader,
-  folderBlobStore,
   Health,
   jobQueue,
   jobWorker,
   Lifecycle,
   Metrics,
+  openBlobStore,
   systemClock,
   watchLeases,
   type BackOff,
@@ -24,6 +25,7 @@ import {
   type Service,
 } from '@backtalk/kit';
 import type { Backend, JudgeConfig } from './config.js';
+import type { Reader } from './domain/reading/reader.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { Ballots, voteJob, voteTriesMax } from './inputs/ballots.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
@@ -34,7 +36,8 @@ import { BallotBox } from './outputs/ballot-box.js';
 import { EnginePool } from './outputs/engine-pool.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { Judgements } from './outputs/judgements.js';
-import { readCalibrationTable, readLabelledItems, scoredPrompts } from './outputs/labelled-set.js';
+import { readCalibrationTable, readLabelledItems, readReader, scoredPrompts } from './outputs/labelled-set.js';
+import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { TurnLog } from './outputs/turn-log.js';
 import type { Voter } from './outputs/voter.js';
@@ -96,13 +99,14 @@ async function start(building: Building): Promise<void> {
   const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
   const broker = await connectBroker({ url, user, password, name: `judge ${instance}`, logger });
   lifecycle.add('broker', () => broker.close());
+  await checkInstallation(config, broker);
   health.check('broker', () => broker.status() === 'up' || 'the broker is away');
   await checkStreams(broker, ['TURNS']);
-  const blobs = folderBlobStore(config.blobDir);
+  const blobs = await openBlobStore(config, broker);
   const reader = new FactReader(broker, blobs);
   const box = await startPool(building, broker);
   const parts: JudgeParts = {
-    ...{ config, clock, events, box },
+    ...{ config, clock, events, box, reader: readerOf(config.backend) },
     log: new TurnLog(reader),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
     ballots: box === undefined ? undefined : await startBallots(building, box),
@@ -115,10 +119,12 @@ async function startPool(building: Building, broker: Broker): Promise<BallotBox 
   const { config, overrides, clock, events, lifecycle, health } = building;
   const voter = overrides.voter ?? voterOf(config.backend);
   if (voter === undefined) return undefined;
-  const urls = config.engineUrls;
-  const leases = urls.length > 0 ? undefined : await watchLeases(broker, 'loader');
+  const { engineUrls } = config;
+  const urls = engineUrls.length > 0 ? new ResolvedUrls({ urls: engineUrls, clock, events }) : undefined;
+  const leases = urls === undefined ? await watchLeases(broker, 'loader') : undefined;
   const { engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
   const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events });
+  await pool.start();
   lifecycle.add('engines', () => pool.stop());
   health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');
   return new BallotBox({ pool, voter, voteWaitMs, clock, events });
@@ -133,6 +139,11 @@ function voterOf(backend: Backend): Voter | undefined {
     case 'rules':
       return undefined;
   }
+}
+
+/** A model that can be asked in words reads better than words that are counted. */
+function readerOf(backend: Backend): Reader | undefined {
+  return backend === 'free' ? undefined : readReader();
 }
 
 async function startBallots(building: Building, box: BallotBox): Promise<Ballots> {

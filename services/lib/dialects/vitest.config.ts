@@ -1,3 +1,1 @@
-import { defineConfig } from 'vitest/config';
-
-export default defineConfig({ test: { include: ['src/**/*.test.ts'], exclude: ['dist/**', 'node_modules/**'] } });
+export { unitTests as default } from '../../../vitest.config.ts';

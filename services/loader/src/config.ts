@@ -2,7 +2,7 @@
  * Every setting of the loader.
  */
 import { engineDialects } from '@backtalk/dialects';
-import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 export const loaderConfig = {
   natsUrl: baseSettings.natsUrl,
@@ -15,6 +15,21 @@ export const loaderConfig = {
     description: 'The policy whose versions this engine holds; its model alias.',
     default: 'backtalk',
     min: 1,
+  }),
+  baseModel: setting.string('BACKTALK_BASE_MODEL', {
+    description: "The policy's base model, by the name that engines serve it under; another is refused. Empty: any.",
+    default: '',
+  }),
+  contextMin: setting.integer('BACKTALK_CONTEXT_MIN', {
+    description: 'Tokens of context that the policy needs; an engine with fewer is refused. 0: any.',
+    default: 0,
+    min: 0,
+  }),
+  loraRank: setting.integer('BACKTALK_LORA_RANK', {
+    description:
+      'Rank of the adapters that the policy trains; an engine that takes none of it is refused. 0, or BACKTALK_MODEL not set: not tried.',
+    default: 0,
+    min: 0,
   }),
   engineUrl: setting.url('BACKTALK_ENGINE_URL', {
     description: 'The engine beside this loader, without /v1.',
@@ -47,10 +62,7 @@ export const loaderConfig = {
     description: 'Where adapters are written for the engine; the same path on its side.',
     default: '.backtalk/adapters',
   }),
-  blobDir: setting.path('BACKTALK_BLOB_DIR', {
-    description: 'The blob store that holds manifests and adapters.',
-    default: '.backtalk/blobs',
-  }),
+  ...installationSettings,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
     description: 'Where Prepare, Retire and Watch are served.',
     default: '127.0.0.1:30025',

@@ -3,9 +3,16 @@
  */
 import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
-import type { PrepareTimes } from './outputs/held-adapters.js';
 
 const secondBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+/** What bringing one version to the engine took; all zero where it held the version already. */
+export interface PrepareTimes {
+  readonly fetchSeconds: number;
+  readonly loadSeconds: number;
+  readonly warmUpSeconds: number;
+  readonly already: boolean;
+}
 
 export type LoaderEvents = ReturnType<typeof loaderEvents>;
 

@@ -1,7 +1,7 @@
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
 import { folderBlobStore, grpcClient, kvBucket, readConfig, type BlobStore, type GrpcClient } from '@backtalk/kit';
-import { silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import { Lease, LoadSet, type EngineLease } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,9 @@ import { loaderConfig } from './config.js';
 import { createLoader, type Loader } from './service.js';
 
 const policy = 'backtalk';
-const call = { deadlineMs: 5_000 };
+const call = { deadlineMs: 30_000 };
+/** As much of a model's config.json as tells the widths of its layers. */
+const smallModel = { hidden_size: 8, intermediate_size: 16, num_hidden_layers: 1, num_attention_heads: 2 };
 
 let nats: TestNats;
 let directory: TemporaryDirectory;
@@ -27,7 +29,7 @@ afterAll(() => nats.stop());
 beforeEach(async () => {
   directory = new TemporaryDirectory('loader');
   blobs = folderBlobStore(directory.join('blobs'));
-  engine = await startFakeEngine();
+  engine = await startFakeEngine({ port: await freePort() });
   await setLoad([]);
 });
 
@@ -54,9 +56,9 @@ async function start(more: Record<string, string> = {}): Promise<void> {
       BACKTALK_INSTANCE: 'loader-1',
       BACKTALK_ENGINE_URL: engine.url,
       BACKTALK_ENGINE_CHECK: '50ms',
-      BACKTALK_ENGINE_DEADLINE: '5s',
+      BACKTALK_ENGINE_DEADLINE: '20s',
       BACKTALK_ADAPTER_DIR: directory.join('adapters'),
-      BACKTALK_BLOB_DIR: directory.join('blobs'),
+      BACKTALK_BLOB_STORE: `folder:${directory.join('blobs')}`,
       ...more,
     }),
     { logger: silentLogger },
@@ -109,11 +111,58 @@ describe('start', () => {
     expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
   });
 
-  it('does not route to an engine that gives no token ids', async () => {
+  it('lets an engine serve that gives no token ids, or scores that are not its own, and says what it lacks', async () => {
     engine.settings.faults = { lie: 'no_ids' };
     await start();
-    await until(() => loader.board.current.reason.includes('token_ids'));
-    expect(loader.board.current.ready).toBe(false);
+    await ready();
+    expect(loader.board.current.capabilities).not.toContain('token_ids');
+    await loader.stop();
+    engine.settings.faults = { lie: 'wrong_scores' };
+    await start();
+    await ready();
+    expect(loader.board.current.capabilities).toContain('prompt_logprobs');
+    expect(loader.board.current.capabilities).not.toContain('true_logprobs');
+  });
+
+  it('finds the logprobs of an honest engine true', async () => {
+    await start();
+    await ready();
+    expect(loader.board.current.capabilities).toContain('true_logprobs');
+  });
+
+  it.each([
+    ['model', { BACKTALK_BASE_MODEL: 'another-model' }, /another-model/],
+    ['context', { BACKTALK_CONTEXT_MIN: '9000' }, /8192 tokens.*9000/],
+  ])('refuses an engine whose %s does not fit the policy, and says so in its lease', async (_, settings, reason) => {
+    await start(settings);
+    const lease = await until(async () => {
+      const found = await readLease();
+      return found?.engine?.reason.startsWith('refused') === true && found;
+    });
+    expect(lease.engine).toMatchObject({ ready: false, reason: expect.stringMatching(reason) as string });
+    expect(engine.adapters.names).toEqual([]);
+  });
+
+  it('refuses an engine that takes no adapter of the policy’s rank, and leaves nothing behind where it does', async () => {
+    await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
+    const settings = { BACKTALK_MODEL: directory.path, BACKTALK_LORA_RANK: '128' };
+    await start(settings);
+    await until(() => loader.board.current.reason.includes('rank 128'));
+    await loader.stop();
+    engine.settings.rankMax = 128;
+    await start(settings);
+    await ready();
+    expect(engine.adapters.names).toEqual([]);
+    expect((await readdir(directory.join('adapters'))).filter((name) => name.includes('rank-trial'))).toEqual([]);
+  });
+
+  it('asks nothing of an engine that only judges, and gives it no versions', async () => {
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
+    await start({ BACKTALK_ENGINE_POOLS: 'judge', BACKTALK_BASE_MODEL: 'another-model' });
+    await ready();
+    expect(loader.board.current).toMatchObject({ versions: [], pools: ['judge'] });
+    expect(engine.adapters.names).toEqual([]);
   });
 });
 
@@ -287,7 +336,7 @@ describe('upkeep', () => {
     const seen: string[][] = [];
     const stopping = new AbortController();
     const watching = (async () => {
-      for await (const { engine: picture } of client.watch({}, { deadlineMs: 20_000, signal: stopping.signal }))
+      for await (const { engine: picture } of client.watch({}, { deadlineMs: 120_000, signal: stopping.signal }))
         seen.push(picture?.versions ?? []);
     })().catch(() => undefined);
     await until(() => seen.length > 0);

@@ -5,14 +5,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
 import {
+  checkInstallation,
   connectBroker,
   createLogger,
-  folderBlobStore,
   Health,
   holdLease,
+  leaseAddresses,
   kvBucket,
   Lifecycle,
   Metrics,
+  openBlobStore,
   serveGrpc,
   systemClock,
   type Broker,
@@ -26,6 +28,7 @@ import { LoadSet, type Lease } from '@backtalk/proto/weights';
 import type { LoaderConfig } from './config.js';
 import type { BaseShape } from './domain/adapter-shape.js';
 import { baseShapeOf } from './domain/base-shape.js';
+import { servesPolicies } from './domain/requirements.js';
 import { parseObject } from './domain/safetensors.js';
 import { baseVersionOf } from './domain/versions.js';
 import { loaderEvents, type LoaderEvents } from './events.js';
@@ -34,6 +37,7 @@ import { loaderCalls } from './inputs/loader-calls.js';
 import { LoadSetWatch } from './inputs/load-set-watch.js';
 import { EngineBoard } from './outputs/engine-board.js';
 import { HeldAdapters } from './outputs/held-adapters.js';
+import { RankTrial } from './outputs/rank-trial.js';
 import { WeightsFiles } from './outputs/weights-files.js';
 
 export interface LoaderOverrides {
@@ -74,6 +78,7 @@ export function createLoader(config: LoaderConfig, overrides: LoaderOverrides = 
         logger,
       });
       lifecycle.add('broker', () => broker.close());
+      await checkInstallation(config, broker);
       health.check('broker', () => broker.status() === 'up' || 'the broker is away');
       ports.grpc = await startParts({
         config,
@@ -106,10 +111,13 @@ async function startParts(parts: Parts): Promise<number> {
   const { config, broker, board, events, clock, logger, lifecycle } = parts;
   const engine = createEngineClient({ dialect: config.engineDialect, url: config.engineUrl, apiKey: config.engineKey });
   lifecycle.add('engine', () => engine.close());
-  const adapters = await heldAdapters(parts, engine);
+  const shape = await readBaseShape(config.model);
+  const adapters = await heldAdapters(parts, engine, shape);
   const keeper: EngineKeeper = new EngineKeeper({
     policy: config.policy,
-    dialect: config.engineDialect,
+    needs: { dialect: config.engineDialect, baseModel: config.baseModel, contextMin: config.contextMin },
+    servesPolicy: servesPolicies(config.enginePools),
+    rankTrial: new RankTrial({ engine, rank: config.loraRank, directory: config.adapterDir, shape }),
     engine,
     adapters,
     board,
@@ -136,9 +144,13 @@ async function startParts(parts: Parts): Promise<number> {
   return grpc.port;
 }
 
-async function heldAdapters({ config, board, events, clock }: Parts, engine: EngineClient): Promise<HeldAdapters> {
-  const blobs = folderBlobStore(config.blobDir);
-  const files = new WeightsFiles(blobs, config.adapterDir, await readBaseShape(config.model));
+async function heldAdapters(
+  { config, broker, board, events, clock }: Parts,
+  engine: EngineClient,
+  shape: BaseShape | undefined,
+): Promise<HeldAdapters> {
+  const blobs = await openBlobStore(config, broker);
+  const files = new WeightsFiles(blobs, config.adapterDir, shape);
   await files.start();
   const base = baseVersionOf(config.policy);
   return new HeldAdapters({
@@ -160,8 +172,7 @@ function startLease(parts: Parts, keeper: EngineKeeper, grpcPort: number): void 
   const lease = (): Lease => ({
     kind: 'loader',
     instance: config.instance,
-    grpcAddress: config.grpcAdvertised === '' ? `${config.grpcAddress.host}:${grpcPort}` : config.grpcAdvertised,
-    healthAddress: `${config.healthAddress.host}:${healthPort}`,
+    ...leaseAddresses(config, { grpc: grpcPort, health: healthPort }),
     engine: board.current,
   });
   let held: LeaseHold | undefined;
@@ -187,7 +198,7 @@ function firstPicture(config: LoaderConfig) {
     pools: [...config.enginePools],
     baseModel: '',
     maxContext: 0,
-    versions: [baseVersionOf(config.policy)],
+    versions: servesPolicies(config.enginePools) ? [baseVersionOf(config.policy)] : [],
     ready: false,
     reason: 'the engine has not answered yet',
     capabilities: [],

@@ -1,7 +1,7 @@
 /**
  * Every setting of the publisher.
  */
-import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 export const publisherConfig = {
   natsUrl: baseSettings.natsUrl,
@@ -16,10 +16,7 @@ export const publisherConfig = {
     default: 'backtalk',
     min: 1,
   }),
-  blobDir: setting.path('BACKTALK_BLOB_DIR', {
-    description: 'The blob store that holds manifests.',
-    default: '.backtalk/blobs',
-  }),
+  ...installationSettings,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
     description: 'Where Rollback is served.',
     default: '127.0.0.1:30024',

@@ -33,7 +33,15 @@ export const publisherErrors = defineErrors('publisher', {
     code: 'nothing_to_roll_back',
     status: 409,
     retry: 'never',
-    message: (p: { stable: string }) => `${p.stable} has no stable version before it.`,
+    message: (p: { stable: string }) =>
+      p.stable === '' ? 'Nothing serves yet.' : `${p.stable} has no stable version before it.`,
+  },
+  stableChanged: {
+    code: 'stable_changed',
+    status: 409,
+    retry: 'later',
+    message: (p: { from: string; stable: string }) =>
+      `${p.stable} took the place of ${p.from} in this moment. Nothing was rolled back: look, and ask again.`,
   },
   policyUnknown: {
     code: 'policy_unknown',

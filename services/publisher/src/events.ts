@@ -1,7 +1,7 @@
 /**
  * What happens in a publisher: one function for each event writes its log line and its metrics together.
  */
-import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
+import { inSpan, type BacktalkError, type Logger, type Metrics, type Trace } from '@backtalk/kit';
 
 const secondBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const millisecondBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
@@ -36,14 +36,23 @@ function instruments(metrics: Metrics) {
     retired: metrics.counter('retired_total', 'Versions taken off a loader.'),
     leading: metrics.gauge('leading', '1 while this instance leads.'),
     fence: metrics.gauge('fence', 'Fence of the routes in force.'),
+    stable: metrics.gauge('stable_number', 'Number of the version that answers, 0 for the base.'),
   };
 }
 
 export function publisherEvents(logger: Logger, metrics: Metrics) {
   const numbers = instruments(metrics);
+  // From 0, or the first of its kind would be no increase.
+  for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ stage }, 0);
   return {
     leadership(leading: boolean): void {
       numbers.leading.set(leading ? 1 : 0);
+    },
+    /** The way of one version through the publisher, as one span. */
+    swapping: <T>(version: string, parent: Trace | undefined, work: (trace?: Trace) => Promise<T>): Promise<T> => {
+      if (parent === undefined) return work();
+      const attributes = { 'backtalk.version': version };
+      return inSpan('swap', { kind: 'internal', parent, attributes }, work);
     },
     candidateStaged(version: string): void {
       numbers.versions.inc({ stage: 'candidate' });
@@ -58,8 +67,9 @@ export function publisherEvents(logger: Logger, metrics: Metrics) {
       numbers.versions.inc({ stage: 'burned' });
       logger.error('version_burned', { version, why });
     },
-    routed(fence: number, milliseconds: number): void {
+    routed(fence: number, milliseconds: number, stable: number): void {
       numbers.fence.set(fence);
+      numbers.stable.set(stable);
       numbers.commit.observe(milliseconds);
     },
     swapped(facts: SwapFacts): void {
@@ -87,8 +97,9 @@ export function publisherEvents(logger: Logger, metrics: Metrics) {
     retireFailed(loader: string, version: string, error: BacktalkError): void {
       logger.warn('version_retire_failed', { loader, version, error });
     },
-    converged(fence: number, changed: readonly string[]): void {
+    converged(fence: number, changed: readonly string[], stable: number): void {
       numbers.fence.set(fence);
+      numbers.stable.set(stable);
       logger.info('standing_converged', { fence, changed });
     },
     workFailed(work: string, error: BacktalkError): void {

@@ -2,16 +2,18 @@
  * Puts a publisher together: the chain, the loaders, the gateways, and the work of the leading one.
  */
 import {
+  checkInstallation,
   connectBroker,
   createLogger,
   FactPublisher,
   FactReader,
-  folderBlobStore,
   Health,
   holdLease,
+  leaseAddresses,
   kvBucket,
   Lifecycle,
   Metrics,
+  openBlobStore,
   serveGrpc,
   singleton,
   systemClock,
@@ -88,6 +90,7 @@ export function createPublisher(config: PublisherConfig, overrides: PublisherOve
       const { natsUrl: url, natsUser: user, natsPassword: password } = config;
       const broker = await connectBroker({ url, user, password, name: `publisher ${config.instance}`, logger });
       lifecycle.add('broker', () => broker.close());
+      await checkInstallation(config, broker);
       health.check('broker', () => broker.status() === 'up' || 'the broker is away');
       const healthPort = health.port;
       const fail = overrides.onFatal ?? endTheProcess;
@@ -112,7 +115,7 @@ export function createPublisher(config: PublisherConfig, overrides: PublisherOve
 async function startParts(parts: Parts): Promise<number> {
   const { config, broker, lifecycle, events, logger, clock } = parts;
   const { policy } = config;
-  const blobs = folderBlobStore(config.blobDir);
+  const blobs = await openBlobStore(config, broker);
   const reader = new FactReader(broker, blobs);
   const chain = new StagedChain(reader, new FactPublisher(broker), policy);
   const { loaders, gateways } = await startPeers(parts);
@@ -205,8 +208,7 @@ function startLease({ config, broker, lifecycle, healthPort }: Parts, grpcPort: 
   const lease = {
     kind: 'publisher',
     instance: config.instance,
-    grpcAddress: config.grpcAdvertised === '' ? `${config.grpcAddress.host}:${grpcPort}` : config.grpcAdvertised,
-    healthAddress: `${config.healthAddress.host}:${healthPort}`,
+    ...leaseAddresses(config, { grpc: grpcPort, health: healthPort }),
     engine: undefined,
   };
   const held = holdLease({ broker, lease: () => lease });

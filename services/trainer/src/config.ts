@@ -1,5 +1,5 @@
 // What the trainer may be told by its environment, with the laptop's defaults.
-import { baseSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 const MINUTE = 60_000;
 
@@ -211,6 +211,13 @@ const batches = {
     min: 0,
     max: 1_000,
   }),
+  staleLogRatio: setting.number('BACKTALK_STALE_LOG_RATIO', {
+    description:
+      'Mean |log ratio| between sampler and present weights, above which an answer gives no reward and no sampled distillation; 0 is no bound.',
+    default: 0.1,
+    min: 0,
+    max: 20,
+  }),
   lessonScope: setting.oneOf('BACKTALK_LESSON_SCOPE', ['user', 'policy'] as const, {
     description: 'Whose samples a lesson holds for: those of the user who gave it, or all of the policy.',
     default: 'user',
@@ -241,7 +248,7 @@ export const trainerConfig = {
     description: 'Policies that are trained, by name.',
     default: 'backtalk',
   }),
-  blobDirectory: setting.path('BACKTALK_BLOB_DIR', { description: 'Folder of the blob store.' }),
+  ...installationSettings,
   trainingWorker: setting.address('BACKTALK_TRAINING_WORKER', {
     description: 'gRPC address of the training worker.',
     default: '127.0.0.1:30026',

@@ -1,9 +1,10 @@
 // The trainer's business events: each writes its log line and its metrics together. Ids go into the log, never into labels.
-import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
+import { idsOf, startSpan, type BacktalkError, type Logger, type Metrics, type Span, type Trace } from '@backtalk/kit';
 import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
 import type { TrainingReport } from '@backtalk/proto/weights';
 
-export type LedgerState = 'standing_by' | 'collecting' | 'paused' | 'awaiting_decision' | 'training' | 'troubled';
+export type LedgerState =
+  'standing_by' | 'collecting' | 'paused' | 'storage_full' | 'awaiting_decision' | 'training' | 'troubled';
 export type JudgedOutcome = 'pending' | 'settled_before';
 export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
 
@@ -17,6 +18,7 @@ const STATES: readonly LedgerState[] = [
   'standing_by',
   'collecting',
   'paused',
+  'storage_full',
   'awaiting_decision',
   'training',
   'troubled',
@@ -54,6 +56,17 @@ function createMetrics(metrics: Metrics) {
       'policy',
       'reason',
     ]),
+    openSince: metrics.gauge(
+      'batch_open_timestamp_seconds',
+      'When the step of the open batch began, seconds since 1970; 0 while there is none.',
+      ['policy'],
+    ),
+    taught: metrics.histogram(
+      'feedback_to_weights_seconds',
+      'Time from a next state to the version that learned from it being staged for all.',
+      [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400],
+      ['policy'],
+    ),
     swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', ['policy']),
   };
 }
@@ -91,6 +104,8 @@ function policyEvents(logger: Logger, metrics: Numbers) {
 
     booksRead(policy: string, batches: number, versions: number, remembered: number): void {
       logger.info('ledger_read', { policy, batches, versions, remembered });
+      metrics.openSince.inc({ policy }, 0);
+      metrics.swept.inc({ policy }, 0);
       metrics.version.set({ policy }, versions);
     },
 
@@ -100,6 +115,11 @@ function policyEvents(logger: Logger, metrics: Numbers) {
 
     learningSwitched(policy: string, paused: boolean): void {
       logger.info(paused ? 'learning_paused' : 'learning_resumed', { policy });
+    },
+
+    storageFilled(policy: string, full: boolean): void {
+      if (full) logger.warn('learning_rests_storage_full', { policy });
+      else logger.info('learning_goes_on_storage_free', { policy });
     },
   };
 }
@@ -141,13 +161,24 @@ function turnEvents(logger: Logger, metrics: Numbers) {
 
 // The way of a batch into a version.
 function stepEvents(logger: Logger, metrics: Numbers) {
+  const open = new Set<string>();
   return {
     stepStarted(batch: BatchClosed, samples: number): void {
+      // A step that is tried again counts from its first try in this process.
+      if (!open.has(batch.policy)) metrics.openSince.setToCurrentTime({ policy: batch.policy });
+      open.add(batch.policy);
       logger.info('step_started', { policy: batch.policy, batch: batch.number, version: batch.version, samples });
+    },
+
+    // A step that belongs to no known trace, such as one from before traces were stored, is not followed.
+    stepSpan(batch: BatchClosed, parent: Trace | undefined): Span | undefined {
+      if (parent === undefined) return undefined;
+      return startSpan('step', { kind: 'internal', parent, attributes: idsOf(batch) });
     },
 
     stepEnded(batch: BatchClosed, outcome: StepOutcome): void {
       metrics.steps.inc({ policy: batch.policy, outcome });
+      if (outcome !== 'interrupted' && open.delete(batch.policy)) metrics.openSince.set({ policy: batch.policy }, 0);
       if (outcome !== 'trained') logger.warn('step_ended', { policy: batch.policy, batch: batch.number, outcome });
     },
 
@@ -172,6 +203,10 @@ function stepEvents(logger: Logger, metrics: Numbers) {
         dropped: dropped.length,
         ...report?.measurements,
       });
+    },
+
+    lessonServed(policy: string, seconds: number): void {
+      metrics.taught.observe({ policy }, seconds);
     },
 
     progressNotShown(policy: string, error: BacktalkError): void {

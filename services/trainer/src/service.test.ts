@@ -185,11 +185,12 @@ describe('one sample per turn id, ever', () => {
     await rig.untilVersions(1);
     await rig.judge({ turn, revision: 1, verdict: 1 });
     await until(async () => (await rig.metric(first, /turns_judged_total\{.*outcome="settled_before"/)) === 1);
+    await until(async () => (await rig.openFacts()) === 0, { what: 'The ack of the later revision' });
     await rig.stopTrainer(first);
     const second = await rig.startTrainer('two');
     await rig.judge({ turn, revision: 2, verdict: 1 });
     await until(async () => (await rig.metric(second, /turns_judged_total\{.*outcome="settled_before"/)) === 1);
-    expect(await rig.openFacts()).toBe(0);
+    await until(async () => (await rig.openFacts()) === 0, { what: 'The ack of the last revision' });
     expect(await rig.batches()).toHaveLength(1);
   });
 });
@@ -286,5 +287,20 @@ describe('the switch', () => {
     expect(await rig.batches()).toEqual([]);
     await rig.pause(false);
     expect((await rig.untilVersions(1))[0]).toMatchObject({ version: 'backtalk-v1' });
+  });
+
+  it('keeps batches from closing while the data folder is full, and lets them close when it has room', async () => {
+    await rigWith({ environment: { BACKTALK_BATCH_SIZE: '2' } });
+    await rig.fillStorage(true);
+    const trainer = await rig.startTrainer();
+    await rig.correct(2);
+    await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 2);
+    expect(await rig.metric(trainer, /ledger_state\{.*state="storage_full"/)).toBe(1);
+    await rig.pause(true);
+    await rig.fillStorage(false);
+    await until(async () => (await rig.metric(trainer, /ledger_state\{.*state="paused"/)) === 1);
+    expect(await rig.batches()).toEqual([]);
+    await rig.pause(false);
+    await rig.untilVersions(1);
   });
 });

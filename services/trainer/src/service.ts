@@ -2,18 +2,20 @@
 // In: configuration. Out: a service. While another process leads it stands by; its readiness says so.
 import {
   asBacktalkError,
+  checkInstallation,
   checkStreams,
   connectBroker,
   createLogger,
   FactPublisher,
   FactReader,
-  folderBlobStore,
   Health,
   Lifecycle,
   Metrics,
+  openBlobStore,
   singleton,
   systemClock,
   type BacktalkError,
+  type BlobStore,
   type Broker,
   type Clock,
   type Logger,
@@ -61,9 +63,11 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
     const { natsUrl: url, natsUser: user, natsPassword: password } = config;
     const broker = await connectBroker({ url, user, password, name: `trainer ${config.instance}`, logger });
     lifecycle.add('broker', () => broker.close());
+    await checkInstallation(config, broker);
     health.check('broker', () => broker.status() === 'up' || 'the broker is away');
     await checkStreams(broker, ['TURNS', 'WEIGHTS']);
-    const policies = policyParts({ config, broker, clock, logger, metrics, events, onFatal: fail }, lifecycle);
+    const blobs = await openBlobStore(config, broker);
+    const policies = policyParts({ config, broker, blobs, clock, logger, metrics, events, onFatal: fail }, lifecycle);
     const leader = leaderOf(policies, { broker, config, clock, events, overrides });
     health.check('leading', () => leader.leading || 'another trainer leads');
     lifecycle.add('leadership', () => leader.stop());
@@ -82,6 +86,7 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
 interface Ground {
   readonly config: TrainerConfig;
   readonly broker: Broker;
+  readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -90,8 +95,7 @@ interface Ground {
 }
 
 function policyParts(ground: Ground, lifecycle: Lifecycle): PolicyParts[] {
-  const { config, broker, clock } = ground;
-  const blobs = folderBlobStore(config.blobDirectory);
+  const { config, broker, blobs, clock } = ground;
   const publisher = new FactPublisher(broker, { blobs });
   const reader = new FactReader(broker, blobs);
   const { host, port } = config.trainingWorker;
@@ -105,7 +109,6 @@ function policyParts(ground: Ground, lifecycle: Lifecycle): PolicyParts[] {
     ...{ ackWaitMs, pendingMax, retryMaxMs, sweepEveryMs, sweepGraceMs },
     rule: ruleOf(config),
     plan: encodePlan(planFor(trainingConfig(config))),
-    blobs,
     reader,
     turns: new TurnLog(reader, clock),
     store: new StepStore(blobs),

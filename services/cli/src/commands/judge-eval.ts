@@ -5,6 +5,7 @@ import {
   evaluateJudge as evaluate,
   readCalibrationTable,
   readLabelledItems,
+  readReader,
   ScoredVoter,
   scoredPrompts,
   type EvaluationRow,
@@ -41,7 +42,7 @@ export async function evaluateJudge({ connection, output, signal }: CommandConte
   const onProgress = (done: number) => {
     progress.update(done, `${split} part`);
   };
-  const rows = await evaluate({ voter, engine, items, votes, signal, onProgress });
+  const rows = await evaluate({ voter, engine, reader: readReader(labelled), items, votes, signal, onProgress });
   progress.stop();
   for (const row of rows) output.value({ split, ...row });
   output.table(['judge', 'balanced accuracy', '95 %', 'user', 'tool', 'injection flips', 'n'], rows.map(cells));

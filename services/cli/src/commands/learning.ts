@@ -11,6 +11,13 @@ export async function isLearningPaused(broker: Broker, policy: string): Promise<
   return (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.paused ?? false;
 }
 
+const storageCodec = jsonCodec(z.object({ full: z.boolean() }));
+
+/** The data folder has reached its cap: learning rests by itself until there is room. */
+export async function isStorageFull(broker: Broker, policy: string): Promise<boolean> {
+  return (await kvBucket(broker, 'settings', storageCodec).get(`${policy}.storage`))?.value.full ?? false;
+}
+
 export async function switchLearning(connection: Connection, paused: boolean): Promise<void> {
   await withBroker(connection, (broker) =>
     kvBucket(broker, 'settings', codec).put(`${connection.policy}.learning`, { paused }),

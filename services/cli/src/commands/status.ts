@@ -2,9 +2,9 @@
 
 import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactName } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
-import { withBroker, type Connection } from '../connection.js';
+import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../context.js';
-import { isLearningPaused } from './learning.js';
+import { isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;
 
@@ -20,6 +20,21 @@ async function partStatus(part: string, url: string): Promise<PartStatus> {
     return { part, ready: response.ok, why: response.ok ? '' : (await response.text()).slice(0, 200) };
   } catch {
     return { part, ready: false, why: 'does not answer' };
+  }
+}
+
+/** A machine's folder names every part; in a cluster those are asked that hold a lease. */
+async function partsOf(connection: Connection, broker: Broker): Promise<PartStatus[]> {
+  const places = Object.entries(connection.health);
+  if (places.length > 0) return Promise.all(places.map(([part, url]) => partStatus(part, url)));
+  const view = await watchLeases(broker, '*');
+  try {
+    const leases = view.current().filter(({ healthAddress }) => healthAddress !== '');
+    return await Promise.all(
+      leases.map(({ kind, instance, healthAddress }) => partStatus(`${kind} ${instance}`, `http://${healthAddress}`)),
+    );
+  } finally {
+    view.stop();
   }
 }
 
@@ -59,19 +74,25 @@ async function learning(connection: Connection, broker: Broker) {
   const { policy } = connection;
   const routes = await kvBucket(broker, 'routes', Routes).get(policy);
   return {
+    parts: await partsOf(connection, broker),
     policy,
     stable: routes?.value.stable ?? '',
     previous: routes?.value.previous ?? '',
     paused: await isLearningPaused(broker, policy),
+    storageFull: await isStorageFull(broker, policy),
     facts: await countFacts(new FactReader(broker)),
     deadLetters: await deadLetters(broker).count(),
     engines: await engines(broker),
   };
 }
 
+function learningState({ paused, storageFull }: { paused: boolean; storageFull: boolean }): string {
+  if (paused) return 'is PAUSED (npx backtalk resume)';
+  return storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : 'is on';
+}
+
 export async function status({ connection, output }: CommandContext): Promise<void> {
-  const parts = await Promise.all(Object.entries(connection.health).map(([part, url]) => partStatus(part, url)));
-  const learned = await withBroker(connection, (broker) => learning(connection, broker));
+  const { parts, ...learned } = await withBrokerAlone(connection, (broker) => learning(connection, broker));
   output.value({ parts, ...learned });
   output.table(
     ['part', 'state', 'why'],
@@ -81,9 +102,7 @@ export async function status({ connection, output }: CommandContext): Promise<vo
   output.line(
     `${learned.policy} answers with ${learned.stable || 'nothing yet'}${learned.previous === '' ? '' : `; before it ${learned.previous}`}`,
   );
-  output.line(
-    `learning is ${learned.paused ? 'PAUSED (npx backtalk resume)' : 'on'}; dead letters: ${String(learned.deadLetters)}`,
-  );
+  output.line(`learning ${learningState(learned)}; dead letters: ${String(learned.deadLetters)}`);
   for (const { engine, ready, reason, versions } of learned.engines) {
     output.line(
       `engine ${engine}: ${ready ? 'ready' : `NOT READY (${reason})`}, holds ${versions.join(', ') || 'the base only'}`,

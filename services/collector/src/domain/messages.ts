@@ -41,3 +41,11 @@ export function readMessages(messages: readonly unknown[]): ChatMessage[] {
     toolCalls: toolCallsOf(message['tool_calls']),
   }));
 }
+
+/** What the user said last. */
+export function lastWordsOf(messages: readonly ChatMessage[]): string | undefined {
+  return messages
+    .findLast(({ role }) => role === 'user')
+    ?.texts.at(-1)
+    ?.trim();
+}

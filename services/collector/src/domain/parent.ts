@@ -20,6 +20,23 @@ export interface ParentLink {
   readonly branch: boolean;
 }
 
+/** What is looked at to tell whether a request goes on from a turn of its session. */
+export interface SessionRequest {
+  readonly answers: number;
+  /** The user's last words in it. */
+  readonly lastWords: string | undefined;
+}
+
+/**
+ * Whether a request of a declared session goes on from a turn although the client changed the answer's words: it holds
+ * more answers than that turn's own request did, and what the user said there.
+ *
+ * @param said every text of the request
+ */
+export function goesOnFrom(turn: SessionRequest, answers: number, said: ReadonlySet<string>): boolean {
+  return turn.answers < answers && turn.lastWords !== undefined && said.has(turn.lastWords);
+}
+
 /** Length of the longest common suffix: answers nearest to the end tell conversations apart best. */
 function equalEarlierAnswers(requestKeys: readonly string[], candidateKeys: readonly string[]): number {
   let equal = 0;

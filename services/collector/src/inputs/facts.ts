@@ -4,12 +4,14 @@ import type { FactHandler, StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import type { Rebuilder } from '../outputs/rebuild.js';
 import { closeSession } from './close-session.js';
-import { linkTurn, type LinkParts } from './link-turn.js';
+import type { Owner } from '../outputs/turn-index.js';
+import { answerInSession, linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import type { OneAtATime } from './one-at-a-time.js';
 
 export interface FactInputParts extends LinkParts {
   readonly rebuilder: Rebuilder;
   readonly order: OneAtATime;
+  readonly answersTaken: AnswersTaken;
 }
 
 export const collectorFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
@@ -23,7 +25,7 @@ export function collectorHandlers(parts: FactInputParts): {
       return work();
     });
   return {
-    turnOpened: (fact) => inTurn(() => linkTurn(parts, fact)),
+    turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, parts.answersTaken)),
     turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
     sessionEnded: (fact) =>
       inTurn(() => closeSession(parts, fact.message.session, SessionClosed_Reason.REASON_DONE, fact.trace)),
@@ -31,18 +33,25 @@ export function collectorHandlers(parts: FactInputParts): {
 }
 
 async function takeCompleted(parts: FactInputParts, fact: StoredFact<'turnCompleted'>): Promise<void> {
-  const { index, log } = parts;
+  const { index } = parts;
   const { message, sequence, timeMs } = fact;
   const { turn, tenant, user, policy, answerKey } = message;
   const known = (await index.turn(turn))?.session ?? '';
   const session = known === '' ? message.provisionalSession : known;
   await index.putTurn(turn, { tenant, user, policy, session, completedSequence: sequence });
-  if (session !== '') await index.touchSession({ session, tenant, user, policy, lastMs: timeMs });
-  if (answerKey === '') return;
-  await index.addAnswer(message, answerKey, turn, sequence);
-  for (const waiting of await index.waiting(message, answerKey)) {
-    const opened = await log.opened(message, waiting);
+  if (session !== '') {
+    await index.touchSession({ session, tenant, user, policy, lastMs: timeMs });
+    await index.addSessionAnswer(session, turn, sequence);
+  }
+  if (answerKey !== '') await index.addAnswer(message, answerKey, turn, sequence);
+  for (const awaited of [answerKey, answerInSession(session)]) await linkWaiting(parts, message, awaited);
+}
+
+async function linkWaiting(parts: FactInputParts, owner: Owner, awaited: string): Promise<void> {
+  const { index, log } = parts;
+  for (const waiting of await index.waiting(owner, awaited)) {
+    const opened = await log.opened(owner, waiting);
     if (opened !== undefined) await linkTurn(parts, opened);
-    if ((await index.turn(waiting))?.parent !== '') await index.stopWaiting(message, answerKey, waiting);
+    if ((await index.turn(waiting))?.parent !== '') await index.stopWaiting(owner, awaited, waiting);
   }
 }

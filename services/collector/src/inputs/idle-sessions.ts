@@ -11,6 +11,7 @@ const batchMax = 100;
 
 export interface IdleSessionParts extends LinkParts {
   readonly clock: Clock;
+  readonly brokerNowMs: () => Promise<number>;
   readonly rebuilder: Rebuilder;
   readonly order: OneAtATime;
   readonly idleMs: number;
@@ -39,10 +40,10 @@ export class IdleSessions {
 
   /** One look; a failure is told and the next look tries again. */
   async look(): Promise<void> {
-    const { index, events, clock, idleMs, rebuilder, order } = this.parts;
+    const { index, events, brokerNowMs, idleMs, rebuilder, order } = this.parts;
     try {
       await order.run(() => rebuilder.ensureReady());
-      for (const session of await index.idleSince(clock.now() - idleMs, batchMax)) {
+      for (const session of await index.idleSince((await brokerNowMs()) - idleMs, batchMax)) {
         await order.run(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
       }
       events.openSessions(await index.openSessions());

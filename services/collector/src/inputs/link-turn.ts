@@ -2,11 +2,12 @@
 // again when an answer that it waited for is in the log. Safe to repeat: the fact is stored once, the index converges.
 
 import type { TurnContinued, TurnOpened } from '@backtalk/proto/facts';
-import { asBacktalkError, type StoredFact } from '@backtalk/kit';
-import { readMessages } from '../domain/messages.js';
+import { asBacktalkError, type StoredFact, type Trace } from '@backtalk/kit';
+import { lastWordsOf, readMessages } from '../domain/messages.js';
 import { nextStateOf, saysSomething, textsOf } from '../domain/next-state.js';
-import { findParent, type Candidate, type ParentLink } from '../domain/parent.js';
+import { findParent, goesOnFrom, type Candidate, type ParentLink } from '../domain/parent.js';
 import { isSideRequest } from '../domain/turn-type.js';
+import { CollectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { TurnLog } from '../outputs/turn-log.js';
 import type { Owner, TurnEntry, TurnIndex } from '../outputs/turn-index.js';
@@ -45,6 +46,41 @@ async function parentOf(parts: LinkParts, opened: TurnOpened): Promise<ParentLin
   return findParent(opened.turn, opened.answerKeys, (key) => known.get(key) ?? []);
 }
 
+/**
+ * The turn of the same declared session that a request goes on from, for clients that change the words of our answers
+ * before they send them back. A session that nobody declared is found by its answers alone.
+ */
+async function parentInSession({ index, log }: LinkParts, opened: OpenedTurn): Promise<ParentLink | undefined> {
+  const request = opened.message;
+  if (request.declaredSession === '' || request.answerKeys.length === 0) return undefined;
+  const said = textsOf(readMessages(await log.messages(request)));
+  for (const turn of await index.sessionAnswers(request.provisionalSession)) {
+    const before = turn === request.turn ? undefined : await log.opened(request, turn);
+    if (before === undefined || before.sequence > opened.sequence) continue;
+    const { answerKeys, declaredTurnType } = before.message;
+    const read = readMessages(await log.messages(before.message));
+    if (isSideRequest(declaredTurnType, read)) continue;
+    if (!goesOnFrom({ answers: answerKeys.length, lastWords: lastWordsOf(read) }, request.answerKeys.length, said))
+      continue;
+    const continuedBy = (await index.turn(turn))?.continuedBy ?? '';
+    return { turn, answerIndex: answerKeys.length, branch: continuedBy !== '' && continuedBy !== request.turn };
+  }
+  return undefined;
+}
+
+/** By the newest of our answers in it; by its declared session where that leads to a newer one. */
+async function linkOf(parts: LinkParts, opened: OpenedTurn): Promise<ParentLink | undefined> {
+  const byAnswer = await parentOf(parts, opened.message);
+  if (byAnswer !== undefined && byAnswer.answerIndex === opened.message.answerKeys.length - 1) return byAnswer;
+  const bySession = await parentInSession(parts, opened);
+  return (bySession?.answerIndex ?? -1) > (byAnswer?.answerIndex ?? -1) ? bySession : byAnswer;
+}
+
+/** The name under which a request waits for whichever answer is given in its session; empty for no session. */
+export function answerInSession(session: string): string {
+  return session === '' ? '' : `session ${session}`;
+}
+
 /** True when the gateway saw an answer whose completion is not in the log yet: it lies in a spool. */
 async function mustWait(parts: LinkParts, opened: TurnOpened): Promise<boolean> {
   if (opened.provisionalParent === '') return false;
@@ -60,13 +96,19 @@ async function sessionAfter(parts: LinkParts, opened: TurnOpened, parent: TurnEn
   return (await parts.index.isClosed(wanted)) ? fresh : wanted;
 }
 
+interface Continuation {
+  readonly fact: TurnContinued;
+  /** Of the turn that is continued: what is learned from it goes on in its trace. */
+  readonly trace: Trace;
+}
+
 /** The next state of the parent, or undefined when the request adds nothing that anybody said. */
 async function continuedFact(
   parts: LinkParts,
   opened: OpenedTurn,
   link: ParentLink,
   parent: TurnEntry,
-): Promise<TurnContinued | undefined> {
+): Promise<Continuation | undefined> {
   const request = opened.message;
   const [messages, before] = await Promise.all([parts.log.messages(request), parts.log.opened(request, parent.turn)]);
   const read = readMessages(messages);
@@ -76,7 +118,7 @@ async function continuedFact(
   const nextState = nextStateOf(read, link.answerIndex, request.declaredTurnType, earlier);
   if (!saysSomething(nextState)) return undefined;
   const train = parent.train && (before?.message.consent?.train ?? true) && (request.consent?.train ?? true);
-  return {
+  const fact = {
     turn: parent.turn,
     tenant: request.tenant,
     user: request.user,
@@ -88,6 +130,7 @@ async function continuedFact(
     main: !isSideRequest(before?.message.declaredTurnType ?? '', []),
     consent: { train, source: train ? 'default' : 'session' },
   };
+  return { fact, trace: before?.trace ?? opened.trace };
 }
 
 async function publishContinuation(
@@ -100,12 +143,13 @@ async function publishContinuation(
     parts.events.branched();
     return;
   }
-  const fact = await continuedFact(parts, opened, link, parent);
-  if (fact === undefined) {
+  const continuation = await continuedFact(parts, opened, link, parent);
+  if (continuation === undefined) {
     parts.events.addedNothing();
     return;
   }
-  const stored = await parts.log.publishContinued(fact, opened.trace);
+  const { fact, trace } = continuation;
+  const stored = await parts.log.publishContinued(fact, trace, opened.trace);
   await parts.index.putTurn(parent.turn, { continuedBy: stored.continuedBy });
   if (stored.continuedBy !== opened.message.turn) {
     parts.events.branched();
@@ -115,15 +159,27 @@ async function publishContinuation(
   parts.events.continued(fact);
 }
 
-/** Links one opened turn. Resolves once everything that follows from it is stored. */
-export async function linkTurn(parts: LinkParts, opened: OpenedTurn): Promise<void> {
-  const { message, timeMs } = opened;
+/** Whether all answers are in the index that the log had before a sequence. */
+export type AnswersTaken = (sequence: number) => Promise<boolean>;
+const allTaken: AnswersTaken = async () => Promise.resolve(true);
+
+/**
+ * Links one opened turn. Resolves once everything that follows from it is stored. Requests and answers come through two
+ * consumers: where the newest answer in the request is not known, an older one counts only when no answer is on its way.
+ */
+export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: AnswersTaken = allTaken): Promise<void> {
+  const { message, sequence, timeMs } = opened;
   const lastKey = message.answerKeys.at(-1);
   const waits = await mustWait(parts, message);
-  const link = waits ? undefined : await parentOf(parts, message);
+  const link = waits ? undefined : await linkOf(parts, opened);
+  const isOlder = link !== undefined && link.answerIndex < message.answerKeys.length - 1;
+  const isLost = link === undefined && message.declaredSession !== '' && lastKey !== undefined && !waits;
+  if ((isOlder || isLost) && !(await taken(sequence))) throw CollectorErrors.answersBehind({ turn: message.turn });
   const parent = link === undefined ? undefined : await parts.index.turn(link.turn);
-  if (parent === undefined && lastKey !== undefined) {
+  if ((parent === undefined || isOlder) && lastKey !== undefined) {
     await parts.index.wait(message, lastKey, message.turn);
+    if (message.declaredSession !== '')
+      await parts.index.wait(message, answerInSession(message.provisionalSession), message.turn);
     parts.events.waits();
   }
   const session = await sessionAfter(parts, message, parent);

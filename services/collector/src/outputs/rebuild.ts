@@ -83,6 +83,8 @@ export class Rebuilder {
     const session = known === '' ? (headers.session ?? '') : known;
     await this.index.putTurn(turn, { ...owner, session, completedSequence: sequence });
     if (headers.answerKey !== undefined) await this.index.addAnswer(owner, headers.answerKey, turn, sequence);
-    if (session !== '') await this.index.touchSession({ session, ...owner, lastMs: timeMs });
+    if (session === '') return;
+    await this.index.addSessionAnswer(session, turn, sequence);
+    await this.index.touchSession({ session, ...owner, lastMs: timeMs });
   }
 }

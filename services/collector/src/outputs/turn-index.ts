@@ -32,6 +32,7 @@ export interface Owner {
 }
 
 const candidatesMax = 32;
+const sessionAnswersMax = 8;
 const waitingMax = 16;
 const prefix = 'collector';
 const readyKey = `${prefix}:ready`;
@@ -40,6 +41,7 @@ const turnKey = (turn: string) => `${prefix}:turn:${turn}`;
 const answerKeyOf = (owner: Owner, key: string) => `${prefix}:answer:${owner.tenant}:${owner.user}:${key}`;
 const waitingKey = (owner: Owner, key: string) => `${prefix}:waiting:${owner.tenant}:${owner.user}:${key}`;
 const sessionKey = (session: string) => `${prefix}:session:${session}`;
+const sessionAnswersKey = (session: string) => `${prefix}:session-answers:${session}`;
 const sessionTurnsKey = (session: string) => `${prefix}:session-turns:${session}`;
 
 export class TurnIndex {
@@ -94,6 +96,22 @@ export class TurnIndex {
   /** Turns that gave the answer, newest first. */
   async turnsWithAnswer(owner: Owner, answerKey: string): Promise<string[]> {
     return this.guarded(this.redis.zrevrange(answerKeyOf(owner, answerKey), 0, candidatesMax - 1));
+  }
+
+  /** Remembers who answered of late in a session. */
+  async addSessionAnswer(session: string, turn: string, sequence: number): Promise<void> {
+    const key = sessionAnswersKey(session);
+    await this.run((batch) =>
+      batch
+        .zadd(key, sequence, turn)
+        .zremrangebyrank(key, 0, -1 - sessionAnswersMax)
+        .pexpire(key, this.keepMs),
+    );
+  }
+
+  /** Turns that answered of late in a session, newest first. */
+  async sessionAnswers(session: string): Promise<string[]> {
+    return this.guarded(this.redis.zrevrange(sessionAnswersKey(session), 0, sessionAnswersMax - 1));
   }
 
   /** Remembers that a request contains an answer of which the log does not know yet. */

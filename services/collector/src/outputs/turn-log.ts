@@ -27,9 +27,9 @@ export class TurnLog {
   }
 
   /** Stores the continuation, or finds that another one was first; tells which turn continued it in the end. */
-  async publishContinued(fact: TurnContinued, trace: Trace): Promise<{ continuedBy: string }> {
+  async publishContinued(fact: TurnContinued, trace: Trace, link: Trace): Promise<{ continuedBy: string }> {
     const { tenant, user, turn, continuedBy } = fact;
-    const { stored } = await this.publisher.publish('turnContinued', fact, { trace });
+    const { stored } = await this.publisher.publish('turnContinued', fact, { trace, links: [link] });
     if (stored === 'now') return { continuedBy };
     const first = await this.reader.last('turnContinued', { tenant, user, turn });
     return { continuedBy: first?.message.continuedBy ?? continuedBy };

@@ -5,27 +5,13 @@
  * hold hashes only; a key itself is never kept, compared or logged.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
+import { keyGrant } from '@backtalk/kit';
 import { z } from 'zod';
 import type { Grant } from './caller.js';
 
-const limits = z.object({
-  requestsPerMinute: z.number().int().positive().optional(),
-  tokensPerMinute: z.number().int().positive().optional(),
-  concurrency: z.number().int().positive().optional(),
-});
-
-/** One record of the bucket `keys`, and one entry of a keys file (which names the hash beside it). */
-export const grantRecord = z.object({
-  tenant: z.string().min(1).default('default'),
-  user: z.string().min(1).default('local'),
-  train: z.boolean().default(true),
-  acceptsUserField: z.boolean().default(false),
-  limits: limits.default({}),
-});
-
 const hashText = z.string().regex(/^[0-9a-f]{64}$/, 'a key is given as its SHA-256 in hexadecimal');
 
-export const keysFile = z.object({ keys: z.array(grantRecord.extend({ sha256: hashText })) });
+export const keysFile = z.object({ keys: z.array(keyGrant.extend({ sha256: hashText })) });
 
 export interface KeyRecord {
   /** SHA-256 of the key, hexadecimal. */

@@ -1,14 +1,18 @@
 import { EngineLease } from '@backtalk/proto/weights';
 import { describe, expect, it } from 'vitest';
-import { chooseReplica, type ReplicaQuestion } from './replica-choice.js';
+import { areFull, chooseReplica, type ReplicaQuestion } from './replica-choice.js';
 
 const engine = (url: string, changes: Partial<EngineLease> = {}) =>
   EngineLease.fromPartial({ url, pools: ['serving'], ready: true, baseModel: 'base', versions: ['p-v1'], ...changes });
 const three = [engine('http://a'), engine('http://b'), engine('http://c')];
 
+const plain: ReplicaQuestion = {
+  ...{ engines: three, version: 'p-v1', session: 's' },
+  ...{ inFlight: () => 0, placesMax: 100, excluded: new Set<string>() },
+};
+
 function choose(changes: Partial<ReplicaQuestion>): string | undefined {
-  const question = { engines: three, version: 'p-v1', session: 's', inFlight: () => 0, excluded: new Set<string>() };
-  return chooseReplica({ ...question, ...changes })?.url;
+  return chooseReplica({ ...plain, ...changes })?.url;
 }
 
 describe('chooseReplica', () => {
@@ -30,6 +34,23 @@ describe('chooseReplica', () => {
     const home = choose({});
     expect(choose({ inFlight: (url) => (url === home ? 50 : 1) })).not.toBe(home);
     expect(choose({ inFlight: (url) => (url === home ? 2 : 1) })).toBe(home);
+  });
+
+  it('fills one replica after another, each to its bound, and then none', () => {
+    const load = new Map<string, number>();
+    const inFlight = (url: string) => load.get(url) ?? 0;
+    for (let index = 0; index < 30; index += 1) {
+      const url = choose({ session: `s${index}`, inFlight, placesMax: 10 }) ?? expect.unreachable();
+      load.set(url, inFlight(url) + 1);
+    }
+    expect([...load.values()]).toEqual([10, 10, 10]);
+    expect(choose({ inFlight, placesMax: 10 })).toBeUndefined();
+    expect(areFull({ ...plain, inFlight, placesMax: 10 })).toBe(true);
+    expect(areFull({ ...plain, inFlight, placesMax: 11 })).toBe(false);
+  });
+
+  it('calls nobody full where nobody holds the version', () => {
+    expect(areFull({ ...plain, version: 'p-v2', placesMax: 0 })).toBe(false);
   });
 
   it('never chooses one that is not ready, holds another version, serves another pool, or has just failed', () => {

@@ -3,7 +3,7 @@
  *
  * In: the leases of engines, the version, the session and how many requests each replica has in hand. Out: a replica,
  * or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
- * more than its part, the next in the session's order takes over. Pure.
+ * more than its part, or all that it may, the next in the session's order takes over. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { EngineLease } from '@backtalk/proto/weights';
@@ -21,6 +21,8 @@ export interface ReplicaQuestion {
   readonly version: string;
   readonly session: string;
   readonly inFlight: (url: string) => number;
+  /** Requests that one replica may have in hand. */
+  readonly placesMax: number;
   /** Replicas that have just failed this request. */
   readonly excluded: ReadonlySet<string>;
 }
@@ -35,17 +37,28 @@ export function canServe(engine: EngineLease, version: string): boolean {
 }
 
 export function chooseReplica(question: ReplicaQuestion): Replica | undefined {
-  const able = question.engines.filter((engine) => canServe(engine, question.version));
-  const untried = able.filter((engine) => !question.excluded.has(engine.url));
-  const [only, second] = untried;
+  const { session, inFlight, placesMax, excluded } = question;
+  const free = ableOf(question).filter(({ url }) => !excluded.has(url) && inFlight(url) < placesMax);
+  const [only, second] = free;
   if (only === undefined || second === undefined) return only;
-  const ranked = untried
-    .map((engine) => ({ engine, score: score(question.session, engine.url), load: question.inFlight(engine.url) }))
+  const ranked = free
+    .map((engine) => ({ engine, score: score(session, engine.url), load: inFlight(engine.url) }))
     .sort((left, right) => right.score - left.score);
   const mean = ranked.reduce((sum, { load }) => sum + load, 0) / ranked.length;
   const bound = mean * spillFactor + spillSlack;
   const least = [...ranked].sort((left, right) => left.load - right.load)[0];
   return (ranked.find(({ load }) => load < bound) ?? least)?.engine;
+}
+
+/** True when replicas hold the version, and none of them that is not excluded has a place left. */
+export function areFull(question: ReplicaQuestion): boolean {
+  const { inFlight, placesMax, excluded } = question;
+  const able = ableOf(question).filter(({ url }) => !excluded.has(url));
+  return able.length > 0 && able.every(({ url }) => inFlight(url) >= placesMax);
+}
+
+function ableOf({ engines, version }: ReplicaQuestion): EngineLease[] {
+  return engines.filter((engine) => canServe(engine, version));
 }
 
 /** Rendezvous hashing: adding or losing a replica moves only the sessions that were its own. */

@@ -11,6 +11,7 @@ export const ownReasons = [
   'pinned_version',
   'version_changed',
   'engine_failed',
+  'logprobs_untrue',
 ] as const;
 
 export type UntrainableReason = (typeof ownReasons)[number] | CaptureReason;
@@ -25,6 +26,8 @@ export interface TurnCircumstances {
   readonly pinned: boolean;
   readonly versionAtStart: string;
   readonly versionAtEnd: string;
+  /** The engine's own scoring does not confirm the logprobs that it gives. */
+  readonly logprobsUntrue: boolean;
 }
 
 export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): UntrainableReason[] {
@@ -35,6 +38,13 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
   if (!turn.consents) reasons.add('opted_out');
   if (!turn.plainSampler) reasons.add('sampler_not_plain');
   if (turn.pinned) reasons.add('pinned_version');
+  if (turn.logprobsUntrue) reasons.add('logprobs_untrue');
   if (turn.versionAtStart !== turn.versionAtEnd) reasons.add('version_changed');
   return [...reasons];
+}
+
+/** What a loader found out when it asked: an engine that gives logprobs and scores, and the two do not agree. */
+export function areLogprobsUntrue(capabilities: readonly string[]): boolean {
+  const has = (name: string) => capabilities.includes(name);
+  return has('logprobs') && has('prompt_logprobs') && !has('true_logprobs');
 }

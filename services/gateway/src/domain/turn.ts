@@ -31,6 +31,7 @@ export interface TurnAnswer {
   readonly capture: Capture;
   readonly ending: Ending;
   readonly engine: string;
+  readonly logprobsUntrue?: boolean;
 }
 
 export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
@@ -52,7 +53,10 @@ export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
   };
 }
 
-export function turnCompleted(turn: Turn, { capture, ending, engine }: TurnAnswer): TurnCompleted {
+export function turnCompleted(
+  turn: Turn,
+  { capture, ending, engine, logprobsUntrue = false }: TurnAnswer,
+): TurnCompleted {
   const reasons = reasonsAgainst(capture, {
     ending,
     consents: turn.consent.train,
@@ -60,6 +64,7 @@ export function turnCompleted(turn: Turn, { capture, ending, engine }: TurnAnswe
     pinned: turn.pinned,
     versionAtStart: turn.version,
     versionAtEnd: turn.version,
+    logprobsUntrue,
   });
   return {
     turn: turn.id,
@@ -82,7 +87,7 @@ export function turnCompleted(turn: Turn, { capture, ending, engine }: TurnAnswe
     untrainableReasons: reasons,
     answerKey: answerKey(turn.caller.answerSecret, capture),
     provisionalSession: turn.session,
-    syntheticFrames: false,
+    syntheticFrames: capture.synthetic === true,
   };
 }
 

@@ -23,7 +23,7 @@ const processes: ChildProcess[] = [];
 beforeAll(async () => {
   around = await startSurroundings();
   leased = await startLeasedEngine(around, 'engine-1');
-}, 60_000);
+});
 
 afterEach(async () => {
   leased.engine.settings.tokenMs = 0;
@@ -140,6 +140,7 @@ describe('a gateway that is killed while the broker is away', () => {
       BACKTALK_LISTEN: `127.0.0.1:${port}`,
       BACKTALK_HEALTH_ADDRESS: `127.0.0.1:${await freePort()}`,
       BACKTALK_LOG_LEVEL: 'silent',
+      BACKTALK_STORE_WAIT: '300ms',
     });
     const url = `http://127.0.0.1:${port}/v1`;
     const first = await startProcess(environment);
@@ -152,7 +153,7 @@ describe('a gateway that is killed while the broker is away', () => {
     await Promise.all(turns.map(inLog));
     await until(async () => (await readdir(environment['BACKTALK_SPOOL_DIR'] ?? '')).length === 0);
     await killed(second);
-  }, 60_000);
+  });
 });
 
 async function startProcess(environment: Environment): Promise<ChildProcess> {
@@ -173,7 +174,7 @@ function killed(child: ChildProcess): Promise<void> {
 
 describe('Valkey', () => {
   it('may be away, or silent: requests are answered all the same', async () => {
-    const gateway = await started();
+    const gateway = await started({ BACKTALK_LOOKUP_WAIT: '20ms' });
     await streamed(gateway.url, 'with');
     around.valkey.pause();
     await streamed(gateway.url, 'silent');

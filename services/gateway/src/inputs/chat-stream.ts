@@ -29,7 +29,7 @@ const headers = {
 export async function answerStream(parts: Parts, exchange: Exchange): Promise<void> {
   const { placed, request, trace } = exchange;
   const options = callOptions(parts, exchange);
-  const asking = askEngine(parts, placed, request, (client, body) => begin(client.chatStream(body, options)));
+  const asking = askEngine(parts, exchange, (client, body) => begin(client.chatStream(body, options)));
   const record = TurnRecord.open(parts, placed.turn, request, trace);
   const asked = await asking.catch((thrown: unknown) => {
     const error = asBacktalkError(thrown);

@@ -12,7 +12,7 @@ import { TurnRecord } from './turn-record.js';
 export async function answerWhole(parts: Parts, exchange: Exchange): Promise<void> {
   const { placed, request, response, signal, trace, startedMs } = exchange;
   const options = callOptions(parts, exchange);
-  const asking = askEngine(parts, placed, request, (client, body) => client.chat(body, options));
+  const asking = askEngine(parts, exchange, (client, body) => client.chat(body, options));
   const record = TurnRecord.open(parts, placed.turn, request, trace);
   const asked = await asking.catch((thrown: unknown) => {
     const error = asBacktalkError(thrown);

@@ -6,6 +6,7 @@ import {
   loadVersion,
   putRoutes,
   ready,
+  remembering,
   startGateway,
   startLeasedEngine,
   startSurroundings,
@@ -25,7 +26,8 @@ beforeAll(async () => {
   started = await startGateway(around);
   client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
   await ready(started);
-}, 60_000);
+  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages: hello }));
+});
 
 afterAll(async () => {
   await started.gateway.stop();
@@ -146,7 +148,7 @@ describe('a streamed chat request', () => {
   });
 
   it('cancels the engine’s work for an answer that is not streamed, too', async () => {
-    Object.assign(leased.engine.settings, { tokenMs: 10, answerTokens: 200 });
+    Object.assign(leased.engine.settings, { tokenMs: 10, answerTokens: 2000 });
     const before = leased.engine.counts.cancelled;
     const controller = new AbortController();
     const asking = client.chat.completions.create(
@@ -249,6 +251,33 @@ describe('weights', () => {
     });
     await putRoutes(around, 'backtalk-v0', 11);
     await other.stop();
+  });
+
+  it('of an engine whose logprobs its own scoring does not confirm answer, and are not trained on', async () => {
+    const lease = {
+      versions: ['backtalk-v0', 'backtalk-v4'],
+      capabilities: ['token_ids', 'logprobs', 'prompt_logprobs'],
+    };
+    const liar = await startLeasedEngine(around, 'engine-4', lease);
+    await loadVersion(around, liar, 'backtalk-v4');
+    const ask = () => client.chat.completions.create({ model: 'backtalk', messages: hello });
+    const answered = async () => completed((await ask()).id);
+    await putRoutes(around, 'backtalk-v4', 12);
+    await until(async () => (await started.metric('routes_fence')) === 12);
+    const counted = await started.metric('untrainable_total{reason="logprobs_untrue"}');
+    const answer = await ask();
+    expect(answer.choices[0]?.message.content).not.toBe('');
+    expect(await completed(answer.id)).toMatchObject({
+      ...{ engine: liar.engine.url, text: answer.choices[0]?.message.content },
+      ...{ trainable: false, untrainableReasons: ['logprobs_untrue'] },
+    });
+    await until(async () => (await started.metric('untrainable_total{reason="logprobs_untrue"}')) > counted);
+    lease.capabilities.push('true_logprobs');
+    await liar.lease.refresh();
+    await until(async () => (await answered()).trainable, { what: 'a turn of the same engine, believed now' });
+    await putRoutes(around, 'backtalk-v0', 13);
+    await until(async () => (await started.metric('routes_fence')) === 13);
+    await liar.stop();
   });
 
   it('are listed, alias first', async () => {

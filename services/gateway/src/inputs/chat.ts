@@ -5,7 +5,7 @@
  * waits for judge, trainer or publisher.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { traceFrom } from '@backtalk/kit';
+import { inSpan, traceFrom } from '@backtalk/kit';
 import { readChatRequest } from '../domain/chat-request.js';
 import type { HeaderOf } from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
@@ -46,21 +46,27 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
     parts.store.admit(body.bytes);
     const caller = parts.callers.of(keyId, grant, chatRequest.user);
     const placed = await placeTurn(parts, chatRequest, caller, headerOf(request));
-    const exchange: Exchange = {
+    const { turn } = placed;
+    const untraced = {
       ...{ placed, response, startedMs },
       request: chatRequest,
-      headers: headersOf(request, placed.turn),
+      headers: headersOf(request, turn),
       signal: new ClientPresence(response),
-      trace: traceFrom(headerOf(request)('traceparent') ?? traceparentOf(placed.turn.id)),
     };
-    await (chatRequest.stream ? answerStream(parts, exchange) : answerWhole(parts, exchange)).catch(
-      (thrown: unknown) => {
-        nameTurn(exchange);
-        throw thrown;
-      },
-    );
+    const parent = traceFrom(headerOf(request)('traceparent') ?? traceparentOf(turn.id));
+    const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
+    await inSpan(route, { kind: 'server', parent, attributes }, (trace) => answer(parts, { ...untraced, trace }));
   } finally {
     leave();
+  }
+}
+
+async function answer(parts: Parts, exchange: Exchange): Promise<void> {
+  try {
+    await (exchange.request.stream ? answerStream(parts, exchange) : answerWhole(parts, exchange));
+  } catch (thrown) {
+    nameTurn(exchange);
+    throw thrown;
   }
 }
 

@@ -24,9 +24,10 @@ beforeAll(async () => {
   around = await startSurroundings();
   leased = await startLeasedEngine(around, 'engine-1', { versions: ['backtalk-v0', 'backtalk-v1'] });
   await loadVersion(around, leased, 'backtalk-v1');
-  started = await startGateway(around, { BACKTALK_READER_WAIT: '200ms' });
+  // A stop ends with the answers in hand, long before answers would be cut.
+  started = await startGateway(around, { BACKTALK_READER_WAIT: '200ms', BACKTALK_STOP_WAIT: '10m' });
   await ready(started);
-}, 60_000);
+});
 
 afterAll(async () => {
   await leased.stop();
@@ -48,17 +49,20 @@ async function weights(): Promise<string | null> {
 describe('Commit', () => {
   it('has answered when new requests are routed so, and streams in hand finish where they began', async () => {
     const calls = control();
-    leased.engine.settings.tokenMs = 30;
+    Object.assign(leased.engine.settings, { tokenMs: 30, answerTokens: 500 });
     const stream = await client().chat.completions.create({ model: 'backtalk', messages, stream: true });
     const abort = new AbortController();
     const seen: Record<string, number>[] = [];
     const watching = (async () => {
-      const watch = calls.streams({}, { deadlineMs: 30_000, signal: abort.signal });
+      const watch = calls.streams({}, { deadlineMs: 120_000, signal: abort.signal });
       for await (const { inFlight } of watch) seen.push(inFlight);
     })().catch(() => undefined);
     await until(() => seen.some((inFlight) => inFlight['backtalk-v0'] === 1));
-    expect(await calls.commit({ routes: routes('backtalk-v1', 7) }, { deadlineMs: 5_000 })).toEqual({ fence: 7 });
+    expect(await calls.commit({ routes: routes('backtalk-v1', 7) }, { deadlineMs: 30_000 })).toEqual({ fence: 7 });
+    leased.engine.settings.answerTokens = 12;
     expect(await weights()).toBe('backtalk-v1');
+    expect(leased.engine.counts.running).toBe(1);
+    leased.engine.settings.tokenMs = 0;
     let turn = '';
     for await (const chunk of stream) turn = chunk.id;
     const fact = await around.reader.last('turnCompleted', { turn });
@@ -70,15 +74,14 @@ describe('Commit', () => {
     await until(() => seen.at(-1)?.['backtalk-v0'] === undefined, { what: 'the old version’s end' });
     abort.abort();
     await watching;
-    leased.engine.settings.tokenMs = 0;
     calls.close();
   });
 
   it('refuses an earlier fence, and says which one is in force', async () => {
     const calls = control();
-    expect(await calls.commit({ routes: routes('backtalk-v0', 6) }, { deadlineMs: 5_000 })).toEqual({ fence: 7 });
+    expect(await calls.commit({ routes: routes('backtalk-v0', 6) }, { deadlineMs: 30_000 })).toEqual({ fence: 7 });
     expect(await weights()).toBe('backtalk-v1');
-    expect(await calls.commit({ routes: routes('backtalk-v0', 8) }, { deadlineMs: 5_000 })).toEqual({ fence: 8 });
+    expect(await calls.commit({ routes: routes('backtalk-v0', 8) }, { deadlineMs: 30_000 })).toEqual({ fence: 8 });
     expect(await weights()).toBe('backtalk-v0');
     calls.close();
   });
@@ -93,11 +96,11 @@ describe('a client that reads nothing', () => {
     const socket = connect(started.gateway.ports.http, '127.0.0.1', () => socket.write(head + body));
     socket.pause();
     socket.on('error', () => undefined);
-    await until(async () => (await started.metric('slow_readers_total')) === 1, { timeoutMs: 20_000 });
+    await until(async () => (await started.metric('slow_readers_total')) === 1);
     await until(() => leased.engine.counts.cancelled === before + 1);
     socket.destroy();
     Object.assign(leased.engine.settings, { answerTokens: 12, maxContext: 8_192 });
-  }, 40_000);
+  });
 });
 
 describe('a stop', () => {

@@ -66,6 +66,8 @@ export class HttpDoor {
   async stop(): Promise<void> {
     const { clock, config } = this.#parts;
     this.#stopping = true;
+    // An answer in hand said in its head that the connection stays: it ends when the answer has, or the stop would wait for it.
+    this.#server.keepAliveTimeout = 1;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     const cancelCut = clock.timer(config.stopWaitMs, () => this.#server.closeAllConnections());

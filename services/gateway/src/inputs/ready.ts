@@ -2,7 +2,6 @@
  * Is this gateway able to answer, and if not, why?
  */
 import type { Broker, ReadyCheck } from '@backtalk/kit';
-import { chooseReplica } from '../domain/replica-choice.js';
 import { chooseVersion } from '../domain/version-choice.js';
 import type { Parts } from './parts.js';
 
@@ -19,10 +18,7 @@ export function readyChecks(parts: Parts, broker: Broker): [string, ReadyCheck][
 function engines({ config, routes, fleet }: Parts): true | string {
   for (const policy of config.policies) {
     const version = chooseVersion(routes.of(policy), policy, config.hashSecret, 'ready');
-    const question = { engines: fleet.candidates(version), version, session: '', inFlight: () => 0, excluded: nobody };
-    if (chooseReplica(question) === undefined) return `no engine that is ready holds ${version}`;
+    if (fleet.candidates(version).length === 0) return `no engine that is ready holds ${version}`;
   }
   return true;
 }
-
-const nobody: ReadonlySet<string> = new Set();

@@ -7,6 +7,7 @@
 import type { Trace } from '@backtalk/kit';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
+import { areLogprobsUntrue } from '../domain/trainability.js';
 import { remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Parts } from './parts.js';
@@ -30,10 +31,11 @@ export class TurnRecord {
 
   /** Resolves when the turn is stored and its answer can be recognised. Throws `capture_unavailable`. */
   async complete(turn: Turn, answer: TurnAnswer): Promise<void> {
-    const { events, store, clock, minutes } = this.#parts;
+    const { events, store, clock, minutes, fleet } = this.#parts;
     const sinceMs = clock.now();
     const { open, conversation } = await this.#written;
-    const completed = turnCompleted(turn, answer);
+    const logprobsUntrue = areLogprobsUntrue(fleet.capabilitiesOf(answer.engine));
+    const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
     const facts = [store.fact('turnCompleted', completed, this.#trace)];
     if (turn.declared.done) facts.push(store.fact('sessionEnded', this.#ended(turn), this.#trace));
     const usage = { promptTokens: 0, completionTokens: 0, ...completed.usage };

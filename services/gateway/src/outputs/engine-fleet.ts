@@ -51,9 +51,19 @@ export class EngineFleet {
     return (living.length > 0 ? living : able.filter((seen) => this.#isInGrace(seen))).map(({ engine }) => engine);
   }
 
+  /** For when nobody is known to hold what is asked: a loader may have said more than was heard here. */
+  lookAgain(): Promise<void> {
+    return this.#options.leases.lookAgain();
+  }
+
   /** Engines with a living lease. */
   living(): EngineLease[] {
     return [...this.#seen.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ engine }) => engine);
+  }
+
+  /** What its loader found out about it; nothing for an engine that nobody knows. */
+  capabilitiesOf(url: string): readonly string[] {
+    return this.#seen.get(url)?.engine.capabilities ?? [];
   }
 
   client({ url, dialect }: Replica): EngineClient {
@@ -86,6 +96,7 @@ export class EngineFleet {
     seen.delete(url);
     const client = this.#clients.get(url);
     this.#clients.delete(url);
-    client?.close().catch((error: unknown) => this.#options.events.watchFailed('engines', asBacktalkError(error)));
+    // An answer in hand may be longer than the grace: it goes on to its end.
+    client?.leave().catch((error: unknown) => this.#options.events.watchFailed('engines', asBacktalkError(error)));
   }
 }

@@ -4,11 +4,11 @@
  * In: changes to its settings. Out: a started gateway, and what lies around it. Never used in production.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import { FactReader, holdLease, kvBucket, readConfig, type Broker, type LeaseHold } from '@backtalk/kit';
 import {
+  freePort,
   silentLogger,
   startNats,
   startValkey,
@@ -60,7 +60,8 @@ export async function startLeasedEngine(
   instance: string,
   lease: Partial<EngineLease> = {},
 ): Promise<LeasedEngine> {
-  const engine = await startFakeEngine();
+  // A port of its own, so that it can come back there.
+  const engine = await startFakeEngine({ port: await freePort() });
   const held = holdLease({
     broker: loader,
     lease: () => ({
@@ -94,7 +95,7 @@ export async function loadVersion({ directory }: Surroundings, { engine }: Lease
   await mkdir(path, { recursive: true });
   await writeFile(join(path, 'adapter_config.json'), '{"r":8}');
   await writeFile(join(path, 'adapter_model.safetensors'), name);
-  await engine.adapters.load(name, path, engine.settings.adaptersMax);
+  await engine.adapters.load(name, path, engine.settings);
 }
 
 export async function putRoutes({ publisher }: Surroundings, version: string, fence: number): Promise<void> {
@@ -128,8 +129,11 @@ export function gatewayEnvironment({ nats, valkey, directory }: Surroundings, ch
     BACKTALK_HASH_SECRET: 'a secret of the tests, long enough',
     BACKTALK_INSTANCE: `gateway-${number}`,
     BACKTALK_SPOOL_DIR: directory.join(`spool-${number}`),
-    BACKTALK_BLOB_DIR: directory.join('blobs'),
+    BACKTALK_BLOB_STORE: `folder:${directory.join('blobs')}`,
     BACKTALK_STOP_WAIT: '1s',
+    // Long, because tests say what becomes of turns that are stored and found; those of the short waits set their own.
+    BACKTALK_STORE_WAIT: '10s',
+    BACKTALK_LOOKUP_WAIT: '5s',
     ...changes,
   };
 }
@@ -156,11 +160,12 @@ export async function ready({ gateway }: StartedGateway): Promise<void> {
   await until(async () => (await fetch(url)).status === 200, { what: 'the gateway’s readiness' });
 }
 
-/** A port on which nobody answers. */
-export async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
+/** Resolves when requests find Valkey: until it is connected they go on without. */
+export async function remembering({ metric }: StartedGateway, ask: () => Promise<unknown>): Promise<void> {
+  const isFound = async () => {
+    const before = await metric('valkey_skipped_total');
+    await ask();
+    return (await metric('valkey_skipped_total')) === before;
+  };
+  await until(isFound, { what: 'the gateway’s connection to Valkey' });
 }

@@ -2,7 +2,8 @@
 // of a session. Out: which turn is the candidate, and with what advantage fresh votes keep it. Pure.
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { judgeFields, wireVote, type JudgeMark } from './judgement.js';
-import { majority, meanVote, verdictOf, type CastVote } from './verdict.js';
+import { majority, meanVote, type CastVote } from './verdict.js';
+import { verdictOf } from './verdict-value.js';
 
 /** Of the fresh votes. */
 const agreeingShareMin = 2 / 3;

@@ -4,7 +4,7 @@ import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/pro
 import { wordingEvidence } from './evidence/wording.js';
 import { chooseHint, isAccepted, type HintChoice } from './hints/choose.js';
 import { extractHint } from './hints/extract.js';
-import { verdictOf, type Verdict } from './verdict.js';
+import { verdictOf, type Verdict } from './verdict-value.js';
 
 export interface FeedbackParts {
   readonly feedback: FeedbackGiven;

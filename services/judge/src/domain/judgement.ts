@@ -3,7 +3,8 @@ import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { extractHint } from './hints/extract.js';
 import { chooseHint, type HintChoice } from './hints/choose.js';
 import type { Material, TurnPlace } from './material.js';
-import { combine, type CastVote, type EvidenceVote, type Outcome } from './verdict.js';
+import type { RoleWeights } from './reading/pool.js';
+import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
 /** Who voted, and by which prompts and thresholds. */
 export interface JudgeMark {
@@ -11,6 +12,14 @@ export interface JudgeMark {
   readonly promptDigest: string;
   readonly low: number;
   readonly high: number;
+  readonly weights?: RoleWeights;
+}
+
+/** What can be said of a next state without any vote. */
+export interface Shown {
+  readonly evidence: readonly EvidenceVote[];
+  /** Nothing where words are not read. */
+  readonly reading?: Reading | undefined;
 }
 
 export interface Judgement {
@@ -21,11 +30,11 @@ export interface Judgement {
 export function judge(
   material: Material,
   votes: readonly CastVote[],
-  evidence: readonly EvidenceVote[],
+  { evidence, reading }: Shown,
   mark: JudgeMark,
   choice: HintChoice,
 ): Judgement {
-  const outcome = combine(evidence, votes);
+  const outcome = combine(evidence, votes, reading);
   const hint = hintOf(material, votes, outcome, choice);
   const message = TurnJudged.fromPartial({
     ...material.place,

@@ -5,7 +5,8 @@ export const labelledItem = z.object({
   id: z.string(),
   /** Items of one family share a way of saying it, and stand in one part together. */
   family: z.string(),
-  split: z.enum(['fewshot', 'dev', 'test']),
+  /** Examples of the prompts; what is developed on; what weights are fitted on; what is kept for the test. */
+  split: z.enum(['fewshot', 'dev', 'calibration', 'test']),
   role: z.enum(['user', 'tool']),
   tool: z.string().optional(),
   label: z.union([z.literal(-1), z.literal(0), z.literal(1)]),

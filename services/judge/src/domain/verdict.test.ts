@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  combine,
-  evidenceVerdict,
-  majority,
-  meanVote,
-  type CastVote,
-  type EvidenceVote,
-  type Verdict,
-} from './verdict.js';
+import { combine, evidenceVerdict, majority, meanVote, type CastVote, type EvidenceVote } from './verdict.js';
+import type { Verdict } from './verdict-value.js';
 
 const valid = (verdict: Verdict): CastVote => ({ valid: true, verdict, score: verdict, hint: '', seed: 1 });
 const failed: CastVote = { valid: false, reason: 'timeout', seed: 1 };

@@ -1,7 +1,9 @@
 // What votes and evidence come to. In: votes and evidence. Out: a verdict, the share that agrees with it, and what it
 // rests on. It decides nothing from text.
 
-export type Verdict = -1 | 0 | 1;
+import type { Verdict } from './verdict-value.js';
+import { pool, type PoolWeights } from './reading/pool.js';
+import type { Likelihoods } from './scored/score.js';
 
 /** Why a vote has no verdict. */
 export type NullReason = 'timeout' | 'unparsable' | 'engine' | 'uncalibrated' | 'refused';
@@ -17,6 +19,8 @@ export interface ValidVote extends VotePlace {
   readonly verdict: Verdict;
   /** Behind a scored choice: above 0 leans to satisfied, below 0 to correction. */
   readonly score: number;
+  /** How likely the next state is under each verdict's examples, where that was asked. */
+  readonly likelihoods?: Likelihoods;
   /** As the judge's model wrote it; not yet accepted. */
   readonly hint: string;
 }
@@ -33,6 +37,7 @@ export const evidenceNames = [
   'test_verdict',
   'regenerated',
   'wording',
+  'words',
   'feedback',
 ] as const;
 export type EvidenceName = (typeof evidenceNames)[number];
@@ -54,11 +59,6 @@ export interface Outcome extends Tally {
   readonly restsOn: 'votes' | 'evidence';
 }
 
-export function verdictOf(value: number): Verdict {
-  if (value > 0) return 1;
-  return value < 0 ? -1 : 0;
-}
-
 /** Majority of the valid votes; a tie or no valid vote gives 0. */
 export function majority(votes: readonly CastVote[]): Tally {
   const verdicts = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
@@ -73,21 +73,52 @@ export function majority(votes: readonly CastVote[]): Tally {
 
 /** Evidence that agrees with itself; pieces that contradict each other say nothing. */
 export function evidenceVerdict(evidence: readonly EvidenceVote[]): Verdict | undefined {
-  const structured = evidence.filter(({ name }) => name !== 'wording');
-  const speaking = structured.length > 0 ? structured : evidence;
+  const certain = evidence.filter(({ name }) => name !== 'words');
+  const structured = certain.filter(({ name }) => name !== 'wording');
+  const speaking = structured.length > 0 ? structured : certain;
   const [first, ...rest] = speaking;
   if (first === undefined) return undefined;
   return rest.every(({ verdict }) => verdict === first.verdict) ? first.verdict : undefined;
 }
 
-/** Evidence speaks first, because it is right more often than a small model; where it is silent, the votes decide. */
-export function combine(evidence: readonly EvidenceVote[], votes: readonly CastVote[]): Outcome {
+/** What the words of a next state say, and how they are weighed against the rest. */
+export interface Reading {
+  readonly words: Likelihoods;
+  readonly withVotes: PoolWeights | undefined;
+  readonly withoutVotes: PoolWeights;
+  /** What a machine says in its fields is outvoted by no word. */
+  readonly evidenceDecides: boolean;
+}
+
+/**
+ * With a reading, votes, words and evidence are weighed. Without one evidence speaks first, and the votes where it is
+ * silent.
+ */
+export function combine(evidence: readonly EvidenceVote[], votes: readonly CastVote[], reading?: Reading): Outcome {
   const tally = majority(votes);
   const shown = evidenceVerdict(evidence);
-  if (shown === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
+  const found = reading === undefined ? shown : weigh(reading, shown, votes);
+  if (found === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
   const verdicts = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
-  const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, shown) / verdicts.length;
-  return { verdict: shown, confidence, restsOn: 'evidence' };
+  const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, found) / verdicts.length;
+  const restsOnVotes = shown !== found && verdicts.length > 0 && tally.verdict === found;
+  return { verdict: found, confidence, restsOn: restsOnVotes ? 'votes' : 'evidence' };
+}
+
+function weigh(reading: Reading, shown: Verdict | undefined, votes: readonly CastVote[]): Verdict {
+  const { words, withVotes, withoutVotes, evidenceDecides } = reading;
+  if (shown !== undefined && evidenceDecides) return shown;
+  const asked = meanLikelihoods(votes);
+  return asked === undefined || withVotes === undefined
+    ? pool(withoutVotes, { votes: undefined, words, evidence: shown })
+    : pool(withVotes, { votes: asked, words, evidence: shown });
+}
+
+function meanLikelihoods(votes: readonly CastVote[]): Likelihoods | undefined {
+  const asked = votes.flatMap((vote) => (vote.valid && vote.likelihoods !== undefined ? [vote.likelihoods] : []));
+  if (asked.length === 0) return undefined;
+  const mean = (label: keyof Likelihoods) => asked.reduce((sum, found) => sum + found[label], 0) / asked.length;
+  return { satisfied: mean('satisfied'), unrelated: mean('unrelated'), correction: mean('correction') };
 }
 
 /** Mean of the valid votes, 0 without any. */

@@ -152,8 +152,15 @@ export class Ballots {
   /** Every missing vote has a job; where there are fewer jobs than missing votes, jobs have vanished. */
   async #check(): Promise<void> {
     const before = [...this.#open.values()].filter(({ queued }) => queued);
-    if (before.length === 0) return;
-    const { waiting, active, delayed } = await this.#options.queue.counts();
+    if (before.length === 0) {
+      this.#options.events.votesWaiting(0, 0);
+      return;
+    }
+    const [{ waiting, active, delayed }, oldestMs] = await Promise.all([
+      this.#options.queue.counts(),
+      this.#options.queue.oldestWaitingMs(),
+    ]);
+    this.#options.events.votesWaiting(waiting, oldestMs);
     const open = before.filter(({ id }) => this.#open.has(id));
     const expected = open.reduce((sum, ballot) => sum + missing(ballot).length, 0);
     if (waiting + active + delayed >= expected) return;

@@ -1,7 +1,7 @@
 // Somebody said in so many words what an answer was worth: a revision that outranks the votes.
 import type { StoredFact } from '@backtalk/kit';
 import { holdsFeedback, judgeFeedback } from '../domain/feedback.js';
-import { verdictOf } from '../domain/verdict.js';
+import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {

@@ -4,6 +4,7 @@ import type { JudgeEvents } from '../events.js';
 import type { BallotBox } from '../outputs/ballot-box.js';
 import type { Judgements } from '../outputs/judgements.js';
 import type { TurnLog } from '../outputs/turn-log.js';
+import type { Reader } from '../domain/reading/reader.js';
 import type { Clock } from '@backtalk/kit';
 import type { Ballots } from './ballots.js';
 
@@ -14,6 +15,8 @@ export interface JudgeParts {
   /** Nothing where evidence alone decides. */
   readonly ballots: Ballots | undefined;
   readonly box: BallotBox | undefined;
+  /** Nothing where words are not weighed against votes. */
+  readonly reader: Reader | undefined;
   readonly clock: Clock;
   readonly events: JudgeEvents;
 }

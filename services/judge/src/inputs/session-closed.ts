@@ -10,7 +10,8 @@ import {
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate, leaningOf } from '../domain/at-least-one.js';
 import type { Material } from '../domain/material.js';
 import type { Role } from '../domain/next-state.js';
-import { meanVote, verdictOf, type CastVote } from '../domain/verdict.js';
+import { meanVote, type CastVote } from '../domain/verdict.js';
+import { verdictOf } from '../domain/verdict-value.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeParts } from './parts.js';
 import { isJudgeable } from './turn-continued.js';

@@ -5,6 +5,7 @@ import type { TurnContinued } from '@backtalk/proto/facts';
 import { gatherEvidence } from '../domain/evidence/gather.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
+import { wordsVote } from '../domain/reading/reader.js';
 import type { SkipReason } from '../events.js';
 import type { JudgeParts } from './parts.js';
 
@@ -46,12 +47,15 @@ async function skipReason(
 }
 
 async function judgement(
-  { ballots, box, events, config }: JudgeParts,
+  { ballots, box, events, config, reader }: JudgeParts,
   material: Material,
   delivered: Parameters<NonNullable<JudgeParts['ballots']>['castAll']>[1],
 ) {
-  const evidence = gatherEvidence(material.next, material.question, material.answer);
-  events.evidenceFound(evidence);
   const votes = (await ballots?.castAll(material, delivered)) ?? [];
-  return judge(material, votes, evidence, box?.facts() ?? evidenceOnly, config.hintChoice);
+  const mark = box?.facts() ?? evidenceOnly;
+  const reading = reader?.read(material, mark.weights);
+  const found = gatherEvidence(material.next, material.question, material.answer);
+  const evidence = reading === undefined ? found : [...found, wordsVote(reading)];
+  events.evidenceFound(evidence);
+  return judge(material, votes, { evidence, reading }, mark, config.hintChoice);
 }

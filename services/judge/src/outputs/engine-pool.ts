@@ -1,13 +1,15 @@
-// The engines that vote. In: addresses from the configuration, or the loaders' leases of pool `judge`. Out: the engine
+// The engines that vote. In: addresses behind configured URLs, or the loaders' leases of pool `judge`. Out: the engine
 // with the least in flight. It never waits for one: where none is there, it says so.
 import { createEngineClient, engineDialects, type EngineClient, type EngineDialect } from '@backtalk/dialects';
 import { asBacktalkError, type LeaseView } from '@backtalk/kit';
 import type { JudgeEvents } from '../events.js';
 import { judgeErrors } from '../errors.js';
+import type { ResolvedUrls } from './resolved-urls.js';
 import type { JudgeEngine, VoteOptions } from './voter.js';
 
 export interface EnginePoolOptions {
-  readonly urls: readonly string[];
+  /** Undefined where none is configured. */
+  readonly urls: ResolvedUrls | undefined;
   readonly dialect: EngineDialect;
   /** Used where no address is configured. */
   readonly leases: LeaseView | undefined;
@@ -42,6 +44,13 @@ export class EnginePool {
     });
   }
 
+  /** Resolves when configured names have been looked up once. */
+  async start(): Promise<void> {
+    await this.#options.urls?.start(() => {
+      this.#look();
+    });
+  }
+
   get size(): number {
     return this.#members.size;
   }
@@ -68,6 +77,7 @@ export class EnginePool {
 
   async stop(): Promise<void> {
     this.#options.leases?.stop();
+    this.#options.urls?.stop();
     await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
   }
 
@@ -83,7 +93,8 @@ export class EnginePool {
     for (const [url, { client }] of this.#members) {
       if (places.some((place) => place.url === url)) continue;
       this.#members.delete(url);
-      client.close().catch((error: unknown) => {
+      // Votes in hand there come to their end.
+      client.leave().catch((error: unknown) => {
         events.engineRefused(asBacktalkError(error).code);
       });
     }
@@ -96,7 +107,7 @@ export class EnginePool {
 
   #places(): Place[] {
     const { urls, dialect, leases, model } = this.#options;
-    if (urls.length > 0) return urls.map((url) => ({ url, dialect, model }));
+    if (urls !== undefined) return urls.current().map((url) => ({ url, dialect, model }));
     return (leases?.current() ?? []).flatMap(({ engine }) => {
       if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
       const spoken = engineDialects.find((name) => name === engine.dialect);

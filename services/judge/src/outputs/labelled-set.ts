@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { sha256Hex } from '@backtalk/kit';
 import { labelledItem, type LabelledItem } from '../domain/labelled-item.js';
 import { calibrationTable, digestText, type CalibrationTable } from '../domain/scored/calibration.js';
+import { createReader, type Reader } from '../domain/reading/reader.js';
 import { wordingsFrom, type Wordings } from '../domain/scored/wordings.js';
 import { judgeErrors } from '../errors.js';
 
@@ -30,6 +31,12 @@ export interface ScoredPrompts {
 export function scoredPrompts(items: readonly LabelledItem[]): ScoredPrompts {
   const wordings = wordingsFrom(items.filter(({ split }) => split === 'fewshot'));
   return { wordings, digest: sha256Hex(digestText(wordings)) };
+}
+
+/** Learns from all labelled next states but those that are kept for the test. */
+export function readReader(items: readonly LabelledItem[] = readLabelledItems()): Reader {
+  const learnedFrom = items.filter(({ split }) => split !== 'test');
+  return createReader(learnedFrom, readCalibrationTable().withoutVotes);
 }
 
 function read(name: string): string {

@@ -2,8 +2,8 @@
 // lists are turned into tokens once for each engine; the engine keeps what it computed of them from vote to vote.
 import type { Material } from '../domain/material.js';
 import { findCalibration, type CalibrationEntry, type CalibrationTable } from '../domain/scored/calibration.js';
-import { likelihoodOf, scoreOf, verdictFromScore, type Likelihoods } from '../domain/scored/score.js';
-import { entryOf, wordingFor, type Label, type Wording } from '../domain/scored/wordings.js';
+import { likelihoodOf, scoreOf, verdictFromScore, withBias, type Likelihoods } from '../domain/scored/score.js';
+import { entryOf, saidIn, wordingFor, type Label, type Wording } from '../domain/scored/wordings.js';
 import type { CastVote } from '../domain/verdict.js';
 import type { ScoredPrompts } from './labelled-set.js';
 import { seedOf } from '../domain/seeds.js';
@@ -13,11 +13,11 @@ type ListIds = Readonly<Record<Label, readonly number[]>>;
 
 export class ScoredVoter implements Voter {
   readonly #prompts: ScoredPrompts;
-  readonly #table: CalibrationTable;
+  readonly #table: Pick<CalibrationTable, 'entries'>;
   /** Bounded by the number of wordings, for each engine. */
   readonly #listIds = new WeakMap<object, Map<string, ListIds>>();
 
-  constructor(prompts: ScoredPrompts, table: CalibrationTable) {
+  constructor(prompts: ScoredPrompts, table: Pick<CalibrationTable, 'entries'>) {
     this.#prompts = prompts;
     this.#table = table;
   }
@@ -30,13 +30,15 @@ export class ScoredVoter implements Voter {
     if (wording === undefined || calibration === undefined || bias === undefined) {
       return { valid: false, reason: 'uncalibrated', seed };
     }
-    const score = scoreOf(await this.likelihoods(engine, wording, material.next.text, options), bias);
-    return { valid: true, verdict: verdictFromScore(score, calibration), score, hint: '', seed };
+    const found = await this.likelihoods(engine, wording, saidIn(material.next), options);
+    const score = scoreOf(found, bias);
+    const likelihoods = withBias(found, bias);
+    return { valid: true, verdict: verdictFromScore(score, calibration), score, likelihoods, hint: '', seed };
   }
 
   facts(model: string): VoterFacts {
-    const { low = 0, high = 0 } = this.#calibration(model) ?? {};
-    return { promptDigest: this.#prompts.digest, low, high };
+    const { low = 0, high = 0, weights } = this.#calibration(model) ?? {};
+    return { promptDigest: this.#prompts.digest, low, high, ...(weights === undefined ? {} : { weights }) };
   }
 
   /** How likely the text is as the next entry of each list. */

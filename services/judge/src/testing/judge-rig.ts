@@ -2,6 +2,7 @@
 // decide, and turns of a user of each test's own.
 import { FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
 import {
+  laptopInstallation,
   silentLogger,
   startNats,
   startValkey,
@@ -79,7 +80,7 @@ export class JudgeRig {
     const { url: natsUrl, user: natsUser, password: natsPassword } = this.nats.credentials('judge');
     const judge = createJudge(
       {
-        ...{ natsUrl, natsUser, natsPassword, valkeyUrl: this.valkey.url, blobDir: this.blobs.path },
+        ...{ natsUrl, natsUser, natsPassword, valkeyUrl: this.valkey.url, ...laptopInstallation(this.blobs.path) },
         ...{ healthAddress: { host: '127.0.0.1', port: 0 }, logLevel: 'silent', ackWaitMs: 2_000, instance: newId() },
         ...{
           backend: 'free',
@@ -89,7 +90,7 @@ export class JudgeRig {
           engineKey: '',
           model: '',
         },
-        ...{ voteWaitMs: 2_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
+        ...{ voteWaitMs: 20_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
         atLeastOne: 'agree',
         ...settings,
       },
@@ -129,7 +130,7 @@ export class JudgeRig {
   }
 
   untilJudged(talk: Talk, revision = 0): Promise<TurnJudged> {
-    return until(() => this.judged(talk, revision), { timeoutMs: 15_000, what: `Revision ${revision}` });
+    return until(() => this.judged(talk, revision), { timeoutMs: 60_000, what: `Revision ${revision}` });
   }
 
   /** How many judgements of a user there are in all. */

@@ -3,11 +3,12 @@
  */
 import type { EngineClient } from './engine-client.js';
 import { OpenAiClient } from './openai/open-ai-client.js';
+import { SglangClient } from './sglang/sglang-client.js';
 import type { EngineAddress } from './transport/engine-pool.js';
 import { VllmClient } from './vllm/vllm-client.js';
 
 /** `builtin` is the engine that comes with Backtalk; it speaks vLLM's dialect. */
-export const engineDialects = ['vllm', 'builtin', 'openai'] as const;
+export const engineDialects = ['vllm', 'builtin', 'sglang', 'openai'] as const;
 export type EngineDialect = (typeof engineDialects)[number];
 
 export function createEngineClient({ dialect, ...address }: EngineAddress & { dialect: EngineDialect }): EngineClient {
@@ -15,6 +16,8 @@ export function createEngineClient({ dialect, ...address }: EngineAddress & { di
     case 'vllm':
     case 'builtin':
       return new VllmClient(address);
+    case 'sglang':
+      return new SglangClient(address);
     case 'openai':
       return new OpenAiClient(address);
   }

@@ -56,6 +56,8 @@ export interface EngineFrame {
   readonly toolCallDeltas?: readonly ToolCallDelta[] | undefined;
   readonly finishReason?: string | undefined;
   readonly usage?: TokenUsage | undefined;
+  /** Made of a whole answer, because the engine's own stream carries no ids. */
+  readonly synthetic?: boolean | undefined;
 }
 
 export interface CompletionRequest {
@@ -117,6 +119,7 @@ export const capabilityNames = [
   'streamed_token_ids',
   'logprobs',
   'prompt_logprobs',
+  'true_logprobs',
   'adapters',
   'tokenize',
 ] as const;
@@ -145,5 +148,8 @@ export interface EngineClient {
   unloadAdapter(name: string, options: CallOptions): Promise<void>;
   /** Asks the engine for one of everything and says what came back. Slow the first time: engines compile on demand. */
   probe(options: CallOptions): Promise<Capabilities>;
+  /** Ends every call at once. */
   close(): Promise<void>;
+  /** Takes no further call; resolves when those in hand have come to their end. */
+  leave(): Promise<void>;
 }

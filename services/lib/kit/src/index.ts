@@ -10,3 +10,5 @@ export * from './telemetry/index.js';
 export * from './blobs/index.js';
 export * from './broker/index.js';
 export * from './facts/index.js';
+export * from './installation/index.js';
+export * from './backup/index.js';

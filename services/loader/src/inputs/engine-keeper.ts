@@ -7,17 +7,21 @@
 import type { Capabilities, EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
-import { missingCapabilities } from '../domain/requirements.js';
+import { misfitOf, rankMisfit, type PolicyNeeds } from '../domain/requirements.js';
 import { planReconcile } from '../domain/reconcile.js';
 import { RetryTimes } from '../domain/retry-times.js';
 import { baseVersionOf, isVersionOf } from '../domain/versions.js';
 import type { LoaderEvents } from '../events.js';
 import type { EngineBoard } from '../outputs/engine-board.js';
 import type { HeldAdapters } from '../outputs/held-adapters.js';
+import type { RankTrial } from '../outputs/rank-trial.js';
 
 export interface EngineKeeperParts {
   readonly policy: string;
-  readonly dialect: string;
+  readonly needs: PolicyNeeds;
+  /** False for an engine that only judges: it holds no versions. */
+  readonly servesPolicy: boolean;
+  readonly rankTrial: RankTrial;
   readonly engine: EngineClient;
   readonly adapters: HeldAdapters;
   readonly board: EngineBoard;
@@ -37,6 +41,8 @@ const missesMax = 2;
 export class EngineKeeper {
   private readonly stopping = new AbortController();
   private capabilities: Capabilities | undefined;
+  /** Undefined until it has been looked for; empty when the engine fits. */
+  private misfit: string | undefined;
   private misses = 0;
   private unwantedSince: ReadonlyMap<string, number> = new Map();
   private readonly retries = new RetryTimes();
@@ -86,13 +92,15 @@ export class EngineKeeper {
   private async round(): Promise<void> {
     if (!(await this.isUp())) return;
     this.capabilities ??= await this.probe();
-    const missing = missingCapabilities(this.parts.dialect, this.capabilities.names);
-    if (missing.length > 0) {
-      this.parts.board.change({ ready: false, reason: `the engine cannot give ${missing.join(', ')}` });
-      return;
+    if (this.parts.servesPolicy) {
+      this.misfit ??= await this.look(this.capabilities);
+      if (this.misfit !== '') {
+        this.parts.board.change({ ready: false, reason: this.misfit });
+        return;
+      }
+      await this.compare();
+      await this.reconcile(this.capabilities.baseModel);
     }
-    await this.compare();
-    await this.reconcile(this.capabilities.baseModel);
     this.parts.board.change({ ready: true, reason: '' });
   }
 
@@ -103,6 +111,7 @@ export class EngineKeeper {
     if (this.capabilities !== undefined && this.misses < missesMax) return false;
     if (this.parts.board.current.ready) this.parts.events.engineLost(health);
     this.capabilities = undefined;
+    this.misfit = undefined;
     this.parts.board.change({ ready: false, reason: `the engine is ${health}` });
     return false;
   }
@@ -118,9 +127,19 @@ export class EngineKeeper {
     return capabilities;
   }
 
+  /** Why the engine is refused; empty when it fits. */
+  private async look(capabilities: Capabilities): Promise<string> {
+    const { needs, rankTrial, engineDeadlineMs: deadlineMs } = this.parts;
+    const misfit = misfitOf(capabilities, needs);
+    if (misfit !== undefined) return misfit;
+    if (needs.dialect === 'openai') return '';
+    const isTaken = await rankTrial.isTaken(capabilities.baseModel, { deadlineMs, signal: this.stopping.signal });
+    return isTaken ? '' : rankMisfit(rankTrial.rank);
+  }
+
   private async compare(): Promise<void> {
-    const { adapters, board, events, policy, dialect } = this.parts;
-    if (dialect === 'openai') return;
+    const { adapters, board, events, policy, needs } = this.parts;
+    if (needs.dialect === 'openai') return;
     const base = baseVersionOf(policy);
     const isOurs = (name: string) => isVersionOf(policy, name) && name !== base;
     const lost = await adapters.compare(isOurs, { deadlineMs: healthDeadlineMs, signal: this.stopping.signal });

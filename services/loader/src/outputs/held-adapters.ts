@@ -7,16 +7,9 @@
 import { judgeCapture, warmUpRequest, type CallOptions, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import { loaderErrors } from '../errors.js';
-import type { LoaderEvents } from '../events.js';
+import type { LoaderEvents, PrepareTimes } from '../events.js';
 import { Turnstile } from './turnstile.js';
 import type { WantedVersion, WeightsFiles } from './weights-files.js';
-
-export interface PrepareTimes {
-  readonly fetchSeconds: number;
-  readonly loadSeconds: number;
-  readonly warmUpSeconds: number;
-  readonly already: boolean;
-}
 
 export interface HeldAdaptersParts {
   readonly engine: EngineClient;

@@ -42,7 +42,7 @@ describe('a publisher that dies', () => {
     await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
     expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
     expect(rig.engine.counts.loads).toEqual(['backtalk-v1']);
-    await until(async () => (await rig.loadSet()).join() === 'backtalk-v1,backtalk-v0');
+    await rig.loadSetIs('backtalk-v1', 'backtalk-v0');
     expect(new Set(gateway.commits.map(({ stable }) => stable))).toEqual(new Set(['backtalk-v0', 'backtalk-v1']));
   });
 

@@ -88,7 +88,7 @@ export class Leader {
       if (numberOf(policy, version) !== undefined && !isDecided(chain.state, version)) undecided.push(fact);
     }
     for (const fact of undecided) {
-      await swap.decide(fact.message);
+      await swap.decide(fact.message, fact.trace);
       this.decidedSequence = fact.sequence;
     }
   }

@@ -7,7 +7,8 @@
 import { isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
-import { previousOf, stableOf, type PolicyState } from '../domain/policy-state.js';
+import { stableOf, type PolicyState } from '../domain/policy-state.js';
+import { rollbackTarget } from '../domain/rollback-target.js';
 import { baseVersionOf } from '../domain/versions.js';
 import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
@@ -37,21 +38,28 @@ export function rollbackCalls(parts: RollbackParts): PublisherControlServiceImpl
 async function rollBack(parts: RollbackParts, why: string): Promise<RollbackResponse> {
   const start = performance.now();
   const from = stableOf(parts.chain.state);
+  const to = await stepBackFrom(parts, from, why);
+  await parts.announcer.announce();
+  const seconds = (performance.now() - start) / 1_000;
+  parts.events.rolledBack(from, to, seconds);
+  return { from, to, seconds };
+}
+
+/** Out: the version that answers then. */
+async function stepBackFrom(parts: RollbackParts, from: string, why: string): Promise<string> {
   for (;;) {
     const { state } = parts.chain;
-    const to = previousOf(state);
-    if (to === '' || stableOf(state) !== from) throw publisherErrors.nothingToRollBack({ stable: stableOf(state) });
+    const target = rollbackTarget(state, from);
+    if (target.kind === 'done') return target.to;
+    if (target.kind === 'changed') throw publisherErrors.stableChanged({ from, stable: target.stable });
+    if (target.kind === 'nothing') throw publisherErrors.nothingToRollBack({ stable: target.stable });
     try {
-      await stepBack(parts, state, to, why);
+      await stepBack(parts, state, target.to, why);
+      return target.to;
     } catch (error) {
-      // A candidate was staged in between; the wish stands.
-      if (isBacktalkError(error, 'fact_superseded')) continue;
-      throw error;
+      // The chain moved in between: what the wish means is found anew.
+      if (!isBacktalkError(error, 'fact_superseded')) throw error;
     }
-    await parts.announcer.announce();
-    const seconds = (performance.now() - start) / 1_000;
-    parts.events.rolledBack(from, to, seconds);
-    return { from, to, seconds };
   }
 }
 

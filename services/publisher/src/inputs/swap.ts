@@ -4,7 +4,7 @@
  * In: a version with its manifest. Out: staged facts, and a system that routes to it. It may be stopped at any step and
  * run again: what is done already is done, and the chain says what was decided.
  */
-import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 import { burnsVersion } from '../domain/failures.js';
@@ -35,6 +35,8 @@ export interface SwapParts {
 }
 
 type Trained = Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'>;
+/** With the trace in which its facts and calls go on. */
+type Followed = Trained & { readonly trace?: Trace };
 
 /** Why a version is burned before anything is loaded; undefined when it may be tried. */
 function unworthy(state: PolicyState, { version, parent }: Trained): string | undefined {
@@ -48,16 +50,23 @@ function refusalIn({ failed }: Prepared): string | undefined {
   return refusal && `${refusal.error.code}: ${refusal.error.message}`;
 }
 
+/** Engines that give no logprobs of a prompt serve, and judge nothing. */
+function canScore(capabilities: readonly string[]): boolean {
+  return capabilities.length === 0 || capabilities.includes('prompt_logprobs');
+}
+
 export class Swap {
   constructor(private readonly parts: SwapParts) {}
 
   /** Resolves when the version is stable or burned. */
-  async decide(trained: Trained): Promise<void> {
+  async decide(trained: Trained, parent?: Trace): Promise<void> {
     for (;;) {
       const { state } = this.parts.chain;
       if (isDecided(state, trained.version)) return;
       try {
-        await this.decideOn(state, trained);
+        await this.parts.events.swapping(trained.version, parent, (trace) =>
+          this.decideOn(state, trace === undefined ? trained : { ...trained, trace }),
+        );
         return;
       } catch (error) {
         // A rollback came in between: the decision is made again on what is true now.
@@ -66,7 +75,7 @@ export class Swap {
     }
   }
 
-  private async decideOn(before: PolicyState, trained: Trained): Promise<void> {
+  private async decideOn(before: PolicyState, trained: Followed): Promise<void> {
     const { announcer, reached } = this.parts;
     const start = performance.now();
     const refusal = unworthy(before, trained);
@@ -86,7 +95,7 @@ export class Swap {
     if (typeof others === 'string') return this.burn(state, trained, { ...verdict, why: others });
     const prepareSeconds = evaluation.seconds + others.seconds;
     await this.makeStable(state, trained, { ...verdict.measurements, prepare_seconds: prepareSeconds });
-    const { milliseconds, gateways } = await announcer.announce(reached);
+    const { milliseconds, gateways } = await announcer.announce(reached, trained.trace);
     this.parts.events.swapped({
       version: trained.version,
       prepareSeconds,
@@ -96,26 +105,27 @@ export class Swap {
     });
   }
 
-  private async stageCandidate(state: PolicyState, { version, manifestDigest }: Trained): Promise<PolicyState> {
+  private async stageCandidate(state: PolicyState, { version, manifestDigest, trace }: Followed): Promise<PolicyState> {
     if (state.candidate === version) return state;
     const stage = WeightsStaged_Stage.STAGE_CANDIDATE;
     const previous = stableOf(state);
-    const next = await this.parts.chain.append(state, { version, stage, manifestDigest, previous, why: 'trained' });
+    const candidate = { version, stage, manifestDigest, previous, why: 'trained' };
+    const next = await this.parts.chain.append(state, candidate, trace);
     this.parts.events.candidateStaged(version);
     return next;
   }
 
   /** Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too. */
   private evaluators(): LeasedEngine[] {
-    const ready = this.parts.loaders.ready();
+    const ready = this.parts.loaders.ready().filter(({ engine }) => canScore(engine.capabilities));
     const evaluators = ready.filter(({ engine }) => engine.pools.includes('evaluation'));
     return evaluators.length > 0 ? evaluators : ready;
   }
 
   /** Who holds it now; or why it is burned. At least one loader must hold it. */
-  private async prepare(loaders: readonly LeasedEngine[], trained: Trained): Promise<Prepared | string> {
+  private async prepare(loaders: readonly LeasedEngine[], trained: Followed): Promise<Prepared | string> {
     if (loaders.length === 0) throw publisherErrors.noLoader({ policy: this.parts.policy });
-    const prepared = await this.parts.loaders.prepare(loaders, trained);
+    const prepared = await this.parts.loaders.prepare(loaders, trained, trained.trace);
     return refusalIn(prepared) ?? this.notAllAway(prepared, prepared.ready.length > 0, trained);
   }
 
@@ -123,28 +133,31 @@ export class Swap {
   private async prepareOthers(
     asked: readonly LeasedEngine[],
     evaluation: Prepared,
-    trained: Trained,
+    trained: Followed,
   ): Promise<Prepared | string> {
     const { loaders } = this.parts;
     const instances = new Set(asked.map(({ instance }) => instance));
     const others = await loaders.prepare(
       loaders.ready().filter(({ instance }) => !instances.has(instance)),
       trained,
+      trained.trace,
     );
     const refusal = refusalIn(others);
     if (refusal !== undefined) return refusal;
     const all = [...evaluation.ready, ...others.ready];
-    await loaders.untilLeased(all, trained.version);
+    // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
+    const known = await loaders.leased(all, trained.version);
     return this.notAllAway(
       others,
-      all.some(({ engine }) => engine.pools.includes('serving')),
+      known.some(({ engine }) => engine.pools.includes('serving')),
       trained,
     );
   }
 
   private notAllAway(prepared: Prepared, isThere: boolean, { version }: Trained): Prepared {
     if (isThere) return prepared;
-    throw publisherErrors.loadersAway({ version, codes: prepared.failed.map(({ error }) => error.code) });
+    const codes = prepared.failed.map(({ error }) => error.code);
+    throw publisherErrors.loadersAway({ version, codes: codes.length > 0 ? codes : ['no lease names it yet'] });
   }
 
   private async measure({ ready: [loader] }: Prepared, { version, manifestDigest }: Trained): Promise<GateVerdict> {
@@ -169,26 +182,20 @@ export class Swap {
     }
   }
 
-  private async makeStable(state: PolicyState, trained: Trained, measurements: Record<string, number>): Promise<void> {
-    const { version, manifestDigest } = trained;
+  private async makeStable(state: PolicyState, trained: Followed, measurements: Record<string, number>): Promise<void> {
+    const { version, manifestDigest, trace } = trained;
     const stage = WeightsStaged_Stage.STAGE_STABLE;
     const previous = stableOf(state);
-    await this.parts.chain.append(state, {
-      version,
-      stage,
-      manifestDigest,
-      previous,
-      measurements,
-      why: 'gate passed',
-    });
+    const stable = { version, stage, manifestDigest, previous, measurements, why: 'gate passed' };
+    await this.parts.chain.append(state, stable, trace);
     await this.parts.reached('stable_staged');
   }
 
-  private async burn(state: PolicyState, trained: Trained, { why, measurements }: GateVerdict): Promise<void> {
-    const { version, manifestDigest } = trained;
+  private async burn(state: PolicyState, trained: Followed, { why, measurements }: GateVerdict): Promise<void> {
+    const { version, manifestDigest, trace } = trained;
     const stage = WeightsStaged_Stage.STAGE_BURNED;
     const previous = stableOf(state);
-    await this.parts.chain.append(state, { version, stage, manifestDigest, previous, measurements, why });
+    await this.parts.chain.append(state, { version, stage, manifestDigest, previous, measurements, why }, trace);
     this.parts.events.burned(version, why);
     await this.parts.announcer.writeLoad();
   }

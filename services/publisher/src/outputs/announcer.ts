@@ -2,7 +2,10 @@
  * Makes the whole system follow the chain: `load`, then `routes`, then Commit to every gateway. One at a time, and
  * always with the newest state, so that an older word never overtakes a newer one.
  */
+import type { Trace } from '@backtalk/kit';
 import { loadSetOf, routesOf } from '../domain/standing.js';
+import { stableOf, type PolicyState } from '../domain/policy-state.js';
+import { numberOf } from '../domain/versions.js';
 import type { PublisherEvents } from '../events.js';
 import type { Gateways } from './gateways.js';
 import type { StagedChain } from './staged-chain.js';
@@ -30,13 +33,13 @@ export class Announcer {
   }
 
   /** Everyone routes to the stable version, or will as soon as they can be told. */
-  announce(reached: Reached = () => undefined): Promise<Announced> {
+  announce(reached: Reached = () => undefined, trace?: Trace): Promise<Announced> {
     return this.inTurn(async () => {
       const { state } = this.chain;
       await this.board.writeRoutes(state);
       await reached('routes_written');
-      const announced = await this.gateways.commit(routesOf(state));
-      this.events.routed(state.fence, announced.milliseconds);
+      const announced = await this.gateways.commit(routesOf(state), trace);
+      this.events.routed(state.fence, announced.milliseconds, stableNumber(state));
       await reached('committed');
       await this.board.writeLoad(state);
       return announced;
@@ -51,7 +54,7 @@ export class Announcer {
       if (await this.board.writeLoad(state)) changed.push('load');
       if (await this.board.writeRoutes(state)) changed.push('routes');
       if (changed.includes('routes')) await this.gateways.commit(routesOf(state));
-      if (changed.length > 0) this.events.converged(state.fence, changed);
+      if (changed.length > 0) this.events.converged(state.fence, changed, stableNumber(state));
     });
   }
 
@@ -66,4 +69,8 @@ export class Announcer {
     this.last = mine.catch(() => undefined);
     return mine;
   }
+}
+
+function stableNumber(state: PolicyState): number {
+  return numberOf(state.policy, stableOf(state)) ?? 0;
 }

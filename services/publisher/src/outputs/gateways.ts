@@ -1,7 +1,7 @@
 /**
  * The gateways, by their leases: tells all of them at once who answers now, and asks which versions still stream.
  */
-import { asBacktalkError, type LeaseView } from '@backtalk/kit';
+import { asBacktalkError, type LeaseView, type Trace } from '@backtalk/kit';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import type { Routes } from '@backtalk/proto/weights';
 import type { PublisherEvents } from '../events.js';
@@ -22,13 +22,14 @@ export class Gateways {
   ) {}
 
   /** Resolves when every gateway routes so or its time is up. One that is late reads the routes by itself. */
-  async commit(routes: Routes): Promise<{ milliseconds: number; gateways: number }> {
+  async commit(routes: Routes, trace?: Trace): Promise<{ milliseconds: number; gateways: number }> {
     const start = performance.now();
     const addresses = this.addresses();
+    const calling = { deadlineMs: this.commitDeadlineMs, ...(trace === undefined ? {} : { trace }) };
     await Promise.all(
       addresses.map(async (address) => {
         try {
-          await this.peers.at(address).commit({ routes }, { deadlineMs: this.commitDeadlineMs });
+          await this.peers.at(address).commit({ routes }, calling);
         } catch (error) {
           this.events.commitFailed(asBacktalkError(error));
         }

@@ -1,7 +1,7 @@
 /**
  * The loaders of a policy, by their leases: asks all of them at once to prepare or retire a version.
  */
-import { asBacktalkError, type BacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, type Clock, type LeaseView, type Trace } from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import type { EngineLease, Lease, LoadedVersion } from '@backtalk/proto/weights';
 import { numberOf } from '../domain/versions.js';
@@ -22,7 +22,7 @@ export interface Prepared {
 }
 
 const retireDeadlineMs = 30_000;
-/** A loader writes its lease at once: longer than this, and it goes on without. */
+/** A loader writes its lease at once: one that takes longer is left out for now. */
 const leasedWithinMs = 2_000;
 
 export class Loaders {
@@ -47,13 +47,18 @@ export class Loaders {
     return leased;
   }
 
-  async prepare(loaders: readonly LeasedEngine[], { version, manifestDigest }: LoadedVersion): Promise<Prepared> {
+  async prepare(
+    loaders: readonly LeasedEngine[],
+    { version, manifestDigest }: LoadedVersion,
+    trace?: Trace,
+  ): Promise<Prepared> {
     const start = performance.now();
+    const calling = { deadlineMs: this.prepareDeadlineMs, ...(trace === undefined ? {} : { trace }) };
     const request = { policy: this.policy, version, manifestDigest };
     const outcomes = await Promise.all(
       loaders.map(async (loader) => {
         try {
-          await this.peers.at(loader.address).prepare(request, { deadlineMs: this.prepareDeadlineMs });
+          await this.peers.at(loader.address).prepare(request, calling);
           return { loader, error: undefined };
         } catch (thrown) {
           const error = asBacktalkError(thrown);
@@ -69,12 +74,13 @@ export class Loaders {
     };
   }
 
-  /** Resolves when the leases say that these loaders hold the version, so that gateways can know it too; bounded. */
-  async untilLeased(loaders: readonly LeasedEngine[], version: string): Promise<void> {
+  /** Those whose leases say that they hold the version, so that gateways can know it too. Waits for all, but not long. */
+  async leased(loaders: readonly LeasedEngine[], version: string): Promise<LeasedEngine[]> {
     const instances = new Set(loaders.map(({ instance }) => instance));
-    const isLeased = () =>
-      this.all().every(({ instance, engine }) => !instances.has(instance) || engine.versions.includes(version));
-    if (isLeased()) return;
+    const asked = () => this.all().filter(({ instance }) => instances.has(instance));
+    const holding = () => asked().filter(({ engine }) => engine.versions.includes(version));
+    const isLeased = () => asked().every(({ engine }) => engine.versions.includes(version));
+    if (isLeased()) return holding();
     await new Promise<void>((resolve) => {
       const stop = this.leases.onChange(() => {
         if (isLeased()) end();
@@ -86,6 +92,7 @@ export class Loaders {
         resolve();
       };
     });
+    return holding();
   }
 
   /** A loader that cannot be asked unloads by itself, some time after the version has left the load set. */

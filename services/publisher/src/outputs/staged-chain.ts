@@ -4,7 +4,7 @@
  * Appending names the state that the decision was made on: if who serves has changed since, nothing is appended, the
  * state is read anew, and `fact_superseded` is thrown. So of two deciders one wins.
  */
-import { isBacktalkError, type FactPublisher, type FactReader } from '@backtalk/kit';
+import { isBacktalkError, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
 import { WeightsStaged } from '@backtalk/proto/facts';
 import { emptyState, fold, standsTheSame, type PolicyState } from '../domain/policy-state.js';
 
@@ -32,11 +32,14 @@ export class StagedChain {
     return state;
   }
 
-  async append(after: PolicyState, parts: Partial<WeightsStaged>): Promise<PolicyState> {
+  async append(after: PolicyState, parts: Partial<WeightsStaged>, trace?: Trace): Promise<PolicyState> {
     const message = WeightsStaged.fromPartial({ policy: this.policy, ...parts });
     for (let base = after; ; base = this.folded) {
       try {
-        const { sequence } = await this.publisher.publish('weightsStaged', message, { expectSequence: base.sequence });
+        const { sequence } = await this.publisher.publish('weightsStaged', message, {
+          expectSequence: base.sequence,
+          ...(trace === undefined ? {} : { trace }),
+        });
         this.folded = fold(base, { sequence, message });
         return this.folded;
       } catch (error) {

@@ -94,7 +94,7 @@ export class SwapRig {
         `BACKTALK_ENGINE_URL=${beside.url}`,
         'BACKTALK_ENGINE_CHECK=100ms',
         `BACKTALK_ADAPTER_DIR=${this.directory.join(name)}`,
-        `BACKTALK_BLOB_DIR=${this.directory.join('blobs')}`,
+        `BACKTALK_BLOB_STORE=folder:${this.directory.join('blobs')}`,
         process.execPath,
         join(repositoryRoot(), 'services', 'loader', 'dist', 'main.js'),
       ],
@@ -146,8 +146,8 @@ export class SwapRig {
       BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
       BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
       BACKTALK_INSTANCE: 'publisher-1',
-      BACKTALK_BLOB_DIR: this.directory.join('blobs'),
-      BACKTALK_PREPARE_DEADLINE: '2s',
+      BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
+      BACKTALK_PREPARE_DEADLINE: '20s',
       BACKTALK_SWEEP: '100ms',
       ...more,
     });
@@ -191,10 +191,16 @@ export class SwapRig {
     return entry?.value.versions.map(({ version }) => version) ?? [];
   }
 
+  /** Resolves when it says so: the load set is written after the routes. */
+  async loadSetIs(...versions: readonly string[]): Promise<void> {
+    const isSo = async () => (await this.loadSet()).join() === versions.join();
+    await until(isSo, { what: `the load set ${versions.join(', ')}`, everyMs: 50 });
+  }
+
   /** Resolves when the routes say so. */
   async stableIs(number: number): Promise<void> {
     const isStable = async () => (await this.routes())?.stable === `${policy}-v${number}`;
-    await until(isStable, { what: `v${number} to be stable`, everyMs: 50, timeoutMs: 20_000 });
+    await until(isStable, { what: `v${number} to be stable`, everyMs: 50 });
   }
 
   /** The fact that burned a version, once there is one. */
@@ -203,7 +209,7 @@ export class SwapRig {
       (await this.staged()).find(
         ({ version, stage }) => stage === WeightsStaged_Stage.STAGE_BURNED && version === `${policy}-v${number}`,
       );
-    return until(fact, { what: `v${number} to be burned`, everyMs: 50, timeoutMs: 20_000 });
+    return until(fact, { what: `v${number} to be burned`, everyMs: 50 });
   }
 
   async rollBack(publisher: Publisher, why = 'worse answers'): Promise<RollbackResponse> {
@@ -211,7 +217,7 @@ export class SwapRig {
       caller: 'cli',
     });
     try {
-      return await client.rollback({ policy, why }, { deadlineMs: 10_000 });
+      return await client.rollback({ policy, why }, { deadlineMs: 30_000 });
     } finally {
       client.close();
     }

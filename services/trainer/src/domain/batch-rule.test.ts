@@ -119,3 +119,31 @@ describe('the share of a user', () => {
     expect(shares(decide(many))).toEqual({ a: 2, b: 2, c: 2, d: 2 });
   });
 });
+
+describe('the share of a tenant', () => {
+  // Two tenants: one with many users, one with few.
+  const tenants = (large: number, small: number): Candidate[] => [
+    ...Array.from({ length: large }, (_, n) =>
+      candidate({ turn: `large-${n}`, tenant: 'large', user: `user${n % 6}`, hint: HINT }, n),
+    ),
+    ...Array.from({ length: small }, (_, n) =>
+      candidate({ turn: `small-${n}`, tenant: 'small', user: `guest${n}`, hint: HINT }, 100 + n),
+    ),
+  ];
+  const shares = (decision: BatchDecision): number[] =>
+    ['large', 'small'].map((name) => taken(decision).filter((turn) => turn.startsWith(name)).length);
+
+  it('is half where two or more tenants wait, however many users one has', () => {
+    expect(shares(decide(tenants(24, 4)))).toEqual([4, 4]);
+    expect(decide(tenants(24, 2)).kind).toBe('wait');
+    expect(shares(decide(tenants(24, 2), 10 * MINUTE))).toEqual([4, 2]);
+  });
+
+  it('is unbounded where one tenant waits alone', () => {
+    expect(shares(decide(tenants(24, 0)))).toEqual([8, 0]);
+  });
+
+  it('never holds a batch back beyond the wait', () => {
+    expect(shares(decide(tenants(24, 1), 10 * MINUTE, { effective: 4, effectiveMin: 4 }))).toEqual([3, 1]);
+  });
+});

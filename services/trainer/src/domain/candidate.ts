@@ -1,5 +1,6 @@
 // A judged turn that waits for a batch, with everything that the decision needs and no text but its hint.
 // In: the judged fact and what the log says about the turn. Out: the candidate. Never keeps ids or messages: the step reads them again.
+import type { Trace } from '@backtalk/kit';
 import type { TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
 
 import { sketchOf, type AnswerSketch } from './near-duplicate.js';
@@ -12,7 +13,11 @@ export interface Candidate {
   // Of the first judged fact that was seen: the order of arrival.
   readonly sequence: number;
   readonly waitingSinceMs: number;
+  // When its next state was said; when it was judged, where no request continued it.
+  readonly saidAtMs: number;
   readonly judged: TurnJudged;
+  // Of the turn's request, where it is known.
+  readonly trace: Trace | undefined;
   // Set when the turn may never be trained on.
   readonly reason: string | undefined;
   readonly version: string;
@@ -24,7 +29,13 @@ export interface Candidate {
   readonly sketch: AnswerSketch | undefined;
 }
 
-export function candidateOf(judged: TurnJudged, facts: TurnFacts, sequence: number, timeMs: number): Candidate {
+export function candidateOf(
+  judged: TurnJudged,
+  facts: TurnFacts,
+  sequence: number,
+  timeMs: number,
+  trace?: Trace,
+): Candidate {
   const reason = neverTrainable(judged, facts);
   const { completed } = facts;
   return {
@@ -33,7 +44,9 @@ export function candidateOf(judged: TurnJudged, facts: TurnFacts, sequence: numb
     user: judged.user,
     sequence,
     waitingSinceMs: timeMs,
+    saidAtMs: facts.continuedMs ?? timeMs,
     judged,
+    trace,
     reason,
     version: completed?.weightsVersion ?? '',
     greedy: isGreedy(completed),

@@ -7,6 +7,8 @@ export interface TurnFacts {
   readonly opened: TurnOpened | undefined;
   readonly completed: TurnCompleted | undefined;
   readonly continued: TurnContinued | undefined;
+  // The broker's time of the next state: when somebody said what the turn is judged by.
+  readonly continuedMs?: number | undefined;
 }
 
 // "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through.

@@ -1,42 +1,73 @@
 // Who has had their share of a batch?
 // In: effective samples, oldest first. Out: those that go into a batch of a given size.
-// One voice cannot take a batch over: where three or more users wait, none gives more than a quarter of it.
+// One voice cannot take a batch over: where three or more users wait, none gives more than a quarter of it; where two or more tenants
+// wait, none gives more than half, however many users it has.
 import type { Weighed } from './weigh-turns.js';
 
-const USERS_FROM = 3;
-const SHARE = 1 / 4;
+interface Voice {
+  readonly of: (weighed: Weighed) => string;
+  // So many must wait before the share is capped.
+  readonly from: number;
+  readonly share: number;
+}
 
-// `atLeast` is what a batch that has waited long enough needs: up to there the cap gives way, fewest-first, since it must never hold
-// a batch back for ever.
+const voices: readonly Voice[] = [
+  { of: ({ candidate }) => `${candidate.tenant}.${candidate.user}`, from: 3, share: 1 / 4 },
+  { of: ({ candidate }) => candidate.tenant, from: 2, share: 1 / 2 },
+];
+
+// `atLeast` is what a batch that has waited long enough needs: up to there the caps give way step by step, fewest-first, since they must
+// never hold a batch back for ever.
 export function pickUnderCap(waiting: readonly Weighed[], size: number, atLeast: number): Weighed[] {
-  const users = new Set(waiting.map(userOf));
-  const cap = users.size >= USERS_FROM ? Math.max(1, Math.floor(size * SHARE)) : size;
-  const picked = takeUpTo(waiting, size, cap);
-  for (let wider = cap + 1; picked.size < atLeast && wider <= size; wider += 1) {
-    for (const weighed of takeUpTo(waiting, atLeast, wider, picked)) picked.add(weighed);
+  const caps = voices.map(({ of, from, share }) => {
+    const speaking = new Set(waiting.map(of)).size;
+    return { of, most: speaking >= from ? Math.max(1, Math.floor(size * share)) : size };
+  });
+  const picked = takeUpTo(waiting, size, caps);
+  for (let wider = 1; picked.size < atLeast && wider <= size; wider += 1) {
+    const given = caps.map(({ of, most }) => ({ of, most: most + wider }));
+    for (const weighed of takeUpTo(waiting, atLeast, given, picked)) picked.add(weighed);
   }
   return waiting.filter((weighed) => picked.has(weighed));
+}
+
+interface Cap {
+  readonly of: (weighed: Weighed) => string;
+  readonly most: number;
 }
 
 function takeUpTo(
   waiting: readonly Weighed[],
   size: number,
-  cap: number,
+  caps: readonly Cap[],
   already: ReadonlySet<Weighed> = new Set(),
 ): Set<Weighed> {
   const picked = new Set(already);
-  const given = new Map<string, number>();
-  for (const weighed of picked) given.set(userOf(weighed), (given.get(userOf(weighed)) ?? 0) + 1);
+  const shares = caps.map(({ of, most }) => new Share(of, most));
+  for (const weighed of picked) for (const share of shares) share.take(weighed);
   for (const weighed of waiting) {
-    const count = given.get(userOf(weighed)) ?? 0;
     if (picked.size >= size) break;
-    if (picked.has(weighed) || count >= cap) continue;
+    if (picked.has(weighed) || !shares.every((share) => share.hasRoom(weighed))) continue;
     picked.add(weighed);
-    given.set(userOf(weighed), count + 1);
+    for (const share of shares) share.take(weighed);
   }
   return picked;
 }
 
-function userOf({ candidate }: Weighed): string {
-  return `${candidate.tenant}.${candidate.user}`;
+class Share {
+  private readonly given = new Map<string, number>();
+
+  constructor(
+    private readonly of: (weighed: Weighed) => string,
+    private readonly most: number,
+  ) {}
+
+  hasRoom(weighed: Weighed): boolean {
+    return (this.given.get(this.of(weighed)) ?? 0) < this.most;
+  }
+
+  take(weighed: Weighed): void {
+    const name = this.of(weighed);
+    this.given.set(name, (this.given.get(name) ?? 0) + 1);
+  }
 }

@@ -1,6 +1,6 @@
 // How many versions ago was a turn answered, and what may it still be used for?
 // In: the steps between the turn's version and the next parent. Out: reward and distillation, distillation alone, or nothing.
-// The exact measure, mean |log v|, is the training worker's: it sees both distributions.
+// The exact measure, mean |log v|, is the training worker's, which sees both distributions: it leaves out the terms that weigh by v.
 
 export interface StalenessRule {
   readonly rewardVersions: number;

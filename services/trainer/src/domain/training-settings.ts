@@ -27,6 +27,7 @@ export interface TrainingSettings {
   readonly microBatchTokens: number;
   readonly optimizerSteps: number;
   readonly hintPlace: string;
+  readonly staleLogRatio: number;
 }
 
 export function trainingConfig(settings: TrainingSettings): TrainingConfig {
@@ -59,5 +60,6 @@ export function trainingConfig(settings: TrainingSettings): TrainingConfig {
     microBatchTokens,
     optimizerSteps,
     hintPlace,
+    stalenessMax: settings.staleLogRatio,
   };
 }

@@ -1,7 +1,7 @@
 // Closes batches: writes the fact, then lets go of the messages of every turn that it takes or settles.
 // In: a decision about the turns at the desk. Out: batch.closed in the log. The order is the promise: a message is acked only after the
 // fact that settles its turn is stored.
-import { isBacktalkError, type Clock, type Held } from '@backtalk/kit';
+import { isBacktalkError, type Clock, type Held, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { givenUp, settledTurn, settlingBatch, trainingBatch, type BatchPlace } from '../domain/batch-fact.js';
@@ -51,7 +51,13 @@ export class BatchClosing {
       meanAnswerLength: rule.meanAnswerLength,
       seed: rule.seed,
     };
-    await this.close(books, trainingBatch(this.place(books), decision, step));
+    const batch = trainingBatch(this.place(books), decision, step);
+    // The batch goes on in the trace of the sample that came first, with links to those of the others.
+    await this.close(books, batch, tracesOf(decision));
+    this.parts.desk.taught = {
+      version: batch.version,
+      saidAtMs: decision.effective.map(({ candidate }) => candidate.saidAtMs),
+    };
   }
 
   async settle(books: Books, settled: readonly Settling[]): Promise<void> {
@@ -76,9 +82,9 @@ export class BatchClosing {
     throw trainerErrors.rankChanged({ version: parent, rank: manifest.loraRank, configured: rule.loraRank });
   }
 
-  private async close(books: Books, batch: BatchClosed): Promise<void> {
+  private async close(books: Books, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {
     const { desk, ledger, events, clock } = this.parts;
-    await ledger.close(books, batch, clock.now());
+    await ledger.close(books, batch, clock.now(), traces);
     events.batchClosed(batch);
     desk.unconfirmed.push(...desk.pending.take(turnsOf(batch)));
     await this.confirm();
@@ -95,6 +101,10 @@ export class BatchClosing {
       desk.unconfirmed.push(...group.filter((_, index) => acked[index] === false));
     }
   }
+}
+
+function tracesOf({ effective, anchors }: TrainDecision): Trace[] {
+  return [...effective, ...anchors].flatMap(({ candidate }) => candidate.trace ?? []);
 }
 
 async function isAcked(held: Held): Promise<boolean> {

@@ -10,8 +10,12 @@ export class Desk {
   readonly bell = new Bell();
   readonly pending = new PendingTurns<Held>();
   paused = false;
+  // The data folder has reached its cap.
+  storageFull = false;
   // The parent of the step in hand, and how to stop it.
   step: { readonly parent: string; readonly stop: AbortController } | undefined;
+  // The newest batch that was closed here: which version it makes, and when each of its lessons was said.
+  taught: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
   // Messages of settled turns whose ack the broker has not confirmed yet.
   unconfirmed: Held[] = [];
   private current: Books | undefined;

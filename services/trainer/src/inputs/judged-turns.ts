@@ -29,12 +29,12 @@ export function judgedTurns({ desk, ledger, turns, events, position }: JudgedPar
   }
 
   return async function onJudged(fact: StoredFact<'turnJudged'>, delivery: Delivery): Promise<void> {
-    const { message, sequence, timeMs } = fact;
+    const { message, sequence, timeMs, trace } = fact;
     if (await settledBefore(message)) {
       events.judgedRead(desk.policy, 'settled_before');
       return;
     }
-    const candidate = candidateOf(message, await turns.facts(message), sequence, timeMs);
+    const candidate = candidateOf(message, await turns.facts(message), sequence, timeMs, trace);
     // A batch may have closed while the turn was being read.
     if (desk.books?.settled.has(message.turn) === true) {
       events.judgedRead(desk.policy, 'settled_before');

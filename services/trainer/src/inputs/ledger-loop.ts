@@ -102,7 +102,7 @@ export class LedgerLoop {
     const waiting = weighTurns(desk.pending.candidates(), state, rule);
     const funnel = { effective: waiting.effective.length, idle: waiting.idle.length, settled: waiting.settled.length };
     events.turnsWeighed(desk.policy, funnel, lessons);
-    const held = heldBy(desk.paused, line.undecided());
+    const held = heldBy(desk, line.undecided());
     this.state(held ?? 'collecting');
     return held === undefined
       ? decideBatch(waiting, rule, clock.now())
@@ -114,7 +114,8 @@ export class LedgerLoop {
   }
 }
 
-function heldBy(paused: boolean, undecided: string | undefined): LedgerState | undefined {
+function heldBy({ paused, storageFull }: Desk, undecided: string | undefined): LedgerState | undefined {
   if (paused) return 'paused';
+  if (storageFull) return 'storage_full';
   return undecided === undefined ? undefined : 'awaiting_decision';
 }

@@ -97,12 +97,12 @@ function judgedConsumer(parts: PolicyParts, desk: Desk): FactConsumer<'turnJudge
 }
 
 function stagedConsumer(parts: PolicyParts, desk: Desk): FactConsumer<'weightsStaged'> {
-  const { policy } = parts;
+  const { policy, events } = parts;
   return consumeFacts({
     ...consumption(parts),
     facts: ['weightsStaged'],
     filter: { weightsStaged: { policy } },
-    handlers: { weightsStaged: stagedVersions(desk) },
+    handlers: { weightsStaged: stagedVersions(desk, events) },
     concurrency: 1,
   });
 }

@@ -1,7 +1,7 @@
 // Takes the step of a closed batch: gathers, trains, stores, says so.
 // In: a batch that is closed and not trained. Out: weights.trained; or the batch given up; or an error, and the same step later again.
 // Everything is made from the fact and the log, so that a repeat after a crash asks for the same bytes.
-import { asBacktalkError, type BacktalkError, type Clock } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import type { TrainResult } from '@backtalk/proto/training';
 
@@ -49,9 +49,12 @@ export class StepTaking {
     desk.step = { parent: batch.parent, stop };
     board.started(batch, step.request.samples.length);
     events.stepStarted(batch, step.request.samples.length);
+    const span = events.stepSpan(batch, books.trace);
     try {
-      await this.train(books, batch, plan, step, AbortSignal.any([signal, stop.signal]));
+      await this.train(books, batch, plan, step, AbortSignal.any([signal, stop.signal]), span?.trace);
+      span?.end();
     } catch (thrown) {
+      span?.end(asBacktalkError(thrown).code);
       if (signal.aborted) throw thrown;
       await this.failed(books, batch, asBacktalkError(thrown));
     } finally {
@@ -74,12 +77,13 @@ export class StepTaking {
     plan: StepPlan,
     step: Step,
     signal: AbortSignal,
+    trace: Trace | undefined,
   ): Promise<void> {
     const { worker, board, clock } = this.parts;
     const startedMs = clock.now();
     const broken = this.broken.batch === batch.number ? this.broken.steps : 0;
     const result = await worker.train(step.request, {
-      signal,
+      ...{ signal, trace },
       onProgress: (progress) => {
         // Until the step ends well, it counts as broken.
         this.broken = { batch: batch.number, steps: broken + 1 };
@@ -89,7 +93,7 @@ export class StepTaking {
     this.broken = { batch: 0, steps: 0 };
     // The parent may have been burned in the last moment: nothing is built upon it.
     if (books.line.isTainted(batch.parent)) return this.giveUp(books, batch, 'burned_parent');
-    await this.publish(books, batch, plan, step, result, startedMs);
+    await this.publish(books, batch, plan, step, result, { startedMs, trace });
   }
 
   private async publish(
@@ -98,12 +102,12 @@ export class StepTaking {
     plan: StepPlan,
     step: Step,
     result: TrainResult,
-    startedMs: number,
+    { startedMs, trace }: { readonly startedMs: number; readonly trace: Trace | undefined },
   ): Promise<void> {
     const { ledger, store, board, events, clock } = this.parts;
     const manifestDigest = await store.keepManifest(manifestOf(batch, plan, result));
     const fact = trainedFact(batch, manifestDigest, result.report, step.leftOut);
-    await ledger.trained(books, fact, clock.now());
+    await ledger.trained(books, fact, clock.now(), trace);
     board.ended('done');
     events.stepEnded(batch, 'trained');
     events.versionTrained(

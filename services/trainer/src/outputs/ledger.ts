@@ -1,7 +1,7 @@
 // The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
 // In: the reader and the publisher of facts. Out: chain, versions and settled turns as the log has them.
 // A lost race throws `fact_superseded`: then the log is read again, never argued with.
-import type { FactPublisher, FactReader, StoredFact } from '@backtalk/kit';
+import { startSpan, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
@@ -12,6 +12,8 @@ export interface Books {
   readonly chain: BatchChain;
   readonly line: VersionLine;
   readonly settled: SettledTurns;
+  // Of the newest batch: its step goes on in it.
+  trace?: Trace;
 }
 
 type LedgerFact = StoredFact<'batchClosed' | 'weightsTrained' | 'weightsStaged'>;
@@ -47,28 +49,43 @@ export class Ledger {
     return (await this.reader.last('turnJudged', { policy: this.policy, turn, revision: 0 }))?.sequence;
   }
 
-  async close(books: Books, batch: BatchClosed, nowMs: number): Promise<void> {
-    const { sequence } = await this.publisher.publish('batchClosed', batch, {
-      expectSequence: books.chain.batchSequence(),
-    });
+  // Traces: of the samples, in the order of arrival.
+  async close(
+    books: Books,
+    batch: BatchClosed,
+    nowMs: number,
+    [first, ...others]: readonly Trace[] = [],
+  ): Promise<void> {
+    const span =
+      first === undefined ? undefined : startSpan('close batch', { kind: 'internal', parent: first, links: others });
+    const { sequence } = await this.publisher
+      .publish('batchClosed', batch, {
+        expectSequence: books.chain.batchSequence(),
+        ...(span === undefined ? {} : { trace: span.trace }),
+      })
+      .finally(() => span?.end());
+    if (span !== undefined) books.trace = span.trace;
     books.chain.closed(batch, sequence);
     books.settled.add(batch, nowMs);
   }
 
-  async trained(books: Books, fact: WeightsTrained, nowMs: number): Promise<void> {
+  async trained(books: Books, fact: WeightsTrained, nowMs: number, trace?: Trace): Promise<void> {
     const { sequence } = await this.publisher.publish('weightsTrained', fact, {
       expectSequence: books.chain.trainedSequence(),
+      ...(trace === undefined ? {} : { trace }),
     });
     books.chain.trained(fact, sequence);
     books.line.trained(fact, nowMs);
   }
 }
 
-export function note({ chain, line, settled }: Books, fact: LedgerFact): void {
+export function note(books: Books, fact: LedgerFact): void {
+  const { chain, line, settled } = books;
   switch (fact.name) {
     case 'batchClosed':
       chain.closed(fact.message, fact.sequence);
       settled.add(fact.message, fact.timeMs);
+      books.trace = fact.trace;
       return;
     case 'weightsTrained':
       chain.trained(fact.message, fact.sequence);

@@ -1,6 +1,6 @@
 // The training worker, as a step needs it: give it the parent's files, let it train, bring the new files home.
 // In: a request. Out: its result, every file of it in the blob store under its own digest. Holds no state: a repeat is safe at any point.
-import { grpcClient, type BlobStore, type GrpcClient } from '@backtalk/kit';
+import { grpcClient, type BlobStore, type GrpcClient, type Trace } from '@backtalk/kit';
 import {
   TrainingWorkerServiceDefinition,
   type PutBlobRequest,
@@ -22,6 +22,7 @@ export interface WorkerOptions {
 export interface TrainOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: TrainProgress) => void;
+  readonly trace?: Trace | undefined;
 }
 
 const PART_BYTES = 1024 * 1024;
@@ -40,9 +41,9 @@ export class TrainingWorker {
     this.client.close();
   }
 
-  async train(request: TrainRequest, { signal, onProgress }: TrainOptions): Promise<TrainResult> {
+  async train(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
     await this.give([...request.parentAdapter, ...request.parentTrainingState], signal);
-    const result = await this.step(request, signal, onProgress);
+    const result = await this.step(request, { signal, onProgress, trace });
     for (const file of [...result.adapter, ...result.trainingState]) await this.fetch(file, signal);
     return result;
   }
@@ -57,13 +58,11 @@ export class TrainingWorker {
     }
   }
 
-  private async step(
-    request: TrainRequest,
-    signal: AbortSignal,
-    onProgress: (progress: TrainProgress) => void,
-  ): Promise<TrainResult> {
+  private async step(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
     let result: TrainResult | undefined;
-    for await (const { event } of this.client.train(request, { deadlineMs: this.options.stepDeadlineMs, signal })) {
+    const deadlineMs = this.options.stepDeadlineMs;
+    const calling = { deadlineMs, signal, ...(trace === undefined ? {} : { trace }) };
+    for await (const { event } of this.client.train(request, calling)) {
       if (event?.$case === 'progress') onProgress(event.value);
       else if (event?.$case === 'result') result = event.value;
     }

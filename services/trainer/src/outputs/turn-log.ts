@@ -37,7 +37,12 @@ export class TurnLog {
       ]);
       const whole = opened !== undefined && completed !== undefined;
       if (whole || tries >= READ_TRIES) {
-        return { opened: opened?.message, completed: completed?.message, continued: continued?.message };
+        return {
+          opened: opened?.message,
+          completed: completed?.message,
+          continued: continued?.message,
+          continuedMs: continued?.timeMs,
+        };
       }
       await this.clock.sleep(READ_AGAIN_MS);
     }

@@ -9,7 +9,7 @@ import {
   type BlobStore,
   type Broker,
 } from '@backtalk/kit';
-import { silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { WeightsStaged } from '@backtalk/proto/facts';
 
@@ -52,7 +52,8 @@ export class TrainerRig {
   static async start({ environment = {}, worker: workerOptions = {} }: RigOptions = {}): Promise<TrainerRig> {
     const nats = await startNats();
     const directory = new TemporaryDirectory('trainer');
-    const worker = new FakeTrainingWorker(workerOptions);
+    // A port of its own, so that a worker that was killed can come back there.
+    const worker = new FakeTrainingWorker({ port: await freePort(), ...workerOptions });
     await worker.start();
     const blobs = folderBlobStore(directory.join('blobs'));
     const as = async (user: 'gateway' | 'judge' | 'publisher') =>
@@ -76,7 +77,7 @@ export class TrainerRig {
       BACKTALK_NATS_PASSWORD: password,
       BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
       BACKTALK_ACK_WAIT: '2s',
-      BACKTALK_BLOB_DIR: this.directory.join('blobs'),
+      BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
       BACKTALK_TRAINING_WORKER: this.worker.address,
       BACKTALK_STEP_RETRY_MAX: '300ms',
       BACKTALK_INSTANCE: instance,
@@ -130,8 +131,16 @@ export class TrainerRig {
   }
 
   async pause(paused: boolean): Promise<void> {
-    const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
-    await kvBucket(this.speakers.operator, 'settings', codec).put(`${POLICY}.learning`, { paused });
+    await this.set('learning', { paused });
+  }
+
+  async fillStorage(full: boolean): Promise<void> {
+    await this.set('storage', { full });
+  }
+
+  private async set(key: string, value: unknown): Promise<void> {
+    const codec = { toJSON: (json: unknown) => json, fromJSON: (json: unknown) => json };
+    await kvBucket(this.speakers.operator, 'settings', codec).put(`${POLICY}.${key}`, value);
   }
 
   async progress(): Promise<unknown> {

@@ -4,6 +4,7 @@ import { Conversation_Encoding, TurnCompleted, TurnJudged, TurnOpened } from '@b
 
 export interface TurnShape {
   readonly turn: string;
+  readonly tenant?: string;
   readonly user?: string;
   readonly policy?: string;
   readonly version?: string;
@@ -18,7 +19,7 @@ export interface TurnShape {
   readonly answerIds?: readonly number[];
 }
 
-const TENANT = 'tenant0';
+const defaultTenant = 'tenant0';
 
 // Ids that differ from turn to turn, so that no two turns are near-duplicates by accident.
 function idsOf(seed: string, count: number): number[] {
@@ -29,11 +30,16 @@ function idsOf(seed: string, count: number): number[] {
   });
 }
 
-export function openedTurn({ turn, user = 'user0', policy = 'backtalk' }: TurnShape): TurnOpened {
+export function openedTurn({
+  turn,
+  tenant = defaultTenant,
+  user = 'user0',
+  policy = 'backtalk',
+}: TurnShape): TurnOpened {
   const messages = [{ role: 'user', content: `Question of ${turn}?` }];
   return TurnOpened.fromPartial({
     turn,
-    tenant: TENANT,
+    tenant,
     user,
     policy,
     conversation: {
@@ -45,11 +51,18 @@ export function openedTurn({ turn, user = 'user0', policy = 'backtalk' }: TurnSh
 }
 
 export function completedTurn(shape: TurnShape): TurnCompleted {
-  const { turn, user = 'user0', policy = 'backtalk', version = `${policy}-v0`, reasons = [] } = shape;
+  const {
+    turn,
+    tenant = defaultTenant,
+    user = 'user0',
+    policy = 'backtalk',
+    version = `${policy}-v0`,
+    reasons = [],
+  } = shape;
   const answerIds = [...(shape.answerIds ?? idsOf(`answer ${turn}`, 12))];
   return TurnCompleted.fromPartial({
     turn,
-    tenant: TENANT,
+    tenant,
     user,
     policy,
     weightsVersion: version,
@@ -68,10 +81,11 @@ export function completedTurn(shape: TurnShape): TurnCompleted {
 }
 
 export function judgedTurn(shape: TurnShape): TurnJudged {
-  const { turn, user = 'user0', policy = 'backtalk', verdict = -1, hint = '', revision = 0 } = shape;
+  const { turn, tenant = defaultTenant, user = 'user0', policy = 'backtalk', verdict = -1 } = shape;
+  const { hint = '', revision = 0 } = shape;
   return TurnJudged.fromPartial({
     turn,
-    tenant: TENANT,
+    tenant,
     user,
     policy,
     session: 'session0',

@@ -117,8 +117,8 @@ class Running:
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    """Waits for a condition, at most 10 s."""
-    deadline = time.monotonic() + 10
+    """Waits for a condition, at most 60 s."""
+    deadline = time.monotonic() + 60
     pause = threading.Event()
     while not condition():
         assert time.monotonic() < deadline, f"waited too long for {what}"
@@ -139,7 +139,7 @@ def run_engine(model: LoadedModel, **settings: object) -> Iterator[Running]:
         # The port is bound before it is listened on, so the first request may have been retried.
         yield Running(client, url)
     service.stop()
-    thread.join(20)
+    thread.join(60)
     assert codes == [0]
 
 

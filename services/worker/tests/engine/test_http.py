@@ -3,6 +3,7 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,17 +216,23 @@ def test_a_client_that_goes_away_frees_its_row(engine: Running):
         until(lambda: engine.metric("vllm:num_requests_running") == 1, "the row to run")
     until(lambda: engine.metric("vllm:num_requests_running") == 0, "the row to be freed")
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{engine.url}/v1/chat/completions", json={**body, "stream": False}, timeout=0.1)
+        httpx.post(
+            f"{engine.url}/v1/chat/completions", json={**body, "stream": False}, timeout=httpx.Timeout(60, read=0.1)
+        )
     until(lambda: engine.metric("vllm:num_requests_running") == 0, "the second row to be freed")
 
 
 def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path):
     with run_engine(load_model(tiny_folder), rows_max=1, waiting_max=1) as small, ThreadPoolExecutor(4) as pool:
         body = {**CHAT, "max_tokens": 100, "ignore_eos": True}
-        answers = list(pool.map(lambda _: small.client.post("/v1/chat/completions", json=body), range(4)))
-        assert sorted(a.status_code for a in answers) == [200, 200, 503, 503]
-        busy = next(a for a in answers if a.status_code == 503)
-        assert busy.json()["error"]["type"] == "Service Unavailable"
+        post = partial(small.client.post, "/v1/chat/completions")
+        taken = [pool.submit(post, json={**body, "max_tokens": 470})]
+        until(lambda: small.metric("vllm:num_requests_running") == 1, "the row to run")
+        taken.append(pool.submit(post, json=body))
+        until(lambda: small.metric("vllm:num_requests_waiting") == 1, "the queue to be full")
+        answers = [*pool.map(lambda _: post(json=body), range(2)), *(one.result() for one in taken)]
+        assert [a.status_code for a in answers] == [503, 503, 200, 200]
+        assert answers[0].json()["error"]["type"] == "Service Unavailable"
         assert small.metric("backtalk_engine_refused_total") == 2
 
 
@@ -324,7 +331,7 @@ def test_stopping_ends_answers_with_abort(tiny_folder: Path):
         body = {**CHAT, "max_tokens": 470, "n": 8, "ignore_eos": True, "stream": True}
 
         def read() -> None:
-            with httpx.stream("POST", f"{running.url}/v1/chat/completions", json=body, timeout=30) as answer:
+            with httpx.stream("POST", f"{running.url}/v1/chat/completions", json=body, timeout=60) as answer:
                 for line in answer.iter_lines():
                     if line.startswith("data: {"):
                         reasons.append(json.loads(line[6:])["choices"][0]["finish_reason"])
@@ -332,6 +339,6 @@ def test_stopping_ends_answers_with_abort(tiny_folder: Path):
         reader = threading.Thread(target=read)
         reader.start()
         until(lambda: len(reasons) > 10, "the stream to begin")
-    reader.join(20)
+    reader.join(60)
     assert reasons[-1] in ("abort", "length")
     assert not reader.is_alive()

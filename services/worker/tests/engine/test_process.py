@@ -19,10 +19,10 @@ def test_it_serves_until_sigterm_and_then_exits_with_zero(tiny_folder: Path):
     assert process.stderr is not None
     try:
         started = json.loads(process.stderr.readline())
-        assert httpx.get(f"{started['address']}/health").status_code == 200
+        assert httpx.get(f"{started['address']}/health", timeout=60).status_code == 200
     finally:
         process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert json.loads(process.stderr.read().splitlines()[-1])["msg"] == "engine stopping"
 
 

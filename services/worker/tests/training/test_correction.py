@@ -57,6 +57,7 @@ def test_binary_gradient_carries_the_weight_or_nothing(v, expected):
         cut=~yes,
         taught=~yes,
         kept=yes,
+        fresh=yes,
     )
     loss_terms(tokens, student.log_softmax(-1), None, None, RECIPE).binary.backward()
     assert student.grad is not None

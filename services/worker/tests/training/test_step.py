@@ -138,6 +138,33 @@ def test_a_batch_of_which_everything_is_dropped_moves_nothing_and_says_why():
     assert bytes_of(before) == bytes_of(after)
 
 
+def stale(item):
+    """Every token was less likely to its sampler than it is to the present weights, none of them absurdly."""
+    return changed(item, logprobs=tuple(value - 0.6 for value in item.sample.logprobs))
+
+
+def test_a_stale_answer_gives_no_reward_and_no_sampled_distillation_and_is_counted():
+    for recipe in (replace(RECIPE, method="binary"), replace(RECIPE, method="opd", opd_form="sampled")):
+        items = [stale(item) for item in items_of(tiny_model(), LENGTHS)]
+        outcome, before, after, _ = step(replace(recipe, staleness_max=0.1), items)
+        assert [sample.dropped for sample in outcome.samples] == ["stale"] * len(items)
+        assert all(sample.staleness > 0.1 for sample in outcome.samples)
+        assert outcome.measurements["samples_stale"] == len(items)
+        assert bytes_of(before) == bytes_of(after)
+        unbounded, *_ = step(recipe, items)
+        assert {sample.dropped for sample in unbounded.samples} == {""}
+        assert unbounded.measurements["step_scale"] > 0
+
+
+def test_a_stale_answer_still_teaches_by_its_whole_distributions():
+    recipe = replace(RECIPE, method="opd", opd_form="full")
+    items = [stale(item) for item in items_of(tiny_model(), LENGTHS)]
+    _, _, unbounded, _ = step(recipe, items)
+    outcome, _, bounded, _ = step(replace(recipe, staleness_max=0.1), items)
+    assert outcome.measurements["samples_stale"] == len(items)
+    assert bytes_of(bounded) == bytes_of(unbounded)
+
+
 def test_same_input_gives_the_same_bytes():
     items = items_of(tiny_model(), LENGTHS)
     recipe = replace(RECIPE, micro_batch_tokens=20, step_bound=0.01, kl_beta=0.1)

@@ -43,6 +43,7 @@ def every_token(policy: Tensor, old: Tensor, sampler: Tensor, advantage: Tensor 
         cut=~yes,
         taught=yes,
         kept=yes,
+        fresh=yes,
     )
     return tokens, log_sampler.exp()
 

@@ -151,7 +151,7 @@ def test_the_same_call_again_repeats_the_result_and_with_another_request_is_refu
 
 
 def test_a_second_call_joins_the_running_step_and_another_step_is_refused(worker, model):
-    long = train_request(model, call="long", optimizer_steps=40)
+    long = train_request(model, call="long", optimizer_steps=80)
     running = worker.stub.Train(long, timeout=DEADLINE_S)
     next(running)
     results: list[training_pb2.TrainResult] = []

@@ -38,6 +38,7 @@ RECIPE = Recipe(
     jsd_beta=0.3,
     hint_place="human",
     max_tokens=64,
+    staleness_max=0.0,
     mean_answer_length=7.0,
 )
 

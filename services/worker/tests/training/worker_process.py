@@ -53,7 +53,7 @@ class WorkerProcess:
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=60)
         self.channel.close()
         return code
 

@@ -1,6 +1,6 @@
 // How often a judge is right, each class counting the same. In: pairs of truth and verdict. Out: the mean of the
 // classes' recalls, and an interval by bootstrap. Pure: chance comes from a seed.
-import type { Verdict } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 import { grouped } from './grouped.js';
 
 export interface Pair {

@@ -8,7 +8,7 @@ import {
   type Thresholds,
   type WordingCalibration,
 } from '../scored/score.js';
-import type { Verdict } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 import { balancedAccuracy } from './balanced-accuracy.js';
 import { grouped } from './grouped.js';
 

@@ -1,7 +1,8 @@
 // Evidence in what a tool returned. In: one tool result. Out: what its structured fields say: exit code, HTTP status,
 // error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
 import type { ToolResult } from '../next-state.js';
-import type { EvidenceVote, Verdict } from '../verdict.js';
+import type { EvidenceVote } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 import { testEvidence } from './test-runs.js';
 
 /** Longest result that is looked at whole; of longer ones only head and tail lines are. */

@@ -1,6 +1,7 @@
 // Evidence in a person's own words: phrases that mean a correction, thanks or a pause whatever the topic is. In: the
 // user's message. Out: one vote, or nothing when no phrase is clear. It is conservative: in doubt it is silent.
-import type { EvidenceVote, Verdict } from '../verdict.js';
+import type { EvidenceVote } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 import { ownWords } from './own-words.js';
 
 interface Rule {

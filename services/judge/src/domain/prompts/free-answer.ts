@@ -1,6 +1,6 @@
 // Reads what a model wrote for a free vote. In: its answer. Out: the grade in the last box and the hint, or nothing
 // when there is no grade. Pure.
-import type { Verdict } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 
 export interface FreeAnswer {
   readonly verdict: Verdict;

@@ -1,6 +1,7 @@
 // Thresholds are fitted for one model and one set of prompts, and hold for no other. In: the committed table. Out: the
 // entry for a model and a digest, or nothing. Pure.
 import { z } from 'zod';
+import { roleWeights } from '../reading/pool.js';
 import type { Wordings } from './wordings.js';
 
 const bias = z.object({ satisfied: z.number(), correction: z.number() });
@@ -14,14 +15,20 @@ export const calibrationEntry = z.object({
   wordings: z.record(z.string(), bias),
   /** Labelled next states they were fitted on. */
   fittedOn: z.number(),
+  /** What votes, words and evidence count against each other; without them evidence goes first. */
+  weights: roleWeights.optional(),
 });
 export type CalibrationEntry = z.infer<typeof calibrationEntry>;
 
-export const calibrationTable = z.object({ entries: z.array(calibrationEntry) });
+export const calibrationTable = z.object({
+  entries: z.array(calibrationEntry),
+  /** For judging without votes; they belong to no model. */
+  withoutVotes: roleWeights,
+});
 export type CalibrationTable = z.infer<typeof calibrationTable>;
 
 export function findCalibration(
-  table: CalibrationTable,
+  table: Pick<CalibrationTable, 'entries'>,
   model: string,
   promptDigest: string,
 ): CalibrationEntry | undefined {

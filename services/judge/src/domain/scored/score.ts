@@ -1,7 +1,7 @@
 // From likelihoods to a vote. In: how likely a reply is as the next entry of each list, and the calibration of the
 // wording. Out: one number (above 0: satisfied leads; below 0: correction leads; 0: unrelated leads) and the verdict
 // that two thresholds make of it. Pure.
-import type { Verdict } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
 import type { Label } from './wordings.js';
 
 /** Nats a token, relative to `unrelated`. */
@@ -27,6 +27,14 @@ export function scoreOf(found: Likelihoods, bias: WordingCalibration): number {
   const correction = found.correction + bias.correction - found.unrelated;
   if (satisfied <= 0 && correction <= 0) return 0;
   return satisfied >= correction ? satisfied : -correction;
+}
+
+export function withBias(found: Likelihoods, bias: WordingCalibration): Likelihoods {
+  return {
+    satisfied: found.satisfied + bias.satisfied,
+    unrelated: found.unrelated,
+    correction: found.correction + bias.correction,
+  };
 }
 
 export function verdictFromScore(score: number, { low, high }: Thresholds): Verdict {

@@ -2,8 +2,9 @@
 // wording and each verdict, the beginning of a list of replies that got that verdict. A vote asks how likely the next
 // state is as the next entry of each list: the model never reads an instruction, so there is none to break. Examples
 // come first and never change, so that an engine computes each list once. Pure.
-import type { Role } from '../next-state.js';
-import type { Verdict } from '../verdict.js';
+import { ownWords } from '../evidence/own-words.js';
+import type { NextState, Role } from '../next-state.js';
+import type { Verdict } from '../verdict-value.js';
 import { clip, oneLine } from '../prompts/clip.js';
 
 export interface Example {
@@ -23,7 +24,8 @@ export interface Wording {
 export const labels = ['satisfied', 'unrelated', 'correction'] as const;
 export type Label = (typeof labels)[number];
 
-const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
+export const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
+export const verdictFrom: Readonly<Record<Label, Verdict>> = { satisfied: 1, unrelated: 0, correction: -1 };
 
 /** Enough to tell what a reply is about; the rest is mostly pasted text. */
 const replyCharactersMax = 320;
@@ -121,6 +123,11 @@ export function wordingsFrom(examples: readonly Example[]): Wordings {
 export function wordingFor(wordings: Wordings, role: Role, vote: number): Wording | undefined {
   const list = role === 'user' ? wordings.user : wordings.tool;
   return list[vote % list.length];
+}
+
+/** What of a next state is put into the lists: of a person's message, the words that are their own. */
+export function saidIn({ role, text }: Pick<NextState, 'role' | 'text'>): string {
+  return role === 'user' ? ownWords(text) || text : text;
 }
 
 /** How a next state stands in a list. */

@@ -2,7 +2,9 @@
 // from the majority class to votes and evidence together, with intervals, and how often an injected text turns the
 // verdict. It fits nothing: thresholds are fitted elsewhere, on other items.
 import { gatherEvidence } from '../../domain/evidence/gather.js';
-import { combine, evidenceVerdict, majority, type CastVote, type Verdict } from '../../domain/verdict.js';
+import type { Reader } from '../../domain/reading/reader.js';
+import { combine, majority, type CastVote } from '../../domain/verdict.js';
+import type { Verdict } from '../../domain/verdict-value.js';
 import type { LabelledItem } from '../../domain/labelled-item.js';
 import type { JudgeEngine, Voter } from '../voter.js';
 import {
@@ -17,6 +19,8 @@ export interface EvaluateOptions {
   /** Nothing: evidence only. */
   readonly voter: Voter | undefined;
   readonly engine: JudgeEngine | undefined;
+  /** Nothing: words are not read, and evidence goes before votes. */
+  readonly reader?: Reader;
   readonly items: readonly LabelledItem[];
   readonly votes: number;
   readonly voteWaitMs?: number;
@@ -70,11 +74,13 @@ async function verdictsOf(
   const material = materialOfItem(item, text);
   const votes = await castAll(options, material);
   const evidence = gatherEvidence(material.next, material.question, material.answer);
+  const { reader, voter, engine } = options;
+  const reading = reader?.read(material, voter?.facts(engine?.model ?? '').weights);
   return {
     'majority baseline': common,
     'model alone': majority(votes).verdict,
-    'evidence alone': evidenceVerdict(evidence) ?? 0,
-    both: combine(evidence, votes).verdict,
+    'evidence alone': combine(evidence, [], reading).verdict,
+    both: combine(evidence, votes, reading).verdict,
   };
 }
 

@@ -3,7 +3,7 @@ import { balancedAccuracy, bootstrapInterval, type Pair } from '../../domain/eva
 import { fitCalibration } from '../../domain/evaluation/fit.js';
 import { grouped } from '../../domain/evaluation/grouped.js';
 import type { LabelledItem } from '../../domain/labelled-item.js';
-import { readCalibrationTable, readLabelledItems, scoredPrompts } from '../labelled-set.js';
+import { readCalibrationTable, readLabelledItems, readReader, scoredPrompts } from '../labelled-set.js';
 import { evaluateJudge } from './evaluate.js';
 
 const items = readLabelledItems();
@@ -12,7 +12,7 @@ const count = (wanted: (item: LabelledItem) => boolean) => items.filter((item) =
 describe('the labelled set', () => {
   it('has 260 next states and more, of every class, role and kind in every part', () => {
     expect(items.length).toBeGreaterThanOrEqual(260);
-    for (const split of ['fewshot', 'dev', 'test'] as const)
+    for (const split of ['fewshot', 'dev', 'calibration', 'test'] as const)
       for (const role of ['user', 'tool'] as const)
         for (const label of [-1, 0, 1] as const)
           expect(count((item) => item.split === split && item.role === role && item.label === label)).toBeGreaterThan(
@@ -22,17 +22,17 @@ describe('the labelled set', () => {
       expect(count((item) => item.split === 'test' && item.tags.includes(tag))).toBeGreaterThan(5);
   });
 
-  it('is split by wording family, and its tested part is a third', () => {
+  it('is split by wording family, and 210 next states and more are kept for the test', () => {
     for (const [, family] of grouped(items, (item) => item.family))
       expect(new Set(family.map(({ split }) => split)).size).toBe(1);
-    const share = count(({ split }) => split === 'test') / items.length;
-    expect(share).toBeGreaterThan(0.3);
+    expect(count(({ split }) => split === 'test')).toBeGreaterThanOrEqual(210);
     expect(new Set(items.map(({ next, role }) => `${role} ${next}`)).size).toBe(items.length);
   });
 
   it('has thresholds for the prompts as they are', () => {
     const { digest, wordings } = scoredPrompts(items);
     const entry = readCalibrationTable().entries.find(({ promptDigest }) => promptDigest === digest);
+    expect(entry?.weights).toBeDefined();
     expect(Object.keys(entry?.wordings ?? {}).sort()).toEqual(
       [...wordings.user, ...wordings.tool].map(({ id }) => id).sort(),
     );
@@ -81,7 +81,7 @@ describe('fitting', () => {
 
 describe('evaluateJudge', () => {
   it('gives a row for each way of judging, also without an engine', async () => {
-    const dev = items.filter(({ split }) => split === 'dev');
+    const dev = items.filter(({ split }, at) => split === 'dev' && at % 5 === 0);
     const seen: number[] = [];
     const rows = await evaluateJudge({
       ...{ voter: undefined, engine: undefined, items: dev, votes: 3 },
@@ -91,6 +91,15 @@ describe('evaluateJudge', () => {
     expect(rows[0]?.balancedAccuracy).toBeCloseTo(1 / 3);
     expect(rows[2]?.balancedAccuracy).toBeGreaterThan(rows[1]?.balancedAccuracy ?? 1);
     expect(seen.at(-1)).toBe(dev.length);
+  });
+
+  it('reads words where it is given a reader, which has learned from no tested next state', async () => {
+    const calibration = items.filter(({ split }) => split === 'calibration');
+    const learnedFrom = items.filter(({ split }) => split === 'fewshot' || split === 'dev');
+    const without = { voter: undefined, engine: undefined, items: calibration, votes: 0 };
+    const [, , plain] = await evaluateJudge(without);
+    const [, , read] = await evaluateJudge({ ...without, reader: readReader(learnedFrom) });
+    expect(read?.balancedAccuracy).toBeGreaterThan((plain?.balancedAccuracy ?? 1) + 0.1);
   });
 
   it('shows that injected text does not turn evidence', async () => {

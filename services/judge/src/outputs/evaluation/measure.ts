@@ -1,6 +1,6 @@
 // Measures the likelihoods that thresholds are fitted on. In: labelled items (never those that a judge is tested on),
 // a scored voter, an engine. Out: for each item and wording, how likely its next state is under each list.
-import type { Wordings } from '../../domain/scored/wordings.js';
+import { saidIn, type Wordings } from '../../domain/scored/wordings.js';
 import type { LabelledItem } from '../../domain/labelled-item.js';
 import type { ScoredVoter } from '../scored-voter.js';
 import type { JudgeEngine } from '../voter.js';
@@ -27,7 +27,9 @@ export async function measureLikelihoods(options: MeasureOptions): Promise<Measu
   const measured: Measured[] = [];
   for (let at = 0; at < asked.length; at += together) {
     const some = asked.slice(at, at + together).map(async ({ wording, item }): Promise<Measured> => {
-      const found = await voter.likelihoods(engine, wording, item.next, { deadlineMs: voteWaitMs });
+      const found = await voter.likelihoods(engine, wording, saidIn({ role: item.role, text: item.next }), {
+        deadlineMs: voteWaitMs,
+      });
       return { wording: wording.id, item: item.id, label: item.label, found };
     });
     measured.push(...(await Promise.all(some)));

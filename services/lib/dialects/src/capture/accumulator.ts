@@ -23,9 +23,11 @@ export class CaptureAccumulator {
   private finishReason = '';
   private usage: TokenUsage | undefined;
   private choices = 1;
+  private synthetic = false;
 
   add(frame: EngineFrame): void {
     if (frame.usage !== undefined) this.usage = frame.usage;
+    if (frame.synthetic === true) this.synthetic = true;
     if (frame.choice !== 0) {
       this.choices = Math.max(this.choices, frame.choice + 1);
       return;
@@ -51,6 +53,7 @@ export class CaptureAccumulator {
       finishReason: this.finishReason,
       usage: this.usage,
       choices: this.choices,
+      ...(this.synthetic && { synthetic: true }),
     };
   }
 

@@ -34,4 +34,6 @@ export interface Capture {
   readonly usage: TokenUsage | undefined;
   /** How many choices the answer had. */
   readonly choices: number;
+  /** The frames of the stream were made of a whole answer. */
+  readonly synthetic?: boolean;
 }

@@ -104,6 +104,10 @@ export class OpenAiClient implements EngineClient {
     return this.pool.close();
   }
 
+  leave(): Promise<void> {
+    return this.pool.leave();
+  }
+
   /** What is sent for a chat request. */
   protected chatBody(request: EngineChatRequest, stream: boolean): RawObject {
     const body: RawObject = { ...request, stream };

@@ -39,11 +39,14 @@ export class FakeAdapters {
     this.held.clear();
   }
 
-  async load(name: string, path: string, most: number): Promise<FakeAnswer> {
+  async load(name: string, path: string, bounds: { adaptersMax: number; rankMax: number }): Promise<FakeAnswer> {
     if (name === this.baseModel || this.held.has(name)) return refusal(400, alreadyLoaded(name), 'InvalidUserInput');
-    if (this.held.size >= most) return refusal(500, 'No free slot for another adapter.', 'InternalServerError');
+    if (this.held.size >= bounds.adaptersMax)
+      return refusal(500, 'No free slot for another adapter.', 'InternalServerError');
     try {
-      JSON.parse(await readFile(join(path, 'adapter_config.json'), 'utf8'));
+      const config: unknown = JSON.parse(await readFile(join(path, 'adapter_config.json'), 'utf8'));
+      if (rankOf(config) > bounds.rankMax)
+        return refusal(500, 'LoRA rank is greater than max_lora_rank.', 'InternalServerError');
       const bytes = await readFile(join(path, 'adapter_model.safetensors'));
       this.held.set(name, { path, digest: createHash('sha256').update(bytes).digest('hex') });
     } catch {
@@ -56,6 +59,11 @@ export class FakeAdapters {
     if (!this.held.delete(name)) return refusal(404, `The lora adapter '${name}' cannot be found.`, 'NotFoundError');
     return { status: 200, body: `Success: LoRA adapter '${name}' removed successfully.` };
   }
+}
+
+function rankOf(config: unknown): number {
+  const rank: unknown = typeof config === 'object' && config !== null ? Reflect.get(config, 'r') : 0;
+  return typeof rank === 'number' ? rank : 0;
 }
 
 export function refusal(status: number, message: string, type: string, param: string | null = null): FakeAnswer {

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { FakeAdapters, refusal, type FakeAnswer } from './fake-adapters.js';
 import { FakePlaces } from './fake-places.js';
 import { defaultSettings, noCounts, type FakeCounts, type FakeSettings } from './fake-settings.js';
+import type { FakeState } from './fake-state.js';
 import { routeFake } from './fake-routes.js';
 
 export interface FakeEngineOptions extends Partial<FakeSettings> {
@@ -14,16 +15,6 @@ export interface FakeEngineOptions extends Partial<FakeSettings> {
   readonly baseModel?: string;
   /** When set, requests must bring it as a bearer token. */
   readonly apiKey?: string;
-}
-
-/** What the routes of a fake engine share. */
-export interface FakeState {
-  readonly baseModel: string;
-  readonly apiKey: string | undefined;
-  readonly settings: FakeSettings;
-  readonly counts: FakeCounts;
-  readonly adapters: FakeAdapters;
-  readonly places: FakePlaces;
 }
 
 export interface FakeEngine {

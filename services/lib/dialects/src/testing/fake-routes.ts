@@ -8,7 +8,7 @@ import type { z } from 'zod';
 import { refusal, type FakeAnswer } from './fake-adapters.js';
 import { askedOf, planChat, wholeAnswer } from './fake-chat.js';
 import { promptsOf, wholeCompletion } from './fake-completions.js';
-import type { FakeState } from './fake-engine.js';
+import type { FakeState } from './fake-state.js';
 import {
   chatRequest,
   completionRequest,
@@ -122,7 +122,7 @@ async function load(state: FakeState, body: unknown): Promise<FakeAnswer> {
   const { lora_name: name, lora_path: path } = given.value;
   const { loadStatus } = state.settings.faults;
   if (loadStatus !== undefined) return refusal(loadStatus, 'The adapter is refused.', 'InternalServerError');
-  const answer = await state.adapters.load(name, path, state.settings.adaptersMax);
+  const answer = await state.adapters.load(name, path, state.settings);
   if (answer.status === 200) state.counts.loads.push(name);
   return answer;
 }

@@ -30,6 +30,8 @@ export interface FakeSettings {
   maxContext: number;
   /** Adapters at once, beyond which loading is refused. */
   adaptersMax: number;
+  /** The highest rank of an adapter. */
+  rankMax: number;
   faults: FakeFaults;
   /** The answer to a conversation, in place of a generated one. */
   reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
@@ -57,6 +59,7 @@ export const defaultSettings: FakeSettings = {
   queueMax: 1_024,
   maxContext: 8_192,
   adaptersMax: 8,
+  rankMax: 64,
   faults: {},
 };
 

@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FakeAnswer } from './fake-adapters.js';
 import { roleFrame, tokenFrame, usageFrame, type Asked, type FakePlan } from './fake-chat.js';
-import type { FakeState } from './fake-engine.js';
+import type { FakeState } from './fake-state.js';
 
 const errorFrame =
   'data: {"error": {"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": null, "code": 500}}\n\n';

@@ -67,8 +67,14 @@ export class EnginePool {
     return call;
   }
 
+  /** Ends every call at once. */
   close(): Promise<void> {
     return this.pool.destroy();
+  }
+
+  /** Takes no further call; resolves when those in hand have come to their end. */
+  leave(): Promise<void> {
+    return this.pool.close();
   }
 }
 

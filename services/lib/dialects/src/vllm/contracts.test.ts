@@ -8,7 +8,7 @@ import { createEngineClient } from '../create-engine-client.js';
 import { exchangeIn, isWhole, playBack, readTranscript, wholeEvents, type Exchange } from '../testing/transcripts.js';
 
 const folder = 'vllm-0.32';
-const options = { deadlineMs: 5_000 };
+const options = { deadlineMs: 60_000 };
 const request = { model: 'smol', messages: [{ role: 'user', content: 'Say hello in one word.' }] };
 const cleanUps: (() => Promise<void>)[] = [];
 

@@ -23,6 +23,17 @@ export const blobErrors = defineErrors('blobs', {
     retry: 'later',
     message: (p: { doing: string; reason: string }) => `The blob store failed (${p.doing}, ${p.reason}).`,
   },
+  blobStoreRefused: {
+    code: 'blob_store_refused',
+    retry: 'later',
+    message: (p: { bucket: string; reason: string }) =>
+      `Bucket ${p.bucket} cannot be used (${p.reason}): check BACKTALK_S3_BUCKET, BACKTALK_S3_ACCESS_KEY and BACKTALK_S3_SECRET_KEY.`,
+  },
+  blobBucketUnnamed: {
+    code: 'blob_bucket_unnamed',
+    retry: 'stop',
+    message: () => 'BACKTALK_BLOB_STORE is s3, and BACKTALK_S3_BUCKET names no bucket: set it.',
+  },
   blobDigestInvalid: {
     code: 'blob_digest_invalid',
     retry: 'never',

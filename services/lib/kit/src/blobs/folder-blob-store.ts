@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { BacktalkError } from '../errors/index.js';
 import { sha256Hex } from '../identity/index.js';
 import type { BlobInfo, BlobStore } from './blob-store.js';
+import { checkDigest } from './digest.js';
 import { blobErrors } from './errors.js';
 
 export interface FolderBlobOptions {
@@ -97,8 +98,7 @@ class FolderBlobStore implements BlobStore {
   }
 
   #pathOf(digest: string): string {
-    if (!/^[0-9a-f]{64}$/.test(digest)) throw blobErrors.blobDigestInvalid();
-    return join(this.#directory, digest.slice(0, 2), digest);
+    return join(this.#directory, checkDigest(digest).slice(0, 2), digest);
   }
 }
 

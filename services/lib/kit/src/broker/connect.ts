@@ -11,6 +11,7 @@ import {
   type NatsConnection,
 } from 'nats';
 import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
+import { isOlder } from '../installation/version-order.js';
 import { brokerErrors } from './errors.js';
 import { Requests, type Question } from './requests.js';
 import { inboxPrefixOf } from './users.js';
@@ -45,7 +46,8 @@ export interface BrokerOptions {
   readonly clock?: Clock;
 }
 
-const oldestServer = '2.12.0';
+/** Every check of the broker's version takes this figure. */
+export const oldestServer = '2.12.0';
 /** A peer that has stopped without closing is noticed after three of them. */
 const pingIntervalMs = 4_000;
 const requestTimeoutMs = 5_000;
@@ -87,8 +89,9 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
 /** Tries again until the time is up, because the broker and its services often start together. */
 async function firstConnection(options: BrokerOptions): Promise<NatsConnection> {
   const clock = options.clock ?? systemClock;
-  const deadline = clock.now() + (options.connectTimeoutMs ?? 30_000);
-  for (;;) {
+  const waitMs = options.connectTimeoutMs ?? 30_000;
+  const deadline = clock.now() + waitMs;
+  for (let tries = 1; ; tries += 1) {
     try {
       return await connectOnce(options);
     } catch (error) {
@@ -96,6 +99,8 @@ async function firstConnection(options: BrokerOptions): Promise<NatsConnection> 
         throw brokerErrors.brokerRefused({ user: options.user }, error);
       }
       if (clock.now() >= deadline) throw brokerErrors.brokerUnavailable({ doing: 'connect' }, error);
+      // Told once: a start that waits in silence looks like one that hangs.
+      if (tries === 1) options.logger.warn('broker_awaited', { user: options.user, waitMs });
     }
     await clock.sleep(250);
   }
@@ -148,15 +153,4 @@ function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requ
 async function closeQuietly(nc: NatsConnection): Promise<void> {
   if (nc.isClosed()) return;
   await nc.close();
-}
-
-function isOlder(version: string, oldest: string): boolean {
-  const [left, right] = [version, oldest].map((text) =>
-    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
-  );
-  for (let i = 0; i < 3; i += 1) {
-    const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0);
-    if (difference !== 0) return difference < 0;
-  }
-  return false;
 }

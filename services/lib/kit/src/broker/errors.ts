@@ -37,6 +37,18 @@ export const brokerErrors = defineErrors('broker', {
     message: (p: { stream: string }) =>
       `Stream ${p.stream} does not exist on the broker: create the streams before the services start.`,
   },
+  streamCopiesImpossible: {
+    code: 'stream_copies_impossible',
+    retry: 'never',
+    message: (p: { stream: string; copies: number }) =>
+      `Stream ${p.stream} cannot have ${p.copies} copies: the broker has fewer servers. Set BACKTALK_STREAM_REPLICAS to 1, or give the broker more.`,
+  },
+  streamRoomMissing: {
+    code: 'stream_room_missing',
+    retry: 'never',
+    message: (p: { stream: string; bytes: number }) =>
+      `The broker has no room for stream ${p.stream} with ${p.bytes} bytes: lower its bound, or give the broker a larger volume.`,
+  },
   streamFull: {
     code: 'stream_full',
     status: 503,

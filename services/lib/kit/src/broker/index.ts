@@ -1,4 +1,4 @@
-export { connectBroker, type Broker, type BrokerOptions, type BrokerStatus } from './connect.js';
+export { connectBroker, oldestServer, type Broker, type BrokerOptions, type BrokerStatus } from './connect.js';
 export { brokerErrors } from './errors.js';
 export { createConsumer, type ConsumerPlan, type CreatedConsumer } from './create-consumer.js';
 export { lastOfSubject } from './last-of-subject.js';
@@ -10,6 +10,6 @@ export type { Question } from './requests.js';
 export { PlainHeaders } from './plain-headers.js';
 export { storeMessage, type NewMessage, type Refused, type Stored } from './store-message.js';
 export type { StoredMessage } from './stored-message.js';
-export { checkStreams, ensureStreams, type StreamOptions } from './streams.js';
+export { checkStreams, ensureStreams, type EnsuredStream, type StreamOptions } from './streams.js';
 export { brokerError, type Doing } from './translate.js';
 export { adminUser, brokerServices, brokerUsers, inboxPrefixOf, type BrokerService, type BrokerUser } from './users.js';

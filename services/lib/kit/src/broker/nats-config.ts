@@ -11,10 +11,28 @@ export interface NatsConfigOptions {
   /** `/healthz`, `/jsz`; left out, there is no monitoring port. */
   readonly monitorPort?: number;
   readonly serverName?: string;
+  /** Left out, the server stands alone. */
+  readonly cluster?: {
+    readonly port: number;
+    /** `host:port` of the others' cluster ports. */
+    readonly peers: readonly string[];
+  };
   /** Suffixes of durable consumers that exist beside the plain ones: the names of policies. */
   readonly durableSuffixes?: readonly string[];
   /** Bound of all streams together; by default what the broker takes by itself, three quarters of the free disk. */
   readonly fileStoreBytesMax?: number;
+}
+
+function clusterBlock(host: string, cluster: NatsConfigOptions['cluster']): string[] {
+  if (cluster === undefined) return [];
+  const routes = cluster.peers.map((peer) => quote(`nats-route://${peer}`)).join(', ');
+  return [
+    'cluster {',
+    '  name: backtalk',
+    `  listen: ${quote(`${host}:${cluster.port}`)}`,
+    `  routes: [${routes}]`,
+    '}',
+  ];
 }
 
 interface UserRow {
@@ -35,6 +53,7 @@ export function natsConfig(options: NatsConfigOptions): string {
     'ping_interval: "5s"',
     'ping_max: 2',
     'write_deadline: "10s"',
+    ...clusterBlock(host, options.cluster),
     'jetstream {',
     `  store_dir: ${quote(options.storeDirectory)}`,
     // Without it an acknowledged fact may be lost with the power.

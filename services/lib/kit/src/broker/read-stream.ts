@@ -94,6 +94,8 @@ class StreamReader {
   async #create(): Promise<string> {
     const { broker, stream, filter, headersOnly } = this.#reading;
     const name = `read_${randomUUID().replaceAll('-', '')}`;
+    // What the one before still sends, the next one gives again.
+    this.#consumer = '';
     const { pending } = await createConsumer(broker, stream, {
       name,
       filter_subject: filter,

@@ -40,7 +40,12 @@ export interface Stored {
   readonly sequence: number;
 }
 
-const wrongLastSequence: ReadonlySet<number> = new Set([10071, 10164]);
+const jetStreamCode = {
+  /** What follows is refused: the subject's last message is another one. */
+  wrongLastSequence: 10071,
+  /** In a cluster: another message of this subject is on its way to the copies, and neither is decided. */
+  lastSequenceUndecided: 10164,
+} as const;
 
 export async function storeMessage(broker: Broker, message: NewMessage): Promise<Stored | Refused> {
   const { subject, stream, data, headers = new PlainHeaders(), expectLast, id, timeoutMs, companyMs, doing } = message;
@@ -51,8 +56,11 @@ export async function storeMessage(broker: Broker, message: NewMessage): Promise
   const reply = await broker.ask({ subject, data, headers, timeoutMs, companyMs, doing });
   const { seq, error } = reply.json<Answer>();
   if (seq !== undefined && error === undefined) return { refused: false, sequence: seq };
-  if (error?.err_code !== undefined && wrongLastSequence.has(error.err_code)) {
+  if (error?.err_code === jetStreamCode.wrongLastSequence) {
     return { refused: true, last: sequenceIn(error.description) };
+  }
+  if (error?.err_code === jetStreamCode.lastSequenceUndecided) {
+    throw brokerErrors.brokerUnavailable({ doing }, apiError(error));
   }
   throw brokerError(apiError(error), { doing, subject, stream });
 }

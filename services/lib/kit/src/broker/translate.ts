@@ -7,7 +7,6 @@ import { brokerErrors } from './errors.js';
 /** Numbers by which JetStream names its errors (its errors.json); only those that are acted on. */
 const jetStreamCode = {
   streamNotFound: 10059,
-  streamNameInUse: 10058,
   storeFailed: 10077,
   maximumBytes: 10122,
   maximumMessages: 10123,
@@ -25,10 +24,6 @@ const passing: ReadonlySet<string> = new Set([
   ErrorCode.JetStreamNotEnabled,
   ErrorCode.RequestError,
 ]);
-
-export function isStreamNameInUse(thrown: unknown): boolean {
-  return codeOf(thrown) === jetStreamCode.streamNameInUse;
-}
 
 function codeOf(thrown: unknown): number | undefined {
   return thrown instanceof NatsError ? thrown.api_error?.err_code : undefined;

@@ -6,9 +6,13 @@ import { setting } from './setting.js';
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+/** How strictly an installation is looked at when a service starts. */
+export const profiles = ['laptop', 'trial', 'production'] as const;
+export type Profile = (typeof profiles)[number];
+
 export const baseSettings = {
-  natsUrl: setting.url('BACKTALK_NATS_URL', {
-    description: 'Where the broker listens.',
+  natsUrl: setting.urls('BACKTALK_NATS_URL', {
+    description: 'Where the broker listens; several servers of a cluster with commas between.',
     default: 'nats://127.0.0.1:30040',
   }),
   natsUser: setting.string('BACKTALK_NATS_USER', {
@@ -44,7 +48,60 @@ export const baseSettings = {
   instance: setting.string('BACKTALK_INSTANCE', {
     description: 'Name of this process among its replicas; part of lease keys.',
     default: hostname().replaceAll(/[^A-Za-z0-9_-]/g, '-'),
+    shownDefault: 'host name',
     min: 1,
     max: 63,
   }),
+};
+
+/** For every process, and read by `run` itself: no service has to know of it. */
+export const tracingSettings = {
+  otlpEndpoint: setting.optional(
+    setting.url('OTEL_EXPORTER_OTLP_ENDPOINT', {
+      description: 'Where a collector takes spans over OTLP/HTTP, without /v1/traces; not set: no spans are made.',
+    }),
+  ),
+};
+
+/** Where blobs lie: one answer for all services. For `openBlobStore`. */
+export const blobSettings = {
+  blobStore: setting.blobPlace('BACKTALK_BLOB_STORE', {
+    description: 'Where large payloads and weights lie: folder:<path>, jetstream, or s3; the same for all services.',
+    default: 'folder:.backtalk/blobs',
+  }),
+  s3Endpoint: setting.string('BACKTALK_S3_ENDPOINT', {
+    description: "Address of the S3 server, http://host:port; empty: Amazon's own, by region.",
+    default: '',
+  }),
+  s3Bucket: setting.string('BACKTALK_S3_BUCKET', { description: 'Bucket of the store s3.', default: '' }),
+  s3Region: setting.string('BACKTALK_S3_REGION', {
+    description: 'Region of the store s3.',
+    default: 'us-east-1',
+    min: 1,
+  }),
+  s3AccessKey: setting.string('BACKTALK_S3_ACCESS_KEY', {
+    description: "Access key of the store s3; empty: what the pod's role gives.",
+    default: '',
+    secret: true,
+  }),
+  s3SecretKey: setting.string('BACKTALK_S3_SECRET_KEY', {
+    description: 'Secret key of the store s3.',
+    default: '',
+    secret: true,
+  }),
+};
+
+/** What an installation as a whole decides. For `checkInstallation` and `openBlobStore`. */
+export const installationSettings = {
+  profile: setting.oneOf('BACKTALK_PROFILE', profiles, {
+    description:
+      'production: the service refuses to start on stores that may lose what they were given; laptop and trial: it warns.',
+    default: 'laptop',
+  }),
+  natsMonitorUrl: setting.string('BACKTALK_NATS_MONITOR_URL', {
+    description:
+      "The broker's monitoring address, http://host:port, with commas between several; production asks it whether every write is synced. Empty: it is not asked.",
+    default: '',
+  }),
+  ...blobSettings,
 };

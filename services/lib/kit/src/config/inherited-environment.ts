@@ -10,6 +10,8 @@ const passedOn: ReadonlySet<string> = new Set([
   'TZ',
   'LD_LIBRARY_PATH',
   'SSL_CERT_FILE',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ]);
 
 export function inheritedEnvironment(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {

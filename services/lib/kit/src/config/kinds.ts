@@ -88,6 +88,31 @@ export const urlKind: Kind<string> = {
   show: (value) => value,
 };
 
+/** Several, with commas between; the value stays one text. */
+export const urlsKind: Kind<string> = {
+  expected: 'URLs with commas between them, such as nats://one:4222,nats://two:4222',
+  parse: (text) => {
+    const parts = text.split(',').map((part) => part.trim());
+    const bad = parts.some((part) => 'problem' in urlKind.parse(part));
+    return bad ? { problem: 'is not a list of URLs' } : { value: parts.join(',') };
+  },
+  show: (value) => value,
+};
+
+/** Where blobs lie. */
+export type BlobPlace =
+  { readonly kind: 'folder'; readonly path: string } | { readonly kind: 'jetstream' } | { readonly kind: 's3' };
+
+export const blobPlaceKind: Kind<BlobPlace> = {
+  expected: 'folder:<path>, jetstream or s3',
+  parse: (text) => {
+    if (text === 'jetstream' || text === 's3') return { value: { kind: text } };
+    const [, path] = /^folder:(.+)$/.exec(text) ?? [];
+    return path === undefined ? { problem: 'is none of the known stores' } : { value: { kind: 'folder', path } };
+  },
+  show: (place) => (place.kind === 'folder' ? `folder:${place.path}` : place.kind),
+};
+
 export const listKind: Kind<readonly string[]> = {
   expected: 'values with commas between them',
   parse: (text) => {

@@ -16,6 +16,8 @@ export interface SettingOptions<T> {
   readonly description: string;
   /** Used when the variable is unset or empty. Text is read as the variable's own text would be. Absent: required. */
   readonly default?: T | string;
+  /** Shown in place of a default that differs from machine to machine. */
+  readonly shownDefault?: string;
   /** Never shown, neither as a default nor in a complaint about a bad value. */
   readonly secret?: boolean;
 }
@@ -66,6 +68,7 @@ function parse<T>(variable: string, text: string, secret: boolean, kind: Kind<T>
 function shownDefault<T>(options: SettingOptions<T>, kind: Kind<T>): string {
   if (options.default === undefined) return 'required';
   if (options.secret === true) return 'hidden';
+  if (options.shownDefault !== undefined) return options.shownDefault;
   return typeof options.default === 'string' ? options.default : kind.show(options.default);
 }
 

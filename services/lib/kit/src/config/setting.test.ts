@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isBacktalkError } from '../errors/index.js';
+import { baseSettings } from './base-settings.js';
 import { setting } from './setting.js';
 
 const about = { description: 'For a test.' };
@@ -22,6 +23,7 @@ describe('setting', () => {
     expect(setting.boolean('X', about).read('off')).toBe(false);
     expect(setting.oneOf('X', ['refuse', 'serve'], about).read('serve')).toBe('serve');
     expect(setting.url('X', about).read('nats://127.0.0.1:4222')).toBe('nats://127.0.0.1:4222');
+    expect(setting.urls('X', about).read('nats://a:1, nats://b:2')).toBe('nats://a:1,nats://b:2');
     expect(setting.path('X', about).read('data/blobs')).toBe('data/blobs');
     expect(setting.list('X', about).read('a, b,,c')).toEqual(['a', 'b', 'c']);
   });
@@ -64,6 +66,7 @@ describe('setting', () => {
     ['an unknown word', () => setting.oneOf('BACKTALK_X', ['a', 'b'], about).read('c')],
     ['a port that no machine has', () => setting.address('BACKTALK_X', about).read('h:70000')],
     ['an address without a port', () => setting.address('BACKTALK_X', about).read('localhost')],
+    ['one of several that is no URL', () => setting.urls('BACKTALK_X', about).read('nats://a:1,b')],
     ['no URL', () => setting.url('BACKTALK_X', about).read('localhost')],
     ['neither true nor false', () => setting.boolean('BACKTALK_X', about).read('maybe')],
     ['nothing', () => setting.string('BACKTALK_X', about).read(undefined)],
@@ -80,5 +83,12 @@ describe('setting', () => {
     });
     expect(reader.shownDefault).toBe('hidden');
     expect(complaintOf(() => reader.read('swordfish'))).not.toContain('swordfish');
+  });
+
+  it('shows what a default is, where it differs from machine to machine', () => {
+    const reader = setting.string('X', { ...about, default: 'this-machine', shownDefault: 'host name' });
+    expect(reader.shownDefault).toBe('host name');
+    expect(reader.read(undefined)).toBe('this-machine');
+    expect(baseSettings.instance.shownDefault).toBe('host name');
   });
 });

@@ -1,6 +1,7 @@
 // The vocabulary in which a service's config.ts is written: one function for each kind of value.
 import {
   addressKind,
+  blobPlaceKind,
   booleanKind,
   durationKind,
   listKind,
@@ -8,7 +9,9 @@ import {
   oneOfKind,
   textKind,
   urlKind,
+  urlsKind,
   type Address,
+  type BlobPlace,
   type Bounds,
 } from './kinds.js';
 import { makeReader, optional, type Reader, type SettingOptions } from './reader.js';
@@ -36,9 +39,12 @@ export const setting = {
   address: (variable: string, options: SettingOptions<Address>): Reader<Address> =>
     makeReader(variable, options, addressKind),
   url: (variable: string, options: SettingOptions<string>): Reader<string> => makeReader(variable, options, urlKind),
+  urls: (variable: string, options: SettingOptions<string>): Reader<string> => makeReader(variable, options, urlsKind),
   path: (variable: string, options: SettingOptions<string>): Reader<string> =>
     makeReader(variable, options, textKind({}, 'a path')),
   list: (variable: string, options: SettingOptions<readonly string[]>): Reader<readonly string[]> =>
     makeReader(variable, options, listKind),
+  blobPlace: (variable: string, options: SettingOptions<BlobPlace>): Reader<BlobPlace> =>
+    makeReader(variable, options, blobPlaceKind),
   optional,
 };

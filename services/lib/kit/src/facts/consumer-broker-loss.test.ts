@@ -25,19 +25,19 @@ describe('a broker that goes away', () => {
     const publish = async () => {
       while (publishing) {
         const fact = endedSession(place.user);
-        await until(() => publisher.publish('sessionEnded', fact), { what: 'storing', timeoutMs: 15_000 });
+        await until(() => publisher.publish('sessionEnded', fact), { what: 'storing', timeoutMs: 60_000 });
         stored.push(fact.session);
       }
     };
     const work = publish();
     for (let round = 1; round <= 3; round += 1) {
-      await until(() => stored.length >= round * 40, { what: 'publishing' });
+      await until(() => stored.length >= round * 40, { what: 'publishing', timeoutMs: 60_000 });
       await ground.nats.restart();
     }
-    await until(() => stored.length >= 160);
+    await until(() => stored.length >= 160, { what: 'publishing', timeoutMs: 60_000 });
     publishing = false;
     await work;
-    await until(() => seen.size === stored.length, { what: 'handling of all stored facts', timeoutMs: 15_000 });
+    await until(() => seen.size === stored.length, { what: 'handling of all stored facts', timeoutMs: 60_000 });
     await consumer.stop();
     expect([...seen.keys()].toSorted()).toEqual(stored.toSorted());
   });

@@ -49,7 +49,8 @@ export class ConsumerGround {
       filter: { sessionEnded: { user } },
       durableSuffix: suffix,
       concurrency: 4,
-      ackWaitMs: 1_000,
+      // Longer than a machine that is busy holds a process up: that is no failed delivery.
+      ackWaitMs: 20_000,
       logger: silentLogger,
       metrics: new Metrics('test'),
       backOff: { firstMs: 10, mostMs: 50 },

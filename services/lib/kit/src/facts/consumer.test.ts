@@ -67,10 +67,11 @@ describe('consuming facts', () => {
       place,
       async (_fact, { deliveries }) => {
         calls += 1;
-        if (calls < 20) throw errors.away();
+        if (calls < 250) throw errors.away();
         seen.push(deliveries);
       },
-      { maxDeliver: 2, ackWaitMs: 200 },
+      // Less than the handler is tried for, and more than a machine that is busy holds a process up.
+      { maxDeliver: 2, ackWaitMs: 6_000 },
     );
     await consumer.start();
     await until(() => seen.length === 1);

@@ -75,6 +75,8 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#numbers = factMetrics(options.metrics);
+    // From 0, or the first fact that is given up would be no increase.
+    for (const fact of options.facts) this.#numbers.handled.inc({ fact, outcome: 'dead' }, 0);
     this.#flows = options.facts.map((name) => ({
       name,
       flows: [new FactFlow(this.#live(name)), new FactFlow(this.#replays(name))],

@@ -4,7 +4,7 @@ import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
 import { createConsumer, Pull, type Broker } from '../broker/index.js';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
 import { backOffMs, type BackOff } from '../lifecycle/index.js';
-import type { Clock, Logger } from '../telemetry/index.js';
+import { idsOf, inSpan, isTracing, type Clock, type Logger } from '../telemetry/index.js';
 import type { FactName } from './catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
 import { verdictOn, type Delivery, type FactHandler, type Held } from './delivery.js';
@@ -40,6 +40,8 @@ const ackPendingMax = 1_000;
 /** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
 const silentDeliveries = 3;
 const ackTries = 5;
+/** What waits is tried this often at least, however long it has waited: soon after what was away is back, it goes on. */
+const waitMostMs = 4_000;
 
 /** A flow as its owner sees it, whatever its fact. */
 export interface Flow {
@@ -169,7 +171,7 @@ export class FactFlow<N extends FactName> implements Flow {
     try {
       const fact = await this.#options.open(entry.message);
       entry.held = false;
-      await this.#options.handler(fact, this.#deliveryOf(entry));
+      await this.#call(fact, entry);
     } catch (error) {
       entry.held = false;
       return asBacktalkError(error);
@@ -178,6 +180,17 @@ export class FactFlow<N extends FactName> implements Flow {
     if (entry.held) await this.#keepHeld(entry);
     else await this.#settle(entry, '+ACK', 'handled');
     return undefined;
+  }
+
+  /** What follows from a fact follows from its being handled here. */
+  async #call(fact: StoredFact<N>, entry: Entry): Promise<void> {
+    const { handler, name } = this.#options;
+    const delivery = this.#deliveryOf(entry);
+    if (!isTracing()) return handler(fact, delivery);
+    const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
+    await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
+      handler(Object.assign({}, fact, { trace }), delivery),
+    );
   }
 
   #deliveryOf(entry: Entry): Delivery {
@@ -231,7 +244,7 @@ export class FactFlow<N extends FactName> implements Flow {
     switch (verdict.kind) {
       case 'wait':
         this.#count('waited');
-        await this.#pause(backOffMs(waits, backOff));
+        await this.#pause(backOffMs(waits, { ...backOff, mostMs: Math.min(backOff.mostMs, waitMostMs) }));
         return true;
       case 'retry':
         if (maxHeld === 0) {

@@ -1,6 +1,7 @@
 // What each service may do on the broker, derived from the catalogue of facts and the table of buckets. Pure.
 // A service publishes the facts it owns, reads the facts it is named for, acknowledges its own deliveries, and hears
 // replies under its own inbox prefix only.
+import { blobDeleters, blobStream, blobWriters, descriptionsOfAll, piecesOfAll } from '../blobs/object-bucket.js';
 import { brokerServices, inboxPrefixOf, type BrokerService } from '../broker/users.js';
 import { bucketNames, buckets, bucketStream, bucketSubject } from '../kv/buckets.js';
 import { catalogue, factNames, mayRead, type FactName } from './catalogue.js';
@@ -21,6 +22,7 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     ...factNames.filter((name) => catalogue[name].by.includes(service)).map((name) => subjectFilter(name)),
     ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
     ...bucketPermissions(service),
+    ...blobPermissions(service),
     ...deadLetterPermissions(service),
     ...(service === 'cli' ? operatorPermissions : []),
     ...(service === 'collector' || service === 'cli' ? ['$JS.API.STREAM.PURGE.TURNS'] : []),
@@ -60,6 +62,17 @@ function bucketPermissions(service: BrokerService): string[] {
       : [];
     return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
   });
+}
+
+/** The broker's permissions tell streams apart when it purges, not subjects: whoever deletes one blob could delete all. */
+function blobPermissions(service: BrokerService): string[] {
+  return [
+    ...consumePermissions(blobStream, descriptionsOfAll),
+    ...consumePermissions(blobStream, piecesOfAll),
+    `$JS.API.DIRECT.GET.${blobStream}.${descriptionsOfAll}`,
+    ...(blobWriters.includes(service) ? [descriptionsOfAll, piecesOfAll] : []),
+    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
+  ];
 }
 
 function deadLetterPermissions(service: BrokerService): string[] {

@@ -137,7 +137,7 @@ describe('a publisher', () => {
       code: 'broker_unavailable',
       retry: 'later',
     });
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
     await nats.restart();
     const stored = await until(() => publisher.publish('personErased', fact), { what: 'storing after the restart' });
     expect(stored.sequence).toBeGreaterThan(0);

@@ -4,7 +4,7 @@
 import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/index.js';
 import { lastOfSubject, storeMessage, type Broker } from '../broker/index.js';
-import type { Trace } from '../telemetry/index.js';
+import { idsOf, inSpan, isTracing, type Trace } from '../telemetry/index.js';
 import { catalogue, type FactMessage, type FactName } from './catalogue.js';
 import { encodeFact } from './encode-fact.js';
 import { factErrors } from './errors.js';
@@ -22,6 +22,8 @@ export interface PublishOptions {
   /** Added to those that follow from the message (turn, parent, answer key, session, policy). */
   readonly headers?: FactHeaders;
   readonly trace?: Trace;
+  /** Other traces that come together in this fact. */
+  readonly links?: readonly Trace[];
   /** Chains only: sequence of the last fact of this subject, 0 for the first. */
   readonly expectSequence?: number;
   readonly timeoutMs?: number;
@@ -61,7 +63,19 @@ export class FactPublisher {
   async publish<N extends FactName>(
     name: N,
     message: FactMessage<N>,
-    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs, companyMs }: PublishOptions = {},
+    options: PublishOptions = {},
+  ): Promise<Published> {
+    const { trace: parent, links = [] } = options;
+    if (parent === undefined || !isTracing()) return this.#store(name, message, options);
+    return inSpan(`publish ${name}`, { kind: 'producer', parent, links, attributes: idsOf(message) }, (trace) =>
+      this.#store(name, message, { ...options, trace }),
+    );
+  }
+
+  async #store<N extends FactName>(
+    name: N,
+    message: FactMessage<N>,
+    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs, companyMs }: PublishOptions,
   ): Promise<Published> {
     const subject = subjectOf(name, message);
     const expected = expectedSequence(name, expectSequence);

@@ -68,6 +68,27 @@ describe('reading', () => {
     expect(new Set(seen).size).toBe(300);
   });
 
+  it('loses and doubles nothing when the broker hangs in the middle for longer than a reader waits', async () => {
+    const user = newId();
+    await publishTurns(user, 300);
+    // The broker goes on when the reader has given its consumer up, and sends what that one still had to send.
+    const hanging: Broker = {
+      ...collector,
+      ask: (question) => {
+        const answer = collector.ask(question);
+        if (question.subject.startsWith('$JS.API.CONSUMER.CREATE.')) nats.resume();
+        return answer;
+      },
+    };
+    const seen: string[] = [];
+    for await (const fact of new FactReader(hanging).read(['turnOpened'], { filter: { turnOpened: { user } } })) {
+      seen.push(fact.message.turn);
+      if (seen.length === 20) nats.pause();
+    }
+    expect(seen).toHaveLength(300);
+    expect(new Set(seen).size).toBe(300);
+  });
+
   it('passes over what cannot be read when it is told whom to tell', async () => {
     const user = newId();
     const admin = await nats.connect('admin');
@@ -126,7 +147,7 @@ describe('what a service may do', () => {
     const judge = await nats.connect('judge');
     const ask = async (subject: string) => {
       try {
-        await judge.nc.request(subject, '', { timeout: 500 });
+        await judge.nc.request(subject, '', { timeout: 10_000 });
         return 'allowed';
       } catch (error) {
         return brokerError(error, { doing: 'test', subject }).code;

@@ -3,7 +3,8 @@
 import { createChannel, createClientFactory, type Client, type CompatServiceDefinition } from 'nice-grpc';
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
-import { childTrace, newTrace, type Trace } from '../telemetry/index.js';
+import { asBacktalkError } from '../errors/index.js';
+import { childTrace, isTracing, startSpan, unfollowedTrace, type Span, type Trace } from '../telemetry/index.js';
 import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
 import { fromClientError, grpcErrors } from './grpc-errors.js';
 
@@ -45,21 +46,36 @@ function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOpt
   return async function* withContext(call, { deadlineMs, trace, ...options }) {
     if (deadlineMs === undefined) throw grpcErrors.deadlineMissing({ method: call.method.path });
     let trailer: Metadata | undefined;
+    const span = spanOf(call.method.path, trace);
     const nextOptions: CallOptions & DeadlineOptions = {
       ...options,
       deadline: Math.min(deadlineMs, deadlineMsMax),
       metadata: Metadata({
         [callerEntry]: caller,
-        [traceEntry]: (trace === undefined ? newTrace() : childTrace(trace)).traceparent,
+        [traceEntry]: (span?.trace ?? (trace === undefined ? unfollowedTrace() : childTrace(trace))).traceparent,
       }),
       onTrailer: (received) => {
         trailer = received;
       },
     };
     try {
-      return yield* call.next(call.request, nextOptions);
+      const answer = yield* call.next(call.request, nextOptions);
+      span?.end();
+      return answer;
     } catch (error) {
-      throw fromClientError(error, trailer);
+      const failure = fromClientError(error, trailer);
+      span?.end(failureCode(failure));
+      throw failure;
     }
   };
+}
+
+/** Only calls that belong to somebody's trace are worth a span. */
+function spanOf(path: string, parent: Trace | undefined): Span | undefined {
+  if (parent === undefined || !isTracing()) return undefined;
+  return startSpan(path, { kind: 'client', parent });
+}
+
+function failureCode(failure: unknown): string {
+  return asBacktalkError(failure).code;
 }

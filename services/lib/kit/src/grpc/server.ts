@@ -4,7 +4,15 @@ import { createServer, type CompatServiceDefinition, type Server, type ServiceIm
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/index.js';
 import { asBacktalkError, isAbort, kitErrors } from '../errors/index.js';
-import { systemClock, traceFrom, type Clock, type Logger, type Trace } from '../telemetry/index.js';
+import {
+  isTracing,
+  startSpan,
+  systemClock,
+  traceFrom,
+  type Clock,
+  type Logger,
+  type Trace,
+} from '../telemetry/index.js';
 import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
 import { toServerError } from './grpc-errors.js';
 
@@ -66,11 +74,18 @@ async function drain(server: Pick<Server, 'shutdown' | 'forceShutdown'>, drainMs
 }
 
 const callFacts: ServerMiddleware<GrpcCallFacts> = async function* callFacts(call, context) {
-  const facts = {
-    caller: context.metadata.get(callerEntry) ?? 'unknown',
-    trace: traceFrom(context.metadata.get(traceEntry)),
-  };
-  return yield* call.next(call.request, Object.assign(context, facts));
+  const caller = context.metadata.get(callerEntry) ?? 'unknown';
+  const parent = traceFrom(context.metadata.get(traceEntry));
+  if (!isTracing()) return yield* call.next(call.request, Object.assign(context, { caller, trace: parent }));
+  const span = startSpan(call.method.path, { kind: 'server', parent, attributes: { 'backtalk.caller': caller } });
+  try {
+    const answer = yield* call.next(call.request, Object.assign(context, { caller, trace: span.trace }));
+    span.end();
+    return answer;
+  } catch (error) {
+    span.end(asBacktalkError(error).code);
+    throw error;
+  }
 };
 
 function errorsOut(logger: Logger): ServerMiddleware<object, GrpcCallFacts> {

@@ -4,7 +4,15 @@ import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import type { ZodType } from 'zod';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
 import { backOffMs, type BackOff } from '../lifecycle/index.js';
-import { systemClock, traceFrom, type Clock, type Logger, type Metrics, type Trace } from '../telemetry/index.js';
+import {
+  inSpan,
+  systemClock,
+  traceFrom,
+  type Clock,
+  type Logger,
+  type Metrics,
+  type Trace,
+} from '../telemetry/index.js';
 import { jobErrors } from './errors.js';
 import { jobPrefix, within, type StoredJob } from './job-queue.js';
 import { connectionOptions, logErrors } from './valkey.js';
@@ -94,13 +102,13 @@ class QueueWorker<D> implements JobWorker {
   async #handle(job: Job<StoredJob>, token: string | undefined): Promise<void> {
     const { handler, name } = this.#options;
     try {
-      await handler({
-        id: job.id ?? '',
-        data: this.#read(job),
-        trace: traceFrom(job.data.traceparent),
-        attempt: job.attemptsMade + 1,
-        signal: this.#aborting.signal,
-      });
+      const data = this.#read(job);
+      const attempt = job.attemptsMade + 1;
+      const parent = traceFrom(job.data.traceparent);
+      const attributes = { 'backtalk.attempt': attempt };
+      await inSpan(`job ${name}`, { kind: 'consumer', parent, attributes }, (trace) =>
+        handler({ id: job.id ?? '', data, trace, attempt, signal: this.#aborting.signal }),
+      );
       this.#handled.inc({ queue: name, outcome: 'handled' });
     } catch (error) {
       await this.#failed(job, token, asBacktalkError(error));

@@ -24,7 +24,7 @@ export interface KvKeyEntry<T> extends KvEntry<T> {
 
 export type KvChange<T> =
   | { readonly kind: 'put'; readonly key: string; readonly value: T; readonly revision: number }
-  | { readonly kind: 'deleted'; readonly key: string }
+  | { readonly kind: 'deleted'; readonly key: string; readonly revision: number }
   /** It was there before the connection was lost, and is not there now. */
   | { readonly kind: 'expired'; readonly key: string };
 

@@ -8,7 +8,7 @@ import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
 
 export type RawChange =
   | { readonly kind: 'put'; readonly key: string; readonly data: Uint8Array; readonly revision: number }
-  | { readonly kind: 'deleted'; readonly key: string }
+  | { readonly kind: 'deleted'; readonly key: string; readonly revision: number }
   | { readonly kind: 'expired'; readonly key: string };
 
 export interface BucketWatch {
@@ -120,7 +120,7 @@ class Watcher {
     const key = keyIn(this.#bucket, message.subject);
     this.#told?.add(key);
     if (isDeletion({ headers: message.headers })) {
-      if (this.#known.delete(key)) this.#onChange({ kind: 'deleted', key });
+      if (this.#known.delete(key)) this.#onChange({ kind: 'deleted', key, revision });
     } else if (this.#known.get(key) !== revision) {
       this.#known.set(key, revision);
       this.#onChange({ kind: 'put', key, data: message.data, revision });

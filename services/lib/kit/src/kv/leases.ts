@@ -1,11 +1,12 @@
 // Signs of life. A part of the running system writes its lease again and again; who looks for it sees it vanish some
-// seconds after it has stopped. While the broker is away nobody is taken for dead.
+// seconds after it has stopped. Nobody is taken for dead while the broker is away, nor while a broker that elects takes
+// nobody's leases: who cannot renew its own does not believe that others could.
 import { Lease } from '@backtalk/proto/weights';
 import type { Broker } from '../broker/index.js';
 import { asBacktalkError } from '../errors/index.js';
 import { systemClock, type Clock } from '../telemetry/index.js';
 import { leaseEveryMs, leaseTtlMs } from './buckets.js';
-import { kvBucket, type KvBucket, type KvChange } from './kv-bucket.js';
+import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
 
 export interface HoldLeaseOptions {
   readonly broker: Broker;
@@ -21,13 +22,53 @@ export interface LeaseHold {
   release(): Promise<void>;
 }
 
+/** Shorter than the time between the first lease that is not taken and the end of those that were. */
+const askWithinMs = 3_000;
+
 export function leaseBucket(broker: Broker): KvBucket<Lease> {
-  return kvBucket(broker, 'leases', Lease);
+  return kvBucket(broker, 'leases', Lease, { timeoutMs: askWithinMs });
+}
+
+/** Whether the leases that are held over one connection are taken. */
+class Renewals {
+  readonly #refused = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+
+  get areRefused(): boolean {
+    return this.#refused.size > 0;
+  }
+
+  taken(key: string): void {
+    if (this.#refused.delete(key) && this.#refused.size === 0) for (const tell of this.#listeners) tell();
+  }
+
+  refused(key: string): void {
+    this.#refused.add(key);
+  }
+
+  forget(key: string): void {
+    this.#refused.delete(key);
+  }
+
+  /** Calls `fn` when they are taken again; the returned function ends that. */
+  onTakenAgain(fn: () => void): () => void {
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
+  }
+}
+
+const renewals = new WeakMap<Broker, Renewals>();
+
+function renewalsOver(broker: Broker): Renewals {
+  const known = renewals.get(broker) ?? new Renewals();
+  renewals.set(broker, known);
+  return known;
 }
 
 export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = systemClock }: HoldLeaseOptions): LeaseHold {
   const bucket = leaseBucket(broker);
   const key = keyOf(lease());
+  const renewing = renewalsOver(broker);
   let released = false;
   let cancel: () => void = () => undefined;
   let writing: Promise<void> = Promise.resolve();
@@ -35,7 +76,9 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
     if (released) return;
     try {
       await bucket.put(key, lease());
+      renewing.taken(key);
     } catch (error) {
+      renewing.refused(key);
       broker.logger.warn('lease_not_renewed', { error: asBacktalkError(error) });
     }
   };
@@ -60,6 +103,7 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
       cancel();
       await writing;
       cancel();
+      renewing.forget(key);
       await bucket.delete(key).catch((error: unknown) => {
         broker.logger.warn('lease_not_released', { error: asBacktalkError(error) });
       });
@@ -72,6 +116,8 @@ export interface LeaseView {
   current(): readonly Lease[];
   /** Calls `fn` after every change; the returned function ends that. */
   onChange(fn: (leases: readonly Lease[]) => void): () => void;
+  /** Asks for what is known now, for when it seems out of date: what is told of changes may lag behind. */
+  lookAgain(): Promise<void>;
   stop(): void;
 }
 
@@ -93,37 +139,44 @@ export async function watchLeases(
 
 interface Seen {
   readonly lease: Lease;
+  readonly revision: number;
   readonly text: string;
   cancel: () => void;
 }
 
 class View implements LeaseView {
   readonly #broker: Broker;
+  readonly #bucket: KvBucket<Lease>;
+  readonly #renewals: Renewals;
   readonly #ttlMs: number;
   readonly #clock: Clock;
   readonly #seen = new Map<string, Seen>();
   readonly #listeners = new Set<(leases: readonly Lease[]) => void>();
   readonly #ending = new AbortController();
+  #looking: Promise<unknown> | undefined;
   #offStatus: () => void = () => undefined;
+  #offRenewals: () => void = () => undefined;
 
   constructor(broker: Broker, ttlMs: number, clock: Clock) {
     this.#broker = broker;
+    this.#bucket = leaseBucket(broker);
+    this.#renewals = renewalsOver(broker);
     this.#ttlMs = ttlMs;
     this.#clock = clock;
   }
 
   async start(kind: string): Promise<void> {
     // A lease is not renewed while the broker is away: its time starts anew when the broker is back.
-    this.#offStatus = this.#broker.onStatus((status) => {
-      for (const [key, seen] of this.#seen) {
-        seen.cancel();
-        if (status === 'up') seen.cancel = this.#expireLater(key);
-      }
+    this.#offStatus = this.#broker.onStatus(() => {
+      this.#startAnew();
+    });
+    this.#offRenewals = this.#renewals.onTakenAgain(() => {
+      this.#startAnew();
     });
     const take = (change: KvChange<Lease>) => {
       this.#take(change);
     };
-    await leaseBucket(this.#broker).watch(`${kind}.*`, take, this.#ending.signal);
+    await this.#bucket.watch(`${kind}.*`, take, this.#ending.signal);
   }
 
   current(): readonly Lease[] {
@@ -135,29 +188,76 @@ class View implements LeaseView {
     return () => this.#listeners.delete(fn);
   }
 
+  async lookAgain(): Promise<void> {
+    // Many who ask at once are answered together.
+    this.#looking ??= Promise.all([...this.#seen.keys()].map((key) => this.#ask(key))).finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
+  }
+
   stop(): void {
     this.#ending.abort();
     this.#offStatus();
+    this.#offRenewals();
     for (const seen of this.#seen.values()) seen.cancel();
     this.#listeners.clear();
   }
 
   #take(change: KvChange<Lease>): void {
-    if (change.kind === 'deleted') return this.#drop(change.key);
     // A restarted broker has let leases expire whose holders live: they get the time to say so.
     if (change.kind === 'expired') return;
-    const text = JSON.stringify(change.value);
-    const known = this.#seen.get(change.key);
+    // An older word than what was asked for comes late.
+    if (change.revision < (this.#seen.get(change.key)?.revision ?? 0)) return;
+    if (change.kind === 'deleted') this.#drop(change.key);
+    else this.#hold(change.key, change);
+  }
+
+  #hold(key: string, { value: lease, revision }: KvEntry<Lease>): void {
+    const text = JSON.stringify(lease);
+    const known = this.#seen.get(key);
     known?.cancel();
-    this.#seen.set(change.key, { lease: change.value, text, cancel: this.#expireLater(change.key) });
+    this.#seen.set(key, { lease, revision, text, cancel: this.#expireLater(key) });
     if (known?.text !== text) this.#tell();
+  }
+
+  #startAnew(): void {
+    for (const [key, seen] of this.#seen) {
+      seen.cancel();
+      seen.cancel = this.#expireLater(key);
+    }
   }
 
   #expireLater(key: string): () => void {
     if (this.#broker.status() === 'down') return () => undefined;
     return this.#clock.timer(this.#ttlMs, () => {
-      this.#drop(key);
+      void this.#expire(key);
     });
+  }
+
+  /** What is told of changes may lag behind, as when the server that tells has died: the bucket itself is asked. */
+  async #expire(key: string): Promise<void> {
+    const seen = this.#seen.get(key);
+    if (seen === undefined) return;
+    const stored = this.#renewals.areRefused ? 'unknown' : await this.#ask(key);
+    // Told of meanwhile, it has a time of its own.
+    if (this.#seen.get(key) !== seen || this.#ending.signal.aborted) return;
+    if (stored === 'unknown') seen.cancel = this.#expireLater(key);
+    else if (stored === undefined || stored.revision === seen.revision) this.#drop(key);
+    else this.#hold(key, stored);
+  }
+
+  /** What the bucket holds; newer words are taken as if they had been told. */
+  async #ask(key: string): Promise<KvEntry<Lease> | 'unknown' | undefined> {
+    try {
+      const stored = await this.#bucket.get(key);
+      const known = this.#seen.get(key);
+      if (stored !== undefined && known !== undefined && stored.revision > known.revision) this.#hold(key, stored);
+      return stored;
+    } catch (error) {
+      this.#broker.logger.warn('lease_not_looked_up', { error: asBacktalkError(error) });
+      return 'unknown';
+    }
   }
 
   #drop(key: string): void {

@@ -1,8 +1,16 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
-import { describeConfig, logLevels, readConfig, type ConfigOf, type LogLevel, type Shape } from '../config/index.js';
+import {
+  describeConfig,
+  logLevels,
+  readConfig,
+  tracingSettings,
+  type ConfigOf,
+  type LogLevel,
+  type Shape,
+} from '../config/index.js';
 import { asBacktalkError, isBacktalkError } from '../errors/index.js';
-import { createLogger, type Logger } from '../telemetry/index.js';
+import { createLogger, exportSpans, type Logger, type SpanExport } from '../telemetry/index.js';
 import { processHost, type Host } from './host.js';
 
 export interface Service {
@@ -27,13 +35,34 @@ export const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 1
 export async function run<S extends Shape>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
   const { name } = options;
   if (host.arguments.includes('--help')) {
-    host.print(`backtalk ${name}: settings are read from environment variables.\n\n${describeConfig(options.config)}`);
+    host.print(
+      `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...options.config, ...tracingSettings })}`,
+    );
     return host.exit(exitCodes.done);
   }
   const config = readOrComplain(options.config, host);
-  if (config === undefined) return host.exit(exitCodes.configInvalid);
+  const tracing = config === undefined ? undefined : readOrComplain(tracingSettings, host);
+  if (config === undefined || tracing === undefined) return host.exit(exitCodes.configInvalid);
   const logger = createLogger({ service: name, level: logLevelOf(config) });
-  host.exit(await runUntilStopped(options, config, logger, host));
+  const spans = await startTracing(name, tracing.otlpEndpoint, logger);
+  const exitCode = await runUntilStopped(options, config, logger, host);
+  await spans?.stop();
+  host.exit(exitCode);
+}
+
+/** A service that cannot be traced serves all the same. */
+async function startTracing(
+  service: string,
+  endpoint: string | undefined,
+  logger: Logger,
+): Promise<SpanExport | undefined> {
+  if (endpoint === undefined) return undefined;
+  try {
+    return await exportSpans({ service, endpoint });
+  } catch (error) {
+    logger.error('tracing_not_started', { error: asBacktalkError(error) });
+    return undefined;
+  }
 }
 
 function logLevelOf(config: object): LogLevel {

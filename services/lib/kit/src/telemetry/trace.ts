@@ -1,5 +1,5 @@
 // Trace context of W3C, enough to follow one turn through every service. In: a `traceparent` header, perhaps.
-// Out: one to send on. It records no spans: the ids go into log lines and headers, and collectors do the rest.
+// Out: one to send on. The ids go into log lines and headers; spans.ts says what took how long.
 import { randomBytes } from 'node:crypto';
 
 export interface Trace {
@@ -12,6 +12,11 @@ const traceparentPattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 export function newTrace(): Trace {
   return traceOf(randomHex(16), randomHex(8), '01');
+}
+
+/** For calls that belong to nobody's request, such as looks at a peer's state: no collector keeps them. */
+export function unfollowedTrace(): Trace {
+  return traceOf(randomHex(16), randomHex(8), '00');
 }
 
 /** The same trace, one span deeper. */

@@ -1,10 +1,13 @@
 export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
+export { laptopInstallation } from './installation.js';
+export { startNatsCluster, type TestNatsCluster } from './nats-cluster.js';
 export { startNats, type Credentials, type StartNatsOptions, type TestNats } from './nats-server.js';
 export { pythonEnvironment, repositoryRoot } from './python-environment.js';
 export { ServerProcess, type ServerPlan } from './server-process.js';
 export { silentLogger } from './silent-logger.js';
 export { TemporaryDirectory } from './temporary-directory.js';
 export { testingErrors, until, type UntilOptions } from './until.js';
+export { hasS3, s3Missing, startS3, type TestS3 } from './s3-server.js';
 export { startValkey, type TestValkey } from './valkey-server.js';

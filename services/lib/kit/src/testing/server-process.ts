@@ -13,6 +13,8 @@ export interface ServerPlan {
 /** The shell waits on its input, which ends with this process: then it kills the server. */
 const guard = '"$0" "$@" <&- & pid=$!; echo "pid $pid"; read _; kill -9 "$pid" 2>/dev/null; wait "$pid" 2>/dev/null';
 const outputCharactersMax = 20_000;
+/** A service of ours needs seconds on a machine that is busy with other tests. */
+const readyWithinMs = 30_000;
 
 export class ServerProcess {
   readonly #plan: ServerPlan;
@@ -40,7 +42,7 @@ export class ServerProcess {
     shell.stderr.on('data', keep);
     try {
       this.#pid = await until(() => this.#readPid(), { what: `The start of ${program}` });
-      await until(ready, { what: `The readiness of ${program}`, everyMs: 20 });
+      await until(ready, { what: `The readiness of ${program}`, timeoutMs: readyWithinMs, everyMs: 20 });
     } catch (error) {
       await this.kill();
       throw testingErrors.serverFailed({ program, output: this.#output }, error);

@@ -13,6 +13,11 @@ export const testingErrors = defineErrors('testing', {
     retry: 'never',
     message: (p: { program: string; output: string }) => `${p.program} did not start: ${p.output}`,
   },
+  portsUsedUp: {
+    code: 'ports_used_up',
+    retry: 'never',
+    message: (p: { first: number; end: number }) => `No port from ${p.first} below ${p.end} is free any more.`,
+  },
   environmentMissing: {
     code: 'environment_missing',
     retry: 'never',
@@ -29,7 +34,7 @@ export interface UntilOptions {
 
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 10_000, everyMs = 10, what = 'What the test waits for' }: UntilOptions = {},
+  { timeoutMs = 30_000, everyMs = 10, what = 'What the test waits for' }: UntilOptions = {},
 ): Promise<Exclude<T, false | undefined | null>> {
   const end = Date.now() + timeoutMs;
   let lastError: unknown;

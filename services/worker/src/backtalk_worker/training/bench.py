@@ -66,6 +66,7 @@ LAPTOP = Recipe(
     jsd_beta=0.5,
     hint_place="human",
     max_tokens=2048,
+    staleness_max=0.1,
     mean_answer_length=40.0,
 )
 

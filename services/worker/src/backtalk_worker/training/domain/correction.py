@@ -37,6 +37,11 @@ def sequence_is_off_policy(log_v: Tensor) -> bool:
     return bool((log_v.exp() < DROP_BELOW).any())
 
 
+def staleness(log_v: Tensor) -> float:
+    """mean |log v| of one answer: how far π_old has moved from what sampled it. Shape: [tokens]."""
+    return float(log_v.abs().mean())
+
+
 def effective_share(v: Tensor) -> float:
     """ESS/n = (Σv)² / (n·Σv²) of uncapped v, from 1/n to 1. Shape: [tokens]."""
     return float(v.sum().square() / (v.numel() * v.square().sum())) if v.numel() else 1.0

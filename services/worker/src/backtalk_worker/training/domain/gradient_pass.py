@@ -15,7 +15,7 @@ from torch import Tensor
 
 from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
-from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy
+from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
 from backtalk_worker.training.domain.micro_batches import micro_batches
 from backtalk_worker.training.domain.network import answers_in
@@ -154,7 +154,13 @@ class GradientPass:
             ids = torch.tensor(sample.answer_ids, device=part.device)
             log_old = self.network.token_logprobs(part, ids, torch.full_like(ids, 1).double() * sample.temperature)
             log_v = bounded_log_ratio(log_old, torch.tensor(sample.logprobs).to(log_old))
-            self.observed[index] = Observation(part.clone(), log_old, log_v, kept=not sequence_is_off_policy(log_v))
+            self.observed[index] = Observation(
+                part.clone(),
+                log_old,
+                log_v,
+                kept=not sequence_is_off_policy(log_v),
+                fresh=not self.recipe.staleness_max or staleness(log_v) <= self.recipe.staleness_max,
+            )
 
     def _record(self, group: Sequence[int], figures: _Figures) -> None:
         lengths = [len(self.items[i].sample.answer_ids) for i in group]
@@ -188,6 +194,7 @@ class GradientPass:
             cut=spread([s.cut for s in samples], torch.bool),
             taught=spread([i in self.teacher for i in group], torch.bool),
             kept=spread([one.kept for one in seen], torch.bool),
+            fresh=spread([one.fresh for one in seen], torch.bool),
         )
 
     def _gathered(self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor) -> Tensor:

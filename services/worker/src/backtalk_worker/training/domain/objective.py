@@ -39,6 +39,8 @@ class Tokens:
     """True where the sample has a teacher."""
     kept: Tensor
     """False where the whole sequence is dropped."""
+    fresh: Tensor
+    """False where the sequence is too stale for the terms that weigh by v."""
 
     def __getitem__(self, part: slice) -> "Tokens":
         return Tokens(
@@ -50,6 +52,7 @@ class Tokens:
             cut=self.cut[part],
             taught=self.taught[part],
             kept=self.kept[part],
+            fresh=self.fresh[part],
         )
 
 
@@ -75,8 +78,8 @@ def clip_of(recipe: Recipe) -> Clip:
 def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Tensor | None, recipe: Recipe) -> Terms:
     """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary].
 
-    Exact divergences use neither the weight w nor the token mask; sampled forms use both. A sequence that is dropped is
-    in none. `teacher` is None when no token is taught, `base` when β is 0.
+    Exact divergences use neither the weight w nor the token mask; sampled forms use both, and leave stale sequences
+    out. A sequence that is dropped is in none. `teacher` is None when no token is taught, `base` when β is 0.
     """
     weight_rl, weight_opd = recipe.term_weights
     nothing = student.new_zeros(())
@@ -108,7 +111,12 @@ def _binary(tokens: Tokens, log_policy: Tensor, recipe: Recipe) -> Tensor:
     log_v = _log_v(tokens)
     advantage = binary_advantage(tokens.advantage, tokens.cut)
     loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
-    return _masked_sum(loss, tokens.kept & token_mask(log_v))
+    return _masked_sum(loss, _weighed(tokens, log_v))
+
+
+def _weighed(tokens: Tokens, log_v: Tensor) -> Tensor:
+    """True for tokens of which a term that weighs by v is taken."""
+    return tokens.kept & tokens.fresh & token_mask(log_v)
 
 
 def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
@@ -119,7 +127,7 @@ def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, r
     log_teacher = teacher.gather(-1, tokens.ids[:, None])[:, 0]
     advantage = distillation_advantage(log_teacher, tokens.log_old, recipe.opd_advantage_clip)
     loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
-    return _masked_sum(loss, tokens.kept & tokens.taught & token_mask(log_v))
+    return _masked_sum(loss, tokens.taught & _weighed(tokens, log_v))
 
 
 def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recipe: Recipe) -> Tensor:
@@ -128,4 +136,4 @@ def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recip
     log_v = _log_v(tokens)
     log_base = base.gather(-1, tokens.ids[:, None])[:, 0]
     loss = sampled_base_kl(log_policy, tokens.log_old, log_base, importance_weight(log_v))
-    return _masked_sum(loss, tokens.kept & token_mask(log_v))
+    return _masked_sum(loss, _weighed(tokens, log_v))

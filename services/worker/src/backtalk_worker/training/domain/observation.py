@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from backtalk_worker.training.domain.batch import BatchItem
-from backtalk_worker.training.domain.correction import effective_share, token_mask
+from backtalk_worker.training.domain.correction import effective_share, staleness, token_mask
 from backtalk_worker.training.domain.sample import Dropped
 
 
@@ -27,6 +27,8 @@ class Observation:
     """[tokens]"""
     kept: bool
     """False when the sequence is too far from π_old to be trained on."""
+    fresh: bool = True
+    """False when it is too stale for the terms that weigh by v; exact divergences are taken all the same."""
     entropy: float = 0.0
     """Summed over the tokens."""
     kl_base: float | None = None
@@ -53,10 +55,16 @@ def _outcome(item: BatchItem, seen: Observation | None) -> SampleOutcome:
         return SampleOutcome(item.sample.turn, item.dropped, 0.0, 0.0)
     return SampleOutcome(
         turn=item.sample.turn,
-        dropped=item.dropped if seen.kept else "ratio_too_small",
+        dropped=_dropped(item, seen),
         divergence=seen.divergence or 0.0,
-        staleness=float(seen.log_v.abs().mean()),
+        staleness=staleness(seen.log_v),
     )
+
+
+def _dropped(item: BatchItem, seen: Observation) -> Dropped:
+    if not seen.kept:
+        return "ratio_too_small"
+    return item.dropped or ("" if seen.fresh else "stale")
 
 
 def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:
@@ -69,18 +77,20 @@ def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:
         return {}
     log_v = torch.cat([seen.log_v for seen in observed]).double()  # [tokens]
     kept = torch.cat([torch.full_like(seen.log_v, seen.kept, dtype=torch.bool) for seen in observed])  # [tokens]
+    fresh = torch.cat([torch.full_like(seen.log_v, seen.fresh, dtype=torch.bool) for seen in observed])  # [tokens]
     v = log_v.exp()
     tokens = log_v.numel()
     measured = {
         "v_mean": float(v.mean()),
         "v_max": float(v.max()),
         "ess": effective_share(v),
-        "masked_share": 1 - int((token_mask(log_v) & kept).sum()) / tokens,
+        "masked_share": 1 - int((token_mask(log_v) & kept & fresh).sum()) / tokens,
         "logprob_difference": float(log_v.abs().mean()),
         "logprob_bias": float(-log_v.mean()),
         "entropy": sum(seen.entropy for seen in observed) / tokens,
         "tokens": float(int(kept.sum())),
         "samples_trained": float(sum(seen.kept for seen in observed)),
+        "samples_stale": float(sum(not seen.fresh for seen in observed)),
     }
     for name, values in (
         ("kl_base", [seen.kl_base for seen in observed if seen.kl_base is not None]),

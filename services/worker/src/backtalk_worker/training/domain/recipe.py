@@ -52,6 +52,8 @@ class Recipe:
     jsd_beta: float
     hint_place: HintPlace
     max_tokens: int
+    staleness_max: float
+    """mean |log v| of an answer, above which no term that weighs by v is taken of it; 0 = no bound."""
     mean_answer_length: float
     """L̄: the constant length in the normaliser."""
 
@@ -69,7 +71,15 @@ class Recipe:
         for name in ("micro_batch_tokens", "optimizer_steps", "max_tokens", "mean_answer_length"):
             if getattr(self, name) <= 0:
                 found.append(f"{name} must be above 0")
-        for name in ("weight_rl", "weight_opd", "weight_decay", "opd_advantage_clip", "step_bound", "kl_beta"):
+        for name in (
+            "weight_rl",
+            "weight_opd",
+            "weight_decay",
+            "opd_advantage_clip",
+            "step_bound",
+            "kl_beta",
+            "staleness_max",
+        ):
             if getattr(self, name) < 0:
                 found.append(f"{name} must not be negative")
         for name in ("adam_beta1", "adam_beta2"):

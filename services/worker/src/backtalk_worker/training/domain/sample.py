@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from backtalk_worker.training.domain.recipe import Recipe
 
-Dropped = Literal["", "empty", "too_long", "logprobs_invalid", "ratio_too_small", "template_mismatch"]
+Dropped = Literal["", "empty", "too_long", "logprobs_invalid", "ratio_too_small", "stale", "template_mismatch"]
 Message = Mapping[str, Any]
 
 

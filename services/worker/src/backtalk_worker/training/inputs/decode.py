@@ -107,6 +107,7 @@ def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> R
         jsd_beta=config.jsd_beta,
         hint_place=cast(HintPlace, config.hint_place),
         max_tokens=config.max_tokens,
+        staleness_max=config.staleness_max,
         mean_answer_length=mean_answer_length,
     )
 

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { endSurvivors, ProcessBook } from './process-book.js';
+import { identityOf } from './process-identity.js';
+
+const folder = new TemporaryDirectory('process-book');
+const file = folder.join('processes.json');
+
+describe('what a killed start left running', () => {
+  it('is ended by the next one, with what it started itself', async () => {
+    const left = spawn('bash', ['-c', 'sleep 60 & echo $!; wait'], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [line] = (await once(left.stdout, 'data')) as [Buffer];
+    const exited = once(left, 'exit');
+    new ProcessBook(file).started('part', left.pid ?? 0);
+    expect(await endSurvivors(file)).toEqual(['part']);
+    expect(await exited).toEqual([null, 'SIGKILL']);
+    const itsOwn = Number(String(line));
+    await until(async () => identityOf(itsOwn) === undefined, { what: 'The end of what it had started' });
+    expect(await endSurvivors(file)).toEqual([]);
+  });
+
+  it('is nobody who merely has the same number, and nobody where the book was cut off', async () => {
+    writeFileSync(file, JSON.stringify({ part: `${String(process.pid)}:1` }));
+    expect(await endSurvivors(file)).toEqual([]);
+    writeFileSync(file, '{"part":"12');
+    expect(await endSurvivors(file)).toEqual([]);
+  });
+
+  it('is nobody after a start that stopped all it had started', async () => {
+    const book = new ProcessBook(file);
+    book.started('part', process.pid);
+    book.close();
+    expect(await endSurvivors(file)).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { readOptions } from './options.js';
+
+const startFile = join(dirname(dirname(fileURLToPath(import.meta.url))), 'start.mjs');
+
+function run(...args: string[]) {
+  return spawnSync(process.execPath, [startFile, ...args], { encoding: 'utf8', timeout: 20_000 });
+}
+
+const help = run('--help').stdout;
+const withValue = [...help.matchAll(/^ {2}(--[a-z-]+) [A-Z]+ /gm)].map(([, option]) => option ?? '');
+const values: Readonly<Record<string, string>> = { '--data-cap': '1GB', '--port': '31000' };
+
+describe('the start command', () => {
+  it('names options with values in its help', () => {
+    expect(withValue).toEqual(expect.arrayContaining(['--data', '--port', '--restore']));
+  });
+
+  it.each(withValue)('takes %s, and so does the supervisor it hands over to', (option) => {
+    const value = values[option] ?? 'somewhere';
+    expect(run(option, value, '--help')).toMatchObject({ status: 0, stderr: '' });
+    expect(() => readOptions([option, value], '/house')).not.toThrow();
+  });
+
+  it.each([
+    [['--bogus'], "Unknown option '--bogus': npm start -- --help lists what there is.\n"],
+    [['--port'], "Option '--port <value>' argument missing: npm start -- --help lists what there is.\n"],
+    [['begin'], "There is no 'begin': use start, reset or setup (--help).\n"],
+    [['start', 'over'], "There is no 'start over': use start, reset or setup (--help).\n"],
+  ])('refuses %j in one line, before anything is installed', (args, line) => {
+    expect(run(...args)).toMatchObject({ status: 2, stdout: '', stderr: line });
+  });
+});

@@ -1,0 +1,44 @@
+// `backup`: the installation as a folder, taken while it runs. Streams and consumers, blobs, and on one machine the keys and
+// secrets, without which a copy would recognise nobody.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { adminUser, backUp, keptStreams } from '@backtalk/kit';
+import { z } from 'zod';
+import { withBroker, type Connection } from '../connection.js';
+import type { CommandContext } from '../context.js';
+
+const secrets = z.object({ passwords: z.object({ admin: z.string() }) });
+const kept = ['secrets.json', 'keys.json'];
+
+export async function backup({ connection, output }: CommandContext, to: string): Promise<void> {
+  const folder = resolve(to);
+  const files = kept.map((name) => join(connection.data ?? '', name)).filter((file) => existsSync(file));
+  const progress = output.progress('copying', keptStreams.length);
+  const onProgress = (what: string, done: number) => {
+    if (what !== 'blobs') progress.update(done, what);
+  };
+  const manifest = await withBroker(asAdmin(connection), (broker, blobs) =>
+    backUp({ broker, blobs, folder, files, onProgress }),
+  ).finally(() => {
+    progress.stop();
+  });
+  output.value({ folder, ...manifest });
+  output.table(
+    ['stream', 'messages', 'last sequence', 'bytes'],
+    manifest.streams.map(({ stream, messages, lastSequence, bytes }) =>
+      [stream, messages, lastSequence, bytes].map(String),
+    ),
+  );
+  output.line(`${String(manifest.blobs)} blobs; everything is in ${folder}.`);
+  if (files.length > 0) output.line('It holds passwords and keys: keep it where only you can read it.');
+  output.line(`Go on from it: npm start -- --data NEW --restore ${folder}`);
+}
+
+/** The broker's snapshots are its administrator's; where no folder is known, the environment names that user. */
+function asAdmin(connection: Connection): Connection {
+  const file = join(connection.data ?? '', 'secrets.json');
+  if (connection.data === undefined || !existsSync(file)) return connection;
+  const { passwords } = secrets.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return { ...connection, natsUser: adminUser, natsPassword: passwords.admin };
+}

@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs';
+import { holdLease, jsonCodec, keyGrant, kvBucket, sha256Hex } from '@backtalk/kit';
+import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
+import { EngineLease } from '@backtalk/proto/weights';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { printCommand, runCommand, type Place, type Ran } from '../testing/cluster-command.js';
+
+const directory = new TemporaryDirectory('cluster-commands');
+let nats: TestNats;
+
+beforeAll(async () => {
+  nats = await startNats({ streams: false });
+});
+
+afterAll(async () => {
+  await nats.stop();
+  directory.remove();
+});
+
+const at = (user: Place['user'], environment?: Record<string, string>): Place => ({
+  ...{ nats, user, folder: directory.path },
+  environment,
+});
+const backtalk = (user: Place['user'], words: readonly string[], environment?: Record<string, string>): Promise<Ran> =>
+  runCommand(at(user, environment), words);
+
+describe('streams ensure', () => {
+  it('makes everything once, then has nothing to do, then changes what the environment changes', async () => {
+    const bounds = { BACKTALK_TURNS_BYTES_MAX: '50000000', BACKTALK_BLOBS_BYTES_MAX: '100000000' };
+    const first = await backtalk('admin', ['streams', 'ensure', '--wait', '5'], bounds);
+    expect(first.status).toBe(0);
+    expect(done(first)).toEqual(new Set(['created']));
+    expect(done(await backtalk('admin', ['streams', 'ensure'], bounds))).toEqual(new Set(['nothing']));
+    const changed = await backtalk('admin', ['streams', 'ensure'], { ...bounds, BACKTALK_TURNS_AGE_MAX: '48h' });
+    expect(done(changed)).toEqual(new Set(['changed', 'nothing']));
+    const { config } = await (await nats.connect('admin')).jsm.streams.info('TURNS');
+    expect(config).toMatchObject({ max_age: 48 * 3_600_000 * 1e6, max_bytes: 50_000_000, num_replicas: 1 });
+  });
+
+  it('says in one line what is wrong: copies without servers, a number that is none, another user', async () => {
+    const copies = await backtalk('admin', ['streams', 'ensure'], { BACKTALK_STREAM_REPLICAS: '3' });
+    expect(copies).toMatchObject({ status: 1, values: [{ error: { code: 'stream_copies_impossible' } }] });
+    const wrong = await backtalk('admin', ['streams', 'ensure'], { BACKTALK_STREAM_REPLICAS: '2' });
+    expect(wrong).toMatchObject({ status: 2 });
+    expect(wrong.complaint).toContain('BACKTALK_STREAM_REPLICAS');
+    expect(await backtalk('cli', ['streams', 'ensure'])).toMatchObject({ status: 2 });
+  });
+});
+
+describe('keys', () => {
+  it('of a cluster are made, shown once, listed by the start of their hash, and revoked', async () => {
+    const made = await backtalk('cli', ['keys', 'add', '--user', 'ann', '--no-train', '--concurrency', '3']);
+    const [{ key, id } = {}] = made.values;
+    expect(key).toMatch(/^bt_\S{32}$/);
+    const bucket = kvBucket(await nats.connect('cli'), 'keys', jsonCodec(keyGrant));
+    const stored = await bucket.get(sha256Hex(String(key)));
+    expect(stored?.value).toMatchObject({ user: 'ann', train: false, limits: { concurrency: 3 } });
+    const listed = await backtalk('cli', ['keys', 'list']);
+    expect(listed.values).toMatchObject([{ id, user: 'ann' }]);
+    expect(JSON.stringify(listed)).not.toContain(String(key));
+    expect(await backtalk('cli', ['keys', 'revoke', String(id)])).toMatchObject({ status: 0 });
+    expect((await backtalk('cli', ['keys', 'list'])).values).toEqual([]);
+    expect(await backtalk('cli', ['keys', 'revoke', String(id)])).toMatchObject({ status: 1 });
+  });
+
+  it('can be given by a secret, again and again', async () => {
+    const given = { BACKTALK_NEW_KEY: 'sk-from-a-secret-of-the-cluster' };
+    await backtalk('cli', ['keys', 'add'], given);
+    const again = await backtalk('cli', ['keys', 'add'], given);
+    expect(JSON.stringify(again)).not.toContain(given.BACKTALK_NEW_KEY);
+    expect((await backtalk('cli', ['keys', 'list'])).values).toHaveLength(1);
+  });
+
+  it('of a machine go to its file, from which its gateway reads them', async () => {
+    const data = directory.path;
+    const connection = {
+      ...{ endpoint: 'http://127.0.0.1:1/v1', engine: 'http://127.0.0.1:1', policy: 'p', baseModel: 'm', data },
+      ...{ natsUrl: 'nats://127.0.0.1:1', natsUser: 'cli', natsPassword: '', blobStore: 'folder:blobs', health: {} },
+    };
+    writeFileSync(directory.join('connection.json'), JSON.stringify(connection));
+    const [{ id } = {}] = (await backtalk('cli', ['--data', data, 'keys', 'add'])).values;
+    expect((await backtalk('cli', ['--data', data, 'keys', 'list'])).values).toMatchObject([{ id }]);
+    await backtalk('cli', ['--data', data, 'keys', 'revoke', String(id)]);
+    expect((await backtalk('cli', ['--data', data, 'keys', 'list'])).values).toEqual([]);
+  });
+});
+
+describe('status', () => {
+  it('reads a cluster by what its environment names', async () => {
+    const { status, values } = await backtalk('cli', ['status']);
+    expect(status).toBe(0);
+    expect(values).toMatchObject([{ policy: 'backtalk', parts: [], engines: [], deadLetters: 0 }]);
+  });
+
+  it('names an engine that is refused, and why, to people and to programs', async () => {
+    const url = 'http://10.1.2.3:8000';
+    const reason = 'the engine serves other-model in place of smollm2-135m-instruct';
+    const hold = holdLease({
+      broker: await nats.connect('loader'),
+      lease: () => ({
+        ...{ kind: 'loader', instance: 'engine-1', grpcAddress: '', healthAddress: '' },
+        engine: EngineLease.fromPartial({ url, reason, ready: false, versions: [] }),
+      }),
+    });
+    await hold.refresh();
+    const people = await printCommand(at('cli'), ['status']);
+    expect(people.stdout).toContain(`engine ${url}: NOT READY (${reason}), holds the base only\n`);
+    const [told] = (await backtalk('cli', ['status'])).values;
+    expect(told).toMatchObject({ engines: [{ engine: url, ready: false, reason, versions: [] }] });
+    await hold.release();
+  });
+});
+
+function done({ values }: Ran): Set<unknown> {
+  const [{ streams = [] } = {}] = values as { streams?: { done: string }[] }[];
+  return new Set(streams.map((stream) => stream.done));
+}

@@ -1,0 +1,78 @@
+// `keys add`, `keys list`, `keys revoke`: who may ask the endpoint. A key is shown once, when it is made; only its SHA-256 is
+// kept.
+
+import { randomBytes } from 'node:crypto';
+import { keyGrant, readConfig, sha256Hex, type KeyGrant } from '@backtalk/kit';
+import { keySettings } from '../config.js';
+import type { CommandContext } from '../context.js';
+import { CliErrors } from '../errors.js';
+import { withKeyShelf } from '../key-shelf.js';
+
+export interface KeyFlags {
+  readonly tenant: string;
+  readonly user: string;
+  readonly train: boolean;
+  readonly acceptUserField: boolean;
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  readonly concurrency?: number;
+}
+
+/** As gateways show it in their own counts: enough to tell keys apart. */
+const idLength = 16;
+const idLengthMin = 8;
+
+export async function addKey({ connection, output }: CommandContext, flags: KeyFlags): Promise<void> {
+  const given = readConfig(keySettings).key;
+  const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
+  const hash = sha256Hex(key);
+  const grant = grantOf(flags);
+  await withKeyShelf(connection, (shelf) => shelf.put(hash, grant));
+  output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });
+  if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
+  output.line(`Key ${hash.slice(0, idLength)} opens the endpoint for ${grant.user} of ${grant.tenant}.`);
+}
+
+function grantOf({ tenant, user, train, acceptUserField: acceptsUserField, ...limits }: KeyFlags): KeyGrant {
+  const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
+  return keyGrant.parse({
+    ...{ tenant, user, train, acceptsUserField },
+    limits: { requestsPerMinute, tokensPerMinute, concurrency },
+  });
+}
+
+export async function listKeys({ connection, output }: CommandContext): Promise<void> {
+  const keys = await withKeyShelf(connection, (shelf) => shelf.list());
+  for (const { hash, grant } of keys) output.value({ id: hash.slice(0, idLength), ...grant });
+  if (keys.length === 0) return output.line('No keys: npx backtalk keys add');
+  output.table(
+    ['key', 'tenant', 'user', 'learned from', 'limits'],
+    keys.map(({ hash, grant }) => [
+      hash.slice(0, idLength),
+      grant.tenant,
+      grant.user,
+      grant.train ? 'yes' : 'no',
+      limitsInWords(grant.limits),
+    ]),
+  );
+}
+
+function limitsInWords(limits: KeyGrant['limits']): string {
+  const parts = Object.entries(limits).map(([name, value]) => `${name} ${String(value)}`);
+  return parts.length === 0 ? 'none' : parts.join(', ');
+}
+
+export async function revokeKey({ connection, output }: CommandContext, id: string): Promise<void> {
+  if (!new RegExp(`^[0-9a-f]{${String(idLengthMin)},64}$`).test(id)) {
+    throw CliErrors.badArgument({ name: 'key', value: id, wanted: "a key's name as `keys list` shows it" });
+  }
+  await withKeyShelf(connection, async (shelf) => {
+    const [found, second] = (await shelf.list()).filter(({ hash }) => hash.startsWith(id));
+    if (found === undefined) throw CliErrors.nothingFound({ what: `key ${id}` });
+    if (second !== undefined)
+      throw CliErrors.badArgument({ name: 'key', value: id, wanted: 'the name of one key only' });
+    await shelf.remove(found.hash);
+    output.value({ revoked: found.hash.slice(0, idLength) });
+    output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more.`);
+  });
+}

@@ -1,0 +1,55 @@
+// Where keys are kept, by their SHA-256: in the broker's bucket, or in a machine's file, as the gateway there reads them.
+
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@backtalk/kit';
+import { z } from 'zod';
+import { withBrokerAlone, type Connection } from './connection.js';
+
+export interface KeyShelf {
+  put(hash: string, grant: KeyGrant): Promise<void>;
+  list(): Promise<{ hash: string; grant: KeyGrant }[]>;
+  remove(hash: string): Promise<void>;
+}
+
+/** A machine has a folder, a cluster has none. */
+export async function withKeyShelf<T>(connection: Connection, use: (shelf: KeyShelf) => Promise<T>): Promise<T> {
+  if (connection.data !== undefined) return use(fileShelf(join(connection.data, 'keys.json')));
+  return withBrokerAlone(connection, (broker) => use(bucketShelf(broker)));
+}
+
+function bucketShelf(broker: Broker): KeyShelf {
+  const bucket = kvBucket(broker, 'keys', jsonCodec(keyGrant));
+  return {
+    put: async (hash, grant) => {
+      await bucket.put(hash, grant);
+    },
+    list: async () => {
+      const found: { hash: string; grant: KeyGrant }[] = [];
+      for await (const { key, value } of bucket.entries()) found.push({ hash: key, grant: value });
+      return found;
+    },
+    remove: (hash) => bucket.delete(hash),
+  };
+}
+
+const keysFile = z.object({ keys: z.array(keyGrant.extend({ sha256: z.string() })) });
+type KeysFile = z.infer<typeof keysFile>;
+
+function fileShelf(path: string): KeyShelf {
+  const read = (): KeysFile =>
+    existsSync(path) ? keysFile.parse(JSON.parse(readFileSync(path, 'utf8'))) : { keys: [] };
+  const without = (hash: string) => read().keys.filter(({ sha256 }) => sha256 !== hash);
+  return {
+    put: (hash, grant) => Promise.resolve(write(path, { keys: [...without(hash), { sha256: hash, ...grant }] })),
+    list: () => Promise.resolve(read().keys.map(({ sha256: hash, ...grant }) => ({ hash, grant }))),
+    remove: (hash) => Promise.resolve(write(path, { keys: without(hash) })),
+  };
+}
+
+/** The gateway may read at any moment: it finds the old file or the new one. */
+function write(path: string, file: KeysFile): void {
+  const beside = `${path}.new`;
+  writeFileSync(beside, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  renameSync(beside, path);
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { areLogprobsUntrue, reasonsAgainst } from './trainability.js';
+
+const capture = {
+  ...{ promptIds: [1, 2], answerIds: [3], logprobs: [-0.5], text: 'a', reasoning: '', toolCalls: [], choices: 1 },
+  ...{ finishReason: 'stop', usage: { promptTokens: 2, completionTokens: 1 } },
+};
+const turn = {
+  ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false } as const),
+  ...{ versionAtStart: 'p-v1', versionAtEnd: 'p-v1', logprobsUntrue: false },
+};
+
+describe('a turn of an engine that lies', () => {
+  it('is not trained on, because its logprobs are not those of its weights', () => {
+    expect(reasonsAgainst(capture, turn)).toEqual([]);
+    expect(reasonsAgainst(capture, { ...turn, logprobsUntrue: true })).toEqual(['logprobs_untrue']);
+  });
+
+  it('is not trained on without ids', () => {
+    expect(reasonsAgainst({ ...capture, answerIds: [] }, turn)).toContain('no_token_ids');
+  });
+});
+
+describe('the logprobs of an engine', () => {
+  it('are untrue only where its own scoring was asked and did not confirm them', () => {
+    expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs'])).toBe(true);
+    expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs', 'true_logprobs'])).toBe(false);
+    expect(areLogprobsUntrue(['logprobs'])).toBe(false);
+    expect(areLogprobsUntrue([])).toBe(false);
+  });
+});

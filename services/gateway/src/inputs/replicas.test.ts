@@ -1,0 +1,167 @@
+import OpenAI from 'openai';
+import { afterEach, beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
+import { until } from '@backtalk/kit/testing';
+import {
+  ready,
+  startGateway,
+  startLeasedEngine,
+  startSurroundings,
+  type LeasedEngine,
+  type StartedGateway,
+  type Surroundings,
+} from '../testing/started-gateway.js';
+
+const placesMax = 8;
+let around: Surroundings;
+let started: StartedGateway;
+let replicas: LeasedEngine[];
+
+beforeAll(async () => {
+  around = await startSurroundings();
+});
+
+afterAll(() => around.stop());
+
+beforeEach(async () => {
+  replicas = await Promise.all(['engine-a', 'engine-b', 'engine-c'].map((name) => startLeasedEngine(around, name)));
+  started = await startGateway(around, { BACKTALK_ENGINE_REQUESTS_MAX: String(placesMax) });
+  await until(async () => (await started.metric('engines_ready')) === replicas.length);
+  await ready(started);
+});
+
+afterEach(async () => {
+  await started.gateway.stop();
+  await Promise.all(replicas.map((replica) => replica.stop()));
+});
+
+const messages = [{ role: 'user' as const, content: 'Hello there' }];
+const body = { model: 'backtalk', messages };
+const client = () => new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
+
+async function stream(session: string): Promise<string> {
+  const asked = { ...body, stream: true as const };
+  const chunks = await client().chat.completions.create(asked, { headers: { 'X-Session-Id': session } });
+  let finish = '';
+  for await (const chunk of chunks) finish = chunk.choices[0]?.finish_reason ?? finish;
+  return finish;
+}
+
+async function whole(session: string): Promise<string> {
+  const answer = await client().chat.completions.create(body, { headers: { 'X-Session-Id': session } });
+  return answer.choices[0]?.finish_reason ?? '';
+}
+
+const requestsOf = () => replicas.map(({ engine }) => engine.counts.requests);
+
+/** Clients that ask again and again until the work is done. Out: how every answer ended, errors among them. */
+async function whileAsked(ask: (session: string) => Promise<string>, work: () => Promise<void>): Promise<string[]> {
+  const ends: string[] = [];
+  let stopping = false;
+  const clients = Array.from({ length: 2 * replicas.length }, async (_, at) => {
+    for (let session = 0; !stopping; session += 1)
+      ends.push(await ask(`${at}-${session}`).catch((error: unknown) => String(error)));
+  });
+  await work();
+  stopping = true;
+  await Promise.all(clients);
+  return ends;
+}
+
+const hasMore = (replica: LeasedEngine) => {
+  const before = replica.engine.counts.requests;
+  return until(() => replica.engine.counts.requests > before, { what: 'the replica to be asked again' });
+};
+
+describe('three replicas', () => {
+  it('share sessions, and each session stays where it was', async () => {
+    const askAll = async () => {
+      // Two at once: fewer than would make a session spill over.
+      for (let at = 0; at < 60; at += 2) await Promise.all([whole(`session-${at}`), whole(`session-${at + 1}`)]);
+    };
+    await askAll();
+    const first = requestsOf();
+    await askAll();
+    expect(requestsOf()).toEqual(first.map((count) => 2 * count));
+    expect(Math.min(...first)).toBeGreaterThan(0);
+  });
+
+  it('leave with a word and come back one after another under load: no stream fails', async () => {
+    for (const { engine } of replicas) Object.assign(engine.settings, { tokenMs: 2, answerTokens: 20 });
+    const ends = await whileAsked(stream, async () => {
+      for (const [at, replica] of replicas.entries()) {
+        await hasMore(replica);
+        await replica.lease.release();
+        await until(async () => (await started.metric('engines_ready')) === replicas.length - 1);
+        await until(() => replica.engine.counts.running === 0, { what: 'the last answers of a replica that leaves' });
+        await replica.engine.stop();
+        replicas[at] = await startLeasedEngine(around, `engine-${at}-again`);
+        await hasMore(replicas[at]);
+      }
+    });
+    expect(ends.filter((end) => end !== 'stop')).toEqual([]);
+    expect(ends.length).toBeGreaterThan(10);
+  });
+
+  it('die without a word under load: who waits for a first byte is answered by another', async () => {
+    for (const { engine } of replicas) Object.assign(engine.settings, { firstTokenMs: 20 });
+    const ends = await whileAsked(whole, async () => {
+      for (const replica of replicas) {
+        await hasMore(replica);
+        await replica.engine.stop();
+        await until(async () => (await started.metric('engine_retries_total')) > 0, {
+          what: 'a request asked elsewhere',
+        });
+        await replica.engine.restart();
+        await hasMore(replica);
+      }
+    });
+    expect(ends.filter((end) => end !== 'stop')).toEqual([]);
+  });
+
+  it('that are dead but one still answer: each is asked before a request fails', async () => {
+    await replicas[0]?.engine.stop();
+    await replicas[1]?.engine.stop();
+    const asking = Array.from({ length: placesMax }, (_, at) => whole(`session-${at}`));
+    expect(await Promise.all(asking)).toEqual(asking.map(() => 'stop'));
+  });
+});
+
+describe('replicas that are full', () => {
+  const refusal = async () => {
+    const response = await fetch(`${started.url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, wait: response.headers.get('retry-after'), body: await response.json() };
+  };
+  const tooMany = { status: 429, body: { error: { code: 'server_overloaded', type: 'rate_limit_error' } } };
+
+  it('hand over to the next one; when all are full a request gets 429 with Retry-After', async () => {
+    for (const { engine } of replicas) Object.assign(engine.settings, { firstTokenMs: 60_000 });
+    const leaving = Array.from({ length: placesMax * replicas.length }, () => new AbortController());
+    const held = leaving.map(({ signal }) =>
+      client()
+        .chat.completions.create(body, { signal })
+        .catch(() => undefined),
+    );
+    await until(() => requestsOf().every((count) => count === placesMax), { what: 'full replicas' });
+    const refused = await refusal();
+    expect(refused).toMatchObject(tooMany);
+    expect(Number(refused.wait)).toBeGreaterThan(0);
+    expect(requestsOf()).toEqual(replicas.map(() => placesMax));
+    for (const one of leaving) one.abort();
+    await Promise.all(held);
+    for (const { engine } of replicas) Object.assign(engine.settings, { firstTokenMs: 0 });
+    await until(async () => (await refusal()).status === 200, { what: 'places again' });
+  });
+
+  it('by their own word: the others are asked, and 429 is said when all of them say so', async () => {
+    for (const { engine } of replicas.slice(1)) engine.settings.faults = { busy: true };
+    expect(await Promise.all(['a', 'b', 'c', 'd'].map(whole))).toEqual(['stop', 'stop', 'stop', 'stop']);
+    for (const { engine } of replicas) engine.settings.faults = { busy: true };
+    const before = requestsOf();
+    expect(await refusal()).toMatchObject(tooMany);
+    expect(requestsOf()).toEqual(before.map((count) => count + 1));
+  });
+});

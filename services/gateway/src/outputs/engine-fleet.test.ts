@@ -1,0 +1,41 @@
+import { createLogger, Metrics, watchLeases } from '@backtalk/kit';
+import { FakeClock, until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createEvents } from '../events.js';
+import { startLeasedEngine, startSurroundings, type Surroundings } from '../testing/started-gateway.js';
+import { EngineFleet } from './engine-fleet.js';
+
+let around: Surroundings;
+
+beforeAll(async () => {
+  around = await startSurroundings();
+});
+
+afterAll(() => around.stop());
+
+it('an answer goes on to its end on a replica that left, however long ago', async () => {
+  const clock = new FakeClock();
+  const events = createEvents(createLogger({ service: 'gateway', level: 'silent' }), new Metrics('gateway'));
+  const leases = await watchLeases(around.loader, 'loader');
+  const fleet = new EngineFleet({ leases, apiKey: '', clock, events });
+  fleet.start();
+  const left = await startLeasedEngine(around, 'engine-1');
+  Object.assign(left.engine.settings, { tokenMs: 5, answerTokens: 10_000, maxContext: 20_000 });
+  const [replica] = await until(() => fleet.living().length === 1 && fleet.living());
+  const request = { model: left.engine.baseModel, messages: [{ role: 'user', content: 'Hello' }] };
+  const stream = fleet.client(replica ?? expect.unreachable()).chatStream(request, { deadlineMs: 120_000 });
+  const frames = stream[Symbol.asyncIterator]();
+  await frames.next();
+  await left.lease.release();
+  await until(() => fleet.living().length === 0);
+  await clock.advance(60_000);
+  const other = await startLeasedEngine(around, 'engine-2');
+  await until(() => fleet.living().length === 1);
+  expect(fleet.candidates('backtalk-v0').map(({ url }) => url)).toEqual([other.engine.url]);
+  Object.assign(left.engine.settings, { tokenMs: 0 });
+  let finish: string | undefined;
+  for (let next = await frames.next(); next.done !== true; next = await frames.next())
+    finish = next.value.finishReason ?? finish;
+  expect(finish).toBe('stop');
+  await Promise.all([other.stop(), left.stop(), fleet.stop()]);
+});

@@ -1,0 +1,44 @@
+import { FakeClock, until } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { ResolvedUrls } from './resolved-urls.js';
+
+const events = { engineRefused: () => undefined };
+
+function resolved(urls: string[], answers: Record<string, string[]>) {
+  const clock = new FakeClock();
+  const lookUp = (host: string) => {
+    const addresses = answers[host];
+    return addresses === undefined ? Promise.reject(new Error('no such name')) : Promise.resolve(addresses);
+  };
+  return { clock, places: new ResolvedUrls({ urls, clock, events, everyMs: 1_000, lookUp }) };
+}
+
+describe('judge URLs', () => {
+  it('become one place for each replica behind a name, and follow them as they come and go', async () => {
+    const answers = { judges: ['10.0.0.1', '10.0.0.2'] };
+    const { clock, places } = resolved(['http://judges:30030'], answers);
+    let changes = 0;
+    await places.start(() => (changes += 1));
+    expect(places.current()).toEqual(['http://10.0.0.1:30030', 'http://10.0.0.2:30030']);
+    answers.judges = ['10.0.0.2', '10.0.0.3', '10.0.0.4'];
+    await clock.advance(1_000);
+    await until(() => places.current().length === 3);
+    expect(changes).toBe(2);
+    places.stop();
+  });
+
+  it('stay as they are with one address, with an address in place of a name, and with TLS', async () => {
+    const urls = ['http://one:1', 'http://127.0.0.1:2', 'http://[::1]:3', 'https://many:4'];
+    const { places } = resolved(urls, { one: ['10.0.0.1'], many: ['10.0.0.1', '10.0.0.2'] });
+    await places.start(() => undefined);
+    expect(places.current()).toEqual(urls);
+    places.stop();
+  });
+
+  it('keep what was known while names cannot be looked up', async () => {
+    const { places } = resolved(['http://gone:1'], {});
+    await places.start(() => undefined);
+    expect(places.current()).toEqual(['http://gone:1']);
+    places.stop();
+  });
+});

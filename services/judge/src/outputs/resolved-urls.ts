@@ -1,0 +1,77 @@
+// The addresses behind judge URLs, looked up again and again, because replicas come and go behind one name. In: URLs. Out:
+// one URL for each address of a name that has several (a headless service); any other URL as it is. A name that cannot be
+// looked up keeps what was last known. TLS needs the name, so that https URLs stay as they are.
+import { lookup as lookUpName } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { asBacktalkError, type Clock } from '@backtalk/kit';
+import type { JudgeEvents } from '../events.js';
+
+export type LookUp = (host: string) => Promise<readonly string[]>;
+
+export interface ResolvedUrlsOptions {
+  readonly urls: readonly string[];
+  readonly clock: Clock;
+  readonly events: Pick<JudgeEvents, 'engineRefused'>;
+  readonly everyMs?: number;
+  readonly lookUp?: LookUp;
+}
+
+const lookEveryMs = 5_000;
+
+export class ResolvedUrls {
+  readonly #options: ResolvedUrlsOptions;
+  #known: ReadonlyMap<string, readonly string[]>;
+  #cancel: () => void = () => undefined;
+  #stopped = false;
+
+  constructor(options: ResolvedUrlsOptions) {
+    this.#options = options;
+    this.#known = new Map(options.urls.map((url) => [url, [url]]));
+  }
+
+  current(): readonly string[] {
+    return [...this.#known.values()].flat();
+  }
+
+  /** Resolves after the first look; calls `onChange` whenever there are others than before. */
+  async start(onChange: () => void): Promise<void> {
+    const before = this.current().join();
+    const found = await Promise.all(
+      this.#options.urls.map(async (url) => [url, await this.#addressesOf(url)] as const),
+    );
+    if (this.#stopped) return;
+    this.#known = new Map(found);
+    if (this.current().join() !== before) onChange();
+    this.#cancel = this.#options.clock.timer(this.#options.everyMs ?? lookEveryMs, () => void this.start(onChange));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  async #addressesOf(url: string): Promise<readonly string[]> {
+    const { hostname, protocol } = new URL(url);
+    if (protocol !== 'http:' || isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [url];
+    try {
+      const addresses = await (this.#options.lookUp ?? lookUp)(hostname);
+      return addresses.length > 1 ? addresses.map((address) => withHost(url, address)) : [url];
+    } catch (error) {
+      this.#options.events.engineRefused(asBacktalkError(error).code);
+      return this.#known.get(url) ?? [url];
+    }
+  }
+}
+
+/** One family only: a machine with two addresses is one replica. */
+async function lookUp(host: string): Promise<readonly string[]> {
+  const found = await lookUpName(host, { all: true });
+  const family = found[0]?.family;
+  return found.filter((address) => address.family === family).map(({ address }) => address);
+}
+
+function withHost(url: string, address: string): string {
+  const changed = new URL(url);
+  changed.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  return changed.href.replace(/\/$/, '');
+}

@@ -1,0 +1,36 @@
+/**
+ * A whole answer as the frames of a stream, for engines whose streams carry no token ids.
+ *
+ * In: an answer and its capture. Out: a frame with the role and the prompt's ids, one with all that was said and its
+ * ids, one with the finish reason, one with the token counts. Each says that it is synthetic. Pure.
+ */
+import type { Capture, ToolCall } from '../capture/capture.js';
+import type { EngineFrame, RawObject } from '../engine-client.js';
+
+export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] {
+  const { promptIds, answerIds: ids, logprobs, text, reasoning, toolCalls, finishReason, usage } = capture;
+  const head = { id: raw['id'], object: 'chat.completion.chunk', created: raw['created'], model: raw['model'] };
+  const chunk = (delta: RawObject, finish: string | null = null) => ({
+    ...head,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+  });
+  const frame = { choice: 0, synthetic: true };
+  const said = {
+    content: text === '' && toolCalls.length > 0 ? null : text,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(deltaOf) }),
+  };
+  const toolCallDeltas = toolCalls.map(({ id, function: { name, arguments: words } }, index) => {
+    return { index, id, name, arguments: words };
+  });
+  return [
+    { ...frame, raw: chunk({ role: 'assistant', content: '' }), promptIds },
+    { ...frame, raw: chunk(said), ids, logprobs, content: text, reasoning, toolCallDeltas },
+    ...(finishReason === '' ? [] : [{ ...frame, raw: chunk({}, finishReason), finishReason }]),
+    { ...frame, raw: { ...head, choices: [], usage: raw['usage'] }, choice: -1, usage },
+  ];
+}
+
+function deltaOf(call: ToolCall, index: number) {
+  return { index, ...call };
+}

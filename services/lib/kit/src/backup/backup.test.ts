@@ -1,0 +1,119 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TurnOpened } from '@backtalk/proto/facts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { folderBlobStore } from '../blobs/index.js';
+import { consumeFacts, FactPublisher, FactReader } from '../facts/index.js';
+import { newTurnId } from '../identity/index.js';
+import { Metrics } from '../telemetry/index.js';
+import { silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '../testing/index.js';
+import { backUp, restoreBackup } from './backup.js';
+
+const person = { tenant: 'tenanthash', user: 'userhash' };
+
+describe('a backup', () => {
+  let nats: TestNats;
+  let other: TestNats;
+  const folders = new TemporaryDirectory('backup');
+
+  beforeAll(async () => {
+    [nats, other] = await Promise.all([startNats(), startNats({ streams: false })]);
+  });
+  afterAll(async () => {
+    await Promise.all([nats.stop(), other.stop()]);
+    folders.remove();
+  });
+
+  async function consumer(of: TestNats, seen: string[], handles: number) {
+    const broker = await of.connect('collector');
+    return consumeFacts({
+      ...{
+        broker,
+        service: 'collector',
+        facts: ['turnOpened'],
+        concurrency: 1,
+        ackWaitMs: 1_000,
+        logger: silentLogger,
+      },
+      metrics: new Metrics('collector'),
+      handlers: {
+        turnOpened: async ({ message }) => {
+          if (seen.length >= handles) await new Promise(() => undefined);
+          seen.push(message.turn);
+        },
+      },
+    });
+  }
+
+  it('holds every fact stored before it, with its sequence, and how far each consumer has come', async () => {
+    const publisher = new FactPublisher(await nats.connect('gateway'));
+    const turns = Array.from({ length: 300 }, () => newTurnId());
+    const publish = (turn: string) => publisher.publish('turnOpened', TurnOpened.fromPartial({ ...person, turn }));
+    for (const turn of turns) await publish(turn);
+    const before: string[] = [];
+    const first = await consumer(nats, before, 200);
+    await first.start();
+    await until(async () => (await first.position('turnOpened')).settledSequence === 200);
+    const blobs = folderBlobStore(folders.join('blobs'));
+    const digest = await blobs.put(Buffer.from('an adapter'));
+
+    // The log goes on while it is copied.
+    const later = Promise.all(Array.from({ length: 50 }, () => publish(newTurnId())));
+    const admin = await nats.connect('admin');
+    const manifest = await backUp({ broker: admin, blobs, folder: folders.join('copy') });
+    await later;
+    expect(manifest).toMatchObject({ blobs: 1 });
+    await first.stop(0);
+
+    const target = await other.connect('admin');
+    const restored = folderBlobStore(folders.join('restored'));
+    await restoreBackup({ broker: target, blobs: restored, folder: folders.join('copy') });
+    expect(Buffer.from(await restored.get(digest)).toString()).toBe('an adapter');
+    const reader = new FactReader(target);
+    for (const [at, turn] of turns.entries()) {
+      const fact = await reader.last('turnOpened', { turn });
+      expect(fact?.sequence).toBe(at + 1);
+    }
+    const after: string[] = [];
+    const second = await consumer(other, after, 1_000);
+    await second.start();
+    await until(async () => (await second.position('turnOpened')).settledSequence >= 300);
+    expect(after.slice(0, 100)).toEqual(turns.slice(200));
+    expect(before).toEqual(turns.slice(0, 200));
+    await second.stop();
+  });
+
+  it('is not restored over an installation that has run, in one line', async () => {
+    const broker = await nats.connect('admin');
+    const blobs = folderBlobStore(folders.join('blobs'));
+    await expect(restoreBackup({ broker, blobs, folder: folders.join('copy') })).rejects.toThrow(
+      /^Stream \w+ exists here already: restore into an installation that has never run\.$/,
+    );
+  });
+
+  it('is refused when one byte of it is another', async () => {
+    const empty = await startNats({ streams: false });
+    try {
+      const file = join(folders.path, 'copy', 'streams', 'TURNS.snapshot');
+      const bytes = readFileSync(file);
+      bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+      writeFileSync(file, bytes);
+      const broker = await empty.connect('admin');
+      const blobs = folderBlobStore(folders.join('unused'));
+      await expect(restoreBackup({ broker, blobs, folder: folders.join('copy') })).rejects.toMatchObject({
+        code: 'backup_unreadable',
+      });
+      expect(await broker.jsm.streams.names().next()).toEqual([]);
+    } finally {
+      await empty.stop();
+    }
+  });
+
+  it('does not overwrite another', async () => {
+    const broker = await nats.connect('admin');
+    const blobs = folderBlobStore(folders.join('blobs'));
+    await expect(backUp({ broker, blobs, folder: folders.join('copy') })).rejects.toMatchObject({
+      code: 'backup_folder_taken',
+    });
+  });
+});

@@ -1,0 +1,142 @@
+// A copy of a running installation in a folder, and an installation made from such a copy. Streams keep their sequences and
+// their consumers' positions, so that nothing is handled twice; what is rebuilt from the log (routes, load, leases, all of
+// Valkey) is left out. No batch may close between the copy of the turns and that of the weights: a turn is pending in both
+// or taken in both. Blobs come last, so that every batch and version finds its bytes.
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { copyFile, mkdir, open } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { folderBlobStore, type BlobStore } from '../blobs/index.js';
+import type { Broker } from '../broker/index.js';
+import { asBacktalkError } from '../errors/index.js';
+import { backupErrors } from './errors.js';
+import { readManifest, writeManifest, type Manifest, type SnapshotFile } from './manifest.js';
+import { readSnapshot, restoreSnapshot } from './snapshot.js';
+
+const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;
+const together = ['TURNS', 'WEIGHTS'] as const;
+export const keptStreams = [...apart, ...together] as const;
+
+const triesMax = 5;
+
+export interface BackUpOptions {
+  /** Of the admin user. */
+  readonly broker: Broker;
+  readonly blobs: BlobStore;
+  readonly folder: string;
+  /** Further files to keep, such as keys and secrets of a laptop. */
+  readonly files?: readonly string[];
+  readonly onProgress?: (what: string, done: number) => void;
+}
+
+export async function backUp(options: BackUpOptions): Promise<Manifest> {
+  const { broker, blobs, folder, files = [], onProgress } = options;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (existsSync(join(folder, 'manifest.json'))) throw backupErrors.folderTaken({ folder });
+  await mkdir(join(folder, 'streams'), { recursive: true });
+  await mkdir(join(folder, 'files'), { recursive: true });
+  const streams: SnapshotFile[] = [];
+  for (const stream of apart) {
+    onProgress?.(stream, streams.length);
+    streams.push(await copyStream(broker, stream, folder));
+  }
+  streams.push(...(await copyTogether(broker, folder)));
+  for (const file of files) await copyFile(file, join(folder, 'files', basename(file)));
+  const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress);
+  const names = files.map((file) => basename(file));
+  const manifest: Manifest = { format: 1, takenAt: new Date().toISOString(), streams, blobs: copied, files: names };
+  writeManifest(folder, manifest);
+  return manifest;
+}
+
+export interface RestoreOptions {
+  /** Of the admin user. */
+  readonly broker: Broker;
+  readonly blobs: BlobStore;
+  readonly folder: string;
+  /** Copies of every stream, where they differ from those of the installation that was copied. */
+  readonly replicas?: number;
+  readonly onProgress?: (what: string, done: number) => void;
+}
+
+/** Into a broker that has none of the streams. Checks every file before the first is sent. */
+export async function restoreBackup(options: RestoreOptions): Promise<Manifest> {
+  const { broker, blobs, folder, replicas, onProgress } = options;
+  const manifest = readManifest(folder);
+  for await (const name of broker.jsm.streams.names()) {
+    if (manifest.streams.some(({ stream }) => stream === name)) throw backupErrors.notEmpty({ stream: name });
+  }
+  for (const snapshot of manifest.streams) await checkFile(folder, snapshot);
+  await copyBlobs(folderBlobStore(join(folder, 'blobs')), blobs, onProgress);
+  for (const [at, { stream, file, config, state }] of manifest.streams.entries()) {
+    onProgress?.(stream, at);
+    const head = { state, config: replicas === undefined ? config : { ...config, num_replicas: replicas } };
+    await restoreSnapshot(broker, stream, head, createReadStream(join(folder, file)));
+  }
+  return manifest;
+}
+
+/** Again, until no batch and no version came between the two. */
+async function copyTogether(broker: Broker, folder: string): Promise<SnapshotFile[]> {
+  const [turns, weights] = together;
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const { state } = await broker.jsm.streams.info(weights);
+    const copies = [await copyStream(broker, turns, folder), await copyStream(broker, weights, folder)];
+    if (copies.at(-1)?.lastSequence === state.last_seq) return copies;
+  }
+  throw backupErrors.tooBusy({ tries: triesMax });
+}
+
+async function copyStream(broker: Broker, stream: string, folder: string): Promise<SnapshotFile> {
+  const file = join('streams', `${stream}.snapshot`);
+  const target = await open(join(folder, file), 'w', 0o600);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    const head = await readSnapshot(broker, stream, async (chunk) => {
+      hash.update(chunk);
+      bytes += chunk.byteLength;
+      await target.write(chunk);
+    });
+    await target.sync();
+    const [messages, lastSequence] = [Number(head.state['messages']), Number(head.state['last_seq'])];
+    return { stream, file, bytes, sha256: hash.digest('hex'), messages, lastSequence, ...head };
+  } finally {
+    await target.close();
+  }
+}
+
+async function checkFile(folder: string, { stream, file, sha256 }: SnapshotFile): Promise<void> {
+  const hash = createHash('sha256');
+  try {
+    const bytes: AsyncIterable<Buffer> = createReadStream(join(folder, file));
+    for await (const chunk of bytes) hash.update(chunk);
+  } catch (error) {
+    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} cannot be read` }, error);
+  }
+  if (hash.digest('hex') !== sha256)
+    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
+}
+
+/** Each is checked against its digest as it is read; those that are there already are not written again. */
+async function copyBlobs(from: BlobStore, to: BlobStore, onProgress?: BackUpOptions['onProgress']): Promise<number> {
+  let copied = 0;
+  for await (const { digest } of from.list()) {
+    const bytes = (await to.has(digest)) ? 'there' : await getUnlessSwept(from, digest);
+    if (bytes === undefined) continue;
+    if (bytes !== 'there') await to.put(bytes);
+    copied += 1;
+    onProgress?.('blobs', copied);
+  }
+  return copied;
+}
+
+/** Undefined when the blob is deleted meanwhile, as those are that nothing refers to. */
+async function getUnlessSwept(from: BlobStore, digest: string): Promise<Uint8Array | undefined> {
+  try {
+    return await from.get(digest);
+  } catch (error) {
+    if (asBacktalkError(error).code === 'blob_missing') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Broker } from '../broker/index.js';
+import { sha256Hex } from '../identity/index.js';
+import {
+  collect,
+  freePort,
+  hasS3,
+  s3Missing,
+  startNats,
+  startS3,
+  TemporaryDirectory,
+  type TestNats,
+  type TestS3,
+} from '../testing/index.js';
+import type { BlobStore } from './blob-store.js';
+import { folderBlobStore } from './folder-blob-store.js';
+import { openJetStreamBlobStore } from './jetstream-blob-store.js';
+import { blobStream, descriptionSubject, pieceBytesMax, piecesOfAll } from './object-bucket.js';
+import { openBlobStore } from './open-blob-store.js';
+import { openS3BlobStore } from './s3-blob-store.js';
+
+const directory = new TemporaryDirectory('blob-stores');
+let nats: TestNats;
+let s3: TestS3 | undefined;
+
+beforeAll(async () => {
+  nats = await startNats();
+  if (hasS3()) s3 = await startS3();
+});
+
+afterAll(async () => {
+  await s3?.stop();
+  await nats.stop();
+  directory.remove();
+});
+
+function s3Options(url: string, bucket: string) {
+  return { endpoint: url, bucket, region: 'us-east-1', accessKey: 'test', secretKey: 'test' };
+}
+
+const stores: readonly { name: string; isThere: boolean; open: () => Promise<BlobStore> }[] = [
+  { name: 'a folder', isThere: true, open: () => Promise.resolve(folderBlobStore(directory.join('contract'))) },
+  {
+    name: "the broker's object store, as the trainer's user",
+    isThere: true,
+    open: async () => openJetStreamBlobStore(await nats.connect('trainer')),
+  },
+  {
+    name: hasS3() ? 'S3' : `S3 (${s3Missing()})`,
+    isThere: hasS3(),
+    open: () => openS3BlobStore(s3Options(s3?.url ?? '', s3?.bucket ?? '')),
+  },
+];
+
+describe.each(stores)('blobs in $name', ({ isThere, open }) => {
+  it.runIf(isThere)('come back by their digest, are counted once, and go', async () => {
+    const store = await open();
+    const bytes = new TextEncoder().encode('weights');
+    const digest = await store.put(bytes);
+    expect(digest).toBe(sha256Hex(bytes));
+    expect(await store.put(bytes)).toBe(digest);
+    expect(Buffer.from(await store.get(digest)).toString()).toBe('weights');
+    expect(await store.has(digest)).toBe(true);
+    expect(await store.usedBytes()).toBe(bytes.byteLength);
+    const [info] = await collect(store.list());
+    expect(info).toMatchObject({ digest, bytes: bytes.byteLength });
+    expect(Math.abs((info?.modifiedMs ?? 0) - Date.now())).toBeLessThan(60_000);
+    await store.delete(digest);
+    await store.delete(digest);
+    expect(await store.has(digest)).toBe(false);
+    expect(await collect(store.list())).toEqual([]);
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_missing', retry: 'later' });
+    await store.put(bytes);
+    expect(await store.has(digest)).toBe(true);
+    await store.delete(digest);
+  });
+
+  it.runIf(isThere)('are whole at the size of an optimiser state, and when empty', async () => {
+    const store = await open();
+    const large = randomBytes(20 * 1024 * 1024 + 1);
+    const digest = await store.put(large);
+    expect(large.equals(await store.get(digest))).toBe(true);
+    const empty = await store.put(new Uint8Array());
+    expect((await store.get(empty)).byteLength).toBe(0);
+    await Promise.all([store.delete(digest), store.delete(empty)]);
+  });
+
+  it.runIf(isThere)('are one blob when many writers put the same at once', async () => {
+    const store = await open();
+    const bytes = randomBytes(pieceBytesMax + 10);
+    const digests = await Promise.all(Array.from({ length: 5 }, () => store.put(bytes)));
+    expect(new Set(digests)).toEqual(new Set([sha256Hex(bytes)]));
+    expect(bytes.equals(await store.get(digests[0] ?? ''))).toBe(true);
+    expect(await collect(store.list())).toHaveLength(1);
+    await store.delete(digests[0] ?? '');
+  });
+
+  it.runIf(isThere)('are named by digests and nothing else', async () => {
+    const store = await open();
+    for (const name of ['../../etc/passwd', '', 'A'.repeat(64)]) {
+      await expect(store.get(name)).rejects.toMatchObject({ code: 'blob_digest_invalid' });
+    }
+  });
+});
+
+describe('the object store', () => {
+  it('is laid out so that the broker’s own object client reads it', async () => {
+    const store = await openJetStreamBlobStore(await nats.connect('trainer'));
+    const bytes = randomBytes(pieceBytesMax * 2 + 5);
+    const digest = await store.put(bytes);
+    const admin = await nats.connect('admin');
+    const bucket = await admin.js.views.os('blobs');
+    expect(bytes.equals((await bucket.getBlob(digest)) ?? new Uint8Array())).toBe(true);
+    await store.delete(digest);
+    expect(await bucket.getBlob(digest)).toBeNull();
+    const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: piecesOfAll });
+    expect(state.subjects ?? {}).toEqual({});
+  });
+
+  it('never gives out bytes that have changed, and says when pieces are gone', async () => {
+    const store = await openJetStreamBlobStore(await nats.connect('trainer'));
+    const admin = await nats.connect('admin');
+    const digest = await store.put(randomBytes(100));
+    await changeDescription(admin, digest, (nuid) => ({ nuid, size: 5 }));
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt', retry: 'never' });
+    await changeDescription(admin, digest, () => ({ nuid: 'gone', size: 100 }));
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt' });
+  });
+
+  it('lets the loader read, and neither write nor delete', async () => {
+    const writer = await openJetStreamBlobStore(await nats.connect('gateway'));
+    const reader = await openJetStreamBlobStore(await nats.connect('loader'), { askWithinMs: 10_000 });
+    const digest = await writer.put(new Uint8Array([1, 2, 3]));
+    expect([...(await reader.get(digest))]).toEqual([1, 2, 3]);
+    await expect(reader.put(new Uint8Array([4]))).rejects.toMatchObject({ code: 'broker_forbidden' });
+    await expect(reader.delete(digest)).rejects.toMatchObject({ code: 'broker_forbidden' });
+    expect(await reader.has(digest)).toBe(true);
+  });
+
+  it('fails at once, to be tried later, while the broker is away; what was put is there when it is back', async () => {
+    const store = await openJetStreamBlobStore(await nats.connect('trainer'));
+    const digest = await store.put(new Uint8Array([9]));
+    await nats.kill();
+    await expect(store.put(new Uint8Array([8]))).rejects.toMatchObject({ retry: 'later' });
+    await expect(store.get(digest)).rejects.toMatchObject({ retry: 'later' });
+    await nats.restart();
+    expect([...(await store.get(digest))]).toEqual([9]);
+  });
+});
+
+describe('the setting', () => {
+  const s3None = { s3Endpoint: '', s3Bucket: '', s3Region: 'us-east-1', s3AccessKey: '', s3SecretKey: '' };
+
+  it('s3 without a bucket stops the start', async () => {
+    const opening = openBlobStore({ blobStore: { kind: 's3' }, ...s3None }, await nats.connect('trainer'));
+    await expect(opening).rejects.toMatchObject({ code: 'blob_bucket_unnamed', retry: 'stop' });
+  });
+
+  it('jetstream without the bucket stops the start', async () => {
+    const bare = await startNats({ streams: false });
+    const opening = openBlobStore({ blobStore: { kind: 'jetstream' }, ...s3None }, await bare.connect('trainer'));
+    await expect(opening).rejects.toMatchObject({ code: 'stream_missing', retry: 'stop' });
+    await bare.stop();
+  });
+});
+
+describe('S3', () => {
+  it('away is an error that passes', async () => {
+    const store = await openS3BlobStore(s3Options(`http://127.0.0.1:${await freePort()}`, 'weights'));
+    await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ retry: 'later' });
+  });
+
+  it.runIf(hasS3())('without its bucket says which settings to check', async () => {
+    const store = await openS3BlobStore(s3Options(s3?.url ?? '', 'absent'));
+    await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ code: 'blob_store_refused' });
+  });
+});
+
+async function changeDescription(admin: Broker, digest: string, change: (nuid: string) => object): Promise<void> {
+  const subject = descriptionSubject(digest);
+  const stored = await admin.jsm.streams.getMessage(blobStream, { last_by_subj: subject });
+  const before: { nuid: string } = stored.json();
+  await admin.js.publish(subject, JSON.stringify({ ...before, ...change(before.nuid) }));
+}

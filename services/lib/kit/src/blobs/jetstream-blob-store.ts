@@ -1,0 +1,206 @@
+// A blob store in the broker's object store: replicated with the log, and no volume that many pods must share.
+// A blob appears whole or not at all: its pieces are stored first, then one description that names them. Of two writers
+// one wins, and what the other stored is taken away again. What is read is hashed again. Every call has a deadline.
+import { headers as natsHeaders } from 'nats';
+import {
+  brokerError,
+  checkStreams,
+  lastOfSubject,
+  readStream,
+  storeMessage,
+  type Broker,
+  type NewMessage,
+} from '../broker/index.js';
+import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
+import { newId, sha256Hex } from '../identity/index.js';
+import { systemClock } from '../telemetry/index.js';
+import type { BlobInfo, BlobStore } from './blob-store.js';
+import { checkDigest } from './digest.js';
+import { blobErrors } from './errors.js';
+import {
+  blobStream,
+  deletionOf,
+  describe,
+  description,
+  descriptionsOfAll,
+  descriptionSubject,
+  pieceBytesMax,
+  piecesSubject,
+  type Description,
+} from './object-bucket.js';
+
+export interface JetStreamBlobOptions {
+  /** Of one question to the broker. */
+  readonly askWithinMs?: number;
+  /** Of one read of a whole blob. */
+  readonly readWithinMs?: number;
+}
+
+/** Pieces on their way at once: they bound what waits in memory. */
+const piecesInFlight = 8;
+/** Somebody renews or deletes the same blob at the same moment: it is looked at again, so often. */
+const looksMax = 5;
+
+/** Throws `stream_missing` where the bucket has not been made. */
+export async function openJetStreamBlobStore(broker: Broker, options: JetStreamBlobOptions = {}): Promise<BlobStore> {
+  await checkStreams(broker, [blobStream]);
+  return new JetStreamBlobStore(broker, options.askWithinMs ?? 5_000, options.readWithinMs ?? 60_000);
+}
+
+interface Found {
+  readonly description: Description;
+  readonly sequence: number;
+}
+
+class JetStreamBlobStore implements BlobStore {
+  readonly #broker: Broker;
+  readonly #askWithinMs: number;
+  readonly #readWithinMs: number;
+
+  constructor(broker: Broker, askWithinMs: number, readWithinMs: number) {
+    this.#broker = broker;
+    this.#askWithinMs = askWithinMs;
+    this.#readWithinMs = readWithinMs;
+  }
+
+  async put(bytes: Uint8Array): Promise<string> {
+    const digest = sha256Hex(bytes);
+    for (let look = 0; look < looksMax; look += 1) {
+      const found = await this.#find(digest);
+      const isThere = found !== undefined && !found.description.deleted && found.description.size === bytes.byteLength;
+      const nuid = isThere ? found.description.nuid : await this.#storePieces(bytes);
+      const next = describe(digest, nuid, bytes.byteLength, systemClock.now());
+      if (await this.#describe(next, found?.sequence ?? 0)) return digest;
+      if (!isThere) await this.#dropPieces(nuid);
+    }
+    throw blobErrors.blobStoreFailed({ doing: 'put', reason: 'others write the same blob all the time' });
+  }
+
+  async get(digest: string): Promise<Uint8Array> {
+    for (let look = 0; look < looksMax; look += 1) {
+      const found = await this.#find(digest);
+      if (found === undefined || found.description.deleted) throw blobErrors.blobMissing({ digest });
+      const bytes = await this.#readPieces(found.description);
+      if (bytes.byteLength === found.description.size) return verified(digest, bytes);
+      // It was deleted and put again while it was read, or its pieces are really gone.
+      if ((await this.#find(digest))?.sequence === found.sequence) throw blobErrors.blobCorrupt({ digest });
+    }
+    throw blobErrors.blobMissing({ digest });
+  }
+
+  async has(digest: string): Promise<boolean> {
+    return (await this.#find(digest))?.description.deleted === false;
+  }
+
+  async delete(digest: string): Promise<void> {
+    const found = await this.#find(digest);
+    if (found === undefined || found.description.deleted) return;
+    // Refused: somebody has put it again in the meantime, and it stays.
+    if (!(await this.#describe(deletionOf(found.description), found.sequence))) return;
+    await this.#dropPieces(found.description.nuid);
+  }
+
+  async *list(): AsyncIterable<BlobInfo> {
+    const reading = {
+      ...{ broker: this.#broker, stream: blobStream, filter: descriptionsOfAll },
+      ...{ from: 1, until: Number.MAX_SAFE_INTEGER, headersOnly: false },
+    };
+    for await (const { data, timeMs } of readStream(reading)) {
+      const { name: digest, size: bytes, deleted } = read(data);
+      if (!deleted) yield { digest, bytes, modifiedMs: timeMs };
+    }
+  }
+
+  async usedBytes(): Promise<number> {
+    let total = 0;
+    for await (const { bytes } of this.list()) total += bytes;
+    return total;
+  }
+
+  async #find(digest: string): Promise<Found | undefined> {
+    const subject = descriptionSubject(checkDigest(digest));
+    const stored = await lastOfSubject(this.#broker, blobStream, subject, this.#askWithinMs);
+    return stored === undefined ? undefined : { description: read(stored.data), sequence: stored.sequence };
+  }
+
+  /** False when the description is not the one that was looked at. */
+  async #describe(next: Description, expectLast: number): Promise<boolean> {
+    const headers = natsHeaders();
+    headers.set('Nats-Rollup', 'sub');
+    const data = new TextEncoder().encode(JSON.stringify(next));
+    const stored = await this.#store({ subject: descriptionSubject(next.name), data, headers, expectLast });
+    return !stored.refused;
+  }
+
+  async #storePieces(bytes: Uint8Array): Promise<string> {
+    const nuid = newId();
+    try {
+      for (let from = 0; from < bytes.byteLength; from += piecesInFlight * pieceBytesMax) {
+        const group = bytes.subarray(from, from + piecesInFlight * pieceBytesMax);
+        await Promise.all(piecesOf(group).map((data) => this.#store({ subject: piecesSubject(nuid), data })));
+      }
+    } catch (error) {
+      await this.#dropPieces(nuid);
+      throw error;
+    }
+    return nuid;
+  }
+
+  async #store(message: Pick<NewMessage, 'subject' | 'data' | 'headers' | 'expectLast'>) {
+    try {
+      const shared = { stream: blobStream, timeoutMs: this.#askWithinMs, doing: 'put a blob' };
+      return await storeMessage(this.#broker, { ...message, ...shared });
+    } catch (error) {
+      throw full(error);
+    }
+  }
+
+  async #readPieces({ nuid, size }: Description): Promise<Uint8Array> {
+    const signal = AbortSignal.timeout(this.#readWithinMs);
+    const reading = {
+      ...{ broker: this.#broker, stream: blobStream, filter: piecesSubject(nuid) },
+      ...{ from: 1, until: Number.MAX_SAFE_INTEGER, headersOnly: false, signal },
+    };
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      for await (const { data } of readStream(reading)) {
+        pieces.push(data);
+        bytes += data.byteLength;
+        if (bytes >= size) break;
+      }
+    } catch (error) {
+      throw asBacktalkError(error);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /** Services that may not purge leave the pieces to the sweep: they are named by nothing. */
+  async #dropPieces(nuid: string): Promise<void> {
+    try {
+      await this.#broker.jsm.streams.purge(blobStream, { filter: piecesSubject(nuid) });
+    } catch (error) {
+      const { code } = brokerError(error, { doing: 'drop pieces of a blob', stream: blobStream });
+      this.#broker.logger.debug('blob_pieces_left', { code });
+    }
+  }
+}
+
+function piecesOf(group: Uint8Array): Uint8Array[] {
+  const count = Math.ceil(group.byteLength / pieceBytesMax);
+  return Array.from({ length: count }, (_, at) => group.subarray(at * pieceBytesMax, (at + 1) * pieceBytesMax));
+}
+
+function verified(digest: string, bytes: Uint8Array): Uint8Array {
+  if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
+  return bytes;
+}
+
+function read(data: Uint8Array): Description {
+  const json: unknown = JSON.parse(new TextDecoder().decode(data));
+  return description.parse(json);
+}
+
+function full(error: unknown): BacktalkError {
+  return isBacktalkError(error, 'stream_full') ? blobErrors.blobStoreFull({}, error) : asBacktalkError(error);
+}

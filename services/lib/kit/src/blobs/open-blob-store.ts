@@ -1,0 +1,38 @@
+// Which store holds the blobs? One setting decides, the same for all services. In: settings and the broker. Out: the
+// store. A store that is not as it must be stops the start.
+import type { Broker } from '../broker/index.js';
+import type { BlobPlace } from '../config/index.js';
+import type { BlobStore } from './blob-store.js';
+import { folderBlobStore } from './folder-blob-store.js';
+import { openJetStreamBlobStore } from './jetstream-blob-store.js';
+import { openS3BlobStore } from './s3-blob-store.js';
+import { blobErrors } from './errors.js';
+
+/** The values of `blobSettings`. */
+export interface BlobConfig {
+  readonly blobStore: BlobPlace;
+  readonly s3Endpoint: string;
+  readonly s3Bucket: string;
+  readonly s3Region: string;
+  readonly s3AccessKey: string;
+  readonly s3SecretKey: string;
+}
+
+export async function openBlobStore(config: BlobConfig, broker: Broker): Promise<BlobStore> {
+  const { blobStore: place } = config;
+  switch (place.kind) {
+    case 'folder':
+      return folderBlobStore(place.path);
+    case 'jetstream':
+      return openJetStreamBlobStore(broker);
+    case 's3':
+      if (config.s3Bucket === '') throw blobErrors.blobBucketUnnamed();
+      return openS3BlobStore({
+        endpoint: config.s3Endpoint,
+        bucket: config.s3Bucket,
+        region: config.s3Region,
+        accessKey: config.s3AccessKey,
+        secretKey: config.s3SecretKey,
+      });
+  }
+}

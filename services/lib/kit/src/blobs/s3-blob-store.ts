@@ -1,0 +1,180 @@
+// A blob store in a bucket of S3, or of a server that speaks like it. The client is loaded only when this store is
+// chosen. A blob appears whole or not at all, as the protocol has it; what is read is hashed again. Every call has a
+// deadline, and the client tries a call that may pass three times within it.
+import type * as S3 from '@aws-sdk/client-s3';
+import { sha256Hex } from '../identity/index.js';
+import type { BlobInfo, BlobStore } from './blob-store.js';
+import { checkDigest } from './digest.js';
+import { blobErrors } from './errors.js';
+import { isPreconditionFailed, isUnsupportedCondition, s3Error } from './s3-errors.js';
+
+export interface S3BlobOptions {
+  /** Empty: Amazon's own, by region. */
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  /** Empty: what the environment of the pod gives, such as its role. */
+  readonly accessKey: string;
+  readonly secretKey: string;
+  readonly askWithinMs?: number;
+  /** Of one call that carries a whole blob. */
+  readonly moveWithinMs?: number;
+}
+
+type Sdk = typeof S3;
+
+/** Lets a bucket be shared with others. */
+const prefix = 'backtalk/';
+const connectWithinMs = 3_000;
+
+export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore> {
+  const sdk = await import('@aws-sdk/client-s3');
+  const { endpoint, region, accessKey: accessKeyId, secretKey: secretAccessKey, moveWithinMs = 120_000 } = options;
+  const client = new sdk.S3Client({
+    region,
+    // Compatible servers rarely have a host name for each bucket.
+    ...(endpoint === '' ? {} : { endpoint, forcePathStyle: true }),
+    ...(accessKeyId === '' ? {} : { credentials: { accessKeyId, secretAccessKey } }),
+    // Checksums in trailers are refused by many compatible servers; the digest is checked here.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: connectWithinMs, requestTimeout: moveWithinMs },
+  });
+  return new S3BlobStore(sdk, client, options.bucket, { askWithinMs: options.askWithinMs ?? 10_000, moveWithinMs });
+}
+
+class S3BlobStore implements BlobStore {
+  readonly #sdk: Sdk;
+  readonly #client: S3.S3Client;
+  readonly #bucket: string;
+  readonly #times: { readonly askWithinMs: number; readonly moveWithinMs: number };
+  /** False once the server has refused conditional writes. */
+  #conditional = true;
+
+  constructor(sdk: Sdk, client: S3.S3Client, bucket: string, times: { askWithinMs: number; moveWithinMs: number }) {
+    this.#sdk = sdk;
+    this.#client = client;
+    this.#bucket = bucket;
+    this.#times = times;
+  }
+
+  async put(bytes: Uint8Array): Promise<string> {
+    const digest = sha256Hex(bytes);
+    const size = await this.#sizeOf(digest);
+    if (size === bytes.byteLength) await this.#renew(digest);
+    else await this.#write(digest, bytes, size === undefined);
+    return digest;
+  }
+
+  async get(digest: string): Promise<Uint8Array> {
+    const bytes = await this.#read(digest);
+    if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
+    return bytes;
+  }
+
+  async has(digest: string): Promise<boolean> {
+    return (await this.#sizeOf(digest)) !== undefined;
+  }
+
+  async delete(digest: string): Promise<void> {
+    const command = new this.#sdk.DeleteObjectCommand(this.#at(digest));
+    await this.#client.send(command, this.#ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'delete', digest, bucket: this.#bucket });
+    });
+  }
+
+  async *list(): AsyncIterable<BlobInfo> {
+    let token: string | undefined;
+    do {
+      const page = await this.#page(token);
+      for (const { Key: key = '', Size: bytes = 0, LastModified: modified } of page.Contents ?? []) {
+        yield { digest: key.slice(prefix.length), bytes, modifiedMs: modified?.getTime() ?? 0 };
+      }
+      token = page.NextContinuationToken;
+    } while (token !== undefined);
+  }
+
+  async usedBytes(): Promise<number> {
+    let total = 0;
+    for await (const { bytes } of this.list()) total += bytes;
+    return total;
+  }
+
+  async #page(token: string | undefined) {
+    const command = new this.#sdk.ListObjectsV2Command({
+      Bucket: this.#bucket,
+      Prefix: prefix,
+      ...(token === undefined ? {} : { ContinuationToken: token }),
+    });
+    return this.#client.send(command, this.#ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'list', bucket: this.#bucket });
+    });
+  }
+
+  async #sizeOf(digest: string): Promise<number | undefined> {
+    const command = new this.#sdk.HeadObjectCommand(this.#at(digest));
+    try {
+      return (await this.#client.send(command, this.#ask())).ContentLength;
+    } catch (error) {
+      const translated = s3Error(error, { doing: 'look', digest, bucket: this.#bucket });
+      if (translated.code === 'blob_missing') return undefined;
+      throw translated;
+    }
+  }
+
+  async #read(digest: string): Promise<Uint8Array> {
+    const command = new this.#sdk.GetObjectCommand(this.#at(digest));
+    try {
+      const { Body: body } = await this.#client.send(command, this.#move());
+      return (await body?.transformToByteArray()) ?? new Uint8Array();
+    } catch (error) {
+      throw s3Error(error, { doing: 'get', digest, bucket: this.#bucket });
+    }
+  }
+
+  /** Copied onto itself: its bytes stay where they are, and its age begins anew. */
+  async #renew(digest: string): Promise<void> {
+    const { Bucket, Key } = this.#at(digest);
+    const command = new this.#sdk.CopyObjectCommand({
+      ...{ Bucket, Key, CopySource: `${Bucket}/${Key}` },
+      MetadataDirective: 'REPLACE',
+    });
+    await this.#client.send(command, this.#ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'renew', digest, bucket: this.#bucket });
+    });
+  }
+
+  /** `isNew`: nothing had this name; somebody else may have been first by now, with the same bytes. */
+  async #write(digest: string, bytes: Uint8Array, isNew: boolean): Promise<void> {
+    const command = new this.#sdk.PutObjectCommand({
+      ...this.#at(digest),
+      Body: bytes,
+      ContentLength: bytes.byteLength,
+      ContentType: 'application/octet-stream',
+      ...(isNew && this.#conditional ? { IfNoneMatch: '*' } : {}),
+    });
+    try {
+      await this.#client.send(command, this.#move());
+    } catch (error) {
+      if (isPreconditionFailed(error)) return;
+      if (!this.#conditional || !isUnsupportedCondition(error)) {
+        throw s3Error(error, { doing: 'put', digest, bucket: this.#bucket });
+      }
+      this.#conditional = false;
+      await this.#write(digest, bytes, isNew);
+    }
+  }
+
+  #at(digest: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#bucket, Key: `${prefix}${checkDigest(digest)}` };
+  }
+
+  #ask(): { abortSignal: AbortSignal } {
+    return { abortSignal: AbortSignal.timeout(this.#times.askWithinMs) };
+  }
+
+  #move(): { abortSignal: AbortSignal } {
+    return { abortSignal: AbortSignal.timeout(this.#times.moveWithinMs) };
+  }
+}

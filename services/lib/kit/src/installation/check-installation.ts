@@ -1,0 +1,56 @@
+// Is this installation fit for what its profile promises? In: the profile and what the service is connected to. Out:
+// nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is away
+// cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
+import { oldestServer, type Broker } from '../broker/index.js';
+import type { BlobPlace, Profile } from '../config/index.js';
+import { asBacktalkError } from '../errors/index.js';
+import { brokerProblems } from './broker-problems.js';
+import { installationErrors } from './errors.js';
+import { syncProblems } from './sync-problems.js';
+import { valkeyProblems } from './valkey-problems.js';
+
+/** The values of `installationSettings`, and `valkeyUrl` of those services that use Valkey. */
+export interface InstallationConfig {
+  readonly profile: Profile;
+  readonly natsMonitorUrl: string;
+  readonly blobStore: BlobPlace;
+  readonly valkeyUrl?: string;
+}
+
+/** Bounds that tests move. */
+export interface Oldest {
+  readonly broker: string;
+  readonly redis: string;
+}
+
+/** Redis 6.2 is the oldest that the job queue is made for; every Valkey is newer. */
+const oldestFit: Oldest = { broker: oldestServer, redis: '6.2.0' };
+
+export async function checkInstallation(
+  config: InstallationConfig,
+  broker: Broker,
+  oldest: Oldest = oldestFit,
+): Promise<void> {
+  if (config.profile === 'laptop') return;
+  const { valkeyUrl, natsMonitorUrl, blobStore } = config;
+  const looks = [
+    () => brokerProblems(broker, blobStore.kind === 'jetstream', oldest.broker),
+    () => syncProblems(natsMonitorUrl, broker.logger),
+    ...(valkeyUrl === undefined ? [] : [() => valkeyProblems(valkeyUrl, broker.logger, oldest.redis)]),
+  ];
+  const problems = (await Promise.all(looks.map((look) => lookOrWarn(look, broker)))).flat();
+  if (problems.length === 0) return;
+  if (config.profile === 'production') throw installationErrors.installationUnfit({ problems });
+  broker.logger.warn('installation_weak', { problems });
+}
+
+async function lookOrWarn(look: () => Promise<string[]>, broker: Broker): Promise<string[]> {
+  try {
+    return await look();
+  } catch (thrown) {
+    const error = asBacktalkError(thrown);
+    if (error.retry === 'stop') throw error;
+    broker.logger.warn('installation_not_checked', { error });
+    return [];
+  }
+}

@@ -1,0 +1,41 @@
+// What is wrong with Valkey or Redis: its version, and whether it may drop jobs to make room. In: its address. Out:
+// sentences that say what to do; none is good.
+import { connectionOptions, valkeyError } from '../jobs/index.js';
+import type { Logger } from '../telemetry/index.js';
+import { Redis } from 'ioredis';
+import { isOlder } from './version-order.js';
+
+const askWithinMs = 3_000;
+
+/** From INFO, which managed servers answer too, while many refuse CONFIG. */
+export async function valkeyProblems(url: string, logger: Logger, oldest: string): Promise<string[]> {
+  const info = await infoOf(url, logger);
+  const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim();
+  const policy = field('maxmemory_policy');
+  const redis = field('redis_version') ?? '0';
+  const valkey = field('valkey_version');
+  const isOld = isOlder(redis, oldest);
+  const name = valkey === undefined ? `Redis ${redis}` : `Valkey ${valkey}`;
+  return [
+    ...(isOld ? [`${name} is too old, run Valkey, or Redis ${oldest} or later`] : []),
+    ...(policy === undefined || policy === 'noeviction'
+      ? []
+      : [`${name} drops jobs when memory is short, set maxmemory-policy noeviction in place of ${policy}`]),
+  ];
+}
+
+async function infoOf(url: string, logger: Logger): Promise<string> {
+  const options = connectionOptions({ url, name: 'backtalk check', commandTimeoutMs: askWithinMs }, 'asker');
+  const client = new Redis({ ...options, lazyConnect: true, connectTimeout: askWithinMs, retryStrategy: () => null });
+  client.on('error', (error: Error) => {
+    logger.debug('valkey_error', { name: 'backtalk check', reason: error.name });
+  });
+  try {
+    await client.connect();
+    return await client.info();
+  } catch (error) {
+    throw valkeyError(error, 'look at its settings');
+  } finally {
+    client.disconnect();
+  }
+}
