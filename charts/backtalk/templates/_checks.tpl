@@ -1,0 +1,77 @@
+{{/* What the schema cannot say: values that do not go together. Each line names the value and what to do. */}}
+
+{{- define "backtalk.checks" -}}
+{{- include "backtalk.checkStores" . }}
+{{- include "backtalk.checkGateway" . }}
+{{- include "backtalk.checkReplicas" . }}
+{{- include "backtalk.checkVotes" . }}
+{{- range $name := list "serving" "rollout" "judge" "evaluation" "training" }}
+{{- include "backtalk.checkPool" (dict "root" $ "name" $name "own" (index $.Values.pools $name) "pool" (include "backtalk.pool" (dict "root" $ "name" $name) | fromYaml)) }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.checkStores" -}}
+{{- $production := eq .Values.profile "production" }}
+{{- if and $production .Values.nats.enabled }}{{ fail "nats.enabled: profile production keeps no facts on a single broker; set nats.enabled=false and nats.external.url to a cluster of three." }}{{ end }}
+{{- if and $production (lt (int .Values.streams.replicas) 3) }}{{ fail "streams.replicas: profile production needs 3." }}{{ end }}
+{{- if and .Values.nats.enabled (gt (int .Values.streams.replicas) 1) }}{{ fail "streams.replicas: the broker of the release is a single one; set 1, or nats.external.url." }}{{ end }}
+{{- if and $production (not .Values.nats.external.monitorUrl) }}{{ fail "nats.external.monitorUrl: profile production asks the broker whether writes are synced; give its monitoring address." }}{{ end }}
+{{- if .Values.nats.enabled }}
+{{- $stored := include "backtalk.bytes" .Values.nats.fileStoreMax | int64 }}
+{{- if ge $stored (include "backtalk.bytes" .Values.nats.size | int64) }}{{ fail "nats.fileStoreMax: must be less than nats.size, or a full volume comes before a full store." }}{{ end }}
+{{- if ge (include "backtalk.bytes" .Values.streams.turnsMax | int64) $stored }}{{ fail "streams.turnsMax: must be less than nats.fileStoreMax, which holds weights and blobs too." }}{{ end }}
+{{- end }}
+{{- if not .Values.nats.enabled }}
+{{- if not .Values.nats.external.url }}{{ fail "nats.external.url: give the broker's address, or set nats.enabled=true." }}{{ end }}
+{{- if not .Values.nats.external.existingSecret }}{{ fail "nats.external.existingSecret: give the Secret with the users' passwords (keys nats-<user>)." }}{{ end }}
+{{- end }}
+{{- if and (not .Values.valkey.enabled) (not .Values.valkey.external.existingSecret) }}{{ fail "valkey.external.existingSecret: give the Secret with the key valkey-url, or set valkey.enabled=true." }}{{ end }}
+{{- if eq .Values.blobs.store "s3" }}
+{{- if not .Values.blobs.s3.bucket }}{{ fail "blobs.s3.bucket: the store s3 needs a bucket." }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.checkGateway" -}}
+{{- if and (eq .Values.gateway.spool.type "emptyDir") (eq .Values.gateway.capture "required") }}{{ fail "gateway.spool.type: an emptyDir loses turns with its pod; set persistent, or gateway.capture=best-effort." }}{{ end }}
+{{- if ge (include "backtalk.bytes" .Values.gateway.spool.max | int64) (include "backtalk.bytes" .Values.gateway.spool.size | int64) }}{{ fail "gateway.spool.max: must be less than gateway.spool.size, or a full disk comes before a full spool." }}{{ end }}
+{{- if and .Values.ingress.enabled (not .Values.ingress.host) }}{{ fail "ingress.host: an Ingress needs a host name." }}{{ end }}
+{{- end }}
+
+{{/* Thresholds hold for one model; without them each scored vote is null. */}}
+{{- define "backtalk.checkVotes" -}}
+{{- $shares := (include "backtalk.pool" (dict "root" . "name" "judge") | fromYaml).shares }}
+{{- $pool := ternary "serving" "judge" (not (empty $shares)) }}
+{{- $model := (include "backtalk.pool" (dict "root" . "name" $pool) | fromYaml).model.name }}
+{{- if and (eq .Values.judge.backend "scored") (not (has $model .Values.judge.calibrated)) }}{{ fail (printf "judge.backend: there are no thresholds for scored votes of %s, the model of pools.%s, so that every vote would be null; set free or rules, or name the model in judge.calibrated where your image has thresholds for it." $model $pool) }}{{ end }}
+{{- end }}
+
+{{- define "backtalk.checkReplicas" -}}
+{{- range $name := list "gateway" "judge" }}
+{{- include "backtalk.checkOwner" (dict "root" $ "name" $name "settings" (index $.Values $name)) }}
+{{- end }}
+{{- end }}
+
+{{/* (root, name, settings) */}}
+{{- define "backtalk.checkOwner" -}}
+{{- if and (include "backtalk.scales" .settings) (not (kindIs "invalid" .settings.replicas)) }}{{ fail (printf "%s.replicas: %s.autoscaling.kind=%s owns the replicas; set replicas to null, or the kind to none." .name .name .settings.autoscaling.kind) }}{{ end }}
+{{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.keda.prometheusUrl) }}{{ fail (printf "keda.prometheusUrl: %s.autoscaling.kind=keda needs a Prometheus to ask." .name) }}{{ end }}
+{{- if gt (int .settings.autoscaling.min) (int .settings.autoscaling.max) }}{{ fail (printf "%s.autoscaling.min: is more than %s.autoscaling.max." .name .name) }}{{ end }}
+{{- end }}
+
+{{/* (root, name, own, pool) */}}
+{{- define "backtalk.checkPool" -}}
+{{- $at := printf "pools.%s" .name }}
+{{- if .pool.shares }}
+{{- if or (hasKey .own "engine") (hasKey .own "gpu") (hasKey .own "model") }}{{ fail (printf "%s.shares: the pool shares the engines of serving, so it has no engine, model or GPU of its own; set shares to ''." $at) }}{{ end }}
+{{- else }}
+{{- if ne .name "training" }}{{ include "backtalk.checkOwner" (dict "root" .root "name" $at "settings" (dict "replicas" .own.replicas "autoscaling" .pool.autoscaling)) }}{{ end }}
+{{- if and (ne .name "judge") (ne .pool.model.name .root.Values.model.name) }}{{ fail (printf "%s.model.name: only the judge pool may have another base model than model.name." $at) }}{{ end }}
+{{- if and (ne .name "judge") .pool.model.lengthMax (lt (int .pool.model.lengthMax) (int .root.Values.model.lengthMax)) }}{{ fail (printf "%s.model.lengthMax: is less than model.lengthMax, which clients of the policy may use; loaders refuse such engines." $at) }}{{ end }}
+{{- if and (ne .name "training") (ne .pool.engine "builtin") (not (include "backtalk.modelPath" .pool)) }}{{ fail (printf "%s.engine: %s needs model.hub or model.path." $at .pool.engine) }}{{ end }}
+{{- if and .pool.model.claim (not .pool.model.path) }}{{ fail (printf "%s: model.path: say where below /models the claim holds the model." $at) }}{{ end }}
+{{- if and (eq .name "training") (eq .pool.model.dtype "float16") }}{{ fail (printf "%s.model.dtype: training does not compute in float16; give the pool bfloat16 or float32." $at) }}{{ end }}
+{{- if and (has .pool.engine (list "vllm" "sglang")) (ne .name "training") (eq .pool.model.dtype "float64") }}{{ fail (printf "%s.model.dtype: %s does not compute in float64." $at .pool.engine) }}{{ end }}
+{{- if gt (int .root.Values.trainer.loraRank) (int .pool.adapters.rankMax) }}{{ fail (printf "trainer.loraRank: is more than adapters.rankMax of %s." $at) }}{{ end }}
+{{- if le (int .pool.adapters.kept) (int .pool.adapters.loaded) }}{{ fail (printf "%s.adapters.kept: must be more than adapters.loaded." $at) }}{{ end }}
+{{- end }}
+{{- end }}

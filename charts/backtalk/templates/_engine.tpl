@@ -1,0 +1,117 @@
+{{/* The engine of a pool: its command, flags and environment. Swaps need most of the flags, so they are not the reader's. */}}
+
+{{/* (root, name, pool, hasLoader) */}}
+{{- define "backtalk.engineCommand" -}}
+{{- if eq .pool.engine "vllm" }}
+command: [python3, -m, vllm.entrypoints.openai.api_server]
+{{- else if eq .pool.engine "sglang" }}
+# Its key is put into the arguments inside the process, where no list of processes shows it.
+command: [python3, -c, {{ .root.Files.Get "files/start_sglang.py" | toJson }}]
+{{- else }}
+command: [python, -m, backtalk_worker.engine]
+{{- end }}
+{{- with include "backtalk.engineArguments" . | fromYamlArray }}
+args:
+  {{- range . }}
+  - {{ . | toString | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.engineArguments" -}}
+{{- if eq .pool.engine "vllm" }}{{ include "backtalk.vllmArguments" . }}
+{{- else if eq .pool.engine "sglang" }}{{ include "backtalk.sglangArguments" . }}{{ end }}
+{{- with .pool.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.vllmArguments" -}}
+- --model={{ include "backtalk.modelPath" .pool }}
+- --served-model-name={{ .pool.model.name }}
+- --host=0.0.0.0
+- --port=30030
+- --logprobs-mode=processed_logprobs
+- --shutdown-timeout={{ .root.Values.gateway.answerSeconds }}
+{{- if .hasLoader }}
+- --enable-lora
+- --max-loras={{ .pool.adapters.loaded }}
+- --max-cpu-loras={{ .pool.adapters.kept }}
+- --max-lora-rank={{ .pool.adapters.rankMax }}
+{{- include "backtalk.targetModules" .pool }}
+{{- end }}
+{{- with int .pool.model.lengthMax }}
+- --max-model-len={{ . }}
+{{- end }}
+{{- with .pool.model.dtype }}
+- --dtype={{ . }}
+{{- end }}
+{{- if gt (int .pool.gpu.count) 1 }}
+- --tensor-parallel-size={{ .pool.gpu.count }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.sglangArguments" -}}
+- --model-path={{ include "backtalk.modelPath" .pool }}
+- --served-model-name={{ .pool.model.name }}
+- --host=0.0.0.0
+- --port=30030
+- --enable-metrics
+{{- if .hasLoader }}
+- --enable-lora
+- --max-loras-per-batch={{ .pool.adapters.loaded }}
+- --max-loaded-loras={{ .pool.adapters.kept }}
+- --max-lora-rank={{ .pool.adapters.rankMax }}
+{{- include "backtalk.targetModules" .pool }}
+{{- end }}
+{{- with int .pool.model.lengthMax }}
+- --context-length={{ . }}
+{{- end }}
+{{- with .pool.model.dtype }}
+- --dtype={{ . }}
+{{- end }}
+{{- if gt (int .pool.gpu.count) 1 }}
+- --tp-size={{ .pool.gpu.count }}
+{{- end }}
+{{- end }}
+
+{{/* One flag, and a word for each layer. */}}
+{{- define "backtalk.targetModules" }}
+{{- with .model.loraTargetModules }}
+- --lora-target-modules
+{{- range . }}
+- {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.builtinVariables" -}}
+BACKTALK_ENGINE_HOST: 0.0.0.0
+BACKTALK_ENGINE_PORT: 30030
+BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name }}
+BACKTALK_ENGINE_LENGTH_MAX: {{ int .pool.model.lengthMax }}
+BACKTALK_ENGINE_ADAPTERS_MAX: {{ .pool.adapters.kept }}
+BACKTALK_ENGINE_ADAPTER_RANK_MAX: {{ .pool.adapters.rankMax }}
+BACKTALK_ENGINE_SHUTDOWN_SECONDS: {{ .root.Values.gateway.answerSeconds }}
+BACKTALK_LOG_LEVEL: {{ ternary "warning" .root.Values.logLevel (eq .root.Values.logLevel "warn") }}
+{{- with include "backtalk.modelPath" .pool }}
+BACKTALK_ENGINE_MODEL_DIR: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.vllmVariables" -}}
+VLLM_ALLOW_RUNTIME_LORA_UPDATING: "True"
+VLLM_NO_USAGE_STATS: 1
+VLLM_CACHE_ROOT: /tmp/vllm
+{{- end }}
+
+{{- define "backtalk.engineVariables" -}}
+{{- $own := dict "HOME" "/tmp" "USER" "engine" "HF_HUB_OFFLINE" "1" "PYTHONUNBUFFERED" "1" }}
+{{- if eq .pool.engine "builtin" }}{{ $own = merge $own (include "backtalk.builtinVariables" . | fromYaml) }}{{ end }}
+{{- if eq .pool.engine "vllm" }}{{ $own = merge $own (include "backtalk.vllmVariables" . | fromYaml) }}{{ end }}
+{{- if ne .pool.engine "builtin" }}
+{{- $key := ternary "judge-engine-key" "engine-key" (eq .name "judge") }}
+{{ include "backtalk.secretVariable" (dict "variable" (ternary "VLLM_API_KEY" "ENGINE_KEY" (eq .pool.engine "vllm")) "secret" (include "backtalk.secretName" .root) "key" $key) }}
+{{- end }}
+{{ include "backtalk.plainVariables" (dict "own" $own "extra" .pool.env) }}
+{{- end }}

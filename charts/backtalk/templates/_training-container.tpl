@@ -1,0 +1,42 @@
+{{- define "backtalk.trainingVariables" -}}
+BACKTALK_GRPC_ADDRESS: 0.0.0.0:30026
+BACKTALK_HEALTH_ADDRESS: 0.0.0.0:30016
+BACKTALK_BASE_MODEL: {{ .pool.model.name }}
+BACKTALK_DEVICE: {{ ternary "cuda" "cpu" (gt (int .pool.gpu.count) 0) }}
+BACKTALK_BLOB_CACHE_DIR: /cache/blobs
+BACKTALK_BLOB_CACHE_BYTES: {{ include "backtalk.bytes" .pool.cache.max | quote }}
+BACKTALK_LOG_LEVEL: {{ .root.Values.logLevel }}
+HF_HUB_OFFLINE: 1
+HOME: /tmp
+PYTHONUNBUFFERED: 1
+{{- with .pool.model.dtype }}
+BACKTALK_DTYPE: {{ . }}
+{{- end }}
+{{- with include "backtalk.modelPath" .pool }}
+BACKTALK_MODEL_DIR: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* (root, pool) */}}
+{{- define "backtalk.trainingContainer" -}}
+name: training
+image: {{ include "backtalk.image" (dict "root" .root "image" (index .root.Values.images (ternary "workerCuda" "worker" (gt (int .pool.gpu.count) 0)))) }}
+imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+command: [python, -m, backtalk_worker.training]
+env:
+  {{- include "backtalk.plainVariables" (dict "own" (include "backtalk.trainingVariables" . | fromYaml) "extra" .pool.env) | trim | nindent 2 }}
+ports:
+  - { name: grpc, containerPort: 30026 }
+  - { name: health, containerPort: 30016 }
+{{ include "backtalk.serviceProbes" . | replace "failureThreshold: 60" (printf "failureThreshold: %d" (div .pool.startSeconds 2)) }}
+resources:
+  {{- include "backtalk.poolResources" .pool | nindent 2 }}
+securityContext:
+  {{- include "backtalk.containerSecurity" (dict "readOnly" true) | nindent 2 }}
+volumeMounts:
+  - { name: scratch, mountPath: /tmp }
+  - { name: cache, mountPath: /cache }
+  {{- if include "backtalk.modelMounted" .pool }}
+  - { name: model, mountPath: /models, readOnly: true }
+  {{- end }}
+{{- end }}

@@ -1,0 +1,136 @@
+{{/*
+Every long-running workload of the chart. Takes root, component, kind (Deployment or StatefulSet), settings (replicas,
+autoscaling, nodeSelector, tolerations), containers (texts), and where they are wanted: initContainers (texts), volumes,
+claims, grace (seconds), progressSeconds, strategy, checksum.
+*/}}
+{{- define "backtalk.workload" -}}
+{{- $values := .root.Values }}
+apiVersion: apps/v1
+kind: {{ .kind }}
+metadata:
+  {{- include "backtalk.metadata" . | nindent 2 }}
+spec:
+  {{- if not (include "backtalk.scales" .settings) }}
+  replicas: {{ ternary 1 .settings.replicas (kindIs "invalid" .settings.replicas) }}
+  {{- end }}
+  selector:
+    matchLabels:
+      {{- include "backtalk.selector" . | nindent 6 }}
+  {{- with .progressSeconds }}
+  progressDeadlineSeconds: {{ . }}
+  {{- end }}
+  {{- if eq .kind "StatefulSet" }}
+  serviceName: {{ include "backtalk.name" . }}-pods
+  podManagementPolicy: Parallel
+  {{- with .claims }}
+  persistentVolumeClaimRetentionPolicy:
+    whenDeleted: {{ ternary "Retain" "Delete" $values.storage.keep }}
+    whenScaled: Retain
+  volumeClaimTemplates:
+    {{- range . }}
+    - {{- include "backtalk.claim" (dict "root" $.root "claim" .) | nindent 6 }}
+    {{- end }}
+  {{- end }}
+  {{- end }}
+  {{- with .strategy }}
+  {{ ternary "updateStrategy" "strategy" (eq $.kind "StatefulSet") }}:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  template:
+    metadata:
+      labels:
+        {{- include "backtalk.podLabels" . | nindent 8 }}
+      annotations:
+        {{- include "backtalk.podAnnotations" . | nindent 8 }}
+    spec:
+      {{- include "backtalk.podSpec" . | nindent 6 }}
+{{- end }}
+
+{{- define "backtalk.podSpec" -}}
+{{- $values := .root.Values -}}
+serviceAccountName: {{ include "backtalk.accountName" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: {{ .grace | default 45 }}
+securityContext:
+  {{- include "backtalk.podSecurity" . | nindent 2 }}
+{{- with $values.images.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with default $values.nodeSelector .settings.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $tolerations := concat (.settings.tolerations | default list) $values.tolerations }}
+{{- if .singleton }}
+{{- /* A lost node is waited for less long than usual: a second copy beside the first does no harm. */}}
+{{- range list "unreachable" "not-ready" }}
+{{- $tolerations = append $tolerations (dict "key" (printf "node.kubernetes.io/%s" .) "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" 20) }}
+{{- end }}
+{{- end }}
+{{- with $tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: {{ $values.topologySpread }}
+    labelSelector:
+      matchLabels:
+        {{- include "backtalk.selector" $ | nindent 8 }}
+  {{- end }}
+{{- with .initContainers }}
+initContainers:
+  {{- range . }}
+  - {{- . | trim | nindent 4 }}
+  {{- end }}
+{{- end }}
+containers:
+  {{- range .containers }}
+  - {{- . | trim | nindent 4 }}
+  {{- end }}
+volumes:
+  - name: scratch
+    emptyDir: { sizeLimit: {{ .scratch | default "1Gi" }} }
+  {{- with .volumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/*
+A pod starts again when a file that it reads at its start has changed, or a secret that the chart generated. Of a Secret that
+is somebody else's only the name is known here: when its content changes, pods are restarted by hand.
+*/}}
+{{- define "backtalk.podAnnotations" -}}
+checksum/secrets: {{ ternary (include "backtalk.generatedSecret" .root) .root.Values.secrets.existingSecret (empty .root.Values.secrets.existingSecret) | sha256sum }}
+{{- with .checksum }}
+checksum/config: {{ . | sha256sum }}
+{{- end }}
+{{- with .root.Values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* (root, claim: name, size, storageClass?) */}}
+{{- define "backtalk.claim" -}}
+metadata:
+  name: {{ .claim.name }}
+spec:
+  accessModes: [ReadWriteOnce]
+  {{- with default .root.Values.storage.class .claim.storageClass }}
+  storageClassName: {{ . }}
+  {{- end }}
+  resources:
+    requests:
+      storage: {{ .claim.size }}
+{{- end }}

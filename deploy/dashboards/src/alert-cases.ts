@@ -1,0 +1,168 @@
+// For each alert a story in which it fires, and one in which it does not. In the notation of promtool: `0+1x60` is 0 and then
+// one more each minute, for an hour. Test data; nothing else reads it.
+
+export interface AlertCase {
+  readonly alert: string;
+  /** Series that make it fire, and the labels of what fires. */
+  readonly fires: Readonly<Record<string, string>>;
+  readonly at: string;
+  /** Minutes from one value to the next, 1 if nothing is said: stories of days take larger steps. */
+  readonly minutes?: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Series that differ from those by what should keep it quiet. */
+  readonly quiet: Readonly<Record<string, string>>;
+}
+
+const ns = 'namespace="n"';
+const n = { namespace: 'n' };
+const chat = `backtalk_gateway_requests_total{${ns}, route="chat_completions", status=`;
+const stored = `backtalk_gateway_turns_stored_total{${ns}, where="nowhere"}`;
+const firstToken = (le: string) => `backtalk_gateway_first_token_seconds_bucket{${ns}, le="${le}"}`;
+const turns = `backtalk_gateway_turns_total{${ns}, trainable="false"}`;
+const why = (reason: string) => `backtalk_gateway_untrainable_total{${ns}, reason="${reason}"}`;
+const pending = `backtalk_collector_facts_pending{${ns}, fact="turnOpened"}`;
+const dead = (outcome: string) =>
+  `backtalk_judge_facts_handled_total{${ns}, fact="turnContinued", outcome="${outcome}"}`;
+const vote = (result: string) => `backtalk_judge_votes_cast_total{${ns}, result="${result}"}`;
+const engines = `backtalk_gateway_engines_ready{${ns}}`;
+const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy="p", instance="${instance}"}`;
+const measured = (name: string) => `backtalk_trainer_step_measurement{${ns}, policy="p", name="${name}"}`;
+const policy = { namespace: 'n', policy: 'p' };
+
+function figure(alert: string, name: string, bad: string, good: string): AlertCase {
+  return {
+    alert,
+    at: '10m',
+    labels: { ...policy, name },
+    fires: { [measured(name)]: bad },
+    quiet: { [measured(name)]: good },
+  };
+}
+
+/** A figure that is held against its own past: a day of one value, then another. */
+function drift(alert: string, name: string, bad: string, good: string): AlertCase {
+  return {
+    alert,
+    at: '26h',
+    minutes: 15,
+    labels: { ...policy, name },
+    fires: { [measured(name)]: bad },
+    quiet: { [measured(name)]: good },
+  };
+}
+
+function gauge(
+  alert: string,
+  series: string,
+  bad: string,
+  good: string,
+  labels: Record<string, string> = n,
+): AlertCase {
+  return { alert, at: '30m', labels, fires: { [series]: bad }, quiet: { [series]: good } };
+}
+
+function counter(alert: string, series: string, labels: Record<string, string> = n): AlertCase {
+  return { alert, at: '10m', labels, fires: { [series]: '0x5 1x10' }, quiet: { [series]: '3x20' } };
+}
+
+export const alertCases: readonly AlertCase[] = [
+  {
+    ...{ alert: 'BacktalkGatewayErrors', at: '15m', labels: n },
+    fires: { [`${chat}"200"}`]: '0+90x20', [`${chat}"503"}`]: '0+10x20' },
+    quiet: { [`${chat}"200"}`]: '0+99x20', [`${chat}"503"}`]: '0+1x20' },
+  },
+  gauge('BacktalkNoEngine', engines, '0x40', '1x40'),
+  {
+    ...{ alert: 'BacktalkFirstTokenSlow', at: '30m', labels: n },
+    fires: { [firstToken('10')]: '0+50x40', [firstToken('30')]: '0+100x40', [firstToken('+Inf')]: '0+100x40' },
+    quiet: { [firstToken('10')]: '0+99x40', [firstToken('30')]: '0+100x40', [firstToken('+Inf')]: '0+100x40' },
+  },
+  counter('BacktalkTurnsNotStored', stored),
+  gauge('BacktalkSpooling', `backtalk_gateway_breaker_open{${ns}}`, '1x40', '0x20 1x2 0x20'),
+  counter('BacktalkSpoolRejected', `backtalk_gateway_spool_rejected_total{${ns}}`),
+  gauge(
+    'BacktalkWithoutValkey',
+    `backtalk_gateway_valkey_skipped_total{${ns}, purpose="places"}`,
+    '0+120x40',
+    '0+6x40',
+  ),
+  {
+    ...{ alert: 'BacktalkNothingTrainable', at: '80m', labels: n },
+    fires: { [turns]: '0+10x100', [why('no_token_ids')]: '0+9x100' },
+    quiet: { [turns]: '0+10x100', [why('opted_out')]: '0+9x100' },
+  },
+  {
+    ...{ alert: 'BacktalkLinkingBehind', at: '40m', labels: n },
+    fires: { [pending]: '2000+10x60' },
+    quiet: { [pending]: '9000-100x60' },
+  },
+  gauge(
+    'BacktalkFactStuck',
+    `backtalk_judge_facts_oldest_age_seconds{${ns}, fact="turnContinued"}`,
+    '0+60x40',
+    '60x40',
+    {
+      ...n,
+      fact: 'turnContinued',
+    },
+  ),
+  {
+    ...{ alert: 'BacktalkDeadLetters', at: '10m', labels: n },
+    fires: { [dead('dead')]: '0x5 1x10' },
+    quiet: { [dead('retried')]: '0x5 1x10' },
+  },
+  gauge('BacktalkJudgeNoEngine', `backtalk_judge_engines_known{${ns}}`, '0x40', '2x40'),
+  gauge('BacktalkVotesWaiting', `backtalk_judge_votes_oldest_age_seconds{${ns}}`, '180x40', '90x40'),
+  {
+    ...{ alert: 'BacktalkVotesInvalid', at: '40m', labels: n },
+    fires: { [vote('1')]: '0+5x60', [vote('timeout')]: '0+5x60' },
+    quiet: { [vote('1')]: '0+9x60', [vote('timeout')]: '0+1x60', [vote('dropped')]: '0+50x60' },
+  },
+  {
+    ...{ alert: 'BacktalkNoTrainer', at: '20m', labels: n },
+    fires: { [engines]: '1x40' },
+    quiet: { [engines]: '1x40', [`backtalk_trainer_leader_active{${ns}}`]: '1x40' },
+  },
+  gauge(
+    'BacktalkLedgerTroubled',
+    `backtalk_trainer_ledger_state{${ns}, policy="p", state="troubled"}`,
+    '1x40',
+    '0x40',
+    policy,
+  ),
+  {
+    ...{ alert: 'BacktalkStepLong', at: '90m', labels: policy },
+    fires: { [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="p"}`]: '60x100' },
+    quiet: { [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="p"}`]: '0x100' },
+  },
+  figure('BacktalkRatioOff', 'v_mean', '1.1x20', '1.01x20'),
+  figure('BacktalkFewSamplesCount', 'ess', '0.2x20', '0.9x20'),
+  figure('BacktalkLogprobsBiased', 'logprob_bias', '-0.2x20', '0.01x20'),
+  drift('BacktalkLogprobsDrift', 'logprob_difference', '0.01x102 0.05x8', '0.01x110'),
+  figure('BacktalkTokensMasked', 'masked_share', '0.3x20', '0.05x20'),
+  drift('BacktalkEntropyFalls', 'entropy', '2x102 0.8x8', '2x102 1.8x8'),
+  {
+    ...{ alert: 'BacktalkNoPublisher', at: '20m', labels: n },
+    fires: { [`backtalk_publisher_leading{${ns}}`]: '0x40' },
+    quiet: {
+      [`backtalk_publisher_leading{${ns}, instance="a"}`]: '0x40',
+      [`backtalk_publisher_leading{${ns}, instance="b"}`]: '1x40',
+    },
+  },
+  gauge('BacktalkVersionUndecided', `backtalk_publisher_facts_oldest_age_seconds{${ns}}`, '0+60x40', '10x40'),
+  counter('BacktalkVersionBurned', `backtalk_publisher_versions_total{${ns}, stage="burned"}`),
+  {
+    ...{ alert: 'BacktalkGatewayBehind', at: '20m', labels: policy },
+    fires: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x40' },
+    quiet: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x11 7x30' },
+  },
+  gauge('BacktalkEngineNotReady', `backtalk_loader_engine_ready{${ns}, instance="a"}`, '0x40', '0x5 1x40', {
+    ...n,
+    instance: 'a',
+  }),
+  {
+    ...{ alert: 'BacktalkEngineRestarts', at: '20m', labels: { ...n, instance: 'a' } },
+    fires: { [`backtalk_loader_engine_restarts_total{${ns}, instance="a"}`]: '0x3 1 2x2 4x30' },
+    quiet: { [`backtalk_loader_engine_restarts_total{${ns}, instance="a"}`]: '0x3 1x40' },
+  },
+];

@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { alertCases, type AlertCase } from './alert-cases.js';
+import { chartFiles, root, runbook } from './places.js';
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+const folder = join(chartFiles, 'alerts');
+const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
+const rules = files.flatMap((name) => {
+  const { groups } = parse(readFileSync(join(folder, name), 'utf8')) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
+});
+const names = rules.map(({ alert }) => alert);
+const sections = [...readFileSync(runbook, 'utf8').matchAll(/^## (\w+)$/gm)].map(([, name = '']) => name);
+const promtool = join(root, '.venv', 'tools', 'prometheus', 'promtool');
+const absent = existsSync(promtool) ? '' : ': promtool is not here, see the set-up';
+
+describe('alerts', () => {
+  it('have names of their own, a severity, a summary and a place in the runbook', () => {
+    expect(new Set(names).size).toBe(names.length);
+    for (const { alert, labels, annotations } of rules) {
+      expect(labels['severity'], alert).toMatch(/^(critical|warning)$/);
+      expect(annotations['summary']?.length ?? 0, alert).toBeGreaterThan(20);
+      expect(annotations['runbook_url'], alert).toBe(`RUNBOOK.md#${alert.toLowerCase()}`);
+    }
+  });
+
+  it('have a section each in the runbook, which has no others', () => {
+    expect([...sections].sort()).toEqual([...names].sort());
+  });
+
+  it('have a story each in which they fire and one in which they do not', () => {
+    expect(alertCases.map(({ alert }) => alert).sort()).toEqual([...names].sort());
+  });
+});
+
+/** What promtool reads: each alert fires in its first story and is quiet in its second. One file for each size of step. */
+function unitTests(minutes: number): string {
+  const annotations = new Map(rules.map((rule) => [rule.alert, rule]));
+  return stringify({
+    rule_files: files.map((name) => join(folder, name)),
+    evaluation_interval: `${minutes}m`,
+    tests: alertCases
+      .filter((one) => stepOf(one) === minutes)
+      .flatMap((one) => {
+        const rule = annotations.get(one.alert);
+        const fired = { exp_labels: { ...rule?.labels, ...one.labels }, exp_annotations: rule?.annotations };
+        return [story(one, 'fires', [fired]), story(one, 'quiet', [])];
+      }),
+  });
+}
+
+function stepOf({ minutes = 1 }: AlertCase): number {
+  return minutes;
+}
+
+function story(one: AlertCase, which: 'fires' | 'quiet', expected: readonly object[]) {
+  return {
+    interval: `${stepOf(one)}m`,
+    name: `${one.alert} ${which}`,
+    input_series: Object.entries(one[which]).map(([series, values]) => ({ series, values })),
+    alert_rule_test: [{ eval_time: one.at, alertname: one.alert, exp_alerts: expected }],
+  };
+}
+
+function run(args: readonly string[]): { readonly status: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync(promtool, args, { encoding: 'utf8', timeout: 280_000 });
+  return { status, said: stdout + stderr };
+}
+
+describe.skipIf(absent !== '')(`alerts under promtool${absent}`, () => {
+  it.each(files)('%s is what Prometheus reads', (name) => {
+    const { status, said } = run(['check', 'rules', join(folder, name)]);
+    expect(status, said).toBe(0);
+  });
+
+  it.each([...new Set(alertCases.map(stepOf))])(
+    'fire when they should, and only then, in steps of %i min',
+    (minutes) => {
+      const work = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
+      const file = join(work, 'alerts.test.yaml');
+      writeFileSync(file, unitTests(minutes));
+      const { status, said } = run(['test', 'rules', file]);
+      rmSync(work, { recursive: true });
+      expect(status, said).toBe(0);
+    },
+    300_000,
+  );
+});

@@ -1,0 +1,170 @@
+// How turns are judged: how many, how fast, on what they rest, and how far votes agree.
+import { inRange, meanInRange, most, perSecond, quantile, shareOf, total } from '../queries.js';
+import type { Dashboard, Row } from '../spec.js';
+
+const verdicts: Row = {
+  title: 'Judgements',
+  panels: [
+    {
+      title: 'Judged turns by what they rest on',
+      description:
+        'votes: the judge model’s majority. evidence: exit codes, tool errors and the like. feedback: somebody said it. at_least_one: a session’s best turn was kept.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_turns_judged_total', 'source'), legend: '{{source}}' }],
+    },
+    {
+      title: 'Share of verdicts in the time range',
+      description:
+        'Which verdicts there were. A judge that says the same of everything teaches nothing: compare with `backtalk judge eval`.',
+      kind: 'bars',
+      unit: 'percentunit',
+      width: 8,
+      queries: [
+        {
+          expr: `${inRange('backtalk_judge_turns_judged_total', 'verdict')} / on () group_left () ${inRange('backtalk_judge_turns_judged_total')}`,
+          legend: 'verdict {{verdict}}',
+        },
+      ],
+    },
+    {
+      title: 'Judgements with a hint',
+      description:
+        'Share of judgements from which a standing instruction was taken. Hints are what distillation learns from.',
+      kind: 'lines',
+      unit: 'percentunit',
+      queries: [
+        {
+          expr: `${perSecond('backtalk_judge_hints_found_total')} / ${perSecond('backtalk_judge_turns_judged_total')}`,
+          legend: 'with a hint',
+        },
+      ],
+    },
+    {
+      title: 'Agreement of votes',
+      description: 'Mean share of the valid votes that agree with the majority. Near 0.5 the judge guesses.',
+      kind: 'number',
+      unit: 'percentunit',
+      width: 8,
+      queries: [{ expr: meanInRange('backtalk_judge_confidence_ratio'), legend: 'agreement' }],
+    },
+    {
+      title: 'Evidence found',
+      description: 'Pieces of evidence a second, by name. They stand beside the votes on every judgement.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_evidence_found_total', 'name'), legend: '{{name}}' }],
+    },
+    {
+      title: 'Time from turn in hand to judgement',
+      description: 'All votes of a turn are cast at once, so this is near the slowest vote plus the queue.',
+      kind: 'lines',
+      unit: 's',
+      queries: [
+        { expr: quantile(0.5, 'backtalk_judge_turn_seconds'), legend: 'median' },
+        { expr: quantile(0.95, 'backtalk_judge_turn_seconds'), legend: '95 %' },
+      ],
+    },
+  ],
+};
+
+const votes: Row = {
+  title: 'Votes',
+  panels: [
+    {
+      title: 'Votes by result',
+      description:
+        '1, 0, -1 are valid votes. timeout, engine and unparsed ones count as null. dropped: nobody waited for the vote any more.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_votes_cast_total', 'result'), legend: '{{result}}' }],
+    },
+    {
+      title: 'Share of valid votes',
+      description:
+        'Below 0.7 for some time the alert BacktalkVotesInvalid fires: the judge model does not answer, or not in the form asked for.',
+      kind: 'lines',
+      unit: 'percentunit',
+      min: 0,
+      max: 1,
+      queries: [{ expr: shareOf('backtalk_judge_votes_cast_total', 'result=~"-1|0|1"'), legend: 'valid' }],
+    },
+    {
+      title: 'Time of one try of a vote',
+      description: 'One request to an engine of the judge pool, its queue included.',
+      kind: 'lines',
+      unit: 's',
+      queries: [
+        { expr: quantile(0.5, 'backtalk_judge_vote_seconds'), legend: 'median' },
+        { expr: quantile(0.95, 'backtalk_judge_vote_seconds'), legend: '95 %' },
+      ],
+    },
+    {
+      title: 'Votes that wait',
+      description: 'In the queues of all judges. More judge replicas or more engines in the judge pool bring it down.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: total('backtalk_judge_votes_waiting', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Oldest waiting vote',
+      description: 'What autoscaling of the judge looks at: it says that votes wait, whatever their number.',
+      kind: 'lines',
+      unit: 's',
+      queries: [{ expr: most('backtalk_judge_votes_oldest_age_seconds', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Jobs by what became of them',
+      description:
+        'Each vote is a job. retried ones come again with back-off, waited ones when what they need is back, dead ones count as null votes.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_jobs_handled_total', 'outcome'), legend: '{{outcome}}' }],
+    },
+  ],
+};
+
+const work: Row = {
+  title: 'Work in hand',
+  panels: [
+    {
+      title: 'Turns whose votes are being cast',
+      description:
+        'By judge. It is bounded by BACKTALK_JUDGE_TURNS_IN_HAND: a line at the bound means that the judge is full.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: total('backtalk_judge_turns_in_hand', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Facts not yet settled',
+      description: 'Continued turns, feedback and closed sessions in the log that no judge has settled.',
+      kind: 'lines',
+      unit: 'short',
+      queries: [{ expr: most('backtalk_judge_facts_pending', 'fact'), legend: '{{fact}}' }],
+    },
+    {
+      title: 'Engines of the judge pool',
+      description: 'As each judge knows them, by leases or by URL. 0 means that no vote can be cast.',
+      kind: 'lines',
+      unit: 'short',
+      queries: [{ expr: most('backtalk_judge_engines_known', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Votes queued again',
+      description:
+        'Votes whose jobs had vanished from Valkey, and were queued anew. It happens when Valkey lost its memory.',
+      kind: 'number',
+      unit: 'short',
+      width: 8,
+      queries: [{ expr: inRange('backtalk_judge_votes_requeued_total'), legend: 'queued again' }],
+    },
+  ],
+};
+
+export const judge: Dashboard = {
+  name: 'judge',
+  title: 'Backtalk / Judge',
+  description: 'How turns are judged, how fast, and how far votes agree.',
+  byPolicy: false,
+  rows: [verdicts, votes, work],
+};

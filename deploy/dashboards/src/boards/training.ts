@@ -1,0 +1,198 @@
+// What steps do to the weights: losses term by term, how far off-policy the samples are, how far a step moved.
+import { inRange, most, ofPolicy, only, perSecond, quantileInRange, total } from '../queries.js';
+import type { Dashboard, Panel, Row } from '../spec.js';
+
+/** Figures of the last step, by the names that the training worker gives them. */
+function measured(names: readonly string[]): string {
+  return only('backtalk_trainer_step_measurement', `name=~"${names.join('|')}", ${ofPolicy}`);
+}
+
+function figures(title: string, description: string, names: readonly string[], unit = 'short'): Panel {
+  return {
+    title,
+    description,
+    kind: 'lines',
+    unit,
+    queries: [{ expr: measured(names), legend: '{{policy}} {{name}}' }],
+  };
+}
+
+const losses: Row = {
+  title: 'Losses of the last step',
+  panels: [
+    figures(
+      'Loss terms',
+      'The whole loss and its terms before their weights: binary (reward), opd (distillation towards the model that was shown the lessons) and the KL to the base. Terms that have nothing to say are 0.',
+      ['loss', 'loss_binary', 'loss_opd', 'loss_kl'],
+    ),
+    figures(
+      'Divergence to the teacher',
+      'Nats an answer between the weights and the same model shown the lessons. It falls from version to version while a lesson is learned; at 2 or less the lesson is left alone.',
+      ['divergence'],
+    ),
+    figures('Gradient norm', 'Before it is clipped at 1. A jump means that the batch is unlike those before it.', [
+      'gradient_norm',
+    ]),
+  ],
+};
+
+const policyDistance: Row = {
+  title: 'How far off-policy the samples are',
+  panels: [
+    figures(
+      'v: trainer against engine',
+      'v = π_old / μ, the ratio of what the trainer computes to what the engine sampled with. Its mean should stay within 0.95 and 1.05; otherwise engine and trainer disagree about the same weights, or samples are too old.',
+      ['v_mean', 'v_max'],
+    ),
+    figures(
+      'ρ: step against old weights',
+      'ρ = π_θ / π_old at the last optimiser step. It is 1 at the first; with one step a batch it stays there.',
+      ['rho_mean'],
+    ),
+    figures(
+      'Effective sample size',
+      'Share of the samples that count after weighting with v; 1 is all. Below 0.3 a few samples decide the step.',
+      ['ess'],
+      'percentunit',
+    ),
+    figures(
+      'Masked and clipped shares',
+      'Tokens whose ratio is out of bounds and that sampled terms leave out; tokens at which the clip acts. Above 20 % masked an alert fires.',
+      ['masked_share', 'clipped_share'],
+      'percentunit',
+    ),
+    figures(
+      'Logprobs: engine against trainer',
+      'Mean |log μ − log π_old| and the same with its sign. The first rising from version to version, or a bias above 0.1, means that the engine does not serve what was trained.',
+      ['logprob_difference', 'logprob_bias'],
+    ),
+    figures('Entropy', 'Nats a token. A steady fall says that answers become more and more alike.', ['entropy']),
+  ],
+};
+
+const distance: Row = {
+  title: 'How far the weights moved',
+  panels: [
+    figures(
+      'KL to the base',
+      'Nats an answer between the weights and the base model. The publisher burns a version that drifts further than it may.',
+      ['kl_base'],
+    ),
+    figures(
+      'KL of the step',
+      'Nats an answer between the weights before and after the step. It is held below its bound (0.5) by shrinking the step.',
+      ['kl_step'],
+    ),
+    figures(
+      'Step scale',
+      'What was left of the step after the bound: 1 is all of it, 0 none.',
+      ['step_scale'],
+      'percentunit',
+    ),
+  ],
+};
+
+const steps: Row = {
+  title: 'Steps',
+  panels: [
+    {
+      title: 'Steps by how they ended',
+      description:
+        'trained: a version. interrupted: the same step is taken again. step_failed: the batch was given up, its samples are settled by name. burned_parent: what it would have built upon was burned.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: inRange('backtalk_trainer_steps_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],
+    },
+    {
+      title: 'Time of a step',
+      description: 'From the request to the training worker until the version is stored, in the time range.',
+      kind: 'lines',
+      unit: 's',
+      queries: [
+        { expr: quantileInRange(0.5, 'backtalk_trainer_step_seconds', '', ofPolicy), legend: 'median' },
+        { expr: quantileInRange(0.95, 'backtalk_trainer_step_seconds', '', ofPolicy), legend: '95 %' },
+      ],
+    },
+    figures(
+      'Samples and tokens of the last step',
+      'How many samples were trained on, and how many answer tokens they had.',
+      ['samples_trained', 'tokens'],
+    ),
+    {
+      title: 'Batches closed, by why',
+      description:
+        'full: enough effective samples. timeout: the oldest had waited long enough. settled: no training, turns are let go of. Others: a batch was given up.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: inRange('backtalk_trainer_batches_closed_total', 'why', ofPolicy), legend: '{{why}}' }],
+    },
+    {
+      title: 'Turns that wait for a batch',
+      description:
+        'effective ones fill it, idle ones may come along as anchors, settled ones are told in the next fact.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: most('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '{{kind}}' }],
+    },
+    {
+      title: 'Judged facts read',
+      description:
+        'pending: the turn waits now. settled_before: a batch has taken or settled it already; many of them after a restart are normal.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_trainer_turns_judged_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],
+    },
+    {
+      title: 'Who leads',
+      description: '1 for the trainer that leads; exactly one should. None: no turn becomes weights.',
+      kind: 'lines',
+      unit: 'none',
+      max: 1,
+      queries: [{ expr: most('backtalk_trainer_leader_active', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Files of old versions removed',
+      description: 'The trainer sweeps the blob store now and then; the newest versions and those that serve stay.',
+      kind: 'number',
+      unit: 'short',
+      width: 8,
+      queries: [{ expr: inRange('backtalk_trainer_files_swept_total', '', ofPolicy), legend: 'files' }],
+    },
+  ],
+};
+
+const workers: Row = {
+  title: 'Training workers',
+  panels: [
+    {
+      title: 'Busy',
+      description: 'Steps in hand, by training worker: 0 or 1.',
+      kind: 'stacked',
+      unit: 'none',
+      queries: [{ expr: total('backtalk_training_busy_steps', 'instance'), legend: '{{instance}}' }],
+    },
+    {
+      title: 'Answer tokens trained on',
+      description: 'How many a second, over all training workers: the speed of training.',
+      kind: 'lines',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_training_tokens_total'), legend: 'tokens' }],
+    },
+    {
+      title: 'Blob cache',
+      description:
+        'Adapters and optimiser states that a training worker keeps at hand. It is bounded; what falls out is fetched again.',
+      kind: 'lines',
+      unit: 'bytes',
+      queries: [{ expr: only('backtalk_training_blob_cache_bytes'), legend: '{{instance}}' }],
+    },
+  ],
+};
+
+export const training: Dashboard = {
+  name: 'training',
+  title: 'Backtalk / Training',
+  description: 'What steps do to the weights.',
+  byPolicy: true,
+  rows: [losses, policyDistance, distance, steps, workers],
+};

@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parser } from '@prometheus-io/lezer-promql';
+import { describe, expect, it } from 'vitest';
+import { dashboards } from './dashboards.js';
+import { grafanaJson } from './grafana.js';
+import { chartFiles, root } from './places.js';
+
+const folder = join(chartFiles, 'dashboards');
+const panels = dashboards.flatMap(({ name, rows }) =>
+  rows.flatMap((row) => row.panels.map((panel) => ({ at: `${name}: ${panel.title}`, panel }))),
+);
+const queries = panels.flatMap(({ at, panel }) => panel.queries.map(({ expr }) => ({ at, expr })));
+const readmes = readdirSync(join(root, 'services'))
+  .filter((name) => !['lib'].includes(name))
+  .map((name) => readFileSync(join(root, 'services', name, 'README.md'), 'utf8'))
+  .concat(readFileSync(join(root, 'services', 'lib', 'kit', 'README.md'), 'utf8'))
+  .join('\n');
+const recorded = readFileSync(new URL('../fixtures/vllm-0.32-metrics.txt', import.meta.url), 'utf8').split('\n');
+
+/** Histograms are documented by their own name. */
+function plain(metric: string): string {
+  return metric.replace(/_(bucket|sum|count)$/, '');
+}
+
+function isDocumented(metric: string): boolean {
+  const general = metric.replace(/^backtalk_(collector|judge|trainer|publisher)_(facts|jobs)_/, 'backtalk_SERVICE_$2_');
+  return [metric, plain(metric), general].some((name) => readmes.includes(`\`${name}\``));
+}
+
+describe('dashboards', () => {
+  it.each(dashboards.map((dashboard) => [dashboard.name, dashboard] as const))(
+    '%s in the chart is current',
+    (name, dashboard) => {
+      const stored: unknown = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+      expect(stored).toEqual(JSON.parse(grafanaJson(dashboard)));
+    },
+  );
+
+  it('are all there is in the chart', () => {
+    expect(readdirSync(folder).sort()).toEqual(dashboards.map(({ name }) => `${name}.json`).sort());
+  });
+
+  it('explain every panel to somebody who has never read the code', () => {
+    for (const { at, panel } of panels) expect(panel.description.length, at).toBeGreaterThan(40);
+    expect(new Set(panels.map(({ at }) => at)).size).toBe(panels.length);
+  });
+
+  it('stand on metrics that the services document', () => {
+    const used = queries.flatMap(({ at, expr }) =>
+      [...expr.matchAll(/\bbacktalk_[a-z0-9_]+(?=\{)/g)].map(([metric]) => ({ at, metric })),
+    );
+    expect(used.filter(({ metric }) => !isDocumented(metric))).toEqual([]);
+    expect(used.length).toBeGreaterThan(100);
+  });
+
+  it('stand on metrics of engines that vLLM 0.32 exports under the same names', () => {
+    const used = queries.flatMap(({ expr }) => [...expr.matchAll(/\bvllm:[a-z0-9_]+/g)].map(([metric]) => metric));
+    expect(used.filter((metric) => !recorded.includes(plain(metric)) && !recorded.includes(metric))).toEqual([]);
+    expect(used.length).toBeGreaterThan(5);
+  });
+
+  it('show only figures of a step that the training worker measures', () => {
+    const worker = join(root, 'services', 'worker', 'src', 'backtalk_worker', 'training', 'domain');
+    const source = ['step.py', 'observation.py'].map((file) => readFileSync(join(worker, file), 'utf8')).join('\n');
+    const names = queries.flatMap(({ expr }) =>
+      (/step_measurement\{[^}]*\bname=~"([^"]+)"/.exec(expr)?.[1] ?? '').split('|'),
+    );
+    expect(names.filter((name) => name !== '' && !source.includes(`"${name}"`))).toEqual([]);
+    expect(names.filter((name) => name !== '').length).toBeGreaterThan(15);
+  });
+
+  it.each(queries)('$at: $expr is PromQL', ({ expr }) => {
+    const text = expr.replaceAll(/\$__\w+/g, '1m');
+    const broken: number[] = [];
+    parser.parse(text).iterate({
+      enter: ({ type, from }) => {
+        if (type.isError) broken.push(from);
+      },
+    });
+    expect(broken, text).toEqual([]);
+  });
+
+  it('place panels beside each other, never upon each other', () => {
+    for (const dashboard of dashboards) {
+      const { panels: placed } = JSON.parse(grafanaJson(dashboard)) as {
+        panels: { id: number; gridPos: { x: number; y: number; w: number; h: number } }[];
+      };
+      expect(new Set(placed.map(({ id }) => id)).size).toBe(placed.length);
+      const cells = placed.flatMap(({ gridPos: { x, y, w, h } }) =>
+        Array.from({ length: w * h }, (_, at) => `${String(x + (at % w))}:${String(y + Math.floor(at / w))}`),
+      );
+      expect(new Set(cells).size, dashboard.name).toBe(cells.length);
+    }
+  });
+});

@@ -1,0 +1,189 @@
+// From a written dashboard to the JSON that Grafana reads. In: rows of panels. Out: a dashboard with variables, annotations,
+// numbered panels on a grid. It is the classic form, which every Grafana from 9 on takes from a ConfigMap.
+/* eslint-disable @typescript-eslint/no-deprecated -- The newer form needs Grafana 12; the classic one is read by all. */
+import { PanelBuilder as BarsBuilder } from '@grafana/grafana-foundation-sdk/bargauge';
+import type * as cog from '@grafana/grafana-foundation-sdk/cog';
+import {
+  GraphDrawStyle,
+  BigValueGraphMode,
+  LegendDisplayMode,
+  LegendPlacement,
+  ReduceDataOptionsBuilder,
+  StackingConfigBuilder,
+  StackingMode,
+  VizLegendOptionsBuilder,
+  VizOrientation,
+} from '@grafana/grafana-foundation-sdk/common';
+import {
+  AnnotationQueryBuilder,
+  DashboardBuilder,
+  DashboardCursorSync,
+  DashboardLinkBuilder,
+  DashboardLinkType,
+  DatasourceVariableBuilder,
+  QueryVariableBuilder,
+  RowBuilder,
+  VariableRefresh,
+  type Dashboard as GrafanaDashboard,
+  type Panel as GrafanaPanel,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
+import { PanelBuilder as NumberBuilder } from '@grafana/grafana-foundation-sdk/stat';
+import { PanelBuilder as LinesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+import { happened, versionChange } from './queries.js';
+import type { Dashboard, Panel, PanelKind, Row } from './spec.js';
+
+const datasource = { type: 'prometheus', uid: '${datasource}' };
+const tag = 'backtalk';
+const gridWidth = 24;
+const widths: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 6, bars: 24 };
+const heights: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 5, bars: 8 };
+
+export function grafanaJson(dashboard: Dashboard): string {
+  return `${JSON.stringify(build(dashboard), null, 2)}\n`;
+}
+
+function build({ name, title, description, byPolicy, rows }: Dashboard): GrafanaDashboard {
+  const builder = new DashboardBuilder(title)
+    .uid(`backtalk-${name}`)
+    .description(description)
+    .tags([tag])
+    .refresh('30s')
+    .time({ from: 'now-3h', to: 'now' })
+    .timezone('browser')
+    .tooltip(DashboardCursorSync.Crosshair)
+    .link(otherDashboards())
+    .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
+    .withVariable(choice('namespace', 'Namespace', 'label_values(backtalk_gateway_requests_in_hand, namespace)'));
+  if (byPolicy)
+    builder.withVariable(choice('policy', 'Policy', 'label_values(backtalk_trainer_version_number, policy)'));
+  for (const each of annotations()) builder.annotation(each);
+  placeRows(builder, rows);
+  return builder.build();
+}
+
+function otherDashboards(): DashboardLinkBuilder {
+  return new DashboardLinkBuilder('Backtalk')
+    .type(DashboardLinkType.Dashboards)
+    .tags([tag])
+    .asDropdown(true)
+    .keepTime(true)
+    .includeVars(true);
+}
+
+/** All is the default, and matches series without the label too: one machine has no namespace. */
+function choice(name: string, label: string, query: string): QueryVariableBuilder {
+  return new QueryVariableBuilder(name)
+    .label(label)
+    .datasource(datasource)
+    .query(query)
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .multi(true)
+    .includeAll(true)
+    .allValue('.*')
+    .current({ text: 'All', value: '$__all' });
+}
+
+function annotations(): AnnotationQueryBuilder[] {
+  const marks = [
+    { name: 'Versions', color: 'green', title: 'v{{version}} answers', expr: versionChange },
+    {
+      name: 'Burned versions',
+      color: 'red',
+      title: 'A version was burned',
+      expr: happened('backtalk_publisher_versions_total', 'stage="burned"'),
+    },
+    { name: 'Rollbacks', color: 'orange', title: 'Rolled back', expr: happened('backtalk_publisher_rollbacks_total') },
+  ];
+  return marks.map(({ name, color, title, expr }) =>
+    new AnnotationQueryBuilder()
+      .name(name)
+      .datasource(datasource)
+      .enable(true)
+      .iconColor(color)
+      .expr(expr)
+      .step('60s')
+      .titleFormat(title),
+  );
+}
+
+/** Panels are placed by hand, so that their numbers and places are the same whenever the same dashboard is written. */
+function placeRows(builder: DashboardBuilder, rows: readonly Row[]): void {
+  let id = 0;
+  let y = 0;
+  for (const { title, panels } of rows) {
+    id += 1;
+    builder.withRow(new RowBuilder(title).id(id).gridPos({ x: 0, y, w: gridWidth, h: 1 }));
+    y += 1;
+    let x = 0;
+    let lineHeight = 0;
+    for (const panel of panels) {
+      const w = panel.width ?? widths[panel.kind];
+      const h = heights[panel.kind];
+      if (x + w > gridWidth) {
+        y += lineHeight;
+        x = 0;
+        lineHeight = 0;
+      }
+      id += 1;
+      builder.withPanel(builderOf(panel, id, { x, y, w, h }));
+      x += w;
+      lineHeight = Math.max(lineHeight, h);
+    }
+    y += lineHeight;
+  }
+}
+
+function builderOf(panel: Panel, id: number, place: { x: number; y: number; w: number; h: number }) {
+  const builder = ofKind(panel.kind)
+    .id(id)
+    .title(panel.title)
+    .description(panel.description)
+    .datasource(datasource)
+    .unit(panel.unit)
+    .gridPos(place)
+    .targets(panel.queries.map((query, at) => target(panel.kind, query, at)));
+  if (panel.min !== undefined) builder.min(panel.min);
+  if (panel.max !== undefined) builder.max(panel.max);
+  return builder satisfies cog.Builder<GrafanaPanel>;
+}
+
+function ofKind(kind: PanelKind): LinesBuilder | NumberBuilder | BarsBuilder {
+  switch (kind) {
+    case 'lines':
+      return overTime();
+    case 'stacked':
+      return overTime().stacking(new StackingConfigBuilder().mode(StackingMode.Normal)).fillOpacity(40);
+    case 'number':
+      return new NumberBuilder().graphMode(BigValueGraphMode.Area).reduceOptions(lastValue());
+    case 'bars':
+      return new BarsBuilder().orientation(VizOrientation.Horizontal).reduceOptions(lastValue());
+  }
+}
+
+function overTime(): LinesBuilder {
+  return new LinesBuilder()
+    .drawStyle(GraphDrawStyle.Line)
+    .lineWidth(1)
+    .fillOpacity(8)
+    .axisSoftMin(0)
+    .legend(
+      new VizLegendOptionsBuilder()
+        .displayMode(LegendDisplayMode.List)
+        .placement(LegendPlacement.Bottom)
+        .showLegend(true),
+    );
+}
+
+function lastValue(): ReduceDataOptionsBuilder {
+  return new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
+}
+
+function target(kind: PanelKind, { expr, legend }: Panel['queries'][number], at: number): DataqueryBuilder {
+  const query = new DataqueryBuilder()
+    .refId(String.fromCharCode('A'.charCodeAt(0) + at))
+    .datasource(datasource)
+    .expr(expr)
+    .legendFormat(legend);
+  return kind === 'bars' ? query.instant() : query.range();
+}

@@ -1,0 +1,78 @@
+// The few shapes of PromQL that the dashboards are made of. In: names of metrics. Out: expressions that are narrowed to the
+// namespace chosen (and the policy, where the metric has one), and whose ranges follow the dashboard's.
+
+const inNamespace = 'namespace=~"$namespace"';
+/** For metrics that carry the policy as a label. */
+export const ofPolicy = 'policy=~"$policy"';
+
+/** A selector within the namespace. */
+export function only(metric: string, matchers = ''): string {
+  return `${metric}{${matchers === '' ? inNamespace : `${inNamespace}, ${matchers}`}}`;
+}
+
+/** `sum`, or `sum by (labels)`. */
+function sum(expr: string, by: string): string {
+  return by === '' ? `sum(${expr})` : `sum by (${by}) (${expr})`;
+}
+
+/** Of a counter: how often a second. */
+export function perSecond(metric: string, by = '', matchers = ''): string {
+  return sum(`rate(${only(metric, matchers)}[$__rate_interval])`, by);
+}
+
+/** Of a counter: how often in the dashboard's time range. */
+export function inRange(metric: string, by = '', matchers = ''): string {
+  return sum(`increase(${only(metric, matchers)}[$__range])`, by);
+}
+
+/** Of a gauge: all replicas together. */
+export function total(metric: string, by = '', matchers = ''): string {
+  return sum(only(metric, matchers), by);
+}
+
+/** Of a gauge: the replica with most. */
+export function most(metric: string, by = '', matchers = ''): string {
+  const selected = only(metric, matchers);
+  return by === '' ? `max(${selected})` : `max by (${by}) (${selected})`;
+}
+
+/** Of a histogram: what so large a share of the cases stays below. */
+export function quantile(share: number, histogram: string, by = '', matchers = ''): string {
+  const labels = by === '' ? 'le' : `le, ${by}`;
+  return `histogram_quantile(${share}, ${perSecond(`${histogram}_bucket`, labels, matchers)})`;
+}
+
+/** The same over the whole time range: for what happens a few times an hour. */
+export function quantileInRange(share: number, histogram: string, by = '', matchers = ''): string {
+  const labels = by === '' ? 'le' : `le, ${by}`;
+  return `histogram_quantile(${share}, ${inRange(`${histogram}_bucket`, labels, matchers)})`;
+}
+
+/** Of a histogram: mean over the time range. */
+export function meanInRange(histogram: string, matchers = ''): string {
+  return `${inRange(`${histogram}_sum`, '', matchers)} / ${inRange(`${histogram}_count`, '', matchers)}`;
+}
+
+/** A share of a counter, where everything else has the same labels. */
+export function shareOf(metric: string, part: string, matchers = ''): string {
+  const whole = matchers === '' ? part : `${part}, ${matchers}`;
+  return `${perSecond(metric, '', whole)} / ${perSecond(metric, '', matchers)}`;
+}
+
+/** The number of the version that answers, as the leading publisher has it, now or `ago`. */
+function stableNumber(ago = ''): string {
+  const offset = ago === '' ? '' : ` offset ${ago}`;
+  const number = `${only('backtalk_publisher_stable_number')}${offset}`;
+  const leads = `${only('backtalk_publisher_leading')}${offset} == 1`;
+  return `max by (namespace) (${number} and on (instance) (${leads}))`;
+}
+
+export const stableVersion = stableNumber();
+
+/** One point, with the number as label `version`, in the minute in which another version began to answer. */
+export const versionChange = `count_values by (namespace) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
+
+/** One point in each minute in which a counter moved. */
+export function happened(metric: string, matchers = ''): string {
+  return `sum(increase(${only(metric, matchers)}[1m])) > 0`;
+}

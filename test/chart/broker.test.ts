@@ -1,0 +1,67 @@
+// The broker of the release: its users may do on it what the kit's own configuration lets them do, and no more.
+import { brokerUsers, natsConfig } from '@backtalk/kit';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { render } from './helm.js';
+
+const configMap = z.looseObject({ data: z.record(z.string(), z.string()) });
+
+function renderedConfig(policy: string): string {
+  const found = render({ policy: { name: policy } }).find(
+    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-nats'),
+  );
+  return configMap.parse(found).data['nats.conf'] ?? '';
+}
+
+/** Blocks and lists of subjects, by user, however they are laid out. */
+function permissionsIn(config: string): Record<string, unknown> {
+  const users = [
+    ...config.matchAll(
+      /user: "(\w+)", password: \S+, permissions: \{\s*publish: \{ allow: (\[[^\]]*\]) \}\s*subscribe: \{ allow: (\[[^\]]*\]) \}/g,
+    ),
+  ];
+  return Object.fromEntries(
+    users.map(([, user = '', publish = '', subscribe = '']): [string, unknown] => [
+      user,
+      { publish: JSON.parse(publish) as unknown, subscribe: JSON.parse(subscribe) as unknown },
+    ]),
+  );
+}
+
+describe.each(['backtalk', 'support'])('for a policy named %s', (policy) => {
+  it('every user has the permissions of the kit’s own configuration', () => {
+    const passwords = Object.fromEntries(brokerUsers.map((user) => [user, 'x'])) as Record<
+      (typeof brokerUsers)[number],
+      string
+    >;
+    const own = natsConfig({ passwords, storeDirectory: '/data', port: 4222, durableSuffixes: [policy] });
+    const rendered = permissionsIn(renderedConfig(policy));
+    expect(Object.keys(rendered)).toEqual([...brokerUsers]);
+    expect(rendered).toEqual(permissionsIn(own));
+  });
+});
+
+it('everything else is as in the kit’s own configuration', () => {
+  const passwords = Object.fromEntries(brokerUsers.map((user) => [user, 'x'])) as Record<
+    (typeof brokerUsers)[number],
+    string
+  >;
+  const options = { passwords, storeDirectory: '/data', host: '0.0.0.0', port: 4222, monitorPort: 8222 };
+  const own = natsConfig({ ...options, fileStoreBytesMax: 16 * 1024 ** 3 });
+  const settings = (config: string) =>
+    (config.split('authorization')[0] ?? '')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '' && !line.startsWith('#'));
+  expect(settings(renderedConfig('backtalk'))).toEqual(settings(own));
+});
+
+it('nothing is written in a way that nats-server does not read', () => {
+  expect(renderedConfig('backtalk')).not.toContain(String.raw`\u`);
+});
+
+it('no password stands in the configuration', () => {
+  expect(renderedConfig('backtalk').match(/password: \S+/g)).toEqual(
+    brokerUsers.map((user) => `password: $NATS_PASSWORD_${user.toUpperCase()},`),
+  );
+});

@@ -1,0 +1,213 @@
+// A value changes what it says and nothing else: the defaults, plus this difference.
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { vllmArguments } from '../vllm/engine-program.js';
+import { environmentOf, type PodFacts } from './environment.js';
+import { notes, render, type RenderedObject, type Values } from './helm.js';
+import { containerOf, podOf } from './pods.js';
+
+function named(objects: readonly RenderedObject[]): Map<string, string> {
+  const entries = objects.map((object) => {
+    const text = JSON.stringify(object).replaceAll(/"checksum\/secrets":"[^"]*"/g, '');
+    return [`${object.kind} ${object.metadata.name.replace('loop-backtalk-', '')}`, text] as const;
+  });
+  return new Map(entries.filter(([name]) => !name.startsWith('Secret ')));
+}
+
+/** Names of objects that are changed (~), new (+) or gone (-). */
+function differenceTo(values: Values): string[] {
+  const [before, after] = [named(render()), named(render(values))];
+  const changed = [...after].filter(([name, text]) => before.has(name) && before.get(name) !== text);
+  const added = [...after.keys()].filter((name) => !before.has(name));
+  const gone = [...before.keys()].filter((name) => !after.has(name));
+  return [
+    ...changed.map(([name]) => `~ ${name}`),
+    ...added.map((name) => `+ ${name}`),
+    ...gone.map((name) => `- ${name}`),
+  ]
+    .map((line) => line.replace(/streams-\w+/, 'streams'))
+    .sort();
+}
+
+const cases: readonly (readonly [string, Values, readonly string[]])[] = [
+  ['the collector’s memory', { collector: { resources: { limits: { memory: '1Gi' } } } }, ['~ Deployment collector']],
+  ['the judge’s votes', { judge: { votes: 5 } }, ['~ StatefulSet judge']],
+  [
+    'replicas that the values own',
+    { gateway: { replicas: 3, autoscaling: { kind: 'none' } } },
+    ['- HorizontalPodAutoscaler gateway', '~ StatefulSet gateway'],
+  ],
+  ['the Service’s type', { gateway: { service: { type: 'LoadBalancer' } } }, ['~ Service gateway']],
+  ['an Ingress', { ingress: { enabled: true, host: 'a.example.com' } }, ['+ Ingress gateway']],
+  ['how long turns are kept', { streams: { turnsAge: '8h' } }, ['+ Job streams', '- Job streams']],
+  ['no ServiceMonitor', { metrics: { serviceMonitor: { enabled: false } } }, ['- ServiceMonitor metrics']],
+  [
+    'a judge pool of its own',
+    { pools: { judge: { shares: '' } } },
+    [
+      '+ Deployment engine-judge',
+      '+ HorizontalPodAutoscaler engine-judge',
+      '+ NetworkPolicy engine-judge',
+      '+ PodDisruptionBudget engine-judge',
+      '+ Service engine-judge',
+      '~ Deployment engine-serving',
+      '~ NetworkPolicy engine-serving',
+      '~ NetworkPolicy judge',
+      '~ StatefulSet judge',
+    ],
+  ],
+  [
+    'an object of the reader’s own',
+    { extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-own' } }] },
+    ['+ ConfigMap loop-own'],
+  ],
+];
+
+it.each(cases)('%s', (_, values, expected) => {
+  expect(differenceTo(values)).toEqual([...expected].sort());
+});
+
+/** The words after the flag, up to the next one. */
+function layersIn(args: readonly string[]): string[] {
+  const after = args.slice(args.indexOf('--lora-target-modules') + 1);
+  const next = after.findIndex((word) => word.startsWith('-'));
+  return next === -1 ? after : after.slice(0, next);
+}
+
+const noFacts: PodFacts = { podIp: '', podName: '', secrets: {} };
+
+describe('engines', () => {
+  const gpu = render({}, ['ci/gpu-cluster.yaml']);
+
+  it('vLLM gets the flags that swaps need', () => {
+    const engine = containerOf(podOf(gpu, 'engine-serving'), 'engine');
+    const flags = [
+      '--enable-lora',
+      '--max-loras=3',
+      '--max-cpu-loras=8',
+      '--max-lora-rank=64',
+      '--shutdown-timeout=600',
+    ];
+    expect(engine.args).toEqual(expect.arrayContaining([...flags, '--logprobs-mode=processed_logprobs']));
+    const named = engine.env.map(({ name, value }) => `${name}=${value ?? 'by reference'}`);
+    expect(named).toEqual(
+      expect.arrayContaining(['VLLM_ALLOW_RUNTIME_LORA_UPDATING=True', 'VLLM_API_KEY=by reference']),
+    );
+    expect(engine.resources.limits['nvidia.com/gpu']).toBe(1);
+  });
+
+  it.each(['engine-serving', 'engine-evaluation'])(
+    'in %s adapters change the layers that they change where a real vLLM was run, and never the head',
+    (component) => {
+      const { args } = containerOf(podOf(gpu, component), 'engine');
+      expect(layersIn(args)).toEqual(layersIn(vllmArguments(0, 0)));
+      expect(layersIn(args)).toHaveLength(7);
+    },
+  );
+
+  it('loaders refuse engines that do not fit what trainer and engines are told', () => {
+    const trainer = environmentOf(containerOf(podOf(gpu, 'trainer'), 'trainer'), noFacts);
+    const training = environmentOf(containerOf(podOf(gpu, 'training'), 'training'), noFacts);
+    for (const component of ['engine-serving', 'engine-evaluation']) {
+      const pod = podOf(gpu, component);
+      const loader = environmentOf(containerOf(pod, 'loader'), noFacts);
+      const { args } = containerOf(pod, 'engine');
+      expect(loader['BACKTALK_BASE_MODEL']).toBe(training['BACKTALK_BASE_MODEL']);
+      expect(args).toContain(`--served-model-name=${loader['BACKTALK_BASE_MODEL'] ?? ''}`);
+      expect(args.join(' ')).toMatch(
+        new RegExp(`--(max-model-len|context-length)=${loader['BACKTALK_CONTEXT_MIN'] ?? ''}( |$)`),
+      );
+      expect(loader['BACKTALK_LORA_RANK']).toBe(trainer['BACKTALK_TRAIN_LORA_RANK']);
+      const rankMax = args.find((flag) => flag.startsWith('--max-lora-rank='))?.split('=')[1];
+      expect(Number(loader['BACKTALK_LORA_RANK'])).toBeLessThanOrEqual(Number(rankMax));
+    }
+  });
+
+  it('judges’ engines hold no adapters and have no loader', () => {
+    const { spec } = podOf(gpu, 'engine-judge');
+    expect(spec.containers.map(({ name }) => name)).toEqual(['engine']);
+    expect(spec.containers[0]?.args).not.toContain('--enable-lora');
+  });
+
+  it('the serving engines stand in for pools that share them', () => {
+    const loader = containerOf(podOf(render(), 'engine-serving'), 'loader');
+    const pools = loader.env.find(({ name }) => name === 'BACKTALK_ENGINE_POOLS')?.value;
+    expect(pools?.split(',').sort()).toEqual(['evaluation', 'judge', 'rollout', 'serving']);
+  });
+
+  it('they and gateways have longer to stop than the longest answer takes', () => {
+    for (const component of ['gateway', 'engine-serving', 'engine-evaluation', 'engine-judge']) {
+      expect(podOf(gpu, component).spec.terminationGracePeriodSeconds).toBeGreaterThan(600);
+    }
+  });
+});
+
+describe('no replicas at all', () => {
+  const replicas = z.looseObject({ spec: z.looseObject({ replicas: z.number() }) });
+  const none: Values = { replicas: 0, autoscaling: { kind: 'none' } };
+  const cases: readonly (readonly [string, Values])[] = [
+    ['collector', { collector: { replicas: 0 } }],
+    ['gateway', { gateway: none }],
+    ['judge', { judge: none }],
+    ['engine-serving', { pools: { serving: { replicas: 0 } } }],
+    ['engine-evaluation', { pools: { evaluation: { shares: '', replicas: 0 } } }],
+  ];
+
+  it.each(cases)('%s stands still, and is not one all the same', (component, values) => {
+    expect(replicas.parse(podOf(render(values), component).object).spec.replicas).toBe(0);
+  });
+});
+
+describe('kinds of operators', () => {
+  const scaled = z.looseObject({
+    spec: z.looseObject({
+      scaleTargetRef: z.looseObject({ kind: z.string(), name: z.string() }),
+      minReplicaCount: z.number(),
+      maxReplicaCount: z.number(),
+      triggers: z.array(z.looseObject({ type: z.string(), metadata: z.record(z.string(), z.string()) })),
+    }),
+  });
+
+  it('a ScaledObject names its workload, and asks for the oldest waiting vote and for JetStream’s lag', () => {
+    const found = render({}, ['ci/gpu-cluster.yaml']).find(
+      ({ kind, metadata }) => kind === 'ScaledObject' && metadata.name.endsWith('-judge'),
+    );
+    const { spec } = scaled.parse(found);
+    expect(spec.scaleTargetRef).toMatchObject({ kind: 'StatefulSet', name: 'loop-backtalk-judge' });
+    expect(spec.triggers.map(({ type }) => type)).toEqual(['prometheus', 'nats-jetstream']);
+    expect(spec.triggers[0]?.metadata['query']).toContain('backtalk_judge_votes_oldest_age_seconds{namespace="llm"}');
+  });
+
+  it('alert rules keep their templates, and a monitor carries the reader’s labels', () => {
+    const labels = { release: 'prometheus' };
+    const objects = render({ metrics: { serviceMonitor: { labels }, alerts: { labels } } });
+    const ours = objects.filter(({ kind }) => ['ServiceMonitor', 'PrometheusRule'].includes(kind));
+    for (const { metadata } of ours) expect(metadata.labels).toMatchObject(labels);
+    expect(ours.map(({ kind }) => kind)).toContain('ServiceMonitor');
+  });
+
+  it.each([
+    ['', 'RUNBOOK.md#'],
+    ['https://example.com/backtalk/', 'https://example.com/backtalk/RUNBOOK.md#'],
+  ])('alerts name the runbook at its address (%j)', (runbookUrl, start) => {
+    const rules = JSON.stringify(
+      render({ metrics: { alerts: { runbookUrl } } }).filter(({ kind }) => kind === 'PrometheusRule'),
+    );
+    const addresses = [...rules.matchAll(/"runbook_url":"([^"]*)"/g)].map(([, address = '']) => address);
+    expect(addresses.length).toBeGreaterThan(20);
+    for (const address of addresses) expect(address.slice(0, address.indexOf('#') + 1)).toBe(start);
+  });
+});
+
+it('engines for rehearsals, which are not built, are named after an installation', () => {
+  const words = 'pools.rollout is not built yet';
+  expect(notes({ pools: { rollout: { shares: '' } } })).toContain(words);
+  expect(notes()).not.toContain(words);
+});
+
+it('the words after an installation say what to do next and what is not safe', () => {
+  const words = notes();
+  for (const part of ['rollout status', 'OPENAI_API_KEY', 'helm -n llm test loop', 'single one', 'in clear']) {
+    expect(words).toContain(part);
+  }
+});

@@ -1,0 +1,107 @@
+// NetworkPolicies let through what pods are told to call, and nothing else: every address that stands in an environment, a
+// lease, a monitor or a scaler is open at both ends, and every open port is called by somebody.
+import { describe, expect, it } from 'vitest';
+import { Addresses, keda, prometheus } from './addresses.js';
+import { render, release, valuesFiles, type Values } from './helm.js';
+import { leasedFlows, leasesWatched } from './leases.js';
+import { anywhere, NetworkPolicies, wordsOf, type Flow } from './policies.js';
+
+/** What is open though no address of the release asks for it. */
+const reasons: readonly (readonly [string, (flow: Flow) => boolean])[] = [
+  ['names are resolved', ({ to, port }) => to === 'namespace kube-system' && port === 53],
+  ['clients call the endpoint', ({ to, port }) => to === 'gateway' && port === 30_000],
+];
+
+function hasReason(flow: Flow): boolean {
+  return reasons.some(([, holds]) => holds(flow));
+}
+
+function flowsOf(values: Values, file: string) {
+  const objects = render(values, [file]);
+  const addresses = new Addresses(objects);
+  const used = [...addresses.told(), ...leasedFlows(addresses.tellers), ...addresses.scraped(), ...addresses.scaled()];
+  return { addresses, used, policies: new NetworkPolicies(objects) };
+}
+
+function wordsOfAll(flows: readonly Flow[]): Set<string> {
+  return new Set(flows.map(wordsOf));
+}
+
+const outside: readonly string[] = [anywhere, prometheus, keda];
+
+const variants: readonly (readonly [string, Values])[] = [
+  ...valuesFiles.filter((file) => !file.includes('no-crds')).map((file) => [file, {}] as const),
+  ['ci/default.yaml', { blobs: { store: 's3', s3: { bucket: 'b' } } }],
+  ['ci/default.yaml', { blobs: { store: 's3', s3: { bucket: 'b', endpoint: 'http://minio.minio:9000' } } }],
+  [
+    'ci/external-dependencies.yaml',
+    {
+      nats: {
+        external: { url: 'nats://a.example.com:4222,nats://b.example.com:5222', monitorUrl: 'https://m.example.com' },
+      },
+    },
+  ],
+  ['ci/default.yaml', { commands: { enabled: false } }],
+  ['ci/default.yaml', { tracing: { endpoint: 'https://otlp.example.com' } }],
+  ['ci/default.yaml', { model: { hub: 'a/b', claim: 'weights', path: '/models/b' }, poolDefaults: { engine: 'vllm' } }],
+];
+
+describe.each(variants.map(([file, values]) => [`${file} ${JSON.stringify(values)}`, file, values] as const))(
+  'with %s',
+  (_, file, values) => {
+    const { addresses, used, policies } = flowsOf(values, file);
+    const [egress, ingress] = [wordsOfAll(policies.egress()), wordsOfAll(policies.ingress())];
+
+    it('every pod is refused what its policies do not name', () => {
+      expect(policies.open()).toEqual([]);
+    });
+
+    it('every address that a pod knows is understood here', () => {
+      const unread = addresses.tellers.flatMap(({ container, environment, told }) =>
+        Object.entries(environment)
+          .filter(
+            ([name, value]) => value.includes(`${release}-backtalk-`) && !told.some((one) => one.variable === name),
+          )
+          .map(([name, value]) => `${container.name} ${name}=${value}`),
+      );
+      expect(unread).toEqual([]);
+      expect(used.filter(({ from, port }) => from === 'nobody' || port === 0)).toEqual([]);
+    });
+
+    it('every address that a pod is told is open at its own end and at the other', () => {
+      const fromInside = used.filter(({ from }) => !outside.includes(from));
+      const toInside = used.filter(({ to }) => !outside.includes(to));
+      expect(fromInside.length).toBeGreaterThan(10);
+      expect([...wordsOfAll(fromInside)].filter((words) => !egress.has(words))).toEqual([]);
+      expect([...wordsOfAll(toInside)].filter((words) => !ingress.has(words))).toEqual([]);
+    });
+
+    it('every open port is called by somebody', () => {
+      const all = wordsOfAll(used);
+      const open = [...policies.egress(), ...policies.ingress()].filter((flow) => !hasReason(flow));
+      expect([...wordsOfAll(open)].filter((words) => !all.has(words))).toEqual([]);
+    });
+  },
+);
+
+it('leases are read by the services that are known here to read them', () => {
+  const watched = Object.fromEntries(
+    ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader', 'cli'].map((name) => [
+      name,
+      leasesWatched(name),
+    ]),
+  );
+  expect(watched).toEqual({
+    gateway: ['loader'],
+    collector: [],
+    judge: ['loader'],
+    trainer: [],
+    publisher: ['gateway', 'loader'],
+    loader: [],
+    cli: ['*', 'loader', 'publisher'],
+  });
+});
+
+it('no policies are made where the values say so', () => {
+  expect(render({}, ['ci/no-crds.yaml']).filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([]);
+});

@@ -1,0 +1,124 @@
+// Runs the real Helm on the chart. In: values. Out: the objects it renders, or the words with which it refuses.
+import { execFile, spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { pythonEnvironment, repositoryRoot } from '@backtalk/kit/testing';
+import { parseAllDocuments, stringify } from 'yaml';
+import { z } from 'zod';
+
+export const chartFolder = join(repositoryRoot(), 'charts', 'backtalk');
+export const release = 'loop';
+export const namespace = 'llm';
+
+/** As far as tests look into objects; everything else of them is kept as it is. */
+const renderedObject = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().optional(),
+    labels: z.record(z.string(), z.string()).default({}),
+    annotations: z.record(z.string(), z.string()).default({}),
+  }),
+});
+export type RenderedObject = z.infer<typeof renderedObject>;
+
+export type Values = Readonly<Record<string, unknown>>;
+
+interface Run {
+  readonly status: number | null;
+  readonly out: string;
+  readonly complaint: string;
+}
+
+const helmProgram = join(pythonEnvironment(), 'bin', 'helm');
+
+function helm(args: readonly string[], values: Values = {}): Run {
+  const run = spawnSync(helmProgram, [...args, '--values', '-'], {
+    input: stringify(values),
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    timeout: 60_000,
+  });
+  return { status: run.status, out: run.stdout, complaint: run.stderr };
+}
+
+/** What Helm is told of the cluster, where there is none to ask. */
+export interface Cluster {
+  readonly apis: readonly string[];
+  readonly version?: string;
+}
+const everyKind: Cluster = { apis: ['monitoring.coreos.com/v1', 'keda.sh/v1alpha1'] };
+
+/** The objects as Helm makes them for a cluster that it can ask. The tests' own process answers, so it must not wait. */
+export async function renderOn(kubeconfig: string, values: Values = {}): Promise<RenderedObject[]> {
+  const asked = ['--dry-run=server', '--disable-openapi-validation', '--kubeconfig', kubeconfig];
+  const args = [
+    'template',
+    release,
+    chartFolder,
+    '--namespace',
+    namespace,
+    ...asked,
+    '--set-json',
+    JSON.stringify(values),
+  ];
+  const options = { maxBuffer: 64 * 1024 * 1024, timeout: 60_000 };
+  const { stdout } = await promisify(execFile)(helmProgram, args, options);
+  return objectsIn(stdout);
+}
+
+function template(values: Values, files: readonly string[], cluster = everyKind): Run {
+  const version = cluster.version === undefined ? [] : ['--kube-version', cluster.version];
+  const apis = [...cluster.apis.flatMap((api) => ['--api-versions', api]), ...version];
+  const named = files.flatMap((file) => ['--values', join(chartFolder, file)]);
+  return helm(['template', release, chartFolder, '--namespace', namespace, ...apis, ...named], values);
+}
+
+const rendered = new Map<string, readonly RenderedObject[]>();
+
+/** The objects of a release with these values on top of these files, as for a cluster that knows all kinds. */
+export function render(values: Values = {}, files: readonly string[] = []): readonly RenderedObject[] {
+  const asked = JSON.stringify([values, files]);
+  const known = rendered.get(asked);
+  if (known !== undefined) return known;
+  const objects = renderAgain(values, files);
+  rendered.set(asked, objects);
+  return objects;
+}
+
+/** Another run of Helm, which makes other secrets. */
+export function renderAgain(values: Values = {}, files: readonly string[] = [], cluster?: Cluster): RenderedObject[] {
+  const { status, out, complaint } = template(values, files, cluster);
+  if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
+  return objectsIn(out);
+}
+
+export function objectsIn(yaml: string): RenderedObject[] {
+  const documents = parseAllDocuments(yaml).map((document) => document.toJS() as unknown);
+  return documents.filter((document) => document !== null).map((document) => renderedObject.parse(document));
+}
+
+/** What Helm complains of; empty where it renders. */
+export function refusal(values: Values, files: readonly string[] = [], cluster?: Cluster): string {
+  const { status, complaint } = template(values, files, cluster);
+  return status === 0 ? '' : complaint;
+}
+
+/** The output of `helm lint --strict`, and whether it passed. */
+export function lint(file: string): { passed: boolean; output: string } {
+  const { status, out, complaint } = helm(['lint', '--strict', chartFolder, '--values', join(chartFolder, file)]);
+  return { passed: status === 0, output: out + complaint };
+}
+
+/** The words after an installation. */
+export function notes(values: Values = {}): string {
+  const args = ['install', release, chartFolder, '--namespace', namespace, '--dry-run=client', '--hide-secret'];
+  const { out, complaint } = helm(args, values);
+  return out.split('NOTES:\n')[1] ?? complaint;
+}
+
+export const valuesFiles: readonly string[] = readdirSync(join(chartFolder, 'ci'))
+  .filter((name) => name.endsWith('.yaml'))
+  .map((name) => `ci/${name}`);

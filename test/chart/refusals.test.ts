@@ -1,0 +1,164 @@
+// Values that cannot work are refused by `helm template`, in words that name the value.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { refusal, type Values } from './helm.js';
+
+const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
+  ['a value that does not exist', { gatway: {} }, /additional properties 'gatway' not allowed/],
+  ['a value in the wrong place', { nats: { replicas: 3 } }, /'\/nats': additional properties 'replicas' not allowed/],
+  [
+    'an unknown engine',
+    { pools: { serving: { engine: 'tgi' } } },
+    /pools\/serving\/engine.*'builtin', 'vllm', 'sglang'/,
+  ],
+  ['text for a number', { gateway: { answerSeconds: 'long' } }, /gateway\/answerSeconds.*want integer/],
+  ['a size without a unit', { nats: { size: '20' } }, /nats\/size.*does not match pattern/],
+  ['a tag that moves', { images: { vllm: { tag: 'latest' } } }, /images\/vllm\/tag/],
+  ['a digest that is none', { images: { services: { digest: 'sha256:abc' } } }, /images\/services\/digest.*pattern/],
+  ['fewer places than a swap needs', { poolDefaults: { adapters: { loaded: 2 } } }, /adapters\/loaded.*minimum/],
+  ['two copies', { streams: { replicas: 2 } }, /streams\/replicas/],
+  ['a laptop’s profile', { profile: 'laptop' }, /profile.*'trial', 'production'/],
+  ['adapters of the head', { model: { loraTargetModules: ['q_proj', 'lm_head'] } }, /model\/loraTargetModules\/1.*not/],
+  ['two collectors', { collector: { replicas: 2 } }, /collector\/replicas.*maximum/],
+  ['days that are no duration', { streams: { turnsAge: '30d' } }, /streams\/turnsAge.*does not match pattern/],
+  ['turns kept for a number of days', { streams: { turnsDays: 30 } }, /'turnsDays' not allowed/],
+  ['a runbook that is no address', { metrics: { alerts: { runbookUrl: 'docs' } } }, /alerts\/runbookUrl.*pattern/],
+  ['shared memory that training does not use', { pools: { training: { shm: '1Gi' } } }, /'shm' not allowed/],
+  ['more training workers', { pools: { training: { replicas: 2 } } }, /pools\/training.*'replicas' not allowed/],
+];
+
+const external = {
+  enabled: false,
+  external: { url: 'nats://nats:4222', monitorUrl: 'http://nats:8222', existingSecret: 'broker' },
+};
+
+const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
+  [
+    'a spool that dies with its pod',
+    { gateway: { spool: { type: 'emptyDir' } } },
+    /gateway\.spool\.type: .*capture=best-effort/,
+  ],
+  ['a spool as large as its volume', { gateway: { spool: { max: '2Gi' } } }, /gateway\.spool\.max: must be less/],
+  ['two owners of replicas', { gateway: { replicas: 3 } }, /gateway\.replicas: .*owns the replicas/],
+  [
+    'two owners of a pool',
+    { pools: { serving: { replicas: 2, autoscaling: { kind: 'hpa' } } } },
+    /pools\.serving\.replicas: /,
+  ],
+  ['an empty range', { judge: { autoscaling: { min: 9 } } }, /judge\.autoscaling\.min: is more than/],
+  ['KEDA without a Prometheus', { judge: { autoscaling: { kind: 'keda' } } }, /keda\.prometheusUrl: /],
+  ['production on one broker', { profile: 'production' }, /nats\.enabled: profile production/],
+  [
+    'production on single copies',
+    { profile: 'production', nats: external },
+    /streams\.replicas: profile production needs 3/,
+  ],
+  [
+    'production that cannot ask the broker',
+    {
+      profile: 'production',
+      streams: { replicas: 3 },
+      nats: { ...external, external: { ...external.external, monitorUrl: '' } },
+    },
+    /nats\.external\.monitorUrl: /,
+  ],
+  ['three copies on one broker', { streams: { replicas: 3 } }, /streams\.replicas: .*single one/],
+  [
+    'a store as large as its volume',
+    { nats: { fileStoreMax: '20Gi' } },
+    /nats\.fileStoreMax: must be less than nats\.size/,
+  ],
+  ['turns that leave no room for weights', { streams: { turnsMax: '16Gi' } }, /streams\.turnsMax: must be less/],
+  ['no broker', { nats: { enabled: false } }, /nats\.external\.url: give/],
+  [
+    'a broker without passwords',
+    { nats: { enabled: false, external: { url: 'nats://n:4222' } } },
+    /nats\.external\.existingSecret: /,
+  ],
+  ['no Valkey', { valkey: { enabled: false } }, /valkey\.external\.existingSecret: /],
+  ['S3 without a bucket', { blobs: { store: 's3' } }, /blobs\.s3\.bucket: /],
+  ['an Ingress without a host', { ingress: { enabled: true } }, /ingress\.host: /],
+  [
+    'vLLM without a model',
+    { pools: { serving: { engine: 'vllm' } } },
+    /pools\.serving\.engine: vllm needs model\.hub or model\.path/,
+  ],
+  [
+    'an engine for a pool without engines',
+    { pools: { judge: { engine: 'vllm' } } },
+    /pools\.judge\.shares: .*set shares to ''/,
+  ],
+  [
+    'an evaluation pool with another base',
+    { pools: { evaluation: { shares: '', model: { name: 'other' } } } },
+    /pools\.evaluation\.model\.name: only the judge pool/,
+  ],
+  [
+    'an evaluation pool with less context',
+    { model: { lengthMax: 8192 }, pools: { evaluation: { shares: '', model: { lengthMax: 4096 } } } },
+    /pools\.evaluation\.model\.lengthMax: is less than model\.lengthMax/,
+  ],
+  [
+    'a type that training does not compute in',
+    { model: { dtype: 'float16' } },
+    /pools\.training\.model\.dtype: .*bfloat16 or float32/,
+  ],
+  [
+    'a type that engines do not compute in',
+    { model: { dtype: 'float64', hub: 'a/b' }, pools: { serving: { engine: 'vllm' } } },
+    /pools\.serving\.model\.dtype: vllm/,
+  ],
+  ['a claim without a folder', { model: { claim: 'weights' } }, /model\.path: say where/],
+  [
+    'scored votes of a model without thresholds',
+    { model: { name: 'qwen3-8b', hub: 'a/b' }, pools: { serving: { engine: 'vllm' } } },
+    /judge\.backend: .*qwen3-8b, the model of pools\.serving/,
+  ],
+  [
+    'scored votes of a judge without thresholds',
+    { pools: { judge: { shares: '', model: { name: 'other' } } } },
+    /judge\.backend: .*other, the model of pools\.judge/,
+  ],
+  [
+    'a rank that engines do not take',
+    { trainer: { loraRank: 128 } },
+    /trainer\.loraRank: is more than adapters\.rankMax/,
+  ],
+  [
+    'no room for a version more',
+    { poolDefaults: { adapters: { loaded: 4, kept: 4 } } },
+    /adapters\.kept: must be more/,
+  ],
+];
+
+describe.each([
+  ['the schema', ofTheSchema],
+  ['the templates', ofTheTemplates],
+])('%s', (_, cases) => {
+  it.each(cases)('refuses %s', (_what, values, words) => {
+    expect(refusal(values)).toMatch(words);
+  });
+});
+
+describe('scored votes', () => {
+  const { entries } = z
+    .object({ entries: z.array(z.object({ model: z.string() })) })
+    .parse(JSON.parse(readFileSync(join(repositoryRoot(), 'services/judge/labelled/thresholds.json'), 'utf8')));
+
+  it('may be cast by the models that the judge has thresholds for', () => {
+    expect(entries).not.toEqual([]);
+    for (const { model } of entries) expect(refusal({ model: { name: model } })).toBe('');
+  });
+
+  it('may be cast by a model whose thresholds are the reader’s own', () => {
+    expect(refusal({ model: { name: 'other' }, judge: { calibrated: ['other'] } })).toBe('');
+  });
+});
+
+it('one run names every value that the schema refuses', () => {
+  const complaint = refusal({ profile: 'x', logLevel: 'y', nats: { size: 'z' } });
+  for (const name of ['/profile', '/logLevel', '/nats/size']) expect(complaint).toContain(name);
+});

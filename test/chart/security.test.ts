@@ -1,0 +1,118 @@
+// What holds for every pod of every values file: the restricted standard, no secret in the open, no image that moves.
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { render, renderAgain, valuesFiles, type RenderedObject } from './helm.js';
+import { containersOf, podsOf, type Container } from './pods.js';
+
+const secretData = z.looseObject({ data: z.record(z.string(), z.string()) });
+
+function generatedSecrets(objects: readonly RenderedObject[]): string[] {
+  return objects
+    .filter(({ kind }) => kind === 'Secret')
+    .flatMap((object) => Object.values(secretData.parse(object).data))
+    .map((value) => Buffer.from(value, 'base64').toString());
+}
+
+function everyContainer(objects: readonly RenderedObject[]): (readonly [string, Container])[] {
+  return podsOf(objects).flatMap((pod) => containersOf(pod).map((one) => [`${pod.name} ${one.name}`, one] as const));
+}
+
+describe.each(valuesFiles)('with %s', (file) => {
+  const objects = render({}, [file]);
+
+  it('pods meet the restricted standard', () => {
+    for (const { spec, name } of podsOf(objects)) {
+      expect(spec.securityContext, name).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(spec.securityContext.runAsUser).toBeGreaterThan(0);
+      expect(spec.automountServiceAccountToken).toBe(false);
+      for (const field of ['hostNetwork', 'hostPID', 'hostIPC']) expect(spec).not.toHaveProperty(field);
+      for (const volume of spec.volumes) expect(volume).not.toHaveProperty('hostPath');
+    }
+    for (const [name, { securityContext }] of everyContainer(objects)) {
+      expect(securityContext, name).toMatchObject({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } });
+      expect(securityContext).not.toHaveProperty('privileged');
+    }
+  });
+
+  it('images have a tag that stays, or a digest', () => {
+    for (const [name, { image }] of everyContainer(objects)) {
+      expect(image, name).toMatch(/(:[\w.-]+|@sha256:[0-9a-f]{64})$/);
+      expect(image, name).not.toMatch(/:latest$/);
+    }
+  });
+
+  it('no secret stands in a command, a plain variable or a ConfigMap', () => {
+    const secrets = generatedSecrets(objects);
+    const open = JSON.stringify(objects.filter(({ kind }) => kind !== 'Secret'));
+    for (const secret of secrets) expect(open.includes(secret)).toBe(false);
+    for (const [name, { env }] of everyContainer(objects)) {
+      for (const { name: variable, value = '' } of env) {
+        if (!/PASSWORD|SECRET|TOKEN|_KEY$/.test(variable)) continue;
+        expect(value, `${name} ${variable}`).toBe('');
+      }
+    }
+  });
+
+  it('memory has a limit everywhere, and GPUs stand in limits only', () => {
+    for (const [name, { resources }] of everyContainer(objects)) {
+      expect(resources.limits, name).toHaveProperty('memory');
+      expect(resources.requests, name).toHaveProperty('cpu');
+      expect(Object.keys(resources.requests).filter((resource) => resource.includes('/'))).toEqual([]);
+    }
+  });
+
+  it('long-running containers that serve somebody have three probes that differ', () => {
+    for (const pod of podsOf(objects)) {
+      if (!['Deployment', 'StatefulSet'].includes(pod.object.kind) || pod.component === 'commands') continue;
+      for (const { startupProbe, livenessProbe, readinessProbe } of pod.spec.containers) {
+        const probes = [startupProbe, livenessProbe, readinessProbe].map((probe) => JSON.stringify(probe ?? null));
+        expect(new Set(probes).size, pod.name).toBe(3);
+        expect(probes, pod.name).not.toContain('null');
+      }
+    }
+  });
+
+  it('volumes need no class that many nodes write to', () => {
+    expect(JSON.stringify(objects)).not.toContain('ReadWriteMany');
+  });
+
+  it('the engines’ key is only with those that call engines', () => {
+    const holders = podsOf(objects).flatMap((pod) =>
+      containersOf(pod)
+        .filter(({ env }) => env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.key === 'engine-key'))
+        .map((one) => (one.name === 'engine' ? 'engine' : one.name)),
+    );
+    const ownJudges = podsOf(objects).some(({ component }) => component === 'engine-judge');
+    const allowed = ['engine', 'gateway', 'loader', 'publisher', ...(ownJudges ? [] : ['judge'])];
+    expect(holders.filter((name) => !allowed.includes(name))).toEqual([]);
+  });
+
+  it('the broker’s admin is only with the broker and the Job that makes streams', () => {
+    const holders = podsOf(objects)
+      .filter((pod) => JSON.stringify(pod.spec).includes('"nats-admin"'))
+      .map(({ component }) => component);
+    expect(holders.filter((component) => !['nats', 'streams'].includes(component))).toEqual([]);
+  });
+
+  it('the standard labels are on every object, and selectors hold nothing that changes with a version', () => {
+    for (const { kind, metadata, ...rest } of objects) {
+      const keys = Object.keys(metadata.labels);
+      for (const label of ['name', 'instance', 'component', 'version', 'part-of', 'managed-by']) {
+        expect(keys, `${kind} ${metadata.name}`).toContain(`app.kubernetes.io/${label}`);
+      }
+      const selectors = JSON.stringify(rest).match(/"(matchLabels|selector)":\{[^}]*\}/g) ?? [];
+      for (const selector of selectors) expect(selector).not.toMatch(/version|helm\.sh\/chart/);
+    }
+  });
+});
+
+it('generated secrets are long, start with a letter, and differ from release to release', () => {
+  const [first, second] = [generatedSecrets(render()), generatedSecrets(renderAgain())];
+  const random = first.filter((value) => !value.startsWith('{'));
+  expect(random.length).toBeGreaterThanOrEqual(13);
+  for (const value of random) expect(value).toMatch(/^[a-z][A-Za-z0-9]{47}$/);
+  expect(random.filter((value) => second.includes(value))).toEqual([]);
+});
