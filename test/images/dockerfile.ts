@@ -1,0 +1,69 @@
+// A recipe of an image as a list of instructions. In: its text, or its name. Out: what each stage copies, sets and runs.
+// It reads as much of the language as our recipes use.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '@backtalk/kit/testing';
+
+export interface Instruction {
+  readonly word: string;
+  readonly rest: string;
+}
+
+export interface Stage {
+  readonly base: string;
+  readonly name: string;
+  readonly instructions: readonly Instruction[];
+}
+
+export function readDockerfile(text: string): Stage[] {
+  const stages: { base: string; name: string; instructions: Instruction[] }[] = [];
+  for (const { word, rest } of instructionsOf(text)) {
+    if (word === 'FROM') {
+      const [base = '', , name = ''] = rest.split(/\s+/);
+      stages.push({ base, name, instructions: [] });
+    } else stages.at(-1)?.instructions.push({ word, rest });
+  }
+  return stages;
+}
+
+export function instructionsOf(text: string): Instruction[] {
+  const lines = text
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  return lines.map((line) => {
+    const [, word = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
+    return { word: word.toUpperCase(), rest: rest.trim() };
+  });
+}
+
+/** What COPY takes from the folder of the build, and where to; nothing of other stages. */
+export function copies({ instructions }: Stage): { sources: string[]; target: string }[] {
+  return instructions
+    .filter(({ word, rest }) => word === 'COPY' && !rest.includes('--from='))
+    .map(({ rest }) => {
+      const words = rest.split(/\s+/).filter((part) => !part.startsWith('--'));
+      return { sources: words.slice(0, -1), target: words.at(-1) ?? '' };
+    });
+}
+
+/** `A=1 B=2` as it stands in ENV; values without spaces. */
+export function variables({ instructions }: Stage): Record<string, string> {
+  const pairs = instructions.filter(({ word }) => word === 'ENV').flatMap(({ rest }) => rest.split(/\s+/));
+  return Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const),
+  );
+}
+
+export function only({ instructions }: Stage, word: string): string {
+  return instructions.findLast((instruction) => instruction.word === word)?.rest ?? '';
+}
+
+const recipes = join(repositoryRoot(), 'deploy', 'images');
+
+/** The two stages of a recipe: what builds, and what is left. */
+export function stagesOf(name: string): readonly [Stage, Stage] {
+  const [build, last] = readDockerfile(readFileSync(join(recipes, `${name}.Dockerfile`), 'utf8'));
+  if (build === undefined || last === undefined) throw new RangeError(`${name} has not two stages.`);
+  return [build, last];
+}
