@@ -9,6 +9,7 @@ import { judgeVotes } from './judge-votes.js';
 import { memory } from './memory.js';
 import { stepTime } from './step-time.js';
 import { swapTime } from './swap-time.js';
+import { voteScaling } from './vote-scaling.js';
 
 export const benchmarks: readonly Benchmark[] = [
   gatewayCost,
@@ -16,6 +17,7 @@ export const benchmarks: readonly Benchmark[] = [
   swapTime,
   engineStreams,
   judgeVotes,
+  voteScaling,
   stepTime,
   feedbackToWeights,
   memory,

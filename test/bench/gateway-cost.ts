@@ -74,7 +74,8 @@ async function startPipe(engine: string): Promise<{ url: string; program: Progra
   const program = await startProgram({
     name: 'pipe',
     command: process.execPath,
-    args: ['--max-old-space-size=256', '--max-semi-space-size=4', script, '--port', port, '--engine', engine],
+    // The gateway's own.
+    args: ['--max-old-space-size=256', '--max-semi-space-size=16', script, '--port', port, '--engine', engine],
     ready: () => answersOk(`${url}/health`),
   });
   return { url, program };

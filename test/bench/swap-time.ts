@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { startCrowd } from '../loop/crowd.js';
 import type { TestMachine } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';
-import { startSecondGateway } from './second-gateway.js';
 
 export interface SwapSizes {
   readonly swaps: number;
@@ -48,7 +47,7 @@ export async function measureSwaps(
   machine: TestMachine,
   { swaps, rollbacks }: SwapSizes,
 ): Promise<Measured> {
-  const second = await startSecondGateway(machine);
+  await machine.addGateway();
   const crowd = startCrowd({ gateway: machine.gateway, seed: 1, clients, corrects: 0.9 });
   try {
     await swapsDone(context, machine, swaps);
@@ -62,7 +61,6 @@ export async function measureSwaps(
     );
   } finally {
     await crowd.stop();
-    await second.stop();
   }
 }
 

@@ -27,6 +27,7 @@ export function holdEngineContract(name: string, start: () => Promise<RunningEng
     const url = () => engine.url;
     holdShapes(url);
     holdScores(url);
+    holdScoresBesideAnswers(url);
     holdErrors(url);
     holdAdapters(url, directory);
     holdCancelling(url);
@@ -71,7 +72,9 @@ function holdShapes(url: () => string): void {
     const { body } = await post<Answer>(url(), '/v1/chat/completions', greedy);
     const chunks = answersIn(await stream(url(), greedy));
     expect(chunks.flatMap(ids)).toEqual(ids(body));
-    expect(chunks.map(({ choices }) => choices[0]?.delta?.content ?? '').join('')).toBe(body.choices[0]?.message?.content);
+    expect(chunks.map(({ choices }) => choices[0]?.delta?.content ?? '').join('')).toBe(
+      body.choices[0]?.message?.content,
+    );
   });
 
   it('tokenizes a conversation into the ids that it prompts with', async () => {
@@ -103,6 +106,19 @@ function holdScores(url: () => string): void {
   });
 }
 
+/** A judge and a gate ask for scores of the engine that answers clients. */
+function holdScoresBesideAnswers(url: () => string): void {
+  it('scores given ids while it answers others, and lives on', async () => {
+    const talking = Array.from({ length: 3 }, () => stream(url(), { ...plain, max_tokens: 32, ignore_eos: true }));
+    const prompt = Array.from({ length: 64 }, (_, at) => 100 + at);
+    const request = { model: baseName, prompt, max_tokens: 1, prompt_logprobs: 0, temperature: 1 };
+    const scored = await Promise.all([1, 2].map(() => post<Answer>(url(), '/v1/completions', request)));
+    expect(scored.map(({ status }) => status)).toEqual([200, 200]);
+    for (const events of await Promise.all(talking)) expect(answersIn(events).flatMap(ids)).toHaveLength(32);
+    expect((await get(url(), '/health')).status).toBe(200);
+  });
+}
+
 function holdErrors(url: () => string): void {
   const long = 'word '.repeat(2 * lengthMax);
   const cases: readonly (readonly [string, unknown, number, Partial<Refusal['error']>])[] = [
@@ -110,7 +126,12 @@ function holdErrors(url: () => string): void {
     ['broken JSON', '{"model": ', 400, { type: 'Bad Request' }],
     ['a missing field', { model: baseName }, 400, { type: 'Bad Request' }],
     ['no tokens', { ...plain, max_tokens: 0 }, 400, {}],
-    ['a prompt above the context', { ...plain, messages: [{ role: 'user', content: long }] }, 400, { param: 'input_tokens' }],
+    [
+      'a prompt above the context',
+      { ...plain, messages: [{ role: 'user', content: long }] },
+      400,
+      { param: 'input_tokens' },
+    ],
   ];
   it.each(cases)('refuses %s', async (_what, body, status, error) => {
     const refused = await post<Refusal>(url(), '/v1/chat/completions', body);
@@ -147,7 +168,13 @@ function holdAdapters(url: () => string, directory: TemporaryDirectory): void {
   });
 
   it('refuses what is no adapter, and lives on', async () => {
-    const high = writeSmallAdapter({ model: modelFolder, baseName, folder: directory.join('high'), seed: 3, rank: 128 });
+    const high = writeSmallAdapter({
+      model: modelFolder,
+      baseName,
+      folder: directory.join('high'),
+      seed: 3,
+      rank: 128,
+    });
     expect((await load('none', directory.join('nothing'))).status).toBe(404);
     expect((await load(baseName, high)).status).toBe(400);
     expect((await load('high', high)).status).toBe(500);
@@ -168,7 +195,8 @@ function holdCancelling(url: () => string): void {
     const reader = response.body?.getReader();
     await reader?.read();
     controller.abort();
-    const idle = async () => /^vllm:num_requests_running\S* 0(\.0)?$/m.test((await get<string>(url(), '/metrics')).body);
+    const idle = async () =>
+      /^vllm:num_requests_running\S* 0(\.0)?$/m.test((await get<string>(url(), '/metrics')).body);
     await until(idle, { what: 'The engine is idle' });
   });
 }

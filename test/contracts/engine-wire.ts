@@ -24,11 +24,20 @@ export interface Answer {
 }
 
 export interface Refusal {
-  readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: number };
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: number;
+  };
 }
 
 export interface ModelList {
-  readonly data: readonly { readonly id: string; readonly parent: string | null; readonly max_model_len: number | null }[];
+  readonly data: readonly {
+    readonly id: string;
+    readonly parent: string | null;
+    readonly max_model_len: number | null;
+  }[];
 }
 
 export interface Reply<T> {

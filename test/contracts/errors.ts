@@ -1,11 +1,11 @@
-// What can go wrong before a contract is held against anything.
+// Why a contract cannot be held against an engine.
 
 import { defineErrors } from '@backtalk/kit';
 
 export const contractErrors = defineErrors('contracts', {
   installFailed: {
-    code: 'install_failed',
+    code: 'engine_install_failed',
     retry: 'never',
-    message: (p: { command: string; output: string }) => `${p.command} failed: ${p.output}`,
+    message: (p: { output: string }) => `vLLM cannot be had here: ${p.output}`,
   },
 });

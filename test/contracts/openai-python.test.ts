@@ -13,7 +13,11 @@ let machine: TestMachine;
 const found = new Map<string, string>();
 
 beforeAll(async () => {
-  machine = await startTestMachine({ engine: 'stand-in', training: 'stand-in', pace: { tokenMs: 0, answerTokens: 12 } });
+  machine = await startTestMachine({
+    engine: 'stand-in',
+    training: 'stand-in',
+    pace: { tokenMs: 0, answerTokens: 12 },
+  });
   const python = join(root, '.venv', 'bin', 'python');
   const script = join(root, 'test', 'contracts', 'openai_client.py');
   const { stdout } = await promisify(execFile)(python, [script, `${machine.gateway}/v1`, machine.engine]);
@@ -21,7 +25,7 @@ beforeAll(async () => {
     const { check, failure } = JSON.parse(line) as { check: string; failure: string };
     found.set(check, failure);
   }
-}, 180_000);
+});
 
 afterAll(async () => {
   await machine?.stop();

@@ -45,7 +45,11 @@ function safetensors(width: number, layers: number, rank: number, seed: number, 
     const name = `base_model.model.model.layers.${String(layer)}.self_attn.q_proj`;
     const at = 2 * layer * bytes;
     header[`${name}.lora_A.weight`] = { dtype: 'F32', shape: [rank, width], data_offsets: [at, at + bytes] };
-    header[`${name}.lora_B.weight`] = { dtype: 'F32', shape: [width, rank], data_offsets: [at + bytes, at + 2 * bytes] };
+    header[`${name}.lora_B.weight`] = {
+      dtype: 'F32',
+      shape: [width, rank],
+      data_offsets: [at + bytes, at + 2 * bytes],
+    };
   }
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);

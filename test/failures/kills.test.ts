@@ -5,7 +5,7 @@ let rig: FailureRig;
 
 beforeAll(async () => {
   rig = await FailureRig.start();
-}, 120_000);
+});
 
 afterAll(async () => {
   await rig?.stop();

@@ -1,21 +1,13 @@
 // What every test of a failure does: a machine of stand-ins, a seeded crowd before, during and after the fault, and an
 // audit of the whole machine's life at the end. The seed is printed; BACKTALK_TEST_SEED plays a run again.
 
-import { readConfig, setting } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { audited } from '../loop/audited.js';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
 import type { LedgerRow } from '../loop/ledger.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
-
-const settings = {
-  seed: setting.integer('BACKTALK_TEST_SEED', {
-    description: 'Seed of the crowds of failure tests; 0 draws one.',
-    default: 0,
-    min: 0,
-  }),
-};
+import { printedSeed } from '../loop/seed.js';
 
 export interface Fault {
   readonly crowd: Crowd;
@@ -34,9 +26,7 @@ export class FailureRig {
   ) {}
 
   static async start(options: Partial<TestMachineOptions> = {}): Promise<FailureRig> {
-    const given = readConfig(settings).seed;
-    const seed = given === 0 ? 1 + Math.floor(Math.random() * 1_000_000) : given;
-    process.stdout.write(`BACKTALK_TEST_SEED=${String(seed)}\n`);
+    const seed = printedSeed();
     const machine = await startTestMachine({
       ...{ engine: 'stand-in', training: 'stand-in' },
       pace: { tokenMs: 30, answerTokens: 20 },
@@ -54,11 +44,11 @@ export class FailureRig {
   /** Runs a fault while clients talk, and lets them go on a while after it. */
   async during(
     fault: (fault: Fault) => Promise<void>,
-    { clients = 6, before = 10, after = 15 } = {},
+    { clients = 6, before = 10, after = 15, streams = 0.8 } = {},
   ): Promise<LedgerRow[]> {
     this.crowds += 1;
     const { gateway } = this.machine;
-    const crowd = startCrowd({ gateway, seed: this.seed + this.crowds, clients, optsOut: 0.1 });
+    const crowd = startCrowd({ gateway, seed: this.seed + this.crowds, clients, streams, optsOut: 0.1 });
     try {
       await this.untilFinished(crowd, before);
       await fault({ crowd, rig: this });
@@ -82,6 +72,6 @@ export class FailureRig {
 
   private async untilFinished(crowd: Crowd, count: number): Promise<void> {
     const talks = () => crowd.finished >= count && crowd.talking > 0;
-    await until(talks, { what: `${String(count)} answers`, timeoutMs: 30_000 });
+    await until(talks, { what: `${String(count)} answers`, timeoutMs: 60_000 });
   }
 }

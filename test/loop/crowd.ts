@@ -18,6 +18,8 @@ export interface CrowdOptions {
   /** Share of requests that are streamed. */
   readonly streams?: number;
   readonly maxTokens?: number;
+  /** Of the one user that all clients are; none where no key is asked for. */
+  readonly key?: string;
 }
 
 export interface Crowd {
@@ -26,6 +28,8 @@ export interface Crowd {
   readonly finished: number;
   /** Requests that are being answered now. */
   readonly talking: number;
+  /** Those among them whose answer has begun to arrive. */
+  readonly hearing: number;
   /** Lets every client finish its request; gives the ledger. */
   stop(): Promise<readonly LedgerRow[]>;
 }
@@ -42,6 +46,7 @@ class RunningCrowd implements Crowd {
   readonly ledger: LedgerRow[] = [];
   finished = 0;
   talking = 0;
+  hearing = 0;
   private stopping = false;
   private asked = 0;
   private clients: Promise<void>[] = [];
@@ -87,24 +92,35 @@ class RunningCrowd implements Crowd {
 
   private async say(messages: readonly Message[], random: Random, optedOut: boolean): Promise<Heard> {
     const { gateway, streams = 0.8, maxTokens } = this.options;
+    let begun = 0;
     this.talking += 1;
     try {
       return await ask(gateway, {
+        onText: () => {
+          this.hearing += 1 - begun;
+          begun = 1;
+        },
         messages,
         stream: random.next() < streams,
         ...(maxTokens !== undefined && { maxTokens }),
         seed: random.below(1_000_000),
-        ...(optedOut && { headers: { 'X-Backtalk-Train': 'off' } }),
+        headers: { ...this.authorization(), ...(optedOut && { 'X-Backtalk-Train': 'off' }) },
       });
     } finally {
+      this.hearing -= begun;
       this.talking -= 1;
     }
   }
 
   /** A client that was refused tries until it is served again; the tries are no part of the ledger. */
   private async gatewayServes(): Promise<void> {
-    await until(async () => this.stopping || (await fetch(`${this.options.gateway}/v1/models`)).ok, {
-      ...{ what: 'The gateway serves again', timeoutMs: 30_000, everyMs: 100 },
+    const models = `${this.options.gateway}/v1/models`;
+    await until(async () => this.stopping || (await fetch(models, { headers: this.authorization() })).ok, {
+      ...{ what: 'The gateway serves again', timeoutMs: 60_000, everyMs: 100 },
     });
+  }
+
+  private authorization(): Record<string, string> {
+    return this.options.key === undefined ? {} : { authorization: `Bearer ${this.options.key}` };
   }
 }

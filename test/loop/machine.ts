@@ -1,9 +1,9 @@
 // The whole system for a test: the processes of `npm start` on ports and a folder of their own. Engine and training worker
 // are the real ones or stand-ins that behave alike and are fast; everything else is always real.
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import {
@@ -17,9 +17,18 @@ import {
   type ProcessSpec,
   type Supervisor,
 } from '@backtalk/deploy';
-import { connectBroker, createLogger, sha256Hex, type Broker, type BrokerUser } from '@backtalk/kit';
-import { freePort, until } from '@backtalk/kit/testing';
-import { replicaOf, standInFor } from './specs.js';
+import {
+  connectBroker,
+  createLogger,
+  readConfig,
+  setting,
+  sha256Hex,
+  type Broker,
+  type BrokerUser,
+} from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { startPeers, type BrokerCluster } from './broker-cluster.js';
+import { replicaOf, secondGatewayOf, standInFor } from './specs.js';
 
 /** The compiled file stands in test/dist/loop, its source in test/loop: the root is where package.json names backtalk. */
 export const root = findRoot(dirname(fileURLToPath(import.meta.url)));
@@ -35,13 +44,23 @@ export interface TestMachineOptions {
   readonly keys?: readonly TestKey[];
   /** A folder from an earlier machine, to go on from its state. */
   readonly folder?: string;
+  /** Folder of a backup that the machine starts from. */
+  readonly restore?: string;
+  /** Three brokers with three copies of every stream; one without copies when left out. */
+  readonly brokers?: 3;
+  /** Changes a process before it starts, after all that the other options change. */
+  readonly adapt?: (spec: ProcessSpec) => ProcessSpec;
 }
 
 export interface TestKey {
   readonly key: string;
   readonly tenant: string;
   readonly user: string;
-  readonly limits?: { readonly concurrency?: number; readonly requestsPerMinute?: number };
+  readonly limits?: {
+    readonly concurrency?: number;
+    readonly requestsPerMinute?: number;
+    readonly tokensPerMinute?: number;
+  };
 }
 
 export interface TestMachine {
@@ -52,12 +71,16 @@ export interface TestMachine {
   readonly gateway: string;
   /** `http://127.0.0.1:<port>` of the first engine. */
   readonly engine: string;
+  /** The other brokers, where there are three. */
+  readonly cluster: BrokerCluster | undefined;
   pid(name: string): number;
   kill(name: string, signal?: NodeJS.Signals): void;
   /** Resolves when the process serves, under another process id than `before` where one is given. */
   serves(name: string, before?: number): Promise<void>;
-  /** Starts a second stand-in engine with a loader of its own; gives its URL. */
-  addEngine(): Promise<string>;
+  /** Starts a second engine with a loader of its own, like the first one or as it is told here; gives its URL. */
+  addEngine(engine?: ProcessSpec): Promise<string>;
+  /** Starts a second gateway, named `gateway-2`; gives its URL. */
+  addGateway(): Promise<string>;
   broker(user?: BrokerUser): Promise<Broker>;
   log(name: string): string;
   /** Everything that the processes wrote into their log files. */
@@ -71,20 +94,24 @@ const standInEnvironment: Readonly<Record<string, Readonly<Record<string, string
   judge: { BACKTALK_JUDGE_BACKEND: 'free' },
 };
 const readyWithinMs = 60_000;
-const portsNeeded = 50;
+const portsOfRow = 50;
+const portRows = { first: 10_000, rows: 200 };
 const logTailCharacters = 3_000;
 
 export async function startTestMachine(options: TestMachineOptions): Promise<TestMachine> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   const data = openDataFolder(folder);
-  if (options.keys !== undefined) writeKeys(data, options.keys);
+  if (options.keys !== undefined) writeFileSync(data.keys, keysFileOf(options.keys));
   const ports = await freePorts();
   const said = new PassThrough();
   said.resume();
   const specs = new Map<string, ProcessSpec>();
-  const adapt = adaptTo(options);
+  const cluster = options.brokers === undefined ? undefined : await startPeers(data, ports);
+  const adapt = adaptTo(options, cluster);
   const { supervisor, secrets, up } = launch({
     ...{ root, data, ports, host: '127.0.0.1', dataCapBytes: 2e9 },
+    ...(options.restore === undefined ? {} : { restore: options.restore }),
+    ...(cluster === undefined ? {} : { streamReplicas: 3 }),
     terminal: createTerminal(said),
     adapt: (spec) => {
       const adapted = adapt(spec);
@@ -98,7 +125,9 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   process.once('exit', killAll);
   const stop: TestMachine['stop'] = async ({ keepFolder = false } = {}) => {
     await supervisor.stop();
+    await cluster?.stop();
     process.off('exit', killAll);
+    keepLogs(data);
     if (!keepFolder) rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -111,17 +140,27 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     ...{ ports, folder, data, stop },
     ...processesOf(supervisor, data),
     ...logsOf(data),
+    cluster,
     gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
     engine: `http://127.0.0.1:${String(ports.engine)}`,
-    addEngine: async () => {
-      const { url, engine, loader } = await replicaOf(specs, data);
+    addEngine: async (like) => {
+      const { url, engine, loader } = replicaOf(
+        like === undefined ? specs : new Map(specs).set('engine', like),
+        data,
+        ports,
+      );
       await supervisor.start([engine]);
       await supervisor.start([loader]);
       return url;
     },
+    addGateway: async () => {
+      const { url, gateway } = secondGatewayOf(specs, data, ports);
+      await supervisor.start([gateway]);
+      return url;
+    },
     broker: (user = 'admin') =>
       connectBroker({
-        url: `nats://127.0.0.1:${String(ports.nats)}`,
+        url: cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`,
         user,
         password: secrets.passwords[user],
         name: 'test',
@@ -130,26 +169,40 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   };
 }
 
-function adaptTo({ engine, training, pace, environment = {} }: TestMachineOptions): (spec: ProcessSpec) => ProcessSpec {
-  return (spec) => {
+function adaptTo(options: TestMachineOptions, cluster: BrokerCluster | undefined): (spec: ProcessSpec) => ProcessSpec {
+  const { engine, training, pace, environment = {}, adapt = (spec: ProcessSpec) => spec } = options;
+  const brokers = cluster === undefined ? {} : { BACKTALK_NATS_URL: cluster.url };
+  return (own) => {
+    const spec = cluster?.adapt(own) ?? own;
     const replaced =
       (spec.name === 'engine' && engine === 'stand-in') || (spec.name === 'training-worker' && training === 'stand-in');
     const suited = engine === 'stand-in' ? standInEnvironment[spec.name] : undefined;
-    const env = { ...spec.env, BACKTALK_ACK_WAIT: '2s', ...suited, ...environment['all'], ...environment[spec.name] };
-    return replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env };
+    const env = {
+      ...spec.env,
+      ...brokers,
+      BACKTALK_ACK_WAIT: '2s',
+      ...suited,
+      ...environment['all'],
+      ...environment[spec.name],
+    };
+    return adapt(replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env });
   };
 }
 
-function writeKeys(data: DataFolder, keys: readonly TestKey[]): void {
-  const records = keys.map(({ key, ...grant }) => ({ ...grant, sha256: sha256Hex(Buffer.from(key)) }));
-  writeFileSync(data.keys, JSON.stringify({ keys: records }));
+/** What stands in the keys file: hashes, and what each key may do. */
+export function keysFileOf(keys: readonly TestKey[]): string {
+  return JSON.stringify({ keys: keys.map(({ key, ...grant }) => ({ ...grant, sha256: sha256Hex(Buffer.from(key)) })) });
 }
 
-/** A base port with enough free ports above it. */
+/**
+ * A base port with enough free ports above it, below those that the system gives to outgoing connections: a process that was
+ * killed must find its port again.
+ */
 async function freePorts(): Promise<Ports> {
+  const { first, rows } = portRows;
   return until(
     async () => {
-      const ports = portsFrom(Math.min(await freePort(), 65_535 - portsNeeded));
+      const ports = portsFrom(first + portsOfRow * Math.floor(Math.random() * rows));
       return (await busyPorts(ports, '127.0.0.1')).length === 0 && ports;
     },
     { what: 'A row of free ports' },
@@ -180,6 +233,18 @@ function logsOf(data: DataFolder): Pick<TestMachine, 'log' | 'logs'> {
         .map((file) => readFileSync(join(data.logs, file), 'utf8'))
         .join('\n'),
   };
+}
+
+const settings = {
+  logs: setting.string('BACKTALK_TEST_LOGS', {
+    description: 'Folder that keeps the logs of every machine that a test stops; none are kept when it is empty.',
+    default: '',
+  }),
+};
+
+function keepLogs({ logs, path }: DataFolder): void {
+  const kept = readConfig(settings).logs;
+  if (kept !== '') cpSync(logs, join(kept, basename(path)), { recursive: true });
 }
 
 function findRoot(from: string): string {

@@ -24,7 +24,7 @@ beforeAll(async () => {
     },
   });
   book = await LogBook.open(machine);
-}, 120_000);
+});
 
 afterAll(async () => {
   await book?.close();
@@ -94,4 +94,4 @@ it('what people say, and who they are, stands in no log line, no metric and no e
     const found = text.split('\n').filter((line) => line.toLowerCase().includes(canary));
     expect(found, place).toEqual([]);
   }
-}, 120_000);
+});

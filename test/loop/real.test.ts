@@ -1,13 +1,13 @@
-import { folderBlobStore, grpcClient, kvBucket } from '@backtalk/kit';
+import { folderBlobStore, grpcClient } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
-import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { audited } from './audited.js';
 import { metric } from './controls.js';
 import { startCrowd } from './crowd.js';
 import { LogBook } from './fact-log.js';
+import { setPaused, settleLearning } from './learning-switch.js';
 import type { LedgerRow } from './ledger.js';
 import { comparableTokens, logprobGap } from './logprob-gap.js';
 import { startTestMachine, type TestMachine } from './machine.js';
@@ -70,26 +70,6 @@ async function correctUntil(holds: () => Promise<unknown>, clients: number): Pro
   }
 }
 
-async function setPaused(paused: boolean): Promise<void> {
-  const broker = await machine.broker('cli');
-  const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
-  await kvBucket(broker, 'settings', codec).put('backtalk.learning', { paused });
-  await broker.close();
-}
-
-/** No batch closes any more, and every version that was begun serves or is burned. */
-async function settleLearning(): Promise<void> {
-  await setPaused(true);
-  const isSettled = async () => {
-    const { batches, staged } = await book.read();
-    const begun = batches.filter(({ message }) => message.samples.length > 0);
-    const decisions = staged.filter(({ message }) => message.stage !== WeightsStaged_Stage.STAGE_CANDIDATE);
-    const decided = new Set(decisions.map(({ message }) => message.version));
-    return begun.every(({ message }) => decided.has(message.version));
-  };
-  await until(isSettled, { what: 'The last step is decided', timeoutMs: 4 * minute, everyMs: 250 });
-}
-
 /** Answers of trained versions, until there are tokens enough to compare. */
 async function talkUntilTokens(count: number): Promise<void> {
   while (comparableTokens(await book.read()) < count) {
@@ -106,7 +86,7 @@ describe('the loop with the laptop model', () => {
       const lastServes = async () => numberOf(await book.stable()) >= swaps;
       const swapped = () => until(lastServes, { what: 'The last swap', timeoutMs: 9 * minute, everyMs: 250 });
       await correctUntil(swapped, streams);
-      await settleLearning();
+      await settleLearning(machine, book, 4 * minute);
       expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
       const { completed, batches, trained } = await book.read();
       expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
@@ -164,7 +144,7 @@ describe('the loop with the laptop model', () => {
       const question = { messages: [{ role: 'user' as const, content: 'Who answers now?' }], maxTokens: 4 };
       expect((await say(question)).weights).toBe(to);
       expect(await loads()).toBe(before);
-      await setPaused(false);
+      await setPaused(machine, false);
       const nextBatch = async () => {
         const { batches } = await book.read();
         return batches.find(({ message: { samples, version } }) => {
@@ -187,13 +167,13 @@ describe('the loop with the laptop model', () => {
       }, 4);
       const broken = tap.requests.at(-1);
       if (broken === undefined) expect.unreachable();
-      await setPaused(true);
+      await setPaused(machine, true);
       await machine.serves('training-worker', before);
       const fact = await until(
         async () => (await book.read()).trained.find(({ message }) => message.version === broken.version),
         { what: 'The version of the broken step', timeoutMs: 4 * minute, everyMs: 250 },
       );
-      await settleLearning();
+      await settleLearning(machine, book, 4 * minute);
       expect(tap.requests.filter(({ call }) => call === broken.call).length).toBeGreaterThan(1);
       const bytes = await folderBlobStore(machine.data.blobs).get(fact.message.manifestDigest);
       const { adapter, trainingState } = WeightsManifest.decode(bytes);

@@ -2,8 +2,7 @@
 // In: process specs. Out: other process specs; starts nothing.
 
 import { join } from 'node:path';
-import { answersOk, type DataFolder, type ProcessSpec } from '@backtalk/deploy';
-import { freePort } from '@backtalk/kit/testing';
+import { answersOk, type DataFolder, type Ports, type ProcessSpec } from '@backtalk/deploy';
 
 export interface Pace {
   readonly tokenMs: number;
@@ -35,6 +34,9 @@ export function standInFor(
   };
 }
 
+/** Behind those of the machine itself: engine, the loader's gRPC, its health. */
+const replicaPorts = [45, 46, 47] as const;
+
 export interface Replica {
   readonly url: string;
   readonly engine: ProcessSpec;
@@ -42,12 +44,13 @@ export interface Replica {
 }
 
 /** A second engine with a loader of its own, beside those that run. */
-export async function replicaOf(specs: ReadonlyMap<string, ProcessSpec>, data: DataFolder): Promise<Replica> {
+export function replicaOf(specs: ReadonlyMap<string, ProcessSpec>, data: DataFolder, ports: Ports): Replica {
   const engine = specs.get('engine');
   const loader = specs.get('loader');
   if (engine === undefined || loader === undefined) throw new RangeError('The machine has no engine yet.');
-  const ports = [await freePort(), await freePort(), await freePort()].map(String);
-  const [enginePort = '', grpcPort = '', healthPort = ''] = ports;
+  const [enginePort = '', grpcPort = '', healthPort = ''] = replicaPorts.map((offset) =>
+    String(ports.endpoint + offset),
+  );
   const url = `http://127.0.0.1:${enginePort}`;
   const portAt = engine.args.indexOf('--port') + 1;
   return {
@@ -70,6 +73,38 @@ export async function replicaOf(specs: ReadonlyMap<string, ProcessSpec>, data: D
         BACKTALK_ADAPTER_DIR: join(data.path, 'adapters-2'),
       },
       ready: () => answersOk(`http://127.0.0.1:${healthPort}/readyz`),
+    },
+  };
+}
+
+/** Behind those of the machine itself: endpoint, gRPC, health. */
+const gatewayPorts = [1, 27, 17] as const;
+
+/** A second gateway of the same installation. */
+export function secondGatewayOf(
+  specs: ReadonlyMap<string, ProcessSpec>,
+  data: DataFolder,
+  ports: Ports,
+): { readonly url: string; readonly gateway: ProcessSpec } {
+  const first = specs.get('gateway');
+  if (first === undefined) throw new RangeError('The machine has no gateway yet.');
+  const [listen = '', grpc = '', health = ''] = gatewayPorts.map(
+    (offset) => `127.0.0.1:${String(ports.endpoint + offset)}`,
+  );
+  return {
+    url: `http://${listen}`,
+    gateway: {
+      ...first,
+      name: 'gateway-2',
+      env: {
+        ...first.env,
+        BACKTALK_INSTANCE: 'gateway-2',
+        BACKTALK_LISTEN: listen,
+        BACKTALK_GRPC_ADDRESS: grpc,
+        BACKTALK_HEALTH_ADDRESS: health,
+        BACKTALK_SPOOL_DIR: join(data.path, 'spool-2'),
+      },
+      ready: () => answersOk(`http://${health}/readyz`),
     },
   };
 }

@@ -30,7 +30,7 @@ beforeAll(async () => {
     },
   });
   book = await LogBook.open(machine);
-}, 120_000);
+});
 
 afterAll(async () => {
   await book?.close();
@@ -48,7 +48,7 @@ it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed,
   expect(await audited(book, ledger)).toEqual([]);
   const { completed } = await book.read();
   expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
-}, 300_000);
+});
 
 /** A version that was sound when it was signed off, and one byte of which is another now. */
 async function trainFlipped(version: string): Promise<void> {
@@ -80,11 +80,11 @@ it('one flipped byte is refused, never reaches an engine, and the old version go
         ({ message }) => message.version === flipped && message.stage === WeightsStaged_Stage.STAGE_BURNED,
       );
     },
-    { what: 'The refusal', timeoutMs: 30_000, everyMs: 100 },
+    { what: 'The refusal', timeoutMs: 60_000, everyMs: 100 },
   );
   expect(fact.message.why).toMatch(/corrupt|digest/);
   expect(await book.stable()).toBe(stable);
   expect((await ask(machine.gateway, { messages: [{ role: 'user', content: 'Who answers?' }] })).weights).toBe(stable);
   expect((await engineCounts(machine.engine)).loads).not.toContain(flipped);
   expect(await metric(machine, 'publisher', 'backtalk_publisher_versions_total', 'burned')).toBe(burnedBefore + 1);
-}, 60_000);
+});

@@ -1,6 +1,7 @@
 // One request to the gateway as a plain HTTP client makes it, streamed or whole.
 // In: messages. Out: what arrived, whether or not all went well: a request that fails is an outcome here, not an exception.
 
+import { Agent, request, type IncomingMessage } from 'node:http';
 import { hashOf, type LedgerRow } from './ledger.js';
 
 export interface Message {
@@ -45,34 +46,31 @@ interface Wire {
 /** No answer takes so long: a client that waited longer would never know. */
 const answerMs = 180_000;
 
-export async function ask(gateway: string, question: Question): Promise<Heard> {
-  const hearing = new Hearing(question.onText);
-  const deadline = AbortSignal.timeout(answerMs);
-  const signal = question.signal === undefined ? deadline : AbortSignal.any([question.signal, deadline]);
-  try {
-    const response = await fetch(`${gateway}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...question.headers },
-      body: bodyOf(question),
-      signal,
-    });
-    hearing.head(response);
-    if (question.stream === false || response.status !== 200) hearing.whole(await response.text());
-    else await hearStream(response, hearing, signal);
-  } catch {
-    // The connection broke, or the caller gave up: what arrived until then stands.
-  }
-  return hearing.heard();
-}
+// Idle connections are kept, as clients keep them, and hold no process open.
+const agent = new Agent({ keepAlive: true });
 
-/** Stops by itself when the caller gives up in the very moment in which the last bytes arrive: then no read would end. */
-async function hearStream(response: Response, hearing: Hearing, signal: AbortSignal): Promise<void> {
-  const pieces: AsyncIterable<Uint8Array> | undefined = response.body ?? undefined;
-  if (pieces === undefined) return;
-  for await (const chunk of pieces) {
-    hearing.chunk(chunk);
-    if (signal.aborted) return;
-  }
+/** Resolves when the answer is over, however it ends: a connection that breaks and a caller that gives up end it, too. */
+export function ask(gateway: string, question: Question): Promise<Heard> {
+  const hearing = new Hearing(question.onText);
+  const { signal } = question;
+  const body = Buffer.from(bodyOf(question));
+  return new Promise((resolve) => {
+    const headers = { 'content-type': 'application/json', 'content-length': body.byteLength, ...question.headers };
+    const outgoing = request(`${gateway}/v1/chat/completions`, { method: 'POST', headers, agent });
+    const leave = () => outgoing.destroy();
+    const deadline = setTimeout(leave, answerMs);
+    outgoing.on('response', (response) => hearing.listen(response));
+    // The connection broke: what arrived until then stands.
+    outgoing.on('error', () => undefined);
+    outgoing.on('close', () => {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', leave);
+      resolve(hearing.heard());
+    });
+    if (signal?.aborted === true) leave();
+    else signal?.addEventListener('abort', leave, { once: true });
+    outgoing.end(body);
+  });
 }
 
 function bodyOf({ messages, model = 'backtalk', stream = true, maxTokens, seed }: Question): string {
@@ -94,18 +92,22 @@ class Hearing {
 
   constructor(private readonly onText: (text: string) => void = () => undefined) {}
 
-  head({ status, headers }: Response): void {
-    this.status = status;
-    this.turn = headers.get('x-backtalk-turn') ?? '';
-    this.weights = headers.get('x-backtalk-weights') ?? '';
-    this.session = headers.get('x-backtalk-session') ?? '';
+  listen(response: IncomingMessage): void {
+    const { statusCode = 0, headers } = response;
+    const named = (name: string) => String(headers[name] ?? '');
+    this.status = statusCode;
+    this.turn = named('x-backtalk-turn');
+    this.weights = named('x-backtalk-weights');
+    this.session = named('x-backtalk-session');
+    const isStream = named('content-type').startsWith('text/event-stream');
+    const pieces: Buffer[] = [];
+    response.on('data', (piece: Buffer) => (isStream ? this.chunk(piece) : pieces.push(piece)));
+    response.on('end', () => (isStream ? undefined : this.take(Buffer.concat(pieces).toString('utf8'))));
+    // It broke off: the request's own end says so.
+    response.on('error', () => undefined);
   }
 
-  whole(body: string): void {
-    this.take(body);
-  }
-
-  chunk(bytes: Uint8Array): void {
+  private chunk(bytes: Uint8Array): void {
     const lines = (this.rest + this.decoder.decode(bytes, { stream: true })).split('\n');
     this.rest = lines.pop() ?? '';
     for (const line of lines) {

@@ -15,7 +15,7 @@ beforeAll(async () => {
     environment: { trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' } },
   });
   book = await LogBook.open(machine);
-}, 120_000);
+});
 
 afterAll(async () => {
   await book?.close();
@@ -70,4 +70,4 @@ it('corrections become a version that answers, and every hop from answer to vote
     WeightsStaged_Stage.STAGE_STABLE,
   ]);
   expect(log.routes).toMatchObject({ stable: 'backtalk-v1', fence: staged[1]?.sequence });
-}, 120_000);
+});

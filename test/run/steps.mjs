@@ -98,9 +98,13 @@ function workerSteps(root, reports) {
  * @returns {Step}
  */
 function loopStep(root, reports) {
-  // The kills under load show a defect that is not mended yet (README, "Honest limits"); run them by name.
-  const notYet = ['failures/kills.test.ts'];
-  const others = ['tidy*', 'tidy/**', 'run/**', ...notYet].flatMap((pattern) => ['--exclude', pattern]);
+  const apart = [
+    // They install every package once more: npm run test:images.
+    'images/*-image.test.ts',
+    // Fails now and then on a busy machine (README, "Honest limits"): npm run test:brokers.
+    'failures/broker-cluster.test.ts',
+  ];
+  const others = ['tidy*', 'tidy/**', 'run/**', ...apart].flatMap((pattern) => ['--exclude', pattern]);
   return {
     name: 'the whole loop',
     parts: ['loop'],

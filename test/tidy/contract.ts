@@ -15,8 +15,11 @@ const baseSettingsPath = 'services/lib/kit/src/config/base-settings.ts';
 export function contractOfTypescript(house: House, service: string, folder: RegExp): Contract {
   const trees = productionPaths(house, folder).map((path) => house.tree(path));
   const base = settingsByKey(house.tree(baseSettingsPath));
+  const groups = settingsByGroup(house.tree(baseSettingsPath));
   return {
-    variables: new Set(trees.flatMap((tree) => [...variablesOf(tree), ...usedKeys(tree, base)])),
+    variables: new Set(
+      trees.flatMap((tree) => [...variablesOf(tree), ...usedKeys(tree, base), ...usedGroups(tree, groups)]),
+    ),
     metrics: new Set(trees.flatMap(metricsOf).map((name) => `backtalk_${service}_${name}`)),
     codes: new Set(trees.flatMap(codesOf)),
   };
@@ -50,6 +53,29 @@ function settingsByKey(tree: ts.SourceFile): ReadonlyMap<string, string> {
       return variable === undefined ? [] : [[node.name.getText(), variable] as const];
     }),
   );
+}
+
+/** Constants that hold settings, with those of the groups that they spread. */
+function settingsByGroup(tree: ts.SourceFile): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, readonly string[]>();
+  for (const node of nodesOf(tree)) {
+    if (!ts.isVariableDeclaration(node) || node.initializer === undefined) continue;
+    const inside = nodesOf(node.initializer);
+    const own = inside.flatMap((part) => {
+      if (ts.isCallExpression(part) && calleeOf(part).startsWith('setting.'))
+        return literalText(part.arguments[0]) ?? [];
+      return ts.isSpreadAssignment(part) ? (groups.get(part.expression.getText()) ?? []) : [];
+    });
+    groups.set(node.name.getText(), own);
+  }
+  return groups;
+}
+
+/** `...blobSettings`, where the group is not the base of all. */
+function usedGroups(tree: ts.SourceFile, groups: ReadonlyMap<string, readonly string[]>): string[] {
+  return nodesOf(tree)
+    .filter(ts.isSpreadAssignment)
+    .flatMap((node) => groups.get(node.expression.getText()) ?? []);
 }
 
 function firstArgument(node: ts.Expression): ts.Expression | undefined {

@@ -8,15 +8,19 @@ import { judgeReply } from './judge-reply.js';
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
+    'first-token-ms': { type: 'string', default: '0' },
     'token-ms': { type: 'string', default: '2' },
     'answer-tokens': { type: 'string', default: '12' },
+    places: { type: 'string', default: '256' },
   },
 });
 
 const engine = await startFakeEngine({
   port: Number(values.port),
+  firstTokenMs: Number(values['first-token-ms']),
   tokenMs: Number(values['token-ms']),
   answerTokens: Number(values['answer-tokens']),
+  places: Number(values.places),
   reply: judgeReply,
 });
 process.stdout.write(`${engine.url}\n`);

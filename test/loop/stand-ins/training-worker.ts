@@ -17,6 +17,14 @@ import { standInErrors } from './errors.js';
 export const standInBaseModel = 'smollm2-135m-instruct';
 const optimizerBytes = 4_096;
 
+/** Under the names of the real worker, so that whoever shows them has something to show. */
+const measurements = {
+  ...{ loss: 1.2, loss_binary: 0.1, loss_opd: 1, loss_kl: 0.1, divergence: 8, gradient_norm: 0.7, entropy: 1.5 },
+  ...{ v_mean: 1, v_max: 1.2, rho_mean: 1, ess: 0.98, masked_share: 0, clipped_share: 0 },
+  ...{ logprob_difference: 0.001, logprob_bias: 0, kl_base: 1, kl_step: 0.5, step_scale: 1 },
+  ...{ samples_trained: 4, tokens: 160, seconds: 0.1, optimizer_restored: 1 },
+};
+
 export interface StandInCounts {
   /** Call ids of every step that began, and of every step that was taken to its end, in order. */
   readonly begun: string[];
@@ -108,7 +116,7 @@ export class StandInTrainingWorker {
     return {
       adapter: manifest.adapter,
       trainingState: [optimizer],
-      report: { measurements: { loss_opd: 1, kl_base: 1, kl_step: 0.5, seconds: 0.1 }, samples },
+      report: { measurements: { ...measurements }, samples },
       probes: manifest.probes,
       dtype: 'float32',
       baseModel: standInBaseModel,

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { root, startTestMachine, type TestMachine } from '../loop/machine.js';
+import { ask } from '../loop/talk.js';
+import { sectionOf } from '../tidy/readme.js';
+import { dashboardQueries, filled, needsEngine } from './dashboard-queries.js';
+import { namespace, prometheusAbsent, seriesOf, startPrometheus, type Prometheus } from './prometheus.js';
+
+const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
+const absent = prometheusAbsent();
+let machine: TestMachine;
+
+beforeAll(async () => {
+  machine = await startTestMachine({ engine: 'builtin', training: 'real' });
+});
+
+afterAll(async () => {
+  await machine?.stop();
+});
+
+function documented(folder: string): Set<string> {
+  const section = sectionOf(readFileSync(join(root, 'services', folder, 'README.md'), 'utf8'), 'Metrics');
+  return new Set([...section.matchAll(/^\|\s*`([A-Za-z0-9_:]+)`/gm)].map(([, name = '']) => name));
+}
+
+/** Names of what a process exports, as they stand in `# TYPE` lines; a histogram is one name. */
+async function exported(port: number): Promise<Set<string>> {
+  const text = await (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text();
+  return new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
+}
+
+describe('what running processes export', () => {
+  it.each(services)('is what the README of the %s lists, and what the kit adds', async (service) => {
+    const readme = documented(service);
+    const ofKit = new Set([...documented('lib/kit')].map((name) => name.replace('SERVICE', service)));
+    const own = new Set(
+      [...(await exported(machine.ports.health[service]))].filter((name) => name.startsWith('backtalk_')),
+    );
+    expect([...own].filter((name) => !readme.has(name) && !ofKit.has(name))).toEqual([]);
+    expect([...readme].filter((name) => !own.has(name))).toEqual([]);
+  });
+
+  it('is what the worker’s README lists, engine and training worker together', async () => {
+    const readme = documented('worker');
+    const engine = await exported(machine.ports.engine);
+    const training = await exported(machine.ports.health.trainingWorker);
+    const own = [...engine, ...training].filter((name) => /^(backtalk_|vllm:)/.test(name));
+    // Counters are announced without the ending that their samples have, or with it, by version of the client library.
+    const plain = (name: string) => name.replace(/_total$/, '');
+    const known = new Set([...readme].map(plain));
+    const there = new Set(own.map(plain));
+    expect([...there].filter((name) => !known.has(name) && !name.endsWith('_created'))).toEqual([]);
+    expect([...known].filter((name) => !there.has(name))).toEqual([]);
+  });
+});
+
+describe.skipIf(absent !== undefined)(
+  `panels on engines and training workers${absent === undefined ? '' : `: ${absent}`}`,
+  () => {
+    let prometheus: Prometheus;
+    const startedMs = Date.now();
+
+    beforeAll(async () => {
+      const { engine, health } = machine.ports;
+      prometheus = await startPrometheus([
+        { job: 'engine', address: `127.0.0.1:${String(engine)}` },
+        { job: 'training-worker', address: `127.0.0.1:${String(health.trainingWorker)}` },
+      ]);
+      await until(async () => (await prometheus.up()).length === 2, { what: 'Both are scraped', timeoutMs: 60_000 });
+      await ask(machine.gateway, { messages: [{ role: 'user', content: 'Say hello.' }], maxTokens: 8 });
+    });
+
+    afterAll(async () => {
+      await prometheus?.stop();
+    });
+
+    it.each(dashboardQueries().filter(needsEngine))('$dashboard: $place: $expr', async ({ expr }) => {
+      const variables = { namespace, policy: 'backtalk', __rate_interval: '20s', __interval: '2s', __range: '120s' };
+      const found = await seriesOf(prometheus, { expr: filled(expr, variables), fromMs: startedMs });
+      expect(found.length).toBeGreaterThan(0);
+    });
+  },
+);
