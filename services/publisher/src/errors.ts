@@ -17,6 +17,12 @@ export const publisherErrors = defineErrors('publisher', {
     message: (p: { version: string; codes: readonly string[] }) =>
       `No loader could prepare ${p.version} (${p.codes.join(', ')}).`,
   },
+  notDecided: {
+    code: 'not_decided',
+    status: 503,
+    retry: 'later',
+    message: (p: { cause: string }) => `A trained version cannot be decided yet, and is tried again: ${p.cause}`,
+  },
   manifestInvalid: {
     code: 'manifest_invalid',
     status: 409,

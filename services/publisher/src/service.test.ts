@@ -53,6 +53,22 @@ describe('a swap', () => {
     await rig.stableIs(1);
   });
 
+  it('measures a version again when its engine forgot it after it was prepared', async () => {
+    let prepared = 0;
+    await rig.startLoader();
+    await rig.startPublisher({
+      reached: (step) => {
+        if (step !== 'prepared') return;
+        prepared += 1;
+        if (prepared <= 2) rig.engine.adapters.forget();
+      },
+    });
+    await rig.train(1);
+    await rig.stableIs(1);
+    expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
+    expect(prepared).toBeGreaterThan(2);
+  });
+
   it('keeps a version while a gateway streams on it, and retires it then', async () => {
     const gateway = await rig.startGateway();
     gateway.inFlight['backtalk-v1'] = 1;

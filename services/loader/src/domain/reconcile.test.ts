@@ -38,7 +38,7 @@ describe('planReconcile', () => {
 });
 
 describe('RetryTimes', () => {
-  it('waits longer from failure to failure, and for a refusal until somebody asks again', () => {
+  it('waits longer from failure to failure, and longest after a refusal, unless somebody asks again', () => {
     const times = new RetryTimes();
     expect(times.isDue('v1', 0)).toBe(true);
     times.failed('v1', 0, 'later');
@@ -47,8 +47,9 @@ describe('RetryTimes', () => {
     times.failed('v1', 1_000, 'later');
     expect(times.isDue('v1', 2_999)).toBe(false);
     times.failed('v1', 3_000, 'never');
-    expect(times.isDue('v1', 1e12)).toBe(false);
+    expect(times.isDue('v1', 32_999)).toBe(false);
+    expect(times.isDue('v1', 33_000)).toBe(true);
     times.forget();
-    expect(times.isDue('v1', 0)).toBe(true);
+    expect(times.isDue('v1', 3_001)).toBe(true);
   });
 });

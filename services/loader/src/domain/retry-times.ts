@@ -1,5 +1,6 @@
 /**
- * When a version that could not be loaded is tried again. Refusals (`never`) wait until somebody asks again. Pure.
+ * When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at
+ * the longest wait, because an engine may refuse what it took before for want of room. Pure.
  */
 import type { Retry } from '@backtalk/kit';
 
@@ -20,7 +21,7 @@ export class RetryTimes {
   failed(version: string, now: number, retry: Retry): void {
     const count = (this.failures.get(version)?.count ?? 0) + 1;
     const waitMs = Math.min(longestMs, firstMs * 2 ** Math.min(count - 1, 10));
-    this.failures.set(version, { count, at: retry === 'later' ? now + waitMs : Number.POSITIVE_INFINITY });
+    this.failures.set(version, { count, at: now + (retry === 'later' ? waitMs : longestMs) });
   }
 
   /** Everything is due again. */

@@ -71,7 +71,7 @@ export class EngineKeeper {
     await this.running;
   }
 
-  /** The load set changed: don't wait for the timer, and try again what was refused. */
+  /** The load set changed: don't wait for the timer, and try again at once what failed. */
   kick(): void {
     this.retries.forget();
     this.wake();

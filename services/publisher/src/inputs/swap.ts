@@ -6,7 +6,7 @@
  */
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
-import type { WeightsManifest } from '@backtalk/proto/weights';
+import type { Probe, WeightsManifest } from '@backtalk/proto/weights';
 import { burnsVersion } from '../domain/failures.js';
 import { judgeCandidate, type GateVerdict } from '../domain/gate.js';
 import { isDecided, stableOf, type PolicyState } from '../domain/policy-state.js';
@@ -14,7 +14,7 @@ import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
 import type { Announcer } from '../outputs/announcer.js';
 import type { LeasedEngine, Loaders, Prepared } from '../outputs/loaders.js';
-import type { ProbeScorer } from '../outputs/probe-scores.js';
+import type { ProbeScorer, ProbeScores } from '../outputs/probe-scores.js';
 import type { StagedChain } from '../outputs/staged-chain.js';
 
 /** Names of the moments between two effects, where a process may die. */
@@ -161,15 +161,27 @@ export class Swap {
   }
 
   private async measure({ ready: [loader] }: Prepared, { version, manifestDigest }: Trained): Promise<GateVerdict> {
-    const { scorer, driftMax, parityMaxFor, events, policy } = this.parts;
+    const { driftMax, parityMaxFor, events, policy } = this.parts;
     if (loader === undefined) throw publisherErrors.noLoader({ policy });
     const manifest = await this.manifest(version, manifestDigest);
     if (typeof manifest === 'string') return { why: manifest, measurements: {} };
     const { probes, dtype } = manifest;
-    const scores = await scorer.score(loader, version, probes);
+    const scores = await this.scores(loader, version, probes);
+    if (typeof scores === 'string') return { why: scores, measurements: {} };
     const verdict = judgeCandidate({ probes, ...scores }, { parityMax: parityMaxFor(dtype), driftMax });
     events.measured(version, verdict.measurements);
     return verdict;
+  }
+
+  /** Or why it is burned. An engine that broke off, or forgot the version since it was prepared, is asked again later. */
+  private async scores(loader: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores | string> {
+    try {
+      return await this.parts.scorer.score(loader, version, probes);
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      if (burnsVersion(error)) return `${error.code}: ${error.message}`;
+      throw thrown;
+    }
   }
 
   private async manifest(version: string, digest: string): Promise<WeightsManifest | string> {

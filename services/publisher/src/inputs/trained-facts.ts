@@ -2,9 +2,10 @@
  * Takes trained versions from the log, for as long as this publisher leads.
  *
  * In: facts `weights.trained` of the policy. Out: a call for each, which returns when the version is decided; only then
- * is the fact settled.
+ * is the fact settled. Never: a dead letter of a fact that can be read; training rests until its version is decided.
  */
 import {
+  asBacktalkError,
   consumeFacts,
   type BacktalkError,
   type BlobStore,
@@ -13,6 +14,7 @@ import {
   type Logger,
   type Metrics,
 } from '@backtalk/kit';
+import { publisherErrors } from '../errors.js';
 
 export interface TrainedFactsParts {
   readonly policy: string;
@@ -26,6 +28,13 @@ export interface TrainedFactsParts {
 }
 
 const stopMs = 2_000;
+
+/** Whatever stood in the way, the version is still to be decided: as this error its fact waits in hand. */
+export function undecided(thrown: unknown): BacktalkError {
+  const error = asBacktalkError(thrown);
+  if (error.retry === 'stop' || (error.retry === 'later' && error.status === 503)) return error;
+  return publisherErrors.notDecided({ cause: `${error.code}: ${error.message}` });
+}
 
 /** The consumer of trained versions, anew for each leadership. */
 export class TrainedFacts {
@@ -45,7 +54,12 @@ export class TrainedFacts {
       facts: ['weightsTrained'],
       filter: { weightsTrained: { policy: policy } },
       durableSuffix: policy,
-      handlers: { weightsTrained: ({ sequence }) => this.decideUpTo(sequence) },
+      handlers: {
+        weightsTrained: ({ sequence }) =>
+          this.decideUpTo(sequence).catch((error: unknown) => {
+            throw undecided(error);
+          }),
+      },
       concurrency: 1,
       ackWaitMs,
       blobs,
