@@ -23,6 +23,8 @@ const why = (reason: string) => `backtalk_gateway_untrainable_total{${ns}, reaso
 const pending = `backtalk_collector_facts_pending{${ns}, fact="turnOpened"}`;
 const dead = (outcome: string) =>
   `backtalk_judge_facts_handled_total{${ns}, fact="turnContinued", outcome="${outcome}"}`;
+const judged = `backtalk_judge_turns_judged_total{${ns}, source="votes"}`;
+const withoutVotes = (reason: string) => `backtalk_judge_turns_without_votes_total{${ns}, reason="${reason}"}`;
 const vote = (result: string) => `backtalk_judge_votes_cast_total{${ns}, result="${result}"}`;
 const engines = `backtalk_gateway_engines_ready{${ns}}`;
 const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy="p", instance="${instance}"}`;
@@ -113,6 +115,11 @@ export const alertCases: readonly AlertCase[] = [
   },
   gauge('BacktalkJudgeNoEngine', `backtalk_judge_engines_known{${ns}}`, '0x40', '2x40'),
   gauge('BacktalkVotesWaiting', `backtalk_judge_votes_oldest_age_seconds{${ns}}`, '180x40', '90x40'),
+  {
+    ...{ alert: 'BacktalkJudgeBehind', at: '40m', labels: n },
+    fires: { [judged]: '0+10x60', [withoutVotes('behind')]: '0+5x60' },
+    quiet: { [judged]: '0+10x60', [withoutVotes('behind')]: '0+1x60', [withoutVotes('share')]: '0+9x60' },
+  },
   {
     ...{ alert: 'BacktalkVotesInvalid', at: '40m', labels: n },
     fires: { [vote('1')]: '0+5x60', [vote('timeout')]: '0+5x60' },

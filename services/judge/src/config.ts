@@ -49,6 +49,19 @@ export const judgeSettings = {
     description: "Model that votes; empty = the engine's base model.",
     default: '',
   }),
+  voteShare: setting.number('BACKTALK_JUDGE_VOTE_SHARE', {
+    description: 'Share of turns that get votes, above 0 up to 1, drawn by turn; evidence alone decides the others.',
+    default: 1,
+    min: 0.001,
+    max: 1,
+  }),
+  versionsBehind: setting.integer('BACKTALK_JUDGE_VERSIONS_BEHIND', {
+    description:
+      'Versions that may have begun to answer since the next state was said; beyond, evidence alone decides. 0 is no bound.',
+    default: 3,
+    min: 0,
+    max: 64,
+  }),
   voteWaitMs: setting.durationMs('BACKTALK_JUDGE_VOTE_WAIT', {
     description: 'The longest time that one try of a vote may take.',
     default: '60s',

@@ -2,6 +2,7 @@
 // together. No text of a turn passes through here.
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
+import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
 export type SkipReason = 'opted_out' | 'side' | 'erased' | 'nothing_said' | 'judged_before';
 export type JudgedSource = 'votes' | 'evidence' | 'feedback' | 'at_least_one';
@@ -80,6 +81,8 @@ function voteEvents(logger: Logger, metrics: Metrics) {
   const votes = metrics.counter('votes_cast_total', 'Votes, by what came of them.', ['result']);
   const voteSeconds = metrics.histogram('vote_seconds', 'Time of one try of a vote.', secondsBuckets);
   const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
+  const leftOut = metrics.counter('turns_without_votes_total', 'Turns that got no votes, by reason.', ['reason']);
+  for (const reason of leftOutReasons) leftOut.inc({ reason }, 0);
   const waiting = metrics.gauge('votes_waiting', 'Votes in the queue of this process that nobody casts yet.');
   const oldest = metrics.gauge(
     'votes_oldest_age_seconds',
@@ -95,6 +98,9 @@ function voteEvents(logger: Logger, metrics: Metrics) {
     },
     voteFailed: (error: unknown, attempt: number): void => {
       logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
+    },
+    votesLeftOut: (reason: LeftOut): void => {
+      leftOut.inc({ reason });
     },
     votesRequeued: (count: number): void => {
       requeued.inc(count);

@@ -1,8 +1,9 @@
-import { deadLetters, newId } from '@backtalk/kit';
+import { deadLetters, kvBucket, newId } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { Provenance, TurnJudged_Source } from '@backtalk/proto/facts';
+import { Routes } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { JudgeRig, tenant } from './testing/judge-rig.js';
+import { JudgeRig, policy, tenant } from './testing/judge-rig.js';
 
 let rig: JudgeRig;
 
@@ -42,6 +43,20 @@ describe('judging a continued turn', () => {
     const judged = await rig.untilJudged(await rig.turn([{ text: neutral }]));
     expect(judged).toMatchObject({ verdict: 1, confidence: 1, source: TurnJudged_Source.SOURCE_VOTES });
     expect(judged.votes.filter(({ valid }) => !valid).map(({ reason }) => reason)).toEqual(['unparsable']);
+  });
+
+  it('leaves votes out where the policy has moved on since somebody spoke, and says so', async () => {
+    const early = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
+    const routes = kvBucket(rig.admin, 'routes', Routes);
+    await routes.put(policy, Routes.fromPartial({ policy, stable: 'backtalk-v1', fence: 1 }));
+    const judge = await rig.judge({ versionsBehind: 1 });
+    const judged = await rig.untilJudged(early);
+    expect(judged).toMatchObject({ verdict: -1, judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE });
+    expect(judged.votes).toEqual([]);
+    expect(judged.hint).not.toBe('');
+    expect((await rig.untilJudged(await rig.turn([{ text: neutral }]))).votes).toHaveLength(3);
+    expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(1);
+    await routes.delete(policy);
   });
 
   it('gives votes up after three tries that took too long, with the reason', async () => {

@@ -11,6 +11,7 @@ import {
   Health,
   jobQueue,
   jobWorker,
+  kvBucket,
   Lifecycle,
   Metrics,
   openBlobStore,
@@ -24,6 +25,7 @@ import {
   type Logger,
   type Service,
 } from '@backtalk/kit';
+import { Routes } from '@backtalk/proto/weights';
 import type { Backend, JudgeConfig } from './config.js';
 import type { Reader } from './domain/reading/reader.js';
 import { createEvents, type JudgeEvents } from './events.js';
@@ -40,6 +42,7 @@ import { readCalibrationTable, readLabelledItems, readReader, scoredPrompts } fr
 import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { TurnLog } from './outputs/turn-log.js';
+import { VersionTimes } from './outputs/version-times.js';
 import type { Voter } from './outputs/voter.js';
 
 export interface JudgeOverrides {
@@ -105,8 +108,13 @@ async function start(building: Building): Promise<void> {
   const blobs = await openBlobStore(config, broker);
   const reader = new FactReader(broker, blobs);
   const box = await startPool(building, broker);
+  const versionTimes = new VersionTimes(kvBucket(broker, 'routes', Routes));
+  await versionTimes.start();
+  lifecycle.add('routes', () => {
+    versionTimes.stop();
+  });
   const parts: JudgeParts = {
-    ...{ config, clock, events, box, reader: readerOf(config.backend) },
+    ...{ config, clock, events, box, versionTimes, reader: readerOf(config.backend) },
     log: new TurnLog(reader),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
     ballots: box === undefined ? undefined : await startBallots(building, box),

@@ -100,6 +100,14 @@ const votes: Row = {
       ],
     },
     {
+      title: 'Turns judged without votes',
+      description:
+        'share: left out by BACKTALK_JUDGE_VOTE_SHARE. behind: the policy had moved on while the turn waited, so that evidence alone decides. Much of it means that the judge pool is too small: BacktalkJudgeBehind.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_turns_without_votes_total', 'reason'), legend: '{{reason}}' }],
+    },
+    {
       title: 'Votes that wait',
       description: 'In the queues of all judges. More judge replicas or more engines in the judge pool bring it down.',
       kind: 'stacked',

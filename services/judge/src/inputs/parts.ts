@@ -4,12 +4,13 @@ import type { JudgeEvents } from '../events.js';
 import type { BallotBox } from '../outputs/ballot-box.js';
 import type { Judgements } from '../outputs/judgements.js';
 import type { TurnLog } from '../outputs/turn-log.js';
+import type { VersionTimes } from '../outputs/version-times.js';
 import type { Reader } from '../domain/reading/reader.js';
 import type { Clock } from '@backtalk/kit';
 import type { Ballots } from './ballots.js';
 
 export interface JudgeParts {
-  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne'>;
+  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'voteShare' | 'versionsBehind'>;
   readonly log: TurnLog;
   readonly judgements: Judgements;
   /** Nothing where evidence alone decides. */
@@ -17,6 +18,7 @@ export interface JudgeParts {
   readonly box: BallotBox | undefined;
   /** Nothing where words are not weighed against votes. */
   readonly reader: Reader | undefined;
+  readonly versionTimes: VersionTimes;
   readonly clock: Clock;
   readonly events: JudgeEvents;
 }

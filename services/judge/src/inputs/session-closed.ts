@@ -14,7 +14,7 @@ import { meanVote, type CastVote } from '../domain/verdict.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeParts } from './parts.js';
-import { isJudgeable } from './turn-continued.js';
+import { ballotsFor, isJudgeable } from './turn-continued.js';
 
 const provenanceOf: Readonly<Record<Role, Provenance>> = {
   user: Provenance.PROVENANCE_USER,
@@ -28,7 +28,7 @@ const deliveriesMax = 6;
 
 export async function sessionClosed(
   parts: JudgeParts,
-  { message, trace }: StoredFact<'sessionClosed'>,
+  { message, trace, timeMs }: StoredFact<'sessionClosed'>,
   delivery: Delivery,
 ): Promise<void> {
   const { config, events } = parts;
@@ -37,7 +37,7 @@ export async function sessionClosed(
   if (judged.some((one) => isEffective(one))) return events.sessionClosed('effective');
   const candidate = bestCandidate(judged);
   if (candidate === undefined) return events.sessionClosed('nothing');
-  const kept = await advantageOf(parts, candidate, continued, { ...delivery, trace });
+  const kept = await advantageOf(parts, candidate, continued, { ...delivery, trace, timeMs });
   if (kept === undefined) return events.sessionClosed('votes_disagree');
   const mark = parts.box?.facts() ?? { model: 'rules', promptDigest: '', low: 0, high: 0 };
   const stored = await parts.judgements.append(
@@ -86,16 +86,19 @@ interface Kept {
 }
 
 async function advantageOf(
-  { config, log, ballots }: JudgeParts,
+  parts: JudgeParts,
   candidate: TurnJudged,
   continued: readonly TurnContinued[],
-  delivered: Pick<Delivery, 'deliveries' | 'signal'> & Pick<StoredFact<'sessionClosed'>, 'trace'>,
+  delivered: Pick<Delivery, 'deliveries' | 'signal'> & Pick<StoredFact<'sessionClosed'>, 'trace' | 'timeMs'>,
 ): Promise<Kept | undefined> {
+  const { config, log } = parts;
   const leaning = leaningOf(candidate);
   if (config.atLeastOne === 'always' && leaning !== 0) return { advantage: leaning, votes: [] };
   const fact = continued.find(({ turn }) => turn === candidate.turn);
   const material = fact === undefined ? undefined : await log.material(fact);
-  if (material === undefined || ballots === undefined) return undefined;
+  if (material === undefined) return undefined;
+  const ballots = ballotsFor(parts, material.place, delivered.timeMs);
+  if (ballots === undefined) return undefined;
   const votes = await ballots.castAll(withHindsight(material, continued), delivered);
   const advantage = config.atLeastOne === 'always' ? meanVote(votes) : agreedAdvantage(votes);
   return advantage === undefined || advantage === 0 ? undefined : { advantage, votes };

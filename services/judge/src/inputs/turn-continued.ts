@@ -4,16 +4,18 @@ import type { Delivery, StoredFact } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
 import { gatherEvidence } from '../domain/evidence/gather.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
-import type { Material } from '../domain/material.js';
+import type { Material, TurnPlace } from '../domain/material.js';
+import { leftOut } from '../domain/vote-rule.js';
 import { wordsVote } from '../domain/reading/reader.js';
 import type { SkipReason } from '../events.js';
+import type { Ballots, Delivered } from './ballots.js';
 import type { JudgeParts } from './parts.js';
 
 const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
 
 export async function turnContinued(
   parts: JudgeParts,
-  { message, trace }: StoredFact<'turnContinued'>,
+  { message, trace, timeMs }: StoredFact<'turnContinued'>,
   delivery: Delivery,
 ): Promise<void> {
   const { clock, events } = parts;
@@ -23,7 +25,7 @@ export async function turnContinued(
   const material = await parts.log.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
   const { deliveries, signal } = delivery;
-  const made = await judgement(parts, material, { deliveries, signal, trace });
+  const made = await judgement(parts, material, timeMs, { deliveries, signal, trace });
   if (!(await parts.judgements.storeFirst(made.message, trace))) return events.turnSkipped('judged_before');
   events.turnJudged(made.outcome.restsOn, made.outcome, made.message.hint);
   events.turnTook(clock.now() - startedMs);
@@ -46,13 +48,21 @@ async function skipReason(
   return (await log.isErased(message)) ? 'erased' : undefined;
 }
 
-async function judgement(
-  { ballots, box, events, config, reader }: JudgeParts,
-  material: Material,
-  delivered: Parameters<NonNullable<JudgeParts['ballots']>['castAll']>[1],
-) {
+/** Nothing where evidence alone decides. */
+export function ballotsFor(parts: JudgeParts, { turn, policy }: TurnPlace, saidMs: number): Ballots | undefined {
+  const { ballots, versionTimes, events, config } = parts;
+  if (ballots === undefined) return undefined;
+  const why = leftOut(turn, versionTimes.since(policy, saidMs), config);
+  if (why === undefined) return ballots;
+  events.votesLeftOut(why);
+  return undefined;
+}
+
+async function judgement(parts: JudgeParts, material: Material, saidMs: number, delivered: Delivered) {
+  const { box, events, config, reader } = parts;
+  const ballots = ballotsFor(parts, material.place, saidMs);
   const votes = (await ballots?.castAll(material, delivered)) ?? [];
-  const mark = box?.facts() ?? evidenceOnly;
+  const mark = (ballots === undefined ? undefined : box?.facts()) ?? evidenceOnly;
   const reading = reader?.read(material, mark.weights);
   const found = gatherEvidence(material.next, material.question, material.answer);
   const evidence = reading === undefined ? found : [...found, wordsVote(reading)];

@@ -91,7 +91,7 @@ export class JudgeRig {
           model: '',
         },
         ...{ voteWaitMs: 20_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
-        atLeastOne: 'agree',
+        ...{ atLeastOne: 'agree', voteShare: 1, versionsBehind: 3 },
         ...settings,
       },
       { logger: silentLogger, backOff: { firstMs: 20, mostMs: 200 } },

@@ -23,7 +23,14 @@ export interface KvKeyEntry<T> extends KvEntry<T> {
 }
 
 export type KvChange<T> =
-  | { readonly kind: 'put'; readonly key: string; readonly value: T; readonly revision: number }
+  /** With the broker's time of the write, milliseconds since 1970. */
+  | {
+      readonly kind: 'put';
+      readonly key: string;
+      readonly value: T;
+      readonly revision: number;
+      readonly timeMs: number;
+    }
   | { readonly kind: 'deleted'; readonly key: string; readonly revision: number }
   /** It was there before the connection was lost, and is not there now. */
   | { readonly kind: 'expired'; readonly key: string };
@@ -107,7 +114,7 @@ class Bucket<T> implements KvBucket<T> {
     const { stop, ready } = watchBucket(this.#broker, this.#bucket, keyFilter, (change) => {
       if (change.kind !== 'put') return onChange(change);
       const value = this.#decodeOrWarn(change.key, change.data);
-      if (value !== undefined) onChange({ kind: 'put', key: change.key, value, revision: change.revision });
+      if (value !== undefined) onChange({ ...change, value });
     });
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();

@@ -2,12 +2,18 @@
 // already is not repeated, and what is missing from them is told as expired.
 import { randomUUID } from 'node:crypto';
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
-import { createConsumer, placeOf, Pull, type Broker, type StoredMessage } from '../broker/index.js';
+import { createConsumer, placeOf, Pull, type Broker, type MessagePlace, type StoredMessage } from '../broker/index.js';
 import type { BacktalkError } from '../errors/index.js';
 import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
 
 export type RawChange =
-  | { readonly kind: 'put'; readonly key: string; readonly data: Uint8Array; readonly revision: number }
+  | {
+      readonly kind: 'put';
+      readonly key: string;
+      readonly data: Uint8Array;
+      readonly revision: number;
+      readonly timeMs: number;
+    }
   | { readonly kind: 'deleted'; readonly key: string; readonly revision: number }
   | { readonly kind: 'expired'; readonly key: string };
 
@@ -112,18 +118,18 @@ class Watcher {
       return;
     }
     this.#consumerSequence = place.consumerSequence;
-    this.#tell(message, place.sequence);
+    this.#tell(message, place);
     if (this.#told !== undefined && place.pending === 0) this.#allTold();
   }
 
-  #tell(message: Msg, revision: number): void {
+  #tell(message: Msg, { sequence: revision, timeMs }: MessagePlace): void {
     const key = keyIn(this.#bucket, message.subject);
     this.#told?.add(key);
     if (isDeletion({ headers: message.headers })) {
       if (this.#known.delete(key)) this.#onChange({ kind: 'deleted', key, revision });
     } else if (this.#known.get(key) !== revision) {
       this.#known.set(key, revision);
-      this.#onChange({ kind: 'put', key, data: message.data, revision });
+      this.#onChange({ kind: 'put', key, data: message.data, revision, timeMs });
     }
   }
 

@@ -1,0 +1,26 @@
+// Which turns the judge's model votes on. In: a turn, and how far its policy has moved on since somebody spoke about it.
+// Out: nothing, or why evidence alone decides. A judge that cannot keep up would else vote only on what is too old to be
+// trained on by the time it is judged. Pure.
+import { sha256Hex } from '@backtalk/kit';
+
+export interface VoteRule {
+  /** Share of turns that get votes, above 0 up to 1. */
+  readonly voteShare: number;
+  /** Versions that may have become stable since the next state was said; 0: any number. */
+  readonly versionsBehind: number;
+}
+
+export const leftOutReasons = ['share', 'behind'] as const;
+export type LeftOut = (typeof leftOutReasons)[number];
+
+const hashEnd = 2 ** 32;
+
+/** The same answer for the same turn, whichever judge has it in hand. */
+export function leftOut(
+  turn: string,
+  versionsSince: number,
+  { voteShare, versionsBehind }: VoteRule,
+): LeftOut | undefined {
+  if (Number.parseInt(sha256Hex(turn).slice(0, 8), 16) >= voteShare * hashEnd) return 'share';
+  return versionsBehind > 0 && versionsSince >= versionsBehind ? 'behind' : undefined;
+}
