@@ -1,0 +1,87 @@
+// What goes wrong in a bad week, each for as long as it is told: every process is killed or stands still, the engine lies,
+// refuses, forgets or breaks off, Valkey is emptied. In: a machine under load. Out: the same machine, with the fault gone.
+
+import { connectValkey, createLogger } from '@backtalk/kit';
+import type { FakeFaults } from '@backtalk/dialects/testing';
+import { until } from '@backtalk/kit/testing';
+import { breakEngine } from '../loop/controls.js';
+import type { TestMachine } from '../loop/machine.js';
+
+export interface Fault {
+  readonly name: string;
+  /** Begins it; gives what ends it. */
+  begin(machine: TestMachine): Promise<() => Promise<void>>;
+}
+
+const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
+const others = ['training-worker', 'engine', 'nats', 'valkey'] as const;
+
+const killed = (name: string): Fault => ({
+  name: `${name} is killed`,
+  begin: (machine) => {
+    const before = machine.pid(name);
+    machine.kill(name);
+    return Promise.resolve(() => machine.serves(name, before));
+  },
+});
+
+const stands = (name: string): Fault => ({
+  name: `${name} stands still`,
+  begin: (machine) => {
+    const pid = machine.pid(name);
+    machine.kill(name, 'SIGSTOP');
+    // Another fault may have ended the process meanwhile.
+    return Promise.resolve(() => {
+      if (machine.pid(name) === pid) machine.kill(name, 'SIGCONT');
+      return machine.serves(name);
+    });
+  },
+});
+
+const engineFaults: Readonly<Record<string, FakeFaults>> = {
+  'the engine breaks streams off': { dieAfterTokens: { tokens: 3, how: 'socket' } },
+  'the engine ends streams with an error': { dieAfterTokens: { tokens: 3, how: 'error_frame' } },
+  'the engine aborts answers': { abortAfterTokens: 2 },
+  'the engine is busy': { busy: true },
+  'the engine says that it is dead': { dead: true },
+  'the engine gives no ids': { lie: 'no_ids' },
+  'the engine gives no logprobs': { lie: 'no_logprobs' },
+  'the engine gives the wrong logprobs': { lie: 'wrong_scores' },
+  'the engine loads nothing': { loadStatus: 500 },
+  'the engine has no room for what it loads': { loadStatus: 503 },
+};
+
+const engineFault = (name: string, fault: FakeFaults): Fault => ({
+  name,
+  begin: async ({ engine }) => {
+    await breakEngine(engine, fault);
+    return () => breakEngine(engine, {});
+  },
+});
+
+const forgets: Fault = {
+  name: 'the engine forgets',
+  begin: async ({ engine }) => {
+    await fetch(`${engine}/fake/forget`, { method: 'POST' });
+    return () => Promise.resolve();
+  },
+};
+
+const empties: Fault = {
+  name: 'Valkey is emptied',
+  begin: async ({ ports }) => {
+    const logger = createLogger({ service: 'test', level: 'silent' });
+    const client = connectValkey({ url: `redis://127.0.0.1:${String(ports.valkey)}`, name: 'test', logger });
+    await until(() => client.status === 'ready', { what: 'A connection to Valkey' });
+    await client.flushall();
+    client.disconnect();
+    return () => Promise.resolve();
+  },
+};
+
+export const faults: readonly [Fault, ...Fault[]] = [
+  forgets,
+  empties,
+  ...[...services, ...others].flatMap((name) => [killed(name), stands(name)]),
+  ...Object.entries(engineFaults).map(([name, fault]) => engineFault(name, fault)),
+];
