@@ -55,7 +55,15 @@ const engineFault = (name: string, fault: FakeFaults): Fault => ({
   name,
   begin: async ({ engine }) => {
     await breakEngine(engine, fault);
-    return () => breakEngine(engine, {});
+    // Another fault may have killed it, and one that begins anew has none.
+    return async () => {
+      const isMended = () =>
+        breakEngine(engine, {}).then(
+          () => true,
+          () => false,
+        );
+      await until(isMended, { what: 'The engine is told that all is well', timeoutMs: 60_000 });
+    };
   },
 });
 

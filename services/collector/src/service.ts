@@ -63,7 +63,11 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
       const index = new TurnIndex(redis, config.indexKeepMs);
       const log = new TurnLog(reader, new FactPublisher(broker, { blobs }));
       const linking = { index, log, events };
-      const rebuilder = new Rebuilder(index, reader, events, clock, (owner, turn) => relinkTurn(linking, owner, turn));
+      const rebuilder = new Rebuilder({
+        ...{ index, reader, events, clock },
+        keptSinceMs: async () => (await brokerNowMs(broker)) - config.indexKeepMs,
+        relink: (owner, turn) => relinkTurn(linking, owner, turn),
+      });
       const parts = { ...linking, rebuilder, order: new OneAtATime() };
       const answersTaken: AnswersTaken = async (sequence) => {
         const { settledSequence, pending, unsettled } = await consumer.position('turnCompleted');

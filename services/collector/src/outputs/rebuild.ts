@@ -1,8 +1,9 @@
 // Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers suffice for who
-// answered what and what continues what; texts are read from the log when a tie needs them. Requests that contain an answer
-// and continue nothing yet are linked again: what they waited for was forgotten with the index. Repeating it changes nothing.
+// answered what and what continues what; texts are read from the log when a tie needs them. What the index would have
+// forgotten by now is not read. Requests that contain an answer and continue nothing yet are linked again: what they waited
+// for was forgotten with the index. Repeating it changes nothing.
 
-import type { Clock, FactHeadersRow, FactReader } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
 import type { Events } from '../events.js';
 import type { Owner, TurnIndex } from './turn-index.js';
 
@@ -13,20 +14,27 @@ type HeaderRecord = FactHeadersRow<(typeof facts)[number]>;
 /** Links one opened turn of the log again. */
 export type Relink = (owner: Owner, turn: string) => Promise<void>;
 
+export interface RebuilderParts {
+  readonly index: TurnIndex;
+  readonly reader: FactReader;
+  readonly events: Events;
+  readonly clock: Clock;
+  /** The broker's time of the oldest fact that the index still wants. */
+  readonly keptSinceMs: () => Promise<number>;
+  readonly relink: Relink;
+}
+
+/** Writes that are under way at once: one connection keeps their order, so that none has to wait for the one before. */
+const writesMax = 512;
+
 export class Rebuilder {
   private running: Promise<void> | undefined;
 
-  constructor(
-    private readonly index: TurnIndex,
-    private readonly reader: FactReader,
-    private readonly events: Events,
-    private readonly clock: Clock,
-    private readonly relink: Relink,
-  ) {}
+  constructor(private readonly parts: RebuilderParts) {}
 
   /** Resolves when the index holds what the log says; costs one look-up while it does. */
   async ensureReady(): Promise<void> {
-    if (await this.index.isReady()) return;
+    if (await this.parts.index.isReady()) return;
     this.running ??= this.rebuild().finally(() => {
       this.running = undefined;
     });
@@ -34,57 +42,81 @@ export class Rebuilder {
   }
 
   private async rebuild(): Promise<void> {
-    const startedAt = this.clock.now();
-    const life = await this.index.currentLife();
-    // No more than what lies unlinked in the log: most are taken out again by their continuation, a few facts later.
-    const unlinked = new Map<string, Owner>();
-    let count = 0;
-    for await (const record of this.reader.headers(facts)) {
-      await this.take(record, unlinked);
-      count += 1;
-    }
-    for (const [turn, owner] of unlinked) await this.relink(owner, turn);
-    await this.index.markReady(life);
-    this.events.rebuilt(count, this.clock.now() - startedAt);
+    const { index, reader, clock, events, relink, keptSinceMs } = this.parts;
+    const startedAt = clock.now();
+    const life = await index.currentLife();
+    const filling = new Filling(index);
+    for await (const record of reader.headers(facts, { sinceMs: await keptSinceMs() })) await filling.take(record);
+    await filling.written();
+    for (const [turn, owner] of filling.unlinked) await relink(owner, turn);
+    await index.markReady(life);
+    events.rebuilt(filling.count, clock.now() - startedAt);
   }
+}
 
-  private async take(record: HeaderRecord, unlinked: Map<string, Owner>): Promise<void> {
+/** One pass over the log. */
+class Filling {
+  count = 0;
+  /** No more than what lies unlinked in the log: most are taken out again by their continuation, a few facts later. */
+  readonly unlinked = new Map<string, Owner>();
+  /** Sessions of turns that were opened and not yet answered. */
+  private readonly sessions = new Map<string, string>();
+  private writes: Promise<void>[] = [];
+  private failure: BacktalkError | undefined;
+
+  constructor(private readonly index: TurnIndex) {}
+
+  async take(record: HeaderRecord): Promise<void> {
     const { name, headers, sequence } = record;
     const [tenant = '', user = ''] = record.subject.split('.').slice(3, 5);
     const { turn = '', parent = '', session = '', policy = '', continuedBy = '' } = headers;
     const owner = { tenant, user, policy };
+    this.count += 1;
     switch (name) {
       case 'turnOpened':
-        await this.index.putTurn(turn, { ...owner, session, parent });
-        if (headers.answerKey !== undefined) unlinked.set(turn, owner);
+        this.write(this.index.putTurn(turn, { ...owner, session, parent }));
+        this.sessions.set(turn, session);
+        if (headers.answerKey !== undefined) this.unlinked.set(turn, owner);
         break;
       case 'turnCompleted':
-        await this.takeCompleted(turn, owner, record);
+        this.takeCompleted(turn, owner, record);
         break;
       case 'turnContinued':
-        await this.index.putTurn(turn, { ...owner, session, parent, continuedBy });
-        await this.index.putTurn(continuedBy, { ...owner, session, parent: turn });
-        await this.index.addContinued(session, turn, sequence);
-        unlinked.delete(continuedBy);
+        this.write(this.index.putTurn(turn, { ...owner, session, parent, continuedBy }));
+        this.write(this.index.putTurn(continuedBy, { ...owner, session, parent: turn }));
+        this.write(this.index.addContinued(session, turn, sequence));
+        if (this.sessions.has(continuedBy)) this.sessions.set(continuedBy, session);
+        this.unlinked.delete(continuedBy);
         break;
       case 'sessionClosed':
-        await this.index.markClosed(session);
+        this.write(this.index.markClosed(session));
         break;
     }
+    if (this.writes.length >= writesMax) await this.written();
   }
 
-  private async takeCompleted(
-    turn: string,
-    owner: Owner & { readonly policy: string },
-    record: HeaderRecord,
-  ): Promise<void> {
+  /** Throws what a write failed with. */
+  async written(): Promise<void> {
+    await Promise.all(this.writes.splice(0));
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  private takeCompleted(turn: string, owner: Owner & { readonly policy: string }, record: HeaderRecord): void {
     const { headers, sequence, timeMs } = record;
-    const known = (await this.index.turn(turn))?.session ?? '';
+    const known = this.sessions.get(turn) ?? '';
+    this.sessions.delete(turn);
     const session = known === '' ? (headers.session ?? '') : known;
-    await this.index.putTurn(turn, { ...owner, session, completedSequence: sequence });
-    if (headers.answerKey !== undefined) await this.index.addAnswer(owner, headers.answerKey, turn, sequence);
+    this.write(this.index.putTurn(turn, { ...owner, session, completedSequence: sequence }));
+    if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
     if (session === '') return;
-    await this.index.addSessionAnswer(session, turn, sequence);
-    await this.index.touchSession({ session, ...owner, lastMs: timeMs });
+    this.write(this.index.addSessionAnswer(session, turn, sequence));
+    this.write(this.index.touchSession({ session, ...owner, lastMs: timeMs }));
+  }
+
+  private write(writing: Promise<void>): void {
+    const noted = writing.catch((error: unknown) => {
+      this.failure ??= asBacktalkError(error);
+    });
+    this.writes.push(noted);
   }
 }

@@ -1,7 +1,7 @@
 // Reads what a stream holds of one filter, in order, up to a given end, through temporary consumers without acks.
 // In: stream, filter, first and last sequence. Out: messages, each once, with no gap, whatever happens to the broker.
 import { randomUUID } from 'node:crypto';
-import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
+import { AckPolicy, DeliverPolicy, nanos, type ConsumerConfig, type Msg } from 'nats';
 import { systemClock } from '../telemetry/index.js';
 import type { BacktalkError } from '../errors/index.js';
 import type { Broker } from './connect.js';
@@ -15,6 +15,8 @@ export interface StreamReading {
   readonly stream: string;
   readonly filter: string;
   readonly from: number;
+  /** Passes over what was stored before, milliseconds since 1970; 0 or left out: nothing. */
+  readonly sinceMs?: number;
   /** Last sequence that is wanted. */
   readonly until: number;
   readonly headersOnly: boolean;
@@ -99,8 +101,7 @@ class StreamReader {
     const { pending } = await createConsumer(broker, stream, {
       name,
       filter_subject: filter,
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: Math.max(1, this.#last + 1),
+      ...this.#start(),
       ack_policy: AckPolicy.None,
       headers_only: headersOnly,
       mem_storage: true,
@@ -111,6 +112,14 @@ class StreamReader {
     this.#consumerSequence = 0;
     if (pending === 0) this.#end();
     return name;
+  }
+
+  /** By time only as long as nothing has come: from then on, behind what came. */
+  #start(): Pick<ConsumerConfig, 'deliver_policy' | 'opt_start_seq' | 'opt_start_time'> {
+    const { from, sinceMs = 0 } = this.#reading;
+    if (sinceMs > 0 && this.#last < from)
+      return { deliver_policy: DeliverPolicy.StartTime, opt_start_time: new Date(sinceMs).toISOString() };
+    return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, this.#last + 1) };
   }
 
   #take(message: Msg): void {

@@ -41,6 +41,13 @@ describe('reading', () => {
     expect(all.flatMap((fact) => (fact.name === 'turnOpened' ? [fact.message.turn] : []))).toEqual(turns);
     const from = all[300]?.sequence ?? 0;
     expect(await collect(reader.read(['turnOpened', 'sessionEnded'], { filter, from }))).toHaveLength(100);
+    const sinceMs = all[300]?.timeMs ?? 0;
+    const late = await collect(reader.read(['turnOpened', 'sessionEnded'], { filter, sinceMs }));
+    const sequences = (facts: typeof all) => facts.map(({ sequence }) => sequence);
+    expect(sequences(late)).toEqual(sequences(all.filter(({ timeMs }) => timeMs >= sinceMs)));
+    const hour = 3_600_000;
+    expect(await collect(reader.read(['turnOpened'], { filter, sinceMs: sinceMs - hour }))).toHaveLength(200);
+    expect(await collect(reader.read(['turnOpened'], { filter, sinceMs: sinceMs + hour }))).toEqual([]);
   });
 
   it('gives ids alone where they are enough', async () => {

@@ -17,6 +17,8 @@ import { subjectFilter } from './subjects.js';
 export interface ReadOptions<F extends FactName> {
   /** First stream sequence to read; the beginning by default. */
   readonly from?: number;
+  /** Passes over what was stored before, by the broker's time: milliseconds since 1970. */
+  readonly sinceMs?: number;
   /** Narrows one or more of the names to some ids. */
   readonly filter?: { readonly [N in F]?: FactIds<N> };
   readonly signal?: AbortSignal;
@@ -85,7 +87,7 @@ export class FactReader {
   /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
   async *#find<F extends FactName>(
     names: readonly F[],
-    { from = 1, filter = {}, signal }: ReadOptions<F>,
+    { from = 1, sinceMs = 0, filter = {}, signal }: ReadOptions<F>,
     headersOnly: boolean,
   ): AsyncIterable<Found<F>> {
     const streams = [...new Set(names.map((name) => catalogue[name].stream))];
@@ -98,7 +100,7 @@ export class FactReader {
       const until = ends.get(stream) ?? 0;
       return named(
         name,
-        readStream({ broker: this.#broker, stream, filter: subject, from, until, headersOnly, signal }),
+        readStream({ broker: this.#broker, stream, filter: subject, from, sinceMs, until, headersOnly, signal }),
       );
     });
     yield* mergeInOrder(flows, isBefore);
