@@ -23,6 +23,7 @@ import {
   TurnCompleted,
   TurnOpened,
 } from '@backtalk/proto/facts';
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCollector, type CollectorOverrides } from './service.js';
 
@@ -289,6 +290,37 @@ describe('collector', () => {
     await collector.start();
     await firstTurn();
     expect((await closing()).message.reason).toBe(SessionClosed_Reason.REASON_IDLE);
+  });
+
+  it('looks no more at a closed session that a late answer touched', async () => {
+    await collector.stop();
+    collector = create(400);
+    await collector.start();
+    const turn = await firstTurn();
+    const { session } = (await closing()).message;
+    const index = new Redis(valkey.url);
+    const isLookedAt = async () => (await index.zscore('collector:sessions', session)) !== null;
+    await gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2', session));
+    await until(everythingTaken, { what: 'The answer is taken' });
+    await until(async () => !(await isLookedAt()), { what: 'The session is forgotten' });
+    expect((await closing()).message.turns).toEqual([]);
+    expect(turn).toContain(user);
+    index.disconnect();
+  });
+
+  it('rebuilds its index though a turn goes on from one that has left the log', async () => {
+    const turn = await firstTurn();
+    await until(everythingTaken, { what: 'The turn is taken' });
+    await collector.stop();
+    const orphan = opened({ turn: turnPattern(`${user}o`), user, messages: [answer, reply], answerKeys: ['k1'] });
+    const conversation = { ...orphan.conversation, baseTurn: 'turn_gone0000', sharedMessages: 1 };
+    await gateway.publish('turnOpened', TurnOpened.fromPartial({ ...orphan, conversation }));
+    await valkey.flush();
+    collector = create();
+    await collector.start();
+    const next = { turn: turnPattern(`${user}b`), user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+    await gateway.publish('turnOpened', opened(next));
+    expect((await continuation()).message.turn).toBe(turn);
   });
 
   it('closes no session because its own clock is an hour ahead', async () => {

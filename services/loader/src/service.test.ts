@@ -156,6 +156,19 @@ describe('start', () => {
     expect((await readdir(directory.join('adapters'))).filter((name) => name.includes('rank-trial'))).toEqual([]);
   });
 
+  it('looks again at an engine that it refused, or that could not be tried', async () => {
+    await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
+    engine.settings.faults = { loadStatus: 500 };
+    engine.settings.rankMax = 64;
+    await start({ BACKTALK_MODEL: directory.path, BACKTALK_LORA_RANK: '128' });
+    await until(() => engine.counts.loadsRefused > 1, { what: 'two tries' });
+    expect(loader.board.current).toMatchObject({ ready: false });
+    engine.settings.faults = {};
+    await until(() => loader.board.current.reason.includes('rank 128'));
+    engine.settings.rankMax = 128;
+    await ready();
+  });
+
   it('asks nothing of an engine that only judges, and gives it no versions', async () => {
     const { manifestDigest } = await makeVersion('backtalk-v1');
     await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
@@ -257,13 +270,17 @@ describe('Prepare', () => {
   it('leaves nothing behind when the engine refuses', async () => {
     await start();
     await ready();
-    engine.settings.faults = { loadStatus: 500 };
     const { manifestDigest } = await makeVersion('backtalk-v1');
-    await expect(client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call)).rejects.toMatchObject({
-      code: 'adapter_refused',
-      retry: 'never',
-    });
+    const prepare = () => client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
+    engine.settings.rankMax = 4;
+    await expect(prepare()).rejects.toMatchObject({ code: 'adapter_refused', retry: 'never' });
+    engine.settings.rankMax = 64;
+    engine.settings.faults = { loadStatus: 500 };
+    await expect(prepare()).rejects.toMatchObject({ code: 'engine_failed', retry: 'later' });
     expect(loader.board.current.versions).toEqual(['backtalk-v0']);
+    engine.settings.faults = {};
+    await prepare();
+    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
   });
 
   function changedManifest(manifest: Awaited<ReturnType<typeof makeVersion>>['manifest']) {

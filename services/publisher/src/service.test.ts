@@ -69,6 +69,18 @@ describe('a swap', () => {
     expect(prepared).toBeGreaterThan(2);
   });
 
+  it('waits for an engine that cannot load anything for a while, and burns nothing', async () => {
+    await rig.startLoader();
+    await rig.startPublisher();
+    await rig.stableIs(0);
+    rig.engine.settings.faults = { loadStatus: 500 };
+    await rig.train(1);
+    await until(() => rig.engine.counts.loadsRefused > 1, { what: 'two tries' });
+    rig.engine.settings.faults = {};
+    await rig.stableIs(1);
+    expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
+  });
+
   it('keeps a version while a gateway streams on it, and retires it then', async () => {
     const gateway = await rig.startGateway();
     gateway.inFlight['backtalk-v1'] = 1;

@@ -11,7 +11,8 @@ export async function closeSession(
   trace: Trace,
 ): Promise<void> {
   const entry = await index.session(session);
-  if (entry === undefined || (await index.isClosed(session))) return;
+  // A late answer or a rebuild may have touched a session that was closed before, or of which nothing is left.
+  if (entry === undefined || (await index.isClosed(session))) return index.forgetIdle(session);
   const { tenant, user, policy } = entry;
   const turns = await index.continuedTurns(session);
   await log.publishClosed({ session, tenant, user, policy, reason, turns }, trace);

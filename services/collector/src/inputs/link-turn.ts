@@ -193,6 +193,9 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: Answ
   if (link !== undefined && parent !== undefined) await publishContinuation(parts, opened, link, parent);
 }
 
+/** The log keeps turns for a while only: what a request goes on from may have left it. */
+const goneForGood: ReadonlySet<string> = new Set(['turn_missing', 'blob_missing']);
+
 /** Links a turn of the log again. What can never be linked is passed over: its own delivery has said so. */
 export async function relinkTurn(parts: LinkParts, owner: Owner, turn: string): Promise<void> {
   try {
@@ -200,6 +203,6 @@ export async function relinkTurn(parts: LinkParts, owner: Owner, turn: string): 
     if (opened !== undefined) await linkTurn(parts, opened);
   } catch (thrown) {
     const error = asBacktalkError(thrown);
-    if (error.retry !== 'never') throw error;
+    if (error.retry !== 'never' && !goneForGood.has(error.code)) throw error;
   }
 }

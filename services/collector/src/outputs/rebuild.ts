@@ -4,6 +4,7 @@
 // for was forgotten with the index. Repeating it changes nothing.
 
 import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
+import { CollectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Owner, TurnIndex } from './turn-index.js';
 
@@ -35,9 +36,15 @@ export class Rebuilder {
   /** Resolves when the index holds what the log says; costs one look-up while it does. */
   async ensureReady(): Promise<void> {
     if (await this.parts.index.isReady()) return;
-    this.running ??= this.rebuild().finally(() => {
-      this.running = undefined;
-    });
+    this.running ??= this.rebuild()
+      .catch((thrown: unknown) => {
+        const error = asBacktalkError(thrown);
+        // No fault of the fact that asked for the index: it waits.
+        throw error.retry === 'stop' ? error : CollectorErrors.indexUnavailable({}, error);
+      })
+      .finally(() => {
+        this.running = undefined;
+      });
     await this.running;
   }
 

@@ -179,6 +179,11 @@ export class TurnIndex {
     return this.guarded(this.redis.zrangebyscore(sessionsKey, '-inf', ms, 'LIMIT', 0, limit));
   }
 
+  /** It is looked at no more, until it is heard of again. */
+  async forgetIdle(session: string): Promise<void> {
+    await this.guarded(this.redis.zrem(sessionsKey, session));
+  }
+
   async openSessions(): Promise<number> {
     return this.guarded(this.redis.zcard(sessionsKey));
   }

@@ -83,6 +83,8 @@ export class Ballots {
     if (delivered.signal.aborted) throw judgeErrors.votesLeft();
     this.#serial += 1;
     const id = `${material.place.turn}-${delivered.deliveries}-${this.#serial}`;
+    // The signal lives as long as the process: what listens to it holds on to the whole conversation.
+    const ended = new AbortController();
     try {
       return await new Promise<readonly CastVote[]>((resolve, reject) => {
         const ballot: Ballot = {
@@ -92,14 +94,13 @@ export class Ballots {
         };
         this.#open.set(id, ballot);
         events.turnsInHand(this.#open.size);
-        delivered.signal.addEventListener('abort', () => {
-          reject(judgeErrors.votesLeft());
-        });
+        delivered.signal.addEventListener('abort', () => reject(judgeErrors.votesLeft()), { signal: ended.signal });
         this.#enqueue(ballot).then(() => {
           ballot.queued = true;
         }, reject);
       });
     } finally {
+      ended.abort();
       this.#open.delete(id);
       events.turnsInHand(this.#open.size);
     }

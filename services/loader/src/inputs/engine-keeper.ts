@@ -35,6 +35,8 @@ export interface EngineKeeperParts {
 }
 
 const healthDeadlineMs = 3_000;
+/** Checks until an engine that was refused is looked at again. */
+const misfitChecks = 6;
 /** A busy engine may miss one question; one that is gone refuses the connection at once, and misses the next as well. */
 const missesMax = 2;
 
@@ -43,6 +45,7 @@ export class EngineKeeper {
   private capabilities: Capabilities | undefined;
   /** Undefined until it has been looked for; empty when the engine fits. */
   private misfit: string | undefined;
+  private lookedAtMs = 0;
   private misses = 0;
   private unwantedSince: ReadonlyMap<string, number> = new Map();
   private readonly retries = new RetryTimes();
@@ -93,7 +96,7 @@ export class EngineKeeper {
     if (!(await this.isUp())) return;
     this.capabilities ??= await this.probe();
     if (this.parts.servesPolicy) {
-      this.misfit ??= await this.look(this.capabilities);
+      this.misfit = await this.lookAgain(this.capabilities);
       if (this.misfit !== '') {
         this.parts.board.change({ ready: false, reason: this.misfit });
         return;
@@ -125,6 +128,16 @@ export class EngineKeeper {
     board.change({ baseModel, maxContext, capabilities: [...names], reason: 'weights are being loaded' });
     events.engineProbed(board.current);
     return capabilities;
+  }
+
+  /** One that fits stays so until it is lost; one that was refused may have been ill, and is looked at now and then. */
+  private async lookAgain(capabilities: Capabilities): Promise<string> {
+    const now = this.parts.clock.now();
+    const isDue = this.misfit !== '' && now - this.lookedAtMs >= misfitChecks * this.parts.checkMs;
+    if (this.misfit !== undefined && !isDue) return this.misfit;
+    const misfit = await this.look(capabilities);
+    this.lookedAtMs = now;
+    return misfit;
   }
 
   /** Why the engine is refused; empty when it fits. */

@@ -4,15 +4,16 @@
  * In: leadership. Out: a chain that has begun, a system that follows it, every trained version decided in its order, old
  * versions retired. It begins by mending what another left unfinished.
  */
-import { asBacktalkError, type BacktalkError, type Clock, type FactReader, type StoredFact } from '@backtalk/kit';
+import { asBacktalkError, type BacktalkError, type Clock, type FactReader } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { isDecided } from '../domain/policy-state.js';
-import { baseVersionOf, numberOf } from '../domain/versions.js';
+import { baseVersionOf } from '../domain/versions.js';
 import type { PublisherEvents } from '../events.js';
 import type { Announcer } from '../outputs/announcer.js';
 import type { StagedChain } from '../outputs/staged-chain.js';
 import type { Retirement } from './retirement.js';
 import type { Swap } from './swap.js';
+import { undecidedFacts } from './undecided-facts.js';
 
 export interface LeaderParts {
   readonly policy: string;
@@ -45,7 +46,7 @@ export class Leader {
     await this.untilItWorks('begin', signal, () => this.begin());
     await this.untilItWorks('consume', signal, () => this.parts.consume());
     // What an earlier leader left undecided would come again only after its ack wait.
-    const catchingUp = this.untilItWorks('catch up', signal, () => this.decideUpTo(Number.MAX_SAFE_INTEGER));
+    const catchingUp = this.untilItWorks('catch up', signal, () => this.decideUpTo(undefined));
     while (!signal.aborted && !this.failed) {
       await this.attempt('sweep', () => this.upkeep());
       await this.wait(this.parts.sweepMs, signal);
@@ -53,8 +54,8 @@ export class Leader {
     await catchingUp;
   }
 
-  /** Decides this version, and before it every older one that is not decided: one candidate at a time, in order. */
-  decideUpTo(sequence: number): Promise<void> {
+  /** Decides this version, or all, and before it every older one that is not decided: one candidate at a time, in order. */
+  decideUpTo(sequence: number | undefined): Promise<void> {
     const mine = this.deciding.then(() => this.decideInOrder(sequence));
     // The next one does not care how this one ends; its own caller does.
     this.deciding = mine.catch(() => undefined);
@@ -78,15 +79,10 @@ export class Leader {
     await this.parts.retirement.sweep();
   }
 
-  private async decideInOrder(sequence: number): Promise<void> {
-    const { reader, policy, chain, swap } = this.parts;
-    const undecided: StoredFact<'weightsTrained'>[] = [];
-    const from = this.decidedSequence + 1;
-    for await (const fact of reader.read(['weightsTrained'], { from, filter: { weightsTrained: { policy } } })) {
-      const { version } = fact.message;
-      if (fact.sequence > sequence) break;
-      if (numberOf(policy, version) !== undefined && !isDecided(chain.state, version)) undecided.push(fact);
-    }
+  private async decideInOrder(sequence: number | undefined): Promise<void> {
+    const { policy, reader, chain, swap } = this.parts;
+    const parts = { policy, reader, isDecided: (version: string) => isDecided(chain.state, version) };
+    const undecided = await undecidedFacts(parts, this.decidedSequence + 1, sequence);
     for (const fact of undecided) {
       await swap.decide(fact.message, fact.trace);
       this.decidedSequence = fact.sequence;

@@ -18,4 +18,11 @@ describe('settled turns', () => {
     settled.forgetBefore(1_001 + CLOCKS_DIFFER_MS);
     expect(settled.has('old')).toBe(false);
   });
+
+  it('are not even remembered when the floor stands above them already', () => {
+    const settled = new SettledTurns(2_000 + CLOCKS_DIFFER_MS);
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_999);
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'new' }] }), 2_000);
+    expect([settled.size, settled.has('new')]).toEqual([1, true]);
+  });
 });

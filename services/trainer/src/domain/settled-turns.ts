@@ -9,11 +9,15 @@ export const CLOCKS_DIFFER_MS = 3_600_000;
 export class SettledTurns {
   private readonly closedAtMs = new Map<string, number>();
 
+  // `floorTimeMs`: what was closed long before is forgotten at once.
+  constructor(private floorTimeMs = 0) {}
+
   get size(): number {
     return this.closedAtMs.size;
   }
 
   add(batch: BatchClosed, timeMs: number): void {
+    if (this.isForgotten(timeMs)) return;
     for (const turn of turnsOf(batch)) this.closedAtMs.set(turn, timeMs);
   }
 
@@ -23,9 +27,12 @@ export class SettledTurns {
 
   // A message above the floor was published after the message at the floor, and a batch that takes it was closed later still.
   forgetBefore(floorTimeMs: number): void {
-    for (const [turn, closedAtMs] of this.closedAtMs) {
-      if (closedAtMs < floorTimeMs - CLOCKS_DIFFER_MS) this.closedAtMs.delete(turn);
-    }
+    this.floorTimeMs = floorTimeMs;
+    for (const [turn, closedAtMs] of this.closedAtMs) if (this.isForgotten(closedAtMs)) this.closedAtMs.delete(turn);
+  }
+
+  private isForgotten(closedAtMs: number): boolean {
+    return closedAtMs < this.floorTimeMs - CLOCKS_DIFFER_MS;
   }
 }
 

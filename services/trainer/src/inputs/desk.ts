@@ -20,12 +20,10 @@ export class Desk {
   unconfirmed: Held[] = [];
   private current: Books | undefined;
   private announce: (books: Books) => void = () => undefined;
-  private readonly first: Promise<Books>;
+  private next: Promise<Books>;
 
   constructor(readonly policy: string) {
-    this.first = new Promise((resolve) => {
-      this.announce = resolve;
-    });
+    this.next = this.awaited();
   }
 
   get books(): Books | undefined {
@@ -34,12 +32,25 @@ export class Desk {
 
   // Facts may be delivered before the ledger has been read.
   async openBooks(): Promise<Books> {
-    return this.current ?? this.first;
+    return this.current ?? this.next;
+  }
+
+  // The books are read again: who asks for them waits for the new ones.
+  shut(): void {
+    if (this.current === undefined) return;
+    this.current = undefined;
+    this.next = this.awaited();
   }
 
   open(books: Books): void {
     this.current = books;
     this.announce(books);
     this.bell.ring();
+  }
+
+  private awaited(): Promise<Books> {
+    return new Promise((resolve) => {
+      this.announce = resolve;
+    });
   }
 }

@@ -35,8 +35,8 @@ export function judgedTurns({ desk, ledger, turns, events, position }: JudgedPar
       return;
     }
     const candidate = candidateOf(message, await turns.facts(message), sequence, timeMs, trace);
-    // A batch may have closed while the turn was being read.
-    if (desk.books?.settled.has(message.turn) === true) {
+    // A batch may have closed while the turn was being read, here or by another trainer.
+    if ((await desk.openBooks()).settled.has(message.turn)) {
       events.judgedRead(desk.policy, 'settled_before');
       return;
     }

@@ -18,6 +18,8 @@ export interface LoopParts {
   readonly steps: StepTaking;
   // Reads the ledger and lets go of what it settles.
   readonly readBooks: (signal: AbortSignal) => Promise<Books>;
+  // Time before which nothing that is settled can come again.
+  readonly openSince: (signal: AbortSignal) => Promise<number>;
   readonly rule: BatchRule & WeighRule & CarriedRule;
   readonly retryMaxMs: number;
   readonly events: TrainerEvents;
@@ -28,11 +30,15 @@ export interface LoopParts {
 const RETRY_FIRST_MS = 250;
 // Even without a ring the turns are weighed now and then: what waits grows stale.
 const LOOK_EVERY_MS = 60_000;
+const FORGET_EVERY_MS = 3_600_000;
 
 export class LedgerLoop {
   private reading = true;
+  private forgotAtMs: number;
 
-  constructor(private readonly parts: LoopParts) {}
+  constructor(private readonly parts: LoopParts) {
+    this.forgotAtMs = parts.clock.now();
+  }
 
   async run(signal: AbortSignal): Promise<void> {
     const { desk, clock, events } = this.parts;
@@ -68,15 +74,28 @@ export class LedgerLoop {
   // How long to wait before the next turn; 0 = not at all.
   private async turn(signal: AbortSignal): Promise<number> {
     const { desk, closing, steps, readBooks } = this.parts;
-    if (this.reading) desk.open(await readBooks(signal));
+    if (this.reading) {
+      // Verdicts that come meanwhile wait for the new books: the old ones are thrown away.
+      desk.shut();
+      desk.open(await readBooks(signal));
+    }
     this.reading = false;
     const books = await desk.openBooks();
+    await this.forget(books, signal);
     if (desk.unconfirmed.length > 0) await closing.confirm();
     const open = books.chain.open();
     if (open === undefined) return this.close(books);
     this.state('training');
     await steps.take(books, open, signal);
     return 0;
+  }
+
+  // Memory for what is settled stays as large as what is open, however long this runs.
+  private async forget(books: Books, signal: AbortSignal): Promise<void> {
+    const { clock, openSince } = this.parts;
+    if (clock.now() - this.forgotAtMs < FORGET_EVERY_MS) return;
+    books.settled.forgetBefore(await openSince(signal));
+    this.forgotAtMs = clock.now();
   }
 
   private async close(books: Books): Promise<number> {

@@ -116,7 +116,18 @@ function ledgerLoop(parts: PolicyParts, desk: Desk, consumer: FactConsumer<'turn
   const closing = new BatchClosing({ desk, ledger, store, plan, rule, events, clock });
   const steps = new StepTaking({ desk, ledger, store, turns, worker, board, closing, events, clock });
   const readBooks = (signal: AbortSignal): Promise<Books> => booksOf(parts, desk, consumer, signal);
-  return new LedgerLoop({ desk, closing, steps, readBooks, rule, retryMaxMs, events, clock, onFatal });
+  const openSince = (signal: AbortSignal) => openSinceMs(parts, consumer, signal);
+  return new LedgerLoop({ desk, closing, steps, readBooks, openSince, rule, retryMaxMs, events, clock, onFatal });
+}
+
+// Time of the oldest judged fact that is not settled for good; now, when all are.
+async function openSinceMs(
+  { ledger, clock }: PolicyParts,
+  consumer: FactConsumer<'turnJudged'>,
+  signal: AbortSignal,
+): Promise<number> {
+  const { settledSequence } = await consumer.position('turnJudged');
+  return (await ledger.judgedTimeFrom(settledSequence + 1, signal)) ?? clock.now();
 }
 
 // The books, and off the desk whatever they settle: another trainer may have closed batches since they were read last.
@@ -126,10 +137,8 @@ async function booksOf(
   consumer: FactConsumer<'turnJudged'>,
   signal: AbortSignal,
 ): Promise<Books> {
-  const { policy, ledger, events, clock } = parts;
-  const { settledSequence } = await consumer.position('turnJudged');
-  const openSinceMs = (await ledger.judgedTimeFrom(settledSequence + 1, signal)) ?? clock.now();
-  const books = await ledger.read(openSinceMs, signal);
+  const { policy, ledger, events } = parts;
+  const books = await ledger.read(await openSinceMs(parts, consumer, signal), signal);
   const settled = desk.pending.candidates().flatMap(({ turn }) => (books.settled.has(turn) ? [turn] : []));
   desk.unconfirmed.push(...desk.pending.take(settled));
   events.booksRead(policy, books.chain.last()?.number ?? 0, books.line.versions().length, books.settled.size);

@@ -28,11 +28,11 @@ export class Ledger {
   // `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered.
   async read(openSinceMs: number, signal: AbortSignal): Promise<Books> {
     const { policy } = this;
-    const books: Books = { chain: new BatchChain(policy), line: new VersionLine(policy), settled: new SettledTurns() };
+    const settled = new SettledTurns(openSinceMs);
+    const books: Books = { chain: new BatchChain(policy), line: new VersionLine(policy), settled };
     const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
     for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal }))
       note(books, fact);
-    books.settled.forgetBefore(openSinceMs);
     return books;
   }
 

@@ -141,13 +141,15 @@ def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each
     assert other.stop() == 0
 
 
-def test_the_same_call_again_repeats_the_result_and_with_another_request_is_refused(worker, first, model):
+def test_the_same_call_again_repeats_the_result_and_with_another_request_is_taken_anew(worker, first, model):
     progress, again = worker.train(train_request(model))
     assert progress == []
     assert again == first
-    with pytest.raises(grpc.RpcError) as refused:
-        worker.train(train_request(model, learning_rate=1e-3))
-    assert error_code(refused.value) == ("call_id_reused", "never")
+    progress, other = worker.train(train_request(model, learning_rate=1e-3))
+    assert progress != []
+    assert [file.digest for file in other.adapter] != [file.digest for file in first.adapter]
+    _, restored = worker.train(train_request(model))
+    assert without_seconds(restored) == without_seconds(first)
 
 
 def test_a_second_call_joins_the_running_step_and_another_step_is_refused(worker, model):

@@ -91,7 +91,10 @@ export class SglangClient extends OpenAiClient {
     this.checkAdministration(reply, 'loading of adapters');
     if (/already/i.test(reply.text)) throw engineErrors.adapterAlreadyLoaded({ name });
     if (/not exist|no such file|not found/i.test(reply.text)) throw engineErrors.adapterPathMissing({ name });
-    throw engineErrors.adapterRefused({ name, engineStatus: reply.status });
+    const isIll = reply.status >= 500 || reply.status === 429;
+    throw isIll
+      ? engineErrors.failed({ engineStatus: reply.status })
+      : engineErrors.adapterRefused({ name, engineStatus: reply.status });
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {

@@ -121,6 +121,7 @@ async function load(state: FakeState, body: unknown): Promise<FakeAnswer> {
   if (!given.ok) return given.answer;
   const { lora_name: name, lora_path: path } = given.value;
   const { loadStatus } = state.settings.faults;
+  if (loadStatus !== undefined) state.counts.loadsRefused += 1;
   if (loadStatus !== undefined) return refusal(loadStatus, 'The adapter is refused.', 'InternalServerError');
   const answer = await state.adapters.load(name, path, state.settings);
   if (answer.status === 200) state.counts.loads.push(name);

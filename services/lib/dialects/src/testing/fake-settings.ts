@@ -48,6 +48,7 @@ export interface FakeCounts {
   byModel: Record<string, number>;
   /** Names in the order of the calls that succeeded. */
   loads: string[];
+  loadsRefused: number;
   unloads: string[];
 }
 
@@ -64,5 +65,5 @@ export const defaultSettings: FakeSettings = {
 };
 
 export function noCounts(): FakeCounts {
-  return { requests: 0, running: 0, cancelled: 0, tokens: 0, byModel: {}, loads: [], unloads: [] };
+  return { requests: 0, running: 0, cancelled: 0, tokens: 0, byModel: {}, loads: [], loadsRefused: 0, unloads: [] };
 }

@@ -6,6 +6,9 @@ import { engineErrors } from '../errors.js';
 import { errorIn } from '../openai/refusals.js';
 import type { Reply } from '../transport/engine-pool.js';
 
+const isFull = /unload one first|no free slot/i;
+const speaksOfAdapter = /max_lora_rank|target[ _]modules|not supported/i;
+
 export function loadRefusal({ status, text }: Reply, name: string): BacktalkError {
   const error = errorIn(text);
   if (status === 401) return engineErrors.unauthorized({});
@@ -15,9 +18,12 @@ export function loadRefusal({ status, text }: Reply, name: string): BacktalkErro
     return engineErrors.adapterPathMissing({ name });
   }
   if (/already been loaded/.test(error?.message ?? '')) return engineErrors.adapterAlreadyLoaded({ name });
-  // A dead engine core answers 500 to everything; a rank that is too high answers 500 too, and the engine lives.
-  if (/EngineCore/.test(error?.message ?? '') || status === 503) return engineErrors.failed({ engineStatus: status });
-  return engineErrors.adapterRefused({ name, engineStatus: status });
+  const said = error?.message ?? '';
+  // An engine that is ill or full answers 500 to good adapters, too: only where its words are about the adapter is it refused.
+  const isAboutAdapter = status < 500 && status !== 429 ? !isFull.test(said) : speaksOfAdapter.test(said);
+  return isAboutAdapter
+    ? engineErrors.adapterRefused({ name, engineStatus: status })
+    : engineErrors.failed({ engineStatus: status });
 }
 
 export function unloadRefusal({ status, text }: Reply, name: string): BacktalkError {
