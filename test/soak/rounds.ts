@@ -33,7 +33,8 @@ export interface Round {
   readonly problem: string;
 }
 
-const lastsMaxMs = 9_000;
+/** Longer than anybody waits for a connection that stands still. */
+const lastsMaxMs = 25_000;
 const moreAnswers = 8;
 const bothAtOnce = 0.3;
 const answersWithinMs = 90_000;
@@ -46,7 +47,8 @@ export function drawRound(random: Random): Drawn {
   const first = random.pick(faults);
   const second = random.pick(faults);
   const drawn = random.next() < bothAtOnce && second !== first ? [first, second] : [first];
-  const lastsMs = random.below(lastsMaxMs);
+  // Mostly short, sometimes long.
+  const lastsMs = Math.floor(lastsMaxMs * random.next() ** 2);
   const name = `${drawn.map((fault) => fault.name).join(' and ')} for ${(lastsMs / 1_000).toFixed(1)} s`;
   return { name, faults: drawn, lastsMs };
 }

@@ -12,6 +12,8 @@ export class ClientPresence implements CancelSignal {
   #gone = false;
 
   constructor(response: ServerResponse) {
+    // It may have left while its request was being read.
+    this.#gone = response.destroyed;
     response.once('close', () => {
       if (!response.writableFinished) this.#leave();
     });

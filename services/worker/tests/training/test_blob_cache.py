@@ -1,6 +1,8 @@
 """The cache of blobs: whole or absent, verified, bounded."""
 
 import hashlib
+import resource
+import signal
 
 import pytest
 
@@ -45,6 +47,21 @@ def test_a_writer_that_stops_half_way_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt), cache.writer(digest_of(b"ab")) as writer:
         writer.write(b"a")
         raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing_that_keeps_it_full(tmp_path):
+    cache = BlobCache(tmp_path, 10_000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError), cache.writer(digest_of(b"a" * 5_000)) as writer:
+            writer.write(b"a" * 5_000)
+            writer.finish()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
     assert list(tmp_path.iterdir()) == []
 
 

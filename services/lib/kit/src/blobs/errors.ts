@@ -20,11 +20,14 @@ export const blobErrors = defineErrors('blobs', {
   },
   blobStoreFailed: {
     code: 'blob_store_failed',
+    // It is away: no fault of the fact that needs it, which waits.
+    status: 503,
     retry: 'later',
     message: (p: { doing: string; reason: string }) => `The blob store failed (${p.doing}, ${p.reason}).`,
   },
   blobStoreRefused: {
     code: 'blob_store_refused',
+    status: 503,
     retry: 'later',
     message: (p: { bucket: string; reason: string }) =>
       `Bucket ${p.bucket} cannot be used (${p.reason}): check BACKTALK_S3_BUCKET, BACKTALK_S3_ACCESS_KEY and BACKTALK_S3_SECRET_KEY.`,

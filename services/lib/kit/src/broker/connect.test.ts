@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { DebugEvents } from 'nats';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort, silentLogger, startNats, until, type TestNats } from '../testing/index.js';
 import { connectBroker } from './connect.js';
 import { checkStreams, ensureStreams } from './streams.js';
@@ -10,6 +12,15 @@ beforeAll(async () => {
 });
 
 afterAll(() => nats.stop());
+
+/** Connections of this machine to a port that stand, as the kernel sees them. */
+function connectionsTo(port: number): number {
+  const established = '01';
+  const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1);
+  const rows = lines.map((line) => line.trim().split(/\s+/));
+  return rows.filter(([, , remote = '', state]) => remote.endsWith(end) && state === established).length;
+}
 
 describe('a connection', () => {
   it('says when the broker goes and comes back', async () => {
@@ -31,6 +42,56 @@ describe('a connection', () => {
     await until(() => broker.status() === 'down', { what: 'noticing the silence' });
     nats.resume();
     await until(() => broker.status() === 'up');
+  });
+
+  it('is whole again after a broker that stood still for longer than connecting may take', async () => {
+    const silent = await startNats({ streams: false });
+    const broker = await silent.connect('gateway');
+    const changes: string[] = [];
+    const seen = { dials: 0, pings: 0 };
+    broker.onStatus((status) => changes.push(status));
+    const follow = async () => {
+      for await (const { type } of broker.nc.status()) {
+        if (type === DebugEvents.Reconnecting) seen.dials += 1;
+        if (type === DebugEvents.PingTimer) seen.pings += 1;
+      }
+    };
+    follow().catch(() => undefined);
+    silent.pause();
+    await until(() => seen.dials > 4, { what: 'Dials that were given up', timeoutMs: 60_000 });
+    silent.resume();
+    await until(() => broker.status() === 'up');
+    seen.pings = 0;
+    await until(() => seen.pings > 2, { what: 'Three pings', timeoutMs: 60_000 });
+    expect(changes).toEqual(['down', 'up']);
+    expect(connectionsTo(Number(new URL(silent.url).port))).toBe(1);
+    await broker.close();
+    await silent.stop();
+  });
+
+  it('gives a broker up that stands still while much is on its way to it', async () => {
+    const silent = await startNats({ streams: false });
+    const broker = await silent.connect('admin');
+    silent.pause();
+    const piece = new Uint8Array(1_000_000);
+    for (let sent = 0; sent < 20; sent += 1) broker.nc.publish('backtalk.nobody', piece);
+    await until(() => broker.status() === 'down', { what: 'noticing the silence' });
+    silent.resume();
+    await until(() => broker.status() === 'up');
+    await broker.close();
+    await silent.stop();
+  });
+
+  it('is made again at once though the clock was set back meanwhile', async () => {
+    const broker = await nats.connect('gateway');
+    const now = Date.now.bind(Date);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
+    const changes: string[] = [];
+    broker.onStatus((status) => changes.push(status));
+    await nats.restart();
+    await until(() => changes.join() === 'down,up');
+    clock.mockRestore();
+    await broker.close();
   });
 
   it('with a wrong password ends at once, with words that say what to check', async () => {

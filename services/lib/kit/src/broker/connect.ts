@@ -13,6 +13,7 @@ import {
 import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
 import { isOlder } from '../installation/version-order.js';
 import { brokerErrors } from './errors.js';
+import { mendTransport } from './mended-transport.js';
 import { Requests, type Question } from './requests.js';
 import { inboxPrefixOf } from './users.js';
 
@@ -51,6 +52,8 @@ export const oldestServer = '2.12.0';
 /** A peer that has stopped without closing is noticed after three of them. */
 const pingIntervalMs = 4_000;
 const requestTimeoutMs = 5_000;
+const reconnectWaitMs = 250;
+const reconnectJitterMs = 100;
 
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const nc = await firstConnection(options);
@@ -106,8 +109,10 @@ async function firstConnection(options: BrokerOptions): Promise<NatsConnection> 
   }
 }
 
-function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
-  return connect({
+async function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
+  mendTransport();
+  let nc: NatsConnection | undefined = undefined;
+  nc = await connect({
     servers: url.split(','),
     user,
     pass: password,
@@ -115,14 +120,29 @@ function connectOnce({ url, user, password, name }: BrokerOptions): Promise<Nats
     inboxPrefix: inboxPrefixOf(user),
     timeout: 2_000,
     maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    reconnectJitter: 100,
+    // Asked before every try.
+    reconnectDelayHandler: () => {
+      if (nc !== undefined) forgetFutureTries(nc);
+      return reconnectWaitMs + Math.random() * reconnectJitterMs;
+    },
     ignoreAuthErrorAbort: true,
     // A stack trace made for every request costs more than the request.
     noAsyncTraces: true,
     pingInterval: pingIntervalMs,
     maxPingOut: 2,
   });
+  return nc;
+}
+
+/** The library waits until a moment after its last try: after a clock was set back, that may be hours away. */
+function forgetFutureTries(nc: NatsConnection): void {
+  const { protocol } = nc as NatsConnection & { readonly protocol?: { readonly servers: { getServers(): Tried[] } } };
+  for (const server of protocol?.servers.getServers() ?? [])
+    if (server.lastConnect > Date.now()) server.lastConnect = 0;
+}
+
+interface Tried {
+  lastConnect: number;
 }
 
 function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requests: Requests, logger: Logger): void {

@@ -78,6 +78,8 @@ class WorkQueue<D> implements JobQueue<D> {
     const { name, valkeyUrl, timeoutMs = 2_000, attempts = 8 } = options;
     this.#queue = new Queue<StoredJob>(name, {
       prefix: jobPrefix,
+      // It is asked once, and an answer that comes too late would fail every question of this process's life.
+      skipVersionCheck: true,
       connection: connectionOptions({ url: valkeyUrl, name: `queue ${name}`, commandTimeoutMs: timeoutMs }, 'asker'),
       defaultJobOptions: {
         attempts,

@@ -126,8 +126,11 @@ class BlobWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        Path(self._file.name).unlink(missing_ok=True)
+        try:
+            self._file.close()
+        finally:
+            # Closing writes what is left, which fails on a full disk: what lies there would keep it full.
+            Path(self._file.name).unlink(missing_ok=True)
 
     def write(self, data: bytes) -> None:
         """Adds a part."""

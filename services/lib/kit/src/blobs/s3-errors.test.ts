@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { verdictOn } from '../facts/delivery.js';
+import { s3Error } from './s3-errors.js';
+
+const doing = { doing: 'get', bucket: 'b', digest: 'd' };
+const answer = (name: string, status: number) =>
+  Object.assign(new TypeError(name), { name, $metadata: { httpStatusCode: status } });
+
+describe('what an S3 server says', () => {
+  it.each([
+    ['SlowDown', 503, 'blob_store_failed'],
+    ['InternalError', 500, 'blob_store_failed'],
+    ['AccessDenied', 403, 'blob_store_refused'],
+  ])('lets a fact wait until the store is back: %s', (name, status, code) => {
+    const error = s3Error(answer(name, status), doing);
+    expect(error.code).toBe(code);
+    expect(verdictOn(error, 99, 8)).toEqual({ kind: 'wait' });
+  });
+
+  it('counts against a fact whose blob is not there', () => {
+    const error = s3Error(answer('NoSuchKey', 404), doing);
+    expect(verdictOn(error, 8, 8)).toMatchObject({ kind: 'dead', reason: 'blob_missing' });
+  });
+});
