@@ -17,6 +17,7 @@ function make(spec: Partial<ProcessSpec>): Child {
     started: () => undefined,
     died: (name, how) => told.push(`${name} ${how}`),
     back: (name) => told.push(`${name} is back`),
+    ill: (name) => told.push(`${name} is ill`),
   });
   return child;
 }
@@ -35,6 +36,21 @@ describe('a process of the machine', () => {
     await until(() => part.pid !== undefined && part.pid !== before, { what: 'another process' });
     await until(() => told.includes('part is back'), { what: 'the word that it is back' });
     expect(told[0]).toBe('part was killed by SIGKILL');
+  });
+
+  it('that lives on without serving is started again, but never before it was well once', async () => {
+    const answers = [false, false, true];
+    let asked = 0;
+    const isWell = () => Promise.resolve(answers[asked++] ?? false);
+    const part = make({ watch: { isWell, everyMs: 5, illMaxMs: 20 } });
+    await part.start();
+    const before = part.pid ?? 0;
+    await until(() => told.includes('part is back'), { what: 'the word that it is back' });
+    expect(told).toEqual(['part is ill', 'part was killed by SIGTERM', 'part is back']);
+    expect(part.pid).not.toBe(before);
+    const askedThen = asked;
+    await until(() => asked > askedThen + 10, { what: 'ten more looks at one that was never well' });
+    expect(told).toHaveLength(3);
   });
 
   it('that never serves is a refusal that names its log', async () => {

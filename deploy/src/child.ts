@@ -2,13 +2,13 @@
 // with back-off when it dies unasked. It never decides what runs: `processes.ts` does.
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createWriteStream, renameSync, statSync, type WriteStream } from 'node:fs';
 import { DeployErrors } from './errors.js';
 import { killGroup } from './process-group.js';
+import { ProcessLog } from './process-log.js';
 
-const logBytesMax = 20_000_000;
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
 const steadyAfterMs = 60_000;
+const endsWithinMs = 10_000;
 
 export interface ProcessSpec {
   readonly name: string;
@@ -19,18 +19,15 @@ export interface ProcessSpec {
   readonly ready: () => Promise<boolean>;
   readonly readyWithinMs: number;
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
+  /** For a process that may live on without serving: once it was well, it is started anew when it is ill for too long. */
+  readonly watch?: { readonly isWell: () => Promise<boolean>; readonly everyMs: number; readonly illMaxMs: number };
 }
 
 export interface ChildEvents {
   started(name: string, pid: number): void;
   died(name: string, how: string, againInMs: number): void;
   back(name: string): void;
-}
-
-function openLog(path: string): WriteStream {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > logBytesMax) renameSync(path, `${path}.1`);
-  return createWriteStream(path, { flags: 'a' });
+  ill(name: string, forMs: number): void;
 }
 
 export class Child {
@@ -65,7 +62,6 @@ export class Child {
   }
 
   private launch(again: boolean): void {
-    const log = openLog(this.logPath);
     this.startedAt = performance.now();
     const child = spawn(this.spec.command, [...this.spec.args], {
       env: { ...this.spec.env },
@@ -74,11 +70,11 @@ export class Child {
     });
     this.process = child;
     if (child.pid !== undefined) this.events.started(this.spec.name, child.pid);
-    child.stdout.pipe(log, { end: false });
-    child.stderr.pipe(log, { end: false });
+    const log = new ProcessLog(this.logPath, [child.stdout, child.stderr]);
+    this.watchOver(child);
     this.exited = new Promise((resolve) => {
       child.once('error', (error) => {
-        log.write(`${String(error)}\n`);
+        log.write(String(error));
         resolve();
         this.onDeath(`cannot be started (${error.message})`);
       });
@@ -92,6 +88,27 @@ export class Child {
       });
     });
     if (again) void this.announceReturn();
+  }
+
+  private watchOver(child: ChildProcess): void {
+    const { watch, name } = this.spec;
+    if (watch === undefined) return;
+    const { isWell, everyMs, illMaxMs } = watch;
+    let wellAt: number | undefined;
+    const look = async () => {
+      const now = performance.now();
+      if (await isWell()) wellAt = now;
+      else if (wellAt !== undefined && now - wellAt > illMaxMs && this.process === child) {
+        clearInterval(timer);
+        this.events.ill(name, illMaxMs);
+        child.kill(this.spec.stopSignal);
+        const killer = setTimeout(() => killGroup(child.pid ?? 0), endsWithinMs);
+        child.once('exit', () => clearTimeout(killer));
+      }
+    };
+    // Whoever cannot be asked is not well: `isWell` says so and does not throw.
+    const timer = setInterval(() => void look(), everyMs);
+    child.once('exit', () => clearInterval(timer));
   }
 
   private async announceReturn(): Promise<void> {

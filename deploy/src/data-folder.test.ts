@@ -31,5 +31,6 @@ describe('the data folder', () => {
     const before = folderBytes(folder.path);
     writeFileSync(folder.join('blobs', 'a'), Buffer.alloc(1000));
     expect(folderBytes(folder.path) - before).toBe(1000);
+    expect(folderBytes(folder.join('gone'))).toBe(0);
   });
 });

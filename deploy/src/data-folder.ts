@@ -1,6 +1,16 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
 
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+  type Dirent,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DeployErrors } from './errors.js';
 import { identityOf, stillRuns } from './process-identity.js';
@@ -67,12 +77,30 @@ export function lockDataFolder(folder: DataFolder): () => void {
 /** Bytes of every file below the folder. */
 export function folderBytes(path: string): number {
   let bytes = 0;
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
+  for (const entry of entriesOf(path)) {
     const child = join(path, entry.name);
     if (entry.isDirectory()) bytes += folderBytes(child);
     else bytes += statSync(child, { throwIfNoEntry: false })?.size ?? 0;
   }
   return bytes;
+}
+
+const roomBytes = 50_000_000;
+
+/** Whether its disk takes more than a few facts. */
+export function hasRoom(path: string): boolean {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize >= roomBytes;
+}
+
+/** A folder may vanish while it is measured: loaders put versions away. */
+function entriesOf(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** Empties the folder; secrets go too, so every keyed hash of the next start is another one. */

@@ -17,7 +17,11 @@ export class ProcessBook {
     const identity = identityOf(pid);
     if (identity === undefined) return;
     this.identities.set(name, identity);
-    writeFileSync(this.file, JSON.stringify(Object.fromEntries(this.identities)), { mode: 0o600 });
+    try {
+      writeFileSync(this.file, JSON.stringify(Object.fromEntries(this.identities)), { mode: 0o600 });
+    } catch {
+      // A full disk: a start after a kill would have to end these by hand, and nothing is wrong until then.
+    }
   }
 
   /** All of them have been stopped. */

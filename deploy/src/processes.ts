@@ -7,6 +7,7 @@ import type { BrokerUser } from '@backtalk/kit';
 import type { ProcessSpec } from './child.js';
 import type { DataFolder } from './data-folder.js';
 import type { Ports } from './ports.js';
+import { hasRoom } from './data-folder.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
 
@@ -38,14 +39,21 @@ function servers(machine: Machine): ProcessSpec[] {
   const { data, ports, root, environment } = machine;
   const venv = join(root, '.venv');
   const valkey = findValkey(venv);
+  const natsIsWell = () => answersOk(`http://${loopback(ports.natsMonitor)}/healthz`);
   return [
     {
       name: 'nats',
       command: join(venv, 'bin', 'nats-server'),
       args: ['--config', machine.natsConfig],
       env: { ...environment },
-      ready: () => answersOk(`http://${loopback(ports.natsMonitor)}/healthz`),
+      ready: () => natsIsWell(),
       readyWithinMs: 60_000,
+      // After a full disk a stream refuses writes for ever, though there is room again: nothing but a new start mends it.
+      watch: {
+        isWell: async () => (await natsIsWell()) || !hasRoom(data.path),
+        everyMs: 10_000,
+        illMaxMs: 60_000,
+      },
       stopSignal: 'SIGTERM',
     },
     {

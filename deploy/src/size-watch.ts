@@ -31,9 +31,14 @@ export class SizeWatch {
   constructor(private readonly options: SizeWatchOptions) {}
 
   start(): void {
-    this.running = this.look().finally(() => {
-      if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
-    });
+    const failed = (error: unknown) => {
+      this.options.terminal.warn(`${this.options.path} could not be measured: ${asBacktalkError(error).message}`);
+    };
+    this.running = this.look()
+      .catch(failed)
+      .finally(() => {
+        if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
+      });
   }
 
   async stop(): Promise<void> {

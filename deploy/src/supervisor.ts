@@ -28,6 +28,11 @@ export class Supervisor {
       started: (name, pid) => {
         this.book.started(name, pid);
       },
+      ill: (name, forMs) => {
+        this.terminal.warn(
+          `${name} has not served for ${String(forMs / 1_000)} s though it lives: it is started again`,
+        );
+      },
       died: (name, how, againInMs) => {
         this.terminal.warn(`${name} ${how}; starting it again in ${String(againInMs / 1000)} s (log: ${logFile})`);
       },

@@ -61,6 +61,7 @@ async function start(program: EngineProgram): Promise<RunningEngine> {
   const child = new Child(spec, directory.join('engine.log'), {
     started: () => undefined,
     died: () => undefined,
+    ill: () => undefined,
     back: () => undefined,
   });
   process.once('exit', () => {
