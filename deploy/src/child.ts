@@ -106,9 +106,9 @@ export class Child {
         child.once('exit', () => clearTimeout(killer));
       }
     };
-    // Whoever cannot be asked is not well: `isWell` says so and does not throw.
-    const timer = setInterval(() => void look(), everyMs);
-    child.once('exit', () => clearInterval(timer));
+    // A look that fails says nothing; the next one tries again.
+    const timer = setInterval(() => void look().catch(() => undefined), everyMs);
+    child.once('close', () => clearInterval(timer));
   }
 
   private async announceReturn(): Promise<void> {

@@ -45,7 +45,9 @@ export class ProcessLog {
       // It grows on until it can be put aside.
     }
     const stream = createWriteStream(this.path, { flags: 'a' });
-    stream.once('error', () => {
+    stream.on('error', () => {
+      // One that was put aside may fail later, and takes nothing from the one after it.
+      if (this.stream !== stream) return;
       this.letGo();
       // Nobody keeps it, but it must be read: a full pipe would hold the process up.
       for (const source of this.sources) source.resume();

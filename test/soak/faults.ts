@@ -4,7 +4,6 @@
 import { connectValkey, createLogger } from '@backtalk/kit';
 import type { FakeFaults } from '@backtalk/dialects/testing';
 import { until } from '@backtalk/kit/testing';
-import { breakEngine } from '../loop/controls.js';
 import type { TestMachine } from '../loop/machine.js';
 
 export interface Fault {
@@ -13,6 +12,7 @@ export interface Fault {
   begin(machine: TestMachine): Promise<() => Promise<void>>;
 }
 
+const toldWithinMs = 2_000;
 const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
 const others = ['training-worker', 'engine', 'nats', 'valkey'] as const;
 
@@ -20,7 +20,8 @@ const killed = (name: string): Fault => ({
   name: `${name} is killed`,
   begin: (machine) => {
     const before = machine.pid(name);
-    machine.kill(name);
+    // 0: another fault has killed it, and it is not back yet.
+    if (before !== 0) machine.kill(name);
     return Promise.resolve(() => machine.serves(name, before));
   },
 });
@@ -29,10 +30,10 @@ const stands = (name: string): Fault => ({
   name: `${name} stands still`,
   begin: (machine) => {
     const pid = machine.pid(name);
-    machine.kill(name, 'SIGSTOP');
+    if (pid !== 0) machine.kill(name, 'SIGSTOP');
     // Another fault may have ended the process meanwhile.
     return Promise.resolve(() => {
-      if (machine.pid(name) === pid) machine.kill(name, 'SIGCONT');
+      if (pid !== 0 && machine.pid(name) === pid) machine.kill(name, 'SIGCONT');
       return machine.serves(name);
     });
   },
@@ -51,18 +52,22 @@ const engineFaults: Readonly<Record<string, FakeFaults>> = {
   'the engine has no room for what it loads': { loadStatus: 503 },
 };
 
+/** What the engine is told: another fault may have killed it, or holds it. */
+async function isTold(url: string, body: unknown): Promise<boolean> {
+  const signal = AbortSignal.timeout(toldWithinMs);
+  return fetch(url, { method: 'POST', body: JSON.stringify(body), signal }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
 const engineFault = (name: string, fault: FakeFaults): Fault => ({
   name,
   begin: async ({ engine }) => {
-    await breakEngine(engine, fault);
-    // Another fault may have killed it, and one that begins anew has none.
+    const tell = (faults: FakeFaults) => isTold(`${engine}/fake/settings`, { faults });
+    await tell(fault);
     return async () => {
-      const isMended = () =>
-        breakEngine(engine, {}).then(
-          () => true,
-          () => false,
-        );
-      await until(isMended, { what: 'The engine is told that all is well', timeoutMs: 60_000 });
+      await until(() => tell({}), { what: 'The engine is told that all is well', timeoutMs: 60_000 });
     };
   },
 });
@@ -70,7 +75,7 @@ const engineFault = (name: string, fault: FakeFaults): Fault => ({
 const forgets: Fault = {
   name: 'the engine forgets',
   begin: async ({ engine }) => {
-    await fetch(`${engine}/fake/forget`, { method: 'POST' });
+    await isTold(`${engine}/fake/forget`, {});
     return () => Promise.resolve();
   },
 };
@@ -80,8 +85,10 @@ const empties: Fault = {
   begin: async ({ ports }) => {
     const logger = createLogger({ service: 'test', level: 'silent' });
     const client = connectValkey({ url: `redis://127.0.0.1:${String(ports.valkey)}`, name: 'test', logger });
-    await until(() => client.status === 'ready', { what: 'A connection to Valkey' });
-    await client.flushall();
+    // Another fault may hold it: then it is as good as empty already.
+    await until(() => client.status === 'ready', { what: 'A connection to Valkey' })
+      .then(() => client.flushall())
+      .catch(() => undefined);
     client.disconnect();
     return () => Promise.resolve();
   },

@@ -57,7 +57,7 @@ export const judgeSettings = {
   }),
   versionsBehind: setting.integer('BACKTALK_JUDGE_VERSIONS_BEHIND', {
     description:
-      'Versions that may have begun to answer since the next state was said; beyond, evidence alone decides. 0 is no bound.',
+      'Versions that may have begun to answer since the next state was said, or since the answer; beyond, evidence alone decides. 0 is no bound.',
     default: 3,
     min: 0,
     max: 64,

@@ -48,6 +48,8 @@ describe('judging a continued turn', () => {
   it('leaves votes out where the policy has moved on since somebody spoke, and says so', async () => {
     const early = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
     const routes = kvBucket(rig.admin, 'routes', Routes);
+    const saidMs = Date.now();
+    await until(() => Date.now() > saidMs + 5, { what: 'Another millisecond' });
     await routes.put(policy, Routes.fromPartial({ policy, stable: 'backtalk-v1', fence: 1 }));
     const judge = await rig.judge({ versionsBehind: 1 });
     const judged = await rig.untilJudged(early);

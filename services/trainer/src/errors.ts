@@ -2,6 +2,12 @@
 import { defineErrors } from '@backtalk/kit';
 
 export const trainerErrors = defineErrors('trainer', {
+  notLeading: {
+    code: 'not_leading',
+    status: 503,
+    retry: 'later',
+    message: () => 'Another trainer leads now; what came in here is given to it.',
+  },
   conversationGone: {
     code: 'conversation_gone',
     retry: 'never',

@@ -16,7 +16,7 @@ const vote = (verdict: Verdict, hint = ''): CastVote => ({ valid: true, verdict,
 function material(role: Role, text: string): Material {
   const userText = role === 'user' ? text : '';
   return {
-    ...{ place, conversation: [], question: 'q', answer: 'A long answer.', thoughts: '' },
+    ...{ place, conversation: [], question: 'q', answer: 'A long answer.', thoughts: '', version: '' },
     next: { role, text, userText, toolResults: [] },
   };
 }
@@ -147,10 +147,20 @@ describe('readMaterial', () => {
       null,
       { role: 7, content: 'x' },
     ];
-    const completed = { text: 'hello', reasoning: 'hm', toolCalls: Buffer.from('[{"id":"1"}]') };
+    const completed = {
+      text: 'hello',
+      reasoning: 'hm',
+      weightsVersion: 'backtalk-v7',
+      toolCalls: Buffer.from('[{"id":"1"}]'),
+    };
     const nextState = [{ provenance: Provenance.PROVENANCE_USER, text: 'ok' }];
     const read = readMaterial(messages, completed, TurnContinued.fromPartial({ ...place, nextState }));
-    expect(read).toMatchObject({ question: 'hi', answer: 'hello\n[calls [{"id":"1"}]]', thoughts: 'hm' });
+    expect(read).toMatchObject({
+      question: 'hi',
+      answer: 'hello\n[calls [{"id":"1"}]]',
+      thoughts: 'hm',
+      version: 'backtalk-v7',
+    });
     expect(readMaterial(messages, completed, TurnContinued.fromPartial(place))).toBeUndefined();
   });
 });

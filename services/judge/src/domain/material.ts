@@ -24,5 +24,7 @@ export interface Material {
   readonly question: string;
   readonly answer: string;
   readonly thoughts: string;
+  /** Weights version that answered; empty where that is not known. */
+  readonly version: string;
   readonly next: NextState;
 }

@@ -6,7 +6,7 @@ import { readNextState } from './next-state.js';
 
 export function readMaterial(
   messages: readonly unknown[],
-  completed: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls'>,
+  completed: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls' | 'weightsVersion'>,
   continued: TurnContinued,
 ): Material | undefined {
   const next = readNextState(continued.nextState);
@@ -19,6 +19,7 @@ export function readMaterial(
     question: conversation.findLast(({ role }) => role === 'user')?.text ?? '',
     answer: [completed.text, callsIn(completed.toolCalls)].filter((part) => part !== '').join('\n'),
     thoughts: completed.reasoning,
+    version: completed.weightsVersion,
     next,
   };
 }

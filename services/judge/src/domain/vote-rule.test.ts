@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { leftOut } from './vote-rule.js';
 
+const fresh = { since: 0, back: 0 };
 const always = { voteShare: 1, versionsBehind: 3 };
 
 describe('votes', () => {
   it('are cast on every turn by default, and on a share of them where that is asked', () => {
     const turns = Array.from({ length: 2_000 }, (_, at) => `turn_${String(at)}`);
     const without = (voteShare: number) =>
-      turns.filter((turn) => leftOut(turn, 0, { ...always, voteShare }) === 'share');
+      turns.filter((turn) => leftOut(turn, fresh, { ...always, voteShare }) === 'share');
     expect(without(1)).toEqual([]);
     expect(without(0.2).length / turns.length).toBeCloseTo(0.8, 1);
     // Whoever gets votes at a small share gets them at a larger one.
@@ -15,8 +16,9 @@ describe('votes', () => {
   });
 
   it('are left out when the policy has moved on since', () => {
-    expect(leftOut('turn', 2, always)).toBeUndefined();
-    expect(leftOut('turn', 3, always)).toBe('behind');
-    expect(leftOut('turn', 99, { ...always, versionsBehind: 0 })).toBeUndefined();
+    expect(leftOut('turn', { since: 2, back: 3 }, always)).toBeUndefined();
+    expect(leftOut('turn', { since: 3, back: 3 }, always)).toBe('behind');
+    expect(leftOut('turn', { since: 0, back: 4 }, always)).toBe('behind');
+    expect(leftOut('turn', { since: 99, back: 99 }, { ...always, versionsBehind: 0 })).toBeUndefined();
   });
 });

@@ -6,7 +6,7 @@ import { sha256Hex } from '@backtalk/kit';
 export interface VoteRule {
   /** Share of turns that get votes, above 0 up to 1. */
   readonly voteShare: number;
-  /** Versions that may have become stable since the next state was said; 0: any number. */
+  /** Versions that may have become stable since the next state was said, or lie between answer and stable; 0: any number. */
   readonly versionsBehind: number;
 }
 
@@ -15,12 +15,18 @@ export type LeftOut = (typeof leftOutReasons)[number];
 
 const hashEnd = 2 ** 32;
 
+export interface Progress {
+  /** Versions that became stable since the next state was said, as far as that is known. */
+  readonly since: number;
+  /** Versions between the one that answered and the stable one. */
+  readonly back: number;
+}
+
 /** The same answer for the same turn, whichever judge has it in hand. */
-export function leftOut(
-  turn: string,
-  versionsSince: number,
-  { voteShare, versionsBehind }: VoteRule,
-): LeftOut | undefined {
+export function leftOut(turn: string, { since, back }: Progress, rule: VoteRule): LeftOut | undefined {
+  const { voteShare, versionsBehind } = rule;
   if (Number.parseInt(sha256Hex(turn).slice(0, 8), 16) >= voteShare * hashEnd) return 'share';
-  return versionsBehind > 0 && versionsSince >= versionsBehind ? 'behind' : undefined;
+  // A judge that has just begun knows nothing of what came before it, but how old an answer is.
+  const isBehind = since >= versionsBehind || back > versionsBehind;
+  return versionsBehind > 0 && isBehind ? 'behind' : undefined;
 }

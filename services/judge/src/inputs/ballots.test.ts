@@ -7,7 +7,7 @@ import type { BallotBox } from '../outputs/ballot-box.js';
 import { Ballots, type VoteJob } from './ballots.js';
 
 const material: Material = {
-  ...{ conversation: [], question: 'Why?', answer: 'So.', thoughts: '' },
+  ...{ conversation: [], question: 'Why?', answer: 'So.', thoughts: '', version: '' },
   place: { turn: 'turn', tenant: 'tenant', user: 'user', policy: 'backtalk', session: 'session' },
   next: { role: 'user', text: 'Thanks.', userText: 'Thanks.', parts: [] } as unknown as Material['next'],
 };

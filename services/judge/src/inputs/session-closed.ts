@@ -97,7 +97,7 @@ async function advantageOf(
   const fact = continued.find(({ turn }) => turn === candidate.turn);
   const material = fact === undefined ? undefined : await log.material(fact);
   if (material === undefined) return undefined;
-  const ballots = ballotsFor(parts, material.place, delivered.timeMs);
+  const ballots = ballotsFor(parts, material, delivered.timeMs);
   if (ballots === undefined) return undefined;
   const votes = await ballots.castAll(withHindsight(material, continued), delivered);
   const advantage = config.atLeastOne === 'always' ? meanVote(votes) : agreedAdvantage(votes);

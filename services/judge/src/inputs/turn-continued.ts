@@ -4,7 +4,7 @@ import type { Delivery, StoredFact } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
 import { gatherEvidence } from '../domain/evidence/gather.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
-import type { Material, TurnPlace } from '../domain/material.js';
+import type { Material } from '../domain/material.js';
 import { leftOut } from '../domain/vote-rule.js';
 import { wordsVote } from '../domain/reading/reader.js';
 import type { SkipReason } from '../events.js';
@@ -49,10 +49,12 @@ async function skipReason(
 }
 
 /** Nothing where evidence alone decides. */
-export function ballotsFor(parts: JudgeParts, { turn, policy }: TurnPlace, saidMs: number): Ballots | undefined {
+export function ballotsFor(parts: JudgeParts, { place, version }: Material, saidMs: number): Ballots | undefined {
   const { ballots, versionTimes, events, config } = parts;
   if (ballots === undefined) return undefined;
-  const why = leftOut(turn, versionTimes.since(policy, saidMs), config);
+  const { turn, policy } = place;
+  const progress = { since: versionTimes.since(policy, saidMs), back: versionTimes.back(policy, version) };
+  const why = leftOut(turn, progress, config);
   if (why === undefined) return ballots;
   events.votesLeftOut(why);
   return undefined;
@@ -60,7 +62,7 @@ export function ballotsFor(parts: JudgeParts, { turn, policy }: TurnPlace, saidM
 
 async function judgement(parts: JudgeParts, material: Material, saidMs: number, delivered: Delivered) {
   const { box, events, config, reader } = parts;
-  const ballots = ballotsFor(parts, material.place, saidMs);
+  const ballots = ballotsFor(parts, material, saidMs);
   const votes = (await ballots?.castAll(material, delivered)) ?? [];
   const mark = (ballots === undefined ? undefined : box?.facts()) ?? evidenceOnly;
   const reading = reader?.read(material, mark.weights);

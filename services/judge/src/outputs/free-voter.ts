@@ -43,7 +43,11 @@ function templates(): unknown[] {
   return (['user', 'tool', 'environment'] as const).flatMap((role) =>
     Array.from({ length: freeWordings }, (_, wording) => {
       const next = { role, text: '', userText: '', toolResults: [] };
-      return freePrompt({ place, conversation: [], question: '', answer: '', thoughts: '', next }, 'token', wording);
+      return freePrompt(
+        { place, conversation: [], question: '', answer: '', thoughts: '', version: '', next },
+        'token',
+        wording,
+      );
     }),
   );
 }

@@ -28,5 +28,8 @@ describe('how far a policy has moved on', () => {
     expect(times.since('backtalk', 2_000)).toBe(1);
     expect(times.since('backtalk', 3_000)).toBe(0);
     expect(times.since('unknown', 0)).toBe(0);
+    expect(times.back('backtalk', 'backtalk-v1')).toBe(2);
+    expect(times.back('backtalk', '')).toBe(0);
+    expect(times.back('unknown', 'unknown-v1')).toBe(0);
   });
 });

@@ -38,9 +38,21 @@ export class VersionTimes {
     return timesMs.filter((timeMs) => timeMs > momentMs).length;
   }
 
+  /** Versions between this one and the stable one; 0 where one of them is not known. */
+  back(policy: string, version: string): number {
+    const stable = numberIn(this.#known.get(policy)?.stable);
+    const own = numberIn(version);
+    return stable === undefined || own === undefined ? 0 : stable - own;
+  }
+
   #take({ policy, stable }: Routes, timeMs: number): void {
     const known = this.#known.get(policy);
     if (known?.stable === stable) return;
     this.#known.set(policy, { stable, timesMs: [...(known?.timesMs ?? []), timeMs].slice(-keptMax) });
   }
+}
+
+function numberIn(version = ''): number | undefined {
+  const digits = /-v(\d+)$/.exec(version)?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }

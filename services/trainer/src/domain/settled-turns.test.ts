@@ -20,9 +20,10 @@ describe('settled turns', () => {
   });
 
   it('are not even remembered when the floor stands above them already', () => {
-    const settled = new SettledTurns(2_000 + CLOCKS_DIFFER_MS);
-    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_999);
-    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'new' }] }), 2_000);
+    const settled = new SettledTurns();
+    const floorMs = 2_000 + CLOCKS_DIFFER_MS;
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_999, floorMs);
+    settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'new' }] }), 2_000, floorMs);
     expect([settled.size, settled.has('new')]).toEqual([1, true]);
   });
 });

@@ -9,15 +9,13 @@ export const CLOCKS_DIFFER_MS = 3_600_000;
 export class SettledTurns {
   private readonly closedAtMs = new Map<string, number>();
 
-  // `floorTimeMs`: what was closed long before is forgotten at once.
-  constructor(private floorTimeMs = 0) {}
-
   get size(): number {
     return this.closedAtMs.size;
   }
 
-  add(batch: BatchClosed, timeMs: number): void {
-    if (this.isForgotten(timeMs)) return;
+  // Below the floor, where one is given, nothing is remembered in the first place.
+  add(batch: BatchClosed, timeMs: number, floorTimeMs = 0): void {
+    if (isBelow(timeMs, floorTimeMs)) return;
     for (const turn of turnsOf(batch)) this.closedAtMs.set(turn, timeMs);
   }
 
@@ -27,13 +25,13 @@ export class SettledTurns {
 
   // A message above the floor was published after the message at the floor, and a batch that takes it was closed later still.
   forgetBefore(floorTimeMs: number): void {
-    this.floorTimeMs = floorTimeMs;
-    for (const [turn, closedAtMs] of this.closedAtMs) if (this.isForgotten(closedAtMs)) this.closedAtMs.delete(turn);
+    for (const [turn, closedAtMs] of this.closedAtMs)
+      if (isBelow(closedAtMs, floorTimeMs)) this.closedAtMs.delete(turn);
   }
+}
 
-  private isForgotten(closedAtMs: number): boolean {
-    return closedAtMs < this.floorTimeMs - CLOCKS_DIFFER_MS;
-  }
+function isBelow(closedAtMs: number, floorTimeMs: number): boolean {
+  return closedAtMs < floorTimeMs - CLOCKS_DIFFER_MS;
 }
 
 export function turnsOf(batch: BatchClosed): string[] {

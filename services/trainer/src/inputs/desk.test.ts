@@ -19,4 +19,14 @@ describe('a desk', () => {
     expect(await meanwhile).toBe(second);
     expect(await desk.openBooks()).toBe(second);
   });
+
+  it('leaves nobody waiting for books that are not read any more', async () => {
+    const desk = new Desk('p');
+    desk.open(books());
+    desk.shut();
+    const waiting = desk.openBooks();
+    desk.leave();
+    await expect(waiting).rejects.toMatchObject({ code: 'not_leading', retry: 'later' });
+    await expect(desk.openBooks()).rejects.toMatchObject({ code: 'not_leading' });
+  });
 });

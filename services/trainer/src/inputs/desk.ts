@@ -1,8 +1,9 @@
 // What one policy's inputs share while this process leads: the books, the turns that wait, the switch, the step in hand.
 // Inputs change it, the ledger loop reads it. It holds nothing that the log could not give back.
-import type { Held } from '@backtalk/kit';
+import type { BacktalkError, Held } from '@backtalk/kit';
 
 import { PendingTurns } from '../domain/pending-turns.js';
+import { trainerErrors } from '../errors.js';
 import type { Books } from '../outputs/ledger.js';
 import { Bell } from './bell.js';
 
@@ -20,6 +21,7 @@ export class Desk {
   unconfirmed: Held[] = [];
   private current: Books | undefined;
   private announce: (books: Books) => void = () => undefined;
+  private refuse: (error: BacktalkError) => void = () => undefined;
   private next: Promise<Books>;
 
   constructor(readonly policy: string) {
@@ -48,9 +50,18 @@ export class Desk {
     this.bell.ring();
   }
 
+  // Nobody will open them here any more: another leads.
+  leave(): void {
+    this.refuse(trainerErrors.notLeading({}));
+  }
+
   private awaited(): Promise<Books> {
-    return new Promise((resolve) => {
+    const books = new Promise<Books>((resolve, reject) => {
       this.announce = resolve;
+      this.refuse = reject;
     });
+    // Often nobody waits for them.
+    books.catch(() => undefined);
+    return books;
   }
 }

@@ -53,6 +53,7 @@ export class LedgerLoop {
         if (!(await this.troubled(asBacktalkError(thrown), failures, signal))) return;
       }
     }
+    desk.leave();
     events.stateChanged(desk.policy, 'standing_by');
   }
 

@@ -28,11 +28,11 @@ export class Ledger {
   // `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered.
   async read(openSinceMs: number, signal: AbortSignal): Promise<Books> {
     const { policy } = this;
-    const settled = new SettledTurns(openSinceMs);
+    const settled = new SettledTurns();
     const books: Books = { chain: new BatchChain(policy), line: new VersionLine(policy), settled };
     const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
     for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal }))
-      note(books, fact);
+      note(books, fact, openSinceMs);
     return books;
   }
 
@@ -79,12 +79,12 @@ export class Ledger {
   }
 }
 
-export function note(books: Books, fact: LedgerFact): void {
+export function note(books: Books, fact: LedgerFact, openSinceMs = 0): void {
   const { chain, line, settled } = books;
   switch (fact.name) {
     case 'batchClosed':
       chain.closed(fact.message, fact.sequence);
-      settled.add(fact.message, fact.timeMs);
+      settled.add(fact.message, fact.timeMs, openSinceMs);
       books.trace = fact.trace;
       return;
     case 'weightsTrained':

@@ -10,6 +10,7 @@ export function materialOfItem(item: LabelledItem, text: string = item.next): Ma
     question: item.question,
     answer: item.answer,
     thoughts: '',
+    version: '',
     next: nextOf(item, text),
   };
 }

@@ -36,6 +36,9 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
       return engineErrors.overloaded({ retryAfterSeconds: retryAfter(reply) });
     default:
   }
+  // SGLang has no 404 for an adapter that it does not hold.
+  if (reply.status === 400 && /adapters? (?:is|are) not loaded/i.test(reply.text))
+    return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
   return isContextOverflow(error)
     ? engineErrors.contextLengthExceeded({ param: paramOf(error) ?? 'messages', limit: limitIn(error?.message) })

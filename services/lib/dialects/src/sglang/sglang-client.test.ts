@@ -177,6 +177,15 @@ describe('adapters', () => {
   });
 });
 
+describe('an adapter that the engine has forgotten', () => {
+  it('is a model that it does not hold, and no fault of the request', async () => {
+    const words = 'The following requested LoRA adapters are not loaded: v1';
+    answers['/generate'] = { status: 400, body: { error: { message: words } } };
+    const probes = [{ promptIds: [1], answerIds: [2] }];
+    expect(await codeOf(client.score(probes, { model: 'v1', ...deadline }))).toBe('model_not_found');
+  });
+});
+
 describe('scores', () => {
   it('start one token before the answer, whose own entry has no logprob', async () => {
     const entries = [
