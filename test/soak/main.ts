@@ -2,10 +2,10 @@
 // time. After each the loop must answer and stage a new version again; at the end nothing may be lost, doubled or mixed up.
 // No part of `npm test`: it takes as long as it is told. The last line is `N passed, N failed`.
 
-import { parseArgs } from 'node:util';
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
 import { residentOf } from '../bench/process-figures.js';
+import { readWholeNumbers } from '../bench/whole-numbers.js';
 import { audited } from '../loop/audited.js';
 import { startCrowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
@@ -90,31 +90,20 @@ function conclude(rounds: readonly Round[], problems: number): void {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '20' },
-    seed: { type: 'string', default: String(1 + Math.floor(Math.random() * 1_000_000)) },
-    clients: { type: 'string', default: '4' },
-    calm: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
-});
-
 // Whoever stops it stops what it started, which ends with this process's own end.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-if (values.help) output.line(help);
-else {
-  const [minutes = 0, seed = 0, clients = 0] = [values.minutes, values.seed, values.clients].map(Number);
-  if ([minutes, seed, clients].every((value) => Number.isInteger(value) && value > 0)) {
-    await runAll({ minutes, seed, clients, isCalm: values.calm, keep: values.keep }).catch((thrown: unknown) => {
-      output.line(`✗ ${asBacktalkError(thrown).message}`);
-      output.line('0 passed, 1 failed');
-      process.exitCode = 1;
-    });
-  } else {
-    output.line('Numbers are whole and above 0. See --help.');
-    process.exitCode = 2;
-  }
+try {
+  const drawnSeed = 1 + Math.floor(Math.random() * 1_000_000);
+  const { numbers, switches } = readWholeNumbers(process.argv.slice(2), {
+    numbers: { minutes: 20, seed: drawnSeed, clients: 4 },
+    switches: ['calm', 'keep', 'help'],
+  });
+  if (switches.has('help')) output.line(help);
+  else await runAll({ ...numbers, isCalm: switches.has('calm'), keep: switches.has('keep') });
+} catch (thrown) {
+  const error = asBacktalkError(thrown);
+  output.line(error.message);
+  if (error.code !== 'bench_usage') output.line('0 passed, 1 failed');
+  process.exitCode = error.code === 'bench_usage' ? 2 : 1;
 }

@@ -1,10 +1,10 @@
 // `npm run test:vllm`: the whole loop with a real vLLM as its serving engine, on the laptop's model. No part of `npm test`:
-// it installs 2.5 GB, and takes ten minutes on two idle cores and longer on busy ones. Exercises run one after another on one machine; a summary tells what
-// holds, with figures; the last line is `N passed, N failed`.
+// it installs 2.5 GB, and takes ten minutes on two idle cores and longer on busy ones. Exercises run one after another on one
+// machine; a summary tells what holds, with figures; the last line is `N passed, N failed`.
 
-import { parseArgs } from 'node:util';
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
+import { readWholeNumbers } from '../bench/whole-numbers.js';
 import { audited } from '../loop/audited.js';
 import type { Exercise, Finding, Scene } from './exercise.js';
 import { flagsAreKnown } from './flags.js';
@@ -79,26 +79,19 @@ const auditAll: Exercise = async ({ book, ledger }) => {
   return [{ what: 'nothing is lost, doubled or mixed up', holds: problems.length === 0, figure }];
 };
 
-const { values } = parseArgs({
-  options: {
-    swaps: { type: 'string', default: '10' },
-    clients: { type: 'string', default: '4' },
-    minutes: { type: 'string', default: '60' },
-    keep: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
-});
-
 // Whoever stops it stops what it started, which ends with this process's own end.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-if (values.help) output.line(help);
-else {
-  const [swaps = 0, clients = 0, minutes = 0] = [values.swaps, values.clients, values.minutes].map(Number);
-  if ([swaps, clients, minutes].every((value) => Number.isInteger(value) && value > 0))
-    await runAll({ swaps, clients, minutes, keep: values.keep });
-  else {
-    output.line('Numbers are whole and above 0. See --help.');
-    process.exitCode = 2;
-  }
+try {
+  const { numbers, switches } = readWholeNumbers(process.argv.slice(2), {
+    numbers: { swaps: 10, clients: 4, minutes: 60 },
+    switches: ['keep', 'help'],
+  });
+  if (switches.has('help')) output.line(help);
+  else await runAll({ ...numbers, keep: switches.has('keep') });
+} catch (thrown) {
+  const error = asBacktalkError(thrown);
+  output.line(error.message);
+  if (error.code !== 'bench_usage') output.line('0 passed, 1 failed');
+  process.exitCode = error.code === 'bench_usage' ? 2 : 1;
 }
