@@ -8,7 +8,11 @@ let child: Child | undefined;
 
 function make(spec: Partial<ProcessSpec>): Child {
   const whole: ProcessSpec = {
-    ...{ name: 'part', command: 'sleep', args: ['60'], env: { PATH: '/usr/bin:/bin' }, stopSignal: 'SIGTERM' as const },
+    name: 'part',
+    command: 'sleep',
+    args: ['60'],
+    env: { PATH: '/usr/bin:/bin' },
+    stopSignal: 'SIGTERM' as const,
     ready: () => Promise.resolve(true),
     readyWithinMs: 2_000,
     ...spec,

@@ -1,8 +1,7 @@
 // One process of the machine: starts it, writes its output to its log file, says when it is ready, and starts it again
 // with back-off when it dies unasked. It never decides what runs: `processes.ts` does.
-
 import { spawn, type ChildProcess } from 'node:child_process';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 import { killGroup } from './process-group.js';
 import { ProcessLog } from './process-log.js';
 
@@ -58,7 +57,7 @@ export class Child {
       if (this.deaths > 2) break;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    throw DeployErrors.notReady({ name: this.spec.name, log: this.logPath, seconds: this.spec.readyWithinMs / 1000 });
+    throw deployErrors.notReady({ name: this.spec.name, log: this.logPath, seconds: this.spec.readyWithinMs / 1000 });
   }
 
   private launch(again: boolean): void {

@@ -1,5 +1,4 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
-
 import { writeFileSync } from 'node:fs';
 import type { DataFolder } from './data-folder.js';
 import type { Ports } from './ports.js';

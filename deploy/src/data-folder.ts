@@ -1,5 +1,4 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
-
 import {
   existsSync,
   mkdirSync,
@@ -12,7 +11,7 @@ import {
   type Dirent,
 } from 'node:fs';
 import { join } from 'node:path';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 import { identityOf, stillRuns } from './process-identity.js';
 
 export interface DataFolder {
@@ -66,7 +65,7 @@ export function lockDataFolder(folder: DataFolder): () => void {
   if (existsSync(file)) {
     // The lock of a start that was killed names a process that no longer runs.
     const pid = stillRuns(readFileSync(file, 'utf8'));
-    if (pid !== undefined && pid !== process.pid) throw DeployErrors.running({ folder: folder.path, pid });
+    if (pid !== undefined && pid !== process.pid) throw deployErrors.running({ folder: folder.path, pid });
   }
   writeFileSync(file, identityOf(process.pid) ?? '');
   return () => {

@@ -1,8 +1,7 @@
 // Every refusal of the supervisor, in the words that the person reads.
-
 import { defineErrors } from '@backtalk/kit';
 
-export const DeployErrors = defineErrors('deploy', {
+export const deployErrors = defineErrors('deploy', {
   notReady: {
     code: 'process_not_ready',
     retry: 'never',

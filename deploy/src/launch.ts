@@ -1,13 +1,12 @@
 // Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
 // gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
-
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectBroker, createLogger, ensureStreams, inheritedEnvironment, natsConfig } from '@backtalk/kit';
 import type { ProcessSpec } from './child.js';
 import { writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 import { busyPorts, type Ports } from './ports.js';
 import { ProcessBook } from './process-book.js';
 import { machineProcesses } from './processes.js';
@@ -53,7 +52,11 @@ export function launch(options: LaunchOptions): Launched {
     up: async () => {
       await checkPorts(ports, host);
       const { servers, workers, services } = machineProcesses({
-        ...{ root, data, ports, host, secrets },
+        root,
+        data,
+        ports,
+        host,
+        secrets,
         natsConfig: writeNatsConfig(data, ports, secrets),
         model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
         environment: inheritedEnvironment(),
@@ -68,7 +71,7 @@ export function launch(options: LaunchOptions): Launched {
 
 async function checkPorts(ports: Ports, host: string): Promise<void> {
   const [first] = await busyPorts(ports, host);
-  if (first !== undefined) throw DeployErrors.portBusy({ name: first[0], port: first[1], endpoint: ports.endpoint });
+  if (first !== undefined) throw deployErrors.portBusy({ name: first[0], port: first[1], endpoint: ports.endpoint });
 }
 
 function writeNatsConfig(data: DataFolder, ports: Ports, { passwords }: Secrets): string {

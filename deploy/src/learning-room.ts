@@ -1,6 +1,5 @@
 // Tells the trainer whether there is room on disk to learn, by a key of the bucket `settings` beside the operator's own
 // switch: an operator's pause outlives a full disk, and the other way round.
-
 import { connectBroker, createLogger, kvBucket, type KvCodec } from '@backtalk/kit';
 import type { Ports } from './ports.js';
 import { policy } from './processes.js';

@@ -1,5 +1,4 @@
 // Runs Backtalk on one machine. The set-up (deploy/start.mjs) calls it once everything is installed and built.
-
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { asBacktalkError } from '@backtalk/kit';

@@ -1,8 +1,7 @@
 // Command-line options of the supervisor, checked: what is wrong is named with what is wanted.
-
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 
 export interface Options {
   readonly verb: 'start' | 'reset';
@@ -22,7 +21,7 @@ function readSize(text: string): number {
   const found = /^(\d+(?:\.\d+)?)\s*(MB|GB|TB)$/i.exec(text.trim());
   const unit = units[found?.[2]?.toUpperCase() ?? ''];
   if (found?.[1] === undefined || unit === undefined) {
-    throw DeployErrors.badOption({ option: 'data-cap', value: text, wanted: 'a size such as 500MB or 10GB' });
+    throw deployErrors.badOption({ option: 'data-cap', value: text, wanted: 'a size such as 500MB or 10GB' });
   }
   return Number(found[1]) * unit;
 }
@@ -30,7 +29,7 @@ function readSize(text: string): number {
 function readPort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
-    throw DeployErrors.badOption({
+    throw deployErrors.badOption({
       option: 'port',
       value: text,
       wanted: `a port from 1024 to ${String(65_535 - highestOffset)}`,

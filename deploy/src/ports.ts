@@ -1,5 +1,4 @@
 // Which port each part of one machine listens on, all counted from the endpoint's; and whether they are free.
-
 import { createServer } from 'node:net';
 
 export interface Ports {

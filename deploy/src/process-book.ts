@@ -1,5 +1,4 @@
 // The processes of a start, written down in the data folder: a start that is killed cannot stop them, so the next one does.
-
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killGroup } from './process-group.js';

@@ -1,5 +1,4 @@
 // Which process a number meant when it was written down. Numbers are given out again, but with another time of start.
-
 import { readFileSync } from 'node:fs';
 
 /** Where the time of start stands among the fields after the program's name (proc(5), field 22). */

@@ -1,6 +1,5 @@
 // What a process says, kept in its log file. In: its output. Out: a file of bounded size, and the one before it. A full disk
 // costs what is said meanwhile; the process never waits for it, and neither ends with it.
-
 import { createWriteStream, renameSync, statSync, type WriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 

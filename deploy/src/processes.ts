@@ -1,6 +1,5 @@
 // The processes of one machine, in the order in which they start: command, environment, and how each shows that it serves.
 // Takes paths, ports and secrets; starts nothing.
-
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrokerUser } from '@backtalk/kit';

@@ -1,5 +1,4 @@
 // Two questions to a process that is starting: does a port accept, does an address answer 200.
-
 import { connect } from 'node:net';
 import { request } from 'node:http';
 

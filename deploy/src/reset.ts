@@ -1,5 +1,4 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
-
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { emptyDataFolder, folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';

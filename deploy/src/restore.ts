@@ -1,16 +1,15 @@
 // A data folder that goes on from a backup: keys and secrets before anything starts, streams and blobs once the broker serves.
-
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { folderBlobStore, readManifest, restoreBackup, type Broker } from '@backtalk/kit';
 import type { DataFolder } from './data-folder.js';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 import type { Terminal } from './terminal.js';
 
 /** The secret of all keyed hashes is among them: with another one, nobody would be recognised. */
 export function takeFiles(backup: string, data: DataFolder): void {
   const { files } = readManifest(backup);
-  if (existsSync(data.secrets)) throw DeployErrors.notNew({ folder: data.path });
+  if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
   for (const name of files) copyFileSync(join(backup, 'files', name), join(data.path, name));
 }
 

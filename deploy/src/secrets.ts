@@ -1,5 +1,4 @@
 // Passwords of the broker's users and the key of all keyed hashes, made once for a data folder and kept there (mode 600).
-
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -19,7 +19,10 @@ beforeEach(() => {
   const output = new PassThrough();
   output.on('data', (text: Buffer) => (shown += text.toString()));
   watch = new SizeWatch({
-    ...{ path: folder.path, capBytes: 1_000_000, everyMs: 5, terminal: createTerminal(output) },
+    path: folder.path,
+    capBytes: 1_000_000,
+    everyMs: 5,
+    terminal: createTerminal(output),
     tell: async (full) => {
       if (failures > 0) {
         failures -= 1;

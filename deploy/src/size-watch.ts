@@ -1,6 +1,5 @@
 // Measures the data folder every minute: says in good time that its cap comes near, has learning rest when the cap is
 // reached, and has it go on when there is room again. Chat goes on in any case.
-
 import { asBacktalkError } from '@backtalk/kit';
 import { folderBytes } from './data-folder.js';
 import type { Terminal } from './terminal.js';

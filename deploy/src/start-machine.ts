@@ -1,8 +1,7 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
-
 import { existsSync } from 'node:fs';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
-import { DeployErrors } from './errors.js';
+import { deployErrors } from './errors.js';
 import { launch } from './launch.js';
 import type { Options } from './options.js';
 import { portsFrom, type Ports } from './ports.js';
@@ -15,7 +14,7 @@ import type { Terminal } from './terminal.js';
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
 function checkHost(host: string, keysFile: string): void {
-  if (!loopbackHosts.has(host) && !existsSync(keysFile)) throw DeployErrors.needsKeys({ host, file: keysFile });
+  if (!loopbackHosts.has(host) && !existsSync(keysFile)) throw deployErrors.needsKeys({ host, file: keysFile });
 }
 
 function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder): void {
@@ -70,7 +69,9 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
   const sizeWatch = new SizeWatch({
-    ...{ path: data.path, capBytes: options.dataCapBytes, terminal },
+    path: data.path,
+    capBytes: options.dataCapBytes,
+    terminal,
     tell: (full) => tellRoom(ports, secrets, full),
   });
   process.once('exit', () => {

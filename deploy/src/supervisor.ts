@@ -1,6 +1,5 @@
 // Brings the machine up in order, keeps it up, and takes it down in reverse within ten seconds.
 // Takes process specs; owns their lives and nothing of what they do.
-
 import { join } from 'node:path';
 import { Child, type ProcessSpec } from './child.js';
 import type { ProcessBook } from './process-book.js';

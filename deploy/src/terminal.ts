@@ -1,5 +1,4 @@
 // What the supervisor says to the person who started it: one line an event, with the time since the start.
-
 import pc from 'picocolors';
 
 export interface Terminal {

@@ -1,6 +1,5 @@
 // What a benchmark is: a name, what it measures, and a way to run it that gives figures with one value for each run.
 // Nothing here judges a figure: aims are printed beside it.
-
 import type { TestMachine, TestMachineOptions } from '../loop/machine.js';
 
 /** What a figure should be, at most or at least. */

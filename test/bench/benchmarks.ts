@@ -1,5 +1,4 @@
 // The one list of all benchmarks, in the order in which they run.
-
 import type { Benchmark } from './benchmark.js';
 import { engineStreams } from './engine-streams.js';
 import { feedbackToWeights } from './feedback-to-weights.js';

@@ -1,6 +1,5 @@
 // What the clients of the benchmarks ask. In: streamed or whole, how many tokens. Out: the body for the gateway, and the one
 // that makes an engine send to anybody else what it sends to the gateway: token ids and logprobs with every frame.
-
 import { baseModel, policy } from '@backtalk/deploy';
 
 export interface Asking {
@@ -17,8 +16,13 @@ export function bodyForGateway({ stream, tokens }: Asking): string {
 
 export function bodyForEngine({ stream, tokens }: Asking): string {
   return JSON.stringify({
-    ...{ model: baseModel, messages: [{ role: 'user', content: question }], stream, max_tokens: tokens },
-    ...{ temperature: 0.8, logprobs: true, return_token_ids: true },
+    model: baseModel,
+    messages: [{ role: 'user', content: question }],
+    stream,
+    max_tokens: tokens,
+    temperature: 0.8,
+    logprobs: true,
+    return_token_ids: true,
     ...(stream && { stream_options: { include_usage: true } }),
   });
 }

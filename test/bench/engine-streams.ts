@@ -1,5 +1,4 @@
 // How fast the built-in engine generates: one stream, and eight together, with one thread.
-
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { answersOk, baseModel } from '@backtalk/deploy';
@@ -66,8 +65,15 @@ const places = ['the Alps', 'a desert', 'Lisbon', 'the sea', 'a forest', 'Kyoto'
 function bodyOf(at: number, tokens: number): string {
   const content = `What should I pack for a week in ${places[at % places.length] ?? places[0]}, and what can stay at home?`;
   return JSON.stringify({
-    ...{ model: baseModel, messages: [{ role: 'user', content }], stream: true },
-    ...{ max_tokens: tokens, ignore_eos: true, temperature: 0.8, seed: at, logprobs: true, return_token_ids: true },
+    model: baseModel,
+    messages: [{ role: 'user', content }],
+    stream: true,
+    max_tokens: tokens,
+    ignore_eos: true,
+    temperature: 0.8,
+    seed: at,
+    logprobs: true,
+    return_token_ids: true,
   });
 }
 

@@ -1,5 +1,4 @@
 // Why a benchmark cannot be run. The others go on.
-
 import { defineErrors } from '@backtalk/kit';
 
 export const benchErrors = defineErrors('bench', {

@@ -1,6 +1,5 @@
 // From words to weights on the laptop's model: from the correction that fills a batch to the first answer of the version
 // that learned from it. Everything is real: engine, judge, training worker, gate.
-
 import type { TestMachine } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';
 import { LearningTalk, type LearningRound } from './learning-round.js';
@@ -40,7 +39,9 @@ function report(rounds: readonly LearningRound[]): Measured {
   return {
     figures: [
       {
-        ...{ name: 'feedback to served weights', unit: 's', aim: { atMost: 120 } },
+        name: 'feedback to served weights',
+        unit: 's',
+        aim: { atMost: 120 },
         values: each(({ answered }) => answered),
       },
       { name: 'of that, until the batch closed (judging)', unit: 's', values: each(({ closed }) => closed) },

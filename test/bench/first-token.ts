@@ -1,5 +1,4 @@
 // What the gateway adds to the time to the first token, beside the same engine asked directly.
-
 import { Agent } from 'node:http';
 import type { TestMachine } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Measured } from './benchmark.js';

@@ -1,6 +1,5 @@
 // What the gateway costs: its own CPU time for each streamed token and for each whole answer, with capture on, beside a bare
 // pipe that is given the same load by the same clients from the same engine.
-
 import { fileURLToPath } from 'node:url';
 import { answersOk } from '@backtalk/deploy';
 import { freePort } from '@backtalk/kit/testing';

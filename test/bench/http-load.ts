@@ -1,6 +1,5 @@
 // Clients that ask for chat answers, many at a time, at as little cost of their own as can be: nothing is parsed but the end.
 // In: an address, a body, how many. Out: how long it took and how many answers did not come to their end.
-
 import { Agent, request, type IncomingMessage } from 'node:http';
 
 export interface Load {
@@ -53,7 +52,9 @@ export function askOnce(agent: Agent, url: string, body: string): Promise<Seen> 
       resolve({ whole: false, firstTextMs: Number.NaN });
     };
     const asking = request(`${url}/v1/chat/completions`, {
-      ...{ agent, method: 'POST', timeout: 60_000 },
+      agent,
+      method: 'POST',
+      timeout: 60_000,
       headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
     });
     asking.once('response', (response) => {

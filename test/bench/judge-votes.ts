@@ -1,5 +1,4 @@
 // How many votes the judge casts in a second with the laptop's model, from the first turn that waits to the last that is judged.
-
 import { FactReader, folderBlobStore, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import type { TurnJudged } from '@backtalk/proto/facts';

@@ -1,5 +1,4 @@
 // What the simulation says as JSON lines, as far as the learning benchmark reads it.
-
 import { z } from 'zod';
 
 const share = z.number();

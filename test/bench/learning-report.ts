@@ -1,7 +1,6 @@
 // The target of a learning run, and whether it was met. By the last version the mean headline of the last three is at least
 // 0.7 of that of the base shown the hint in each seed, and 0.8 on average; the mean of two neighbours never falls more than
 // 0.15 below the best such mean; at most 5 % of answers are empty or looping.
-
 import type { Measured, SeedRun } from './learning-events.js';
 
 export interface RunFigures {

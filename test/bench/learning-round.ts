@@ -1,6 +1,5 @@
 // One round of learning on the laptop's model: people ask, correct what they hear, and the version that comes of it answers.
 // In: a real machine. Out: when each step of the way was over.
-
 import { FactReader, folderBlobStore, kvBucket, type Broker, type StoredFact } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
@@ -60,9 +59,12 @@ export class LearningTalk {
     const trained = await this.reader.last('weightsTrained', { policy });
     const since = (at: number) => (at - filledAt) / 1_000;
     return {
-      ...{ version, corrections: this.asked - before - 1 },
-      ...{ closed: since(closed.timeMs), trained: since(trained?.timeMs ?? Number.NaN) },
-      ...{ stable: since(stableAt), answered: since(answeredAt) },
+      version,
+      corrections: this.asked - before - 1,
+      closed: since(closed.timeMs),
+      trained: since(trained?.timeMs ?? Number.NaN),
+      stable: since(stableAt),
+      answered: since(answeredAt),
     };
   }
 
@@ -125,7 +127,9 @@ export class LearningTalk {
       return (await routes.get(policy))?.value.stable === version && '';
     };
     const burned = await until(async () => wrap(await decided()), {
-      ...{ timeoutMs: servedWithinMs, everyMs: 100, what: `${version} serves` },
+      timeoutMs: servedWithinMs,
+      everyMs: 100,
+      what: `${version} serves`,
     });
     if (burned.why !== '') throw benchErrors.refused({ version, why: burned.why });
     return Date.now();

@@ -1,7 +1,6 @@
 // `npm run bench:learning`: the curve of the running system, gateway in and weights out, for several seeds. It starts a
 // fresh machine for each seed, lets the simulated user talk until the wanted version, and prints tables, the target's
 // figures and two dozen answers as they are. A figure that is missed is printed as missed; nothing here is asserted.
-
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

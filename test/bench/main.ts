@@ -1,5 +1,4 @@
 // `npm run bench`: every figure that this repository promises to print, measured on this machine, in one table.
-
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { asBacktalkError } from '@backtalk/kit';
 import { startTestMachine } from '../loop/machine.js';
@@ -23,8 +22,11 @@ async function measure({ json, chosen }: BenchOptions, output: Output): Promise<
   const outcomes: Outcome[] = [];
   for (const benchmark of chosen) outcomes.push(await outcomeOf(benchmark, output));
   const surroundings = {
-    ...{ cpu: cpus()[0]?.model ?? 'an unknown CPU', cores: availableParallelism(), node: process.versions.node },
-    ...{ loadBefore, loadAfter: loadavg()[0] ?? Number.NaN },
+    cpu: cpus()[0]?.model ?? 'an unknown CPU',
+    cores: availableParallelism(),
+    node: process.versions.node,
+    loadBefore,
+    loadAfter: loadavg()[0] ?? Number.NaN,
   };
   if (json) output.line(jsonOf(outcomes, surroundings));
   else for (const line of tableOf(outcomes, surroundings)) output.line(line);

@@ -1,5 +1,4 @@
 // Resident memory of every process of a real machine that has talked, judged, trained and swapped once.
-
 import type { TestMachine } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Figure, Measured } from './benchmark.js';
 import { LearningTalk } from './learning-round.js';

@@ -1,5 +1,4 @@
 // What the command line asks for. In: arguments and the names of all benchmarks. Out: options, or a refusal.
-
 import { parseArgs } from 'node:util';
 import type { Benchmark } from './benchmark.js';
 import { benchErrors } from './errors.js';

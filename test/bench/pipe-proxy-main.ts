@@ -1,6 +1,5 @@
 // The floor: a bare pipe on node:http that hands requests to an engine and its bytes back, and does nothing else.
 // In: `--port`, `--engine http://host:port`. Out: a server that lives until it is killed.
-
 import { Agent, createServer, request } from 'node:http';
 import { parseArgs } from 'node:util';
 

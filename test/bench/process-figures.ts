@@ -1,6 +1,5 @@
 // What the kernel says about a process: CPU time and resident memory. In: a process id. Out: numbers.
 // It reads the process's own accounting, so whatever else runs on the machine is not in it.
-
 import { readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second, on every architecture that Node runs on. */

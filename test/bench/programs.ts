@@ -1,6 +1,5 @@
 // Programs beside a machine: started as the machine starts its own, and never left behind. In: a command. Out: its process
 // id, and a way to stop it.
-
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -3,7 +3,10 @@ import { jsonOf, tableOf, written, type Outcome } from './report.js';
 
 const surroundings = { cpu: 'Some CPU', cores: 2, node: '20.20.2', loadBefore: 0.5, loadAfter: 1.5 };
 const cost: Outcome = {
-  ...{ benchmark: 'gateway', seconds: 61.2, failure: '', notes: ['with capture'] },
+  benchmark: 'gateway',
+  seconds: 61.2,
+  failure: '',
+  notes: ['with capture'],
   figures: [
     { name: 'CPU a token', unit: 'µs', values: [50, 40, 44], aim: { atMost: 45 } },
     { name: 'requests', unit: '/s', values: [3_000.4], aim: { atLeast: 3_500 } },

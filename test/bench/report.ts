@@ -1,5 +1,4 @@
 // The table of all figures, and the same as JSON. In: outcomes of benchmarks. Out: lines of text; nothing is written here.
-
 import type { Aim, Figure } from './benchmark.js';
 import { isMet, summaryOf } from './statistics.js';
 

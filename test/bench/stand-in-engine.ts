@@ -1,5 +1,4 @@
 // The stand-in engine of a machine, as benchmarks steer it: pace of its answers, and how much it has said.
-
 import { z } from 'zod';
 import { benchErrors } from './errors.js';
 

@@ -1,5 +1,4 @@
 // Medians, ranges and percentiles. Pure.
-
 import type { Aim } from './benchmark.js';
 
 export interface Summary {

@@ -1,6 +1,5 @@
 // One training step of the laptop's size, beside the same step in plain PyTorch. The worker's own benchmark measures; this
 // reads its table.
-
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

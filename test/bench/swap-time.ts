@@ -1,6 +1,5 @@
 // How long a swap takes while people talk: from Prepare, and from Commit, to the last gateway; and how long a rollback takes.
 // The publisher measures; the weights come from real corrections and a stand-in training worker.
-
 import { grpcClient } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
@@ -35,7 +34,9 @@ export const swapTime: Benchmark = {
   run: (context) =>
     context.machine(
       {
-        ...{ engine: 'stand-in', training: 'stand-in', pace: { tokenMs: 10, answerTokens: 24 } },
+        engine: 'stand-in',
+        training: 'stand-in',
+        pace: { tokenMs: 10, answerTokens: 24 },
         environment: { trainer: { BACKTALK_BATCH_SIZE: '16', BACKTALK_BATCH_MIN: '16' } },
       },
       (machine) => measureSwaps(context, machine, sizes),
@@ -76,7 +77,9 @@ async function swapsDone(context: BenchmarkContext, machine: TestMachine, wanted
   for (let done = swapsOf(machine).length; done < wanted; done += 1) {
     context.say(`waiting for version ${done + 1} of ${wanted}`);
     await until(() => swapsOf(machine).length > done, {
-      ...{ what: `Version ${done + 1} serves`, timeoutMs: versionWithinMs, everyMs: 50 },
+      what: `Version ${done + 1} serves`,
+      timeoutMs: versionWithinMs,
+      everyMs: 50,
     });
   }
 }
@@ -110,7 +113,9 @@ function report(swaps: readonly Swapped[], rolled: readonly number[], wentWell: 
   return {
     figures: [
       {
-        ...{ name: 'from Commit to the last gateway', unit: 'ms', aim: { atMost: 100 } },
+        name: 'from Commit to the last gateway',
+        unit: 'ms',
+        aim: { atMost: 100 },
         values: each(({ commitMilliseconds }) => commitMilliseconds),
       },
       { name: 'from Prepare to the last gateway', unit: 'ms', values: each(({ swapSeconds }) => swapSeconds * 1_000) },

@@ -1,6 +1,5 @@
 // Turns that wait for nothing but the judge: asked, answered and continued, written into the log as the gateway and the
 // collector write them, so that no answer has to be generated while the judge is measured.
-
 import { FactPublisher, newSessionId, newTurnId, type Broker } from '@backtalk/kit';
 import { Conversation_Encoding, Provenance, TurnCompleted, TurnContinued, TurnOpened } from '@backtalk/proto/facts';
 import type { Random } from '../loop/random.js';
@@ -27,7 +26,9 @@ export async function publishTurns(broker: Broker, random: Random, count: number
 function opened(turn: string, session: string, content: string): TurnOpened {
   const messages = Buffer.from(JSON.stringify([{ role: 'user', content }]));
   return TurnOpened.fromPartial({
-    ...{ ...person, turn, provisionalSession: session },
+    ...person,
+    turn,
+    provisionalSession: session,
     conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages },
     consent: { train: true, source: 'default' },
   });
@@ -35,15 +36,26 @@ function opened(turn: string, session: string, content: string): TurnOpened {
 
 function completed(turn: string, session: string): TurnCompleted {
   return TurnCompleted.fromPartial({
-    ...{ ...person, turn, provisionalSession: session, text: answer, finishReason: 'length', trainable: true },
-    ...{ weightsVersion: `${policy}-v0`, weightsVersionAtEnd: `${policy}-v0`, answerKey: turn },
+    ...person,
+    turn,
+    provisionalSession: session,
+    text: answer,
+    finishReason: 'length',
+    trainable: true,
+    weightsVersion: `${policy}-v0`,
+    weightsVersionAtEnd: `${policy}-v0`,
+    answerKey: turn,
   });
 }
 
 function continued(turn: string, session: string, random: Random): TurnContinued {
   const text = random.next() < 0.5 ? random.pick(corrections) : random.pick(praises);
   return TurnContinued.fromPartial({
-    ...{ ...person, turn, session, continuedBy: newTurnId(), main: true },
+    ...person,
+    turn,
+    session,
+    continuedBy: newTurnId(),
+    main: true,
     nextState: [{ provenance: Provenance.PROVENANCE_USER, text }],
     consent: { train: true, source: 'default' },
   });

@@ -1,6 +1,5 @@
 // Votes a second with one, two and four PRM replicas. Each replica is a stand-in engine with a fixed time for a vote and a
 // fixed number of places, so that what grows with replicas is what the judge can use of them, not what this machine can compute.
-
 import { join } from 'node:path';
 import { answersOk } from '@backtalk/deploy';
 import { freePort } from '@backtalk/kit/testing';

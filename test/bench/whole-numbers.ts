@@ -1,6 +1,5 @@
 // The command line of a program that is told by whole numbers and switches. In: what it knows, and the arguments. Out: their
 // values, or a refusal in one line.
-
 import { parseArgs } from 'node:util';
 import { benchErrors } from './errors.js';
 

@@ -97,42 +97,46 @@ export class Addresses {
   /** What pods open because their own environment names it. */
   told(): Flow[] {
     return this.tellers.flatMap(({ pod, told }) =>
-      told.filter(({ host }) => host !== ownAddress).flatMap((address) => this.#resolved(pod.component, address)),
+      told.filter(({ host }) => host !== ownAddress).flatMap((address) => this.resolved(pod.component, address)),
     );
   }
 
   /** What Prometheus reads: ports of the metrics Service that monitors name, on every pod that has them. */
   scraped(): Flow[] {
-    const names = this.#of('ServiceMonitor').flatMap((object) => monitor.parse(object).spec.endpoints);
-    const metrics = this.#of('Service').find(({ metadata }) => metadata.name.endsWith('-metrics'));
-    return names.flatMap(({ port }) => this.#behind(prometheus, metrics, (name) => name === port));
+    const names = this.of('ServiceMonitor').flatMap((object) => monitor.parse(object).spec.endpoints);
+    const metrics = this.of('Service').find(({ metadata }) => metadata.name.endsWith('-metrics'));
+    return names.flatMap(({ port }) => this.behind(prometheus, metrics, (name) => name === port));
   }
 
   /** What KEDA asks of the release itself. */
   scaled(): Flow[] {
-    const triggers = this.#of('ScaledObject').flatMap((object) => scaler.parse(object).spec.triggers);
+    const triggers = this.of('ScaledObject').flatMap((object) => scaler.parse(object).spec.triggers);
     const hosts = triggers.flatMap(({ metadata }) => metadata['natsServerMonitoringEndpoint'] ?? []);
     return hosts
       .flatMap((host) => addressesIn('natsServerMonitoringEndpoint', host))
-      .flatMap((address) => this.#resolved(keda, address))
+      .flatMap((address) => this.resolved(keda, address))
       .filter(({ to }) => to !== anywhere);
   }
 
-  #of(kind: string): RenderedObject[] {
+  private of(kind: string): RenderedObject[] {
     return this.objects.filter((object) => object.kind === kind);
   }
 
-  #resolved(from: string, { host, port }: Told): Flow[] {
+  private resolved(from: string, { host, port }: Told): Flow[] {
     // A pod of a StatefulSet is named below its headless Service; other namespaces name ours with it.
     const names = host.split('.').slice(0, 2);
-    const found = this.#of('Service').find(({ metadata }) => names.includes(metadata.name));
+    const found = this.of('Service').find(({ metadata }) => names.includes(metadata.name));
     return found === undefined
       ? [{ from, to: anywhere, port }]
-      : this.#behind(from, found, (_, number) => number === port);
+      : this.behind(from, found, (_, number) => number === port);
   }
 
   /** The pods behind a Service, on the container ports of those of its ports that are wanted. */
-  #behind(from: string, object: RenderedObject | undefined, wanted: (name: string, port: number) => boolean): Flow[] {
+  private behind(
+    from: string,
+    object: RenderedObject | undefined,
+    wanted: (name: string, port: number) => boolean,
+  ): Flow[] {
     const { selector, ports } = service.parse(object).spec;
     const targets = ports.filter(({ name, port }) => wanted(name, port)).map(({ targetPort }) => targetPort);
     return podsOf(this.objects)

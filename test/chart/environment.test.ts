@@ -160,7 +160,10 @@ it('numbers reach every process with all their digits', () => {
   expect(written.map(({ name }) => name).sort()).toEqual(['engine', 'gateway', 'loader', 'training']);
   for (const container of written) {
     expect(environmentOf(container, facts)).toMatchObject({
-      ...{ BACKTALK_WHOLE: '2000000', BACKTALK_PART: '0.25', BACKTALK_TEXT: '007', BACKTALK_IS: 'true' },
+      BACKTALK_WHOLE: '2000000',
+      BACKTALK_PART: '0.25',
+      BACKTALK_TEXT: '007',
+      BACKTALK_IS: 'true',
     });
   }
 });

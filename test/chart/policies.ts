@@ -38,12 +38,12 @@ export function wordsOf({ from, to, port: number }: Flow): string {
 }
 
 export class NetworkPolicies {
-  readonly #policies: readonly z.infer<typeof policyShape>['spec'][];
-  readonly #pods: readonly Pod[];
+  private readonly policies: readonly z.infer<typeof policyShape>['spec'][];
+  private readonly pods: readonly Pod[];
 
   constructor(objects: readonly RenderedObject[]) {
-    this.#pods = podsOf(objects);
-    this.#policies = objects
+    this.pods = podsOf(objects);
+    this.policies = objects
       .filter(({ kind }) => kind === 'NetworkPolicy')
       .map((object) => policyShape.parse(object).spec);
   }
@@ -52,18 +52,18 @@ export class NetworkPolicies {
   open(): string[] {
     const types = ['Ingress', 'Egress'];
     const isShut = (pod: Pod, type: string) =>
-      this.#policies.some(
+      this.policies.some(
         ({ podSelector, policyTypes }) => policyTypes.includes(type) && matches(podSelector.matchLabels, pod.labels),
       );
-    return this.#pods.filter((pod) => types.some((type) => !isShut(pod, type))).map(({ component }) => component);
+    return this.pods.filter((pod) => types.some((type) => !isShut(pod, type))).map(({ component }) => component);
   }
 
   /** Everything that pods are allowed to open, seen from their side. */
   egress(): Flow[] {
-    return this.#policies.flatMap(({ podSelector, egress }) =>
-      this.#selected(podSelector.matchLabels).flatMap((from) =>
+    return this.policies.flatMap(({ podSelector, egress }) =>
+      this.selected(podSelector.matchLabels).flatMap((from) =>
         egress.flatMap(({ ports, to }) =>
-          this.#peers(to).flatMap((callee) => ports.map(({ port: number }) => ({ from, to: callee, port: number }))),
+          this.peers(to).flatMap((callee) => ports.map(({ port: number }) => ({ from, to: callee, port: number }))),
         ),
       ),
     );
@@ -71,24 +71,24 @@ export class NetworkPolicies {
 
   /** Everything that pods take, seen from their side. */
   ingress(): Flow[] {
-    return this.#policies.flatMap(({ podSelector, ingress }) =>
-      this.#selected(podSelector.matchLabels).flatMap((to) =>
+    return this.policies.flatMap(({ podSelector, ingress }) =>
+      this.selected(podSelector.matchLabels).flatMap((to) =>
         ingress.flatMap(({ ports, from }) =>
-          this.#peers(from).flatMap((caller) => ports.map(({ port: number }) => ({ from: caller, to, port: number }))),
+          this.peers(from).flatMap((caller) => ports.map(({ port: number }) => ({ from: caller, to, port: number }))),
         ),
       ),
     );
   }
 
-  #selected(selector: Labels): string[] {
-    return this.#pods.filter((pod) => matches(selector, pod.labels)).map(({ component }) => component);
+  private selected(selector: Labels): string[] {
+    return this.pods.filter((pod) => matches(selector, pod.labels)).map(({ component }) => component);
   }
 
-  #peers(peers: readonly Peer[] | undefined): string[] {
+  private peers(peers: readonly Peer[] | undefined): string[] {
     if (peers === undefined) return [anywhere];
     return peers.flatMap(({ podSelector, namespaceSelector }) =>
       namespaceSelector === undefined
-        ? this.#selected(podSelector?.matchLabels ?? {})
+        ? this.selected(podSelector?.matchLabels ?? {})
         : [`namespace ${Object.values(namespaceSelector.matchLabels).join(' ')}`],
     );
   }

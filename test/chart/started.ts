@@ -24,23 +24,23 @@ interface Command {
 }
 
 export class StartedChart {
-  readonly #folder = new TemporaryDirectory('chart');
-  readonly #processes: ServerProcess[] = [];
-  readonly #addresses = new Map<string, string>();
+  private readonly folder = new TemporaryDirectory('chart');
+  private readonly processes: ServerProcess[] = [];
+  private readonly addresses = new Map<string, string>();
 
   constructor(
     private readonly objects: readonly RenderedObject[],
     private readonly prefix: string,
   ) {
-    this.#makePrograms();
+    this.makePrograms();
   }
 
   /** The loopback address that stands for the pods of a component. */
   addressOf(component: string): string {
-    const known = this.#addresses.get(component);
+    const known = this.addresses.get(component);
     if (known !== undefined) return known;
-    const address = `127.${64 + (process.pid % 128)}.${(process.pid >> 7) % 250}.${this.#addresses.size + 2}`;
-    this.#addresses.set(component, address);
+    const address = `127.${64 + (process.pid % 128)}.${(process.pid >> 7) % 250}.${this.addresses.size + 2}`;
+    this.addresses.set(component, address);
     return address;
   }
 
@@ -48,15 +48,15 @@ export class StartedChart {
   async start(component: string, name: string, isReady?: (address: string) => Promise<boolean>): Promise<void> {
     const pod = podOf(this.objects, component);
     const container = containerOf(pod, name);
-    const { environment, words } = this.#commandOf(pod, container);
+    const { environment, words } = this.commandOf(pod, container);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
     const server = new ServerProcess({
       program: 'env',
-      arguments: ['-i', '-C', repositoryRoot(), `PATH=${this.#path()}`, ...variables, ...words],
+      arguments: ['-i', '-C', repositoryRoot(), `PATH=${this.path()}`, ...variables, ...words],
       ready: () => Promise.resolve(true),
     });
     await server.start();
-    this.#processes.push(server);
+    this.processes.push(server);
     const address = this.addressOf(component);
     const ready = isReady ?? (() => probes(container, address));
     await until(() => ready(address), { timeoutMs: readyWithinMs, what: `The readiness of ${name}`, everyMs: 200 });
@@ -65,18 +65,18 @@ export class StartedChart {
   /** The environment that a container of this machine has. */
   environmentOf(component: string, name: string): Readonly<Record<string, string>> {
     const pod = podOf(this.objects, component);
-    return this.#commandOf(pod, containerOf(pod, name)).environment;
+    return this.commandOf(pod, containerOf(pod, name)).environment;
   }
 
   /** Runs a container that ends by itself, or other words in its place; gives its exit status and output. */
   runToEnd(component: string, name: string, instead?: readonly string[]): { status: number | null; output: string } {
     const pod = podOf(this.objects, component);
-    const { environment, words } = this.#commandOf(pod, containerOf(pod, name));
+    const { environment, words } = this.commandOf(pod, containerOf(pod, name));
     const [program = '', ...args] = instead ?? words;
     const ownPath = environment['PATH']?.replaceAll('/app/', `${repositoryRoot()}/`) ?? '';
     const run = spawnSync(program, args, {
       cwd: repositoryRoot(),
-      env: { ...environment, PATH: `${ownPath}:${this.#path()}` },
+      env: { ...environment, PATH: `${ownPath}:${this.path()}` },
       encoding: 'utf8',
       timeout: readyWithinMs,
     });
@@ -84,13 +84,13 @@ export class StartedChart {
   }
 
   async stop(): Promise<void> {
-    for (const server of this.#processes.reverse()) await server.kill();
-    this.#folder.remove();
+    for (const server of this.processes.reverse()) await server.kill();
+    this.folder.remove();
   }
 
   /** Programs that images bring along, by the names that commands call them. */
-  #makePrograms(): void {
-    const programs = this.#folder.join('programs');
+  private makePrograms(): void {
+    const programs = this.folder.join('programs');
     mkdirSync(programs);
     const lib = join(pythonEnvironment(), 'lib');
     const python = readdirSync(lib).find((name) => name.startsWith('python')) ?? '';
@@ -99,13 +99,13 @@ export class StartedChart {
     symlinkSync(process.execPath, join(programs, 'node'));
   }
 
-  #path(): string {
-    return [this.#folder.join('programs'), join(pythonEnvironment(), 'bin'), '/usr/bin', '/bin'].join(':');
+  private path(): string {
+    return [this.folder.join('programs'), join(pythonEnvironment(), 'bin'), '/usr/bin', '/bin'].join(':');
   }
 
-  #commandOf(pod: Pod, container: Container): Command {
-    const place = this.#placesOf(pod, container);
-    const facts = { podIp: '0.0.0.0', podName: `${pod.object.metadata.name}-0`, secrets: this.#secrets() };
+  private commandOf(pod: Pod, container: Container): Command {
+    const place = this.placesOf(pod, container);
+    const facts = { podIp: '0.0.0.0', podName: `${pod.object.metadata.name}-0`, secrets: this.secrets() };
     const environment = environmentOf(container, facts);
     return {
       environment: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, place(value)])),
@@ -114,7 +114,7 @@ export class StartedChart {
   }
 
   /** Puts addresses and folders of this machine in the place of the cluster's. */
-  #placesOf(pod: Pod, container: Container): (text: string) => string {
+  private placesOf(pod: Pod, container: Container): (text: string) => string {
     const own = this.addressOf(pod.component);
     const hosts = ['training', 'nats', 'valkey', 'gateway'].flatMap((component) => {
       const name = `${this.prefix}-${component}`;
@@ -124,35 +124,35 @@ export class StartedChart {
         [`${name}:`, `${this.addressOf(component)}:`],
       ] as const;
     });
-    const mounts = container.volumeMounts.map(({ name, mountPath }) => [mountPath, this.#folderOf(pod, name)] as const);
+    const mounts = container.volumeMounts.map(({ name, mountPath }) => [mountPath, this.folderOf(pod, name)] as const);
     return (text) => {
       const placed = hosts.reduce((now, [host, address]) => now.replaceAll(host, address), text);
       return mounts.reduce((now, [path, folder]) => inFolder(now, path, folder), placed.replaceAll('0.0.0.0', own));
     };
   }
 
-  #folderOf(pod: Pod, volume: string): string {
-    const folder = this.#folder.join(`${pod.component}-${volume}`);
+  private folderOf(pod: Pod, volume: string): string {
+    const folder = this.folder.join(`${pod.component}-${volume}`);
     mkdirSync(folder, { recursive: true });
-    if (volume === 'keys') writeFileSync(join(folder, 'keys.json'), this.#generated()['keys.json'] ?? '');
-    if (volume === 'config') writeFileSync(join(folder, 'nats.conf'), this.#natsConfig(pod));
+    if (volume === 'keys') writeFileSync(join(folder, 'keys.json'), this.generated()['keys.json'] ?? '');
+    if (volume === 'config') writeFileSync(join(folder, 'nats.conf'), this.natsConfig(pod));
     return folder;
   }
 
-  #natsConfig(pod: Pod): string {
+  private natsConfig(pod: Pod): string {
     const found = this.objects.find(
       ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === `${this.prefix}-nats`,
     );
     const text = configMap.parse(found).data['nats.conf'] ?? '';
-    const data = this.#folderOf(pod, 'data');
+    const data = this.folderOf(pod, 'data');
     return text.replaceAll('"/data"', JSON.stringify(data)).replaceAll('0.0.0.0', this.addressOf('nats'));
   }
 
-  #secrets(): Record<string, Record<string, string>> {
-    return { [this.prefix]: this.#generated() };
+  private secrets(): Record<string, Record<string, string>> {
+    return { [this.prefix]: this.generated() };
   }
 
-  #generated(): Record<string, string> {
+  private generated(): Record<string, string> {
     const found = secret.parse(this.objects.find(({ kind }) => kind === 'Secret')).data;
     const decoded = Object.entries(found).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]);
     return Object.fromEntries(decoded) as Record<string, string>;

@@ -1,5 +1,4 @@
 // What every engine owes us that speaks vLLM's dialect: shapes, invariants, errors. One suite for all of them.
-
 import { TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answersIn, get, post, stream, type Answer, type ModelList, type Refusal } from './engine-wire.js';

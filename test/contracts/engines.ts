@@ -1,6 +1,5 @@
 // The engines that the contract holds for: the built-in one, and a real vLLM where somebody asks for it.
 // In: nothing but this checkout. Out: a running engine on a port of its own.
-
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +52,10 @@ async function start(program: EngineProgram): Promise<RunningEngine> {
   const port = await freePort();
   const url = `http://127.0.0.1:${String(port)}`;
   const spec = {
-    ...{ name: 'engine', command: program.command, args: program.args(port), stopSignal: 'SIGTERM' as const },
+    name: 'engine',
+    command: program.command,
+    args: program.args(port),
+    stopSignal: 'SIGTERM' as const,
     env: { ...inheritedEnvironment(), ...program.env },
     ready: () => answersOk(`${url}/health`),
     readyWithinMs: program.readyWithinMs,

@@ -1,5 +1,4 @@
 // Why a contract cannot be held against an engine.
-
 import { defineErrors } from '@backtalk/kit';
 
 export const contractErrors = defineErrors('contracts', {

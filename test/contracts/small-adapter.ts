@@ -1,6 +1,5 @@
 // Writes a small, valid LoRA adapter for a model's dimensions: the files that engines load, with values of our own.
 // In: the model's folder, a seed and a scale. Out: a folder with adapter_config.json and adapter_model.safetensors.
-
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomFrom } from '../loop/random.js';
@@ -28,8 +27,14 @@ export function writeSmallAdapter({ model, baseName, folder, seed, rank = 4, sca
   ) as ModelShape;
   mkdirSync(folder, { recursive: true });
   const config = {
-    ...{ peft_type: 'LORA', task_type: 'CAUSAL_LM', base_model_name_or_path: baseName, bias: 'none' },
-    ...{ r: rank, lora_alpha: 2 * rank, lora_dropout: 0, target_modules: ['q_proj'] },
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    base_model_name_or_path: baseName,
+    bias: 'none',
+    r: rank,
+    lora_alpha: 2 * rank,
+    lora_dropout: 0,
+    target_modules: ['q_proj'],
   };
   writeFileSync(join(folder, 'adapter_config.json'), JSON.stringify(config));
   writeFileSync(join(folder, 'adapter_model.safetensors'), safetensors(width, layers, rank, seed, scale));

@@ -1,5 +1,4 @@
 // Three brokers, three copies of every stream: the leader of the turns is killed while people talk.
-
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { leaderOf, ownBroker } from '../loop/broker-cluster.js';

@@ -1,6 +1,5 @@
 // What every test of a failure does: a machine of stand-ins, a seeded crowd before, during and after the fault, and an
 // audit of the whole machine's life at the end. The seed is printed; BACKTALK_TEST_SEED plays a run again.
-
 import { until } from '@backtalk/kit/testing';
 import { audited } from '../loop/audited.js';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
@@ -28,7 +27,8 @@ export class FailureRig {
   static async start(options: Partial<TestMachineOptions> = {}): Promise<FailureRig> {
     const seed = printedSeed();
     const machine = await startTestMachine({
-      ...{ engine: 'stand-in', training: 'stand-in' },
+      engine: 'stand-in',
+      training: 'stand-in',
       pace: { tokenMs: 30, answerTokens: 20 },
       environment: { trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' } },
       ...options,

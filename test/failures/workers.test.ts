@@ -18,11 +18,13 @@ describe('under load', () => {
     await holdTraining(rig.machine, true);
     const ledger = await rig.during(async () => {
       await until(async () => (await trainingCounts(rig.machine)).begun.length > 0, {
-        ...{ what: 'A step in hand', timeoutMs: 60_000 },
+        what: 'A step in hand',
+        timeoutMs: 60_000,
       });
       await rig.killed('training-worker');
       await until(async () => (await trainingCounts(rig.machine)).finished.length > 0, {
-        ...{ what: 'The same step, taken again', timeoutMs: 60_000 },
+        what: 'The same step, taken again',
+        timeoutMs: 60_000,
       });
     });
     expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);

@@ -24,13 +24,13 @@ export function whyNotUnprivileged(): string | undefined {
 }
 
 export class BareFolder {
-  readonly #directory = new TemporaryDirectory('image');
-  readonly #home = new TemporaryDirectory('image-home');
+  private readonly directory = new TemporaryDirectory('image');
+  private readonly home = new TemporaryDirectory('image-home');
 
   constructor() {
-    mkdirSync(this.#home.join('bin'));
-    symlinkSync(systemPython, this.#home.join('bin', 'python'));
-    for (const { path } of [this.#directory, this.#home]) this.give(path);
+    mkdirSync(this.home.join('bin'));
+    symlinkSync(systemPython, this.home.join('bin', 'python'));
+    for (const { path } of [this.directory, this.home]) this.give(path);
   }
 
   /** With all that a stage copies from the folder of the build. */
@@ -44,12 +44,12 @@ export class BareFolder {
   }
 
   get path(): string {
-    return this.#directory.path;
+    return this.directory.path;
   }
 
   /** Where programs of the base are; `python` is the system's, which everybody may run. */
   get basePath(): string {
-    return [this.#home.join('bin'), dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
+    return [this.home.join('bin'), dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
   }
 
   copy(source: string, target: string): void {
@@ -69,7 +69,7 @@ export class BareFolder {
     const words = ['sh', '-c', command];
     const unprivileged = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--no-new-privs'];
     const [program = '', ...rest] = process.getuid?.() === 0 ? [...unprivileged, ...words] : words;
-    const env = { PATH: this.basePath, HOME: this.#home.path, npm_config_registry: registry(), ...environment };
+    const env = { PATH: this.basePath, HOME: this.home.path, npm_config_registry: registry(), ...environment };
     const options = { cwd: this.path, env, timeout: timeoutMs, maxBuffer: 16 * 1024 * 1024 };
     try {
       const { stdout, stderr } = await promisify(execFile)(program, rest, options);
@@ -81,8 +81,8 @@ export class BareFolder {
   }
 
   remove(): void {
-    this.#directory.remove();
-    this.#home.remove();
+    this.directory.remove();
+    this.home.remove();
   }
 }
 

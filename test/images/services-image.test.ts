@@ -1,5 +1,4 @@
 // Installs every package twice and compiles everything: a command of its own, `npm run test:images`.
-
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,4 @@
 // Installs torch and everything else once more and converts the model: a command of its own, `npm run test:images`.
-
 import { freePort } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BareFolder, whyNotUnprivileged } from './bare-folder.js';

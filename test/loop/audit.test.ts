@@ -20,15 +20,27 @@ function fact<N extends FactName>(name: N, sequence: number, message: FactMessag
 }
 
 const row = (turn: string, text: string, more: Partial<LedgerRow> = {}): LedgerRow => ({
-  ...{ client: 'client-0', turn, weights: 'backtalk-v0', status: 200, finished: true, error: '', continues: '' },
-  ...{ optedOut: false, bytes: Buffer.byteLength(text), hash: hashOf(text) },
+  client: 'client-0',
+  turn,
+  weights: 'backtalk-v0',
+  status: 200,
+  finished: true,
+  error: '',
+  continues: '',
+  optedOut: false,
+  bytes: Buffer.byteLength(text),
+  hash: hashOf(text),
   ...more,
 });
 
 const completed = (turn: string, text: string, more: Partial<TurnCompleted> = {}) =>
   TurnCompleted.fromPartial({
-    ...{ turn, text, weightsVersion: 'backtalk-v0', weightsVersionAtEnd: 'backtalk-v0' },
-    ...{ trainable: true, finishReason: 'stop' },
+    turn,
+    text,
+    weightsVersion: 'backtalk-v0',
+    weightsVersionAtEnd: 'backtalk-v0',
+    trainable: true,
+    finishReason: 'stop',
     ...more,
   });
 

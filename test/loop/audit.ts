@@ -1,6 +1,5 @@
 // The auditor: holds what clients wrote down against log, batches, versions and routes.
 // In: the ledger and everything stored. Out: one line for each thing that is lost, doubled or mixed up. Pure.
-
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { FactLog } from './fact-log.js';
 import { agrees, type LedgerRow } from './ledger.js';

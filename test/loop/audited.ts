@@ -1,6 +1,5 @@
 // The auditor's finding once all that was begun has come to its end.
 // In: a ledger and the log. Out: what is still lost, doubled or mixed up after a bounded wait without progress; nothing when all is well.
-
 import { until } from '@backtalk/kit/testing';
 import { audit } from './audit.js';
 import type { LogBook } from './fact-log.js';

@@ -27,7 +27,8 @@ let book: LogBook;
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     keys: [...lastingKeys, revokedKey],
   });
   book = await LogBook.open(machine);

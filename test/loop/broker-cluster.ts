@@ -1,6 +1,5 @@
 // Two brokers beside the one of a test's machine, so that its streams have three copies and a leader that can be killed.
 // In: the machine's ports, folder and passwords. Out: how the machine's own broker differs, and the three by name.
-
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSecrets, type DataFolder, type Ports, type ProcessSpec } from '@backtalk/deploy';
@@ -32,7 +31,9 @@ export async function startPeers(data: DataFolder, ports: Ports): Promise<Broker
       .filter((_, other) => other !== member)
       .map((offset) => `127.0.0.1:${String(at(offset))}`);
     const config = natsConfig({
-      ...{ passwords, port: at(clientPorts[member]), serverName: `nats-${String(member + 1)}` },
+      passwords,
+      port: at(clientPorts[member]),
+      serverName: `nats-${String(member + 1)}`,
       storeDirectory: join(data.path, `nats-${String(member + 1)}`),
       cluster: { port: at(clusterPorts[member]), peers },
       ...(member === 0 ? { monitorPort: ports.natsMonitor } : {}),

@@ -1,5 +1,4 @@
 // The knobs of the stand-ins, and what the parts of a machine count: each over HTTP, as an operator would.
-
 import type { FakeCounts, FakeFaults, FakeSettings } from '@backtalk/dialects/testing';
 import type { TestMachine } from './machine.js';
 import type { StandInCounts } from './stand-ins/training-worker.js';

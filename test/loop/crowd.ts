@@ -1,6 +1,5 @@
 // Clients that talk at the same time, each in conversations of its own, and write a ledger of all that they saw.
 // In: a gateway and a seed. Out: the ledger; a request that fails ends its conversation, and the client begins another.
-
 import { until } from '@backtalk/kit/testing';
 import { rowOf, ask, type Heard, type Message } from './talk.js';
 import type { LedgerRow } from './ledger.js';
@@ -116,7 +115,9 @@ class RunningCrowd implements Crowd {
   private async gatewayServes(): Promise<void> {
     const models = `${this.options.gateway}/v1/models`;
     await until(async () => this.stopping || (await fetch(models, { headers: this.authorization() })).ok, {
-      ...{ what: 'The gateway serves again', timeoutMs: 60_000, everyMs: 100 },
+      what: 'The gateway serves again',
+      timeoutMs: 60_000,
+      everyMs: 100,
     });
   }
 

@@ -1,5 +1,4 @@
 // All that the log holds, read once and kept by fact, for the auditor and for tests that look at single turns.
-
 import { deadLetters, FactReader, folderBlobStore, kvBucket, type Broker, type StoredFact } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { TestMachine } from './machine.js';

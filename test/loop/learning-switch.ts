@@ -1,6 +1,5 @@
 // Stops and goes on with learning, as an operator does, and waits until what had begun is decided.
 // In: a machine and its log. Out: nothing; afterwards no batch closes until learning goes on.
-
 import { kvBucket } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';

@@ -29,7 +29,9 @@ const ledger: LedgerRow[] = [];
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in', keys },
+    engine: 'stand-in',
+    training: 'stand-in',
+    keys,
     pace: { tokenMs: 2, answerTokens: pieces },
   });
   book = await LogBook.open(machine);

@@ -1,6 +1,5 @@
 // What clients wrote down: one row a request, with nothing in it that only the system could know.
 // Answers stand in it as a hash of the bytes that arrived and their count, so that the log can be held against them.
-
 import { createHash } from 'node:crypto';
 
 export interface LedgerRow {

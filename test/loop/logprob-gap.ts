@@ -1,6 +1,5 @@
 // How far the engine's logprobs are from the training worker's on the same ids, under the weights that sampled them.
 // In: completed turns and the manifests of their versions. Out: tokens compared, and the mean absolute difference.
-
 import { folderBlobStore, type BlobStore, type GrpcClient } from '@backtalk/kit';
 import type { TurnCompleted } from '@backtalk/proto/facts';
 import type { PutBlobRequest, TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
@@ -61,7 +60,9 @@ async function differencesOf(
 ): Promise<number[]> {
   await give(worker, blobs, adapter);
   const items = turns.map(({ promptIds, answerIds, sampling }) => ({
-    ...{ promptIds, answerIds, temperature: sampling?.temperature ?? 1 },
+    promptIds,
+    answerIds,
+    temperature: sampling?.temperature ?? 1,
   }));
   const { results } = await worker.score({ adapter, items }, { deadlineMs: callMs });
   return turns.flatMap(({ logprobs }, at) =>

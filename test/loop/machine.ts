@@ -1,6 +1,5 @@
 // The whole system for a test: the processes of `npm start` on ports and a folder of their own. Engine and training worker
 // are the real ones or stand-ins that behave alike and are fast; everything else is always real.
-
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -111,7 +110,11 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   const cluster = options.brokers === undefined ? undefined : await startPeers(data, ports);
   const adapt = adaptTo(options, cluster);
   const { supervisor, secrets, up } = launch({
-    ...{ root, data, ports, host: '127.0.0.1', dataCapBytes: 2e9 },
+    root,
+    data,
+    ports,
+    host: '127.0.0.1',
+    dataCapBytes: 2e9,
     ...(options.restore === undefined ? {} : { restore: options.restore }),
     ...(cluster === undefined ? {} : { streamReplicas: 3 }),
     terminal: createTerminal(said),
@@ -121,9 +124,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
       return adapted;
     },
   });
-  const killAll = () => {
-    supervisor.killAll();
-  };
+  const killAll = () => supervisor.killAll();
   process.once('exit', killAll);
   const stop: TestMachine['stop'] = async ({ keepFolder = false } = {}) => {
     await supervisor.stop();
@@ -139,7 +140,10 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     throw error;
   }
   return {
-    ...{ ports, folder, data, stop },
+    ports,
+    folder,
+    data,
+    stop,
     ...processesOf(supervisor, data),
     ...logsOf(data),
     cluster,
@@ -161,14 +165,13 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
       return url;
     },
     broker: (user = 'admin') =>
-      connectBroker({
-        url: cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`,
-        user,
-        password: secrets.passwords[user],
-        name: 'test',
-        logger: createLogger({ service: 'test', level: 'silent' }),
-      }),
+      connectAs(user, cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`, secrets.passwords),
   };
+}
+
+function connectAs(user: BrokerUser, url: string, passwords: Readonly<Record<BrokerUser, string>>): Promise<Broker> {
+  const logger = createLogger({ service: 'test', level: 'silent' });
+  return connectBroker({ url, user, password: passwords[user], name: 'test', logger });
 }
 
 function adaptTo(options: TestMachineOptions, cluster: BrokerCluster | undefined): (spec: ProcessSpec) => ProcessSpec {

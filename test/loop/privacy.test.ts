@@ -16,7 +16,8 @@ let book: LogBook;
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     keys: [{ key, tenant: `${canary}-tenant`, user: `${canary}-user` }],
     environment: {
       all: { BACKTALK_LOG_LEVEL: 'debug' },

@@ -29,13 +29,16 @@ beforeAll(async () => {
   const tapPort = await freePort();
   await tap.start(tapPort);
   machine = await startTestMachine({
-    ...{ engine: 'builtin', training: 'real' },
+    engine: 'builtin',
+    training: 'real',
     environment: {
       'training-worker': { BACKTALK_NICE: '0' },
       judge: { BACKTALK_JUDGE_VOTES: '1' },
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
-        ...{ BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2', BACKTALK_BATCH_ANCHORS: '0' },
+        BACKTALK_BATCH_SIZE: '2',
+        BACKTALK_BATCH_MIN: '2',
+        BACKTALK_BATCH_ANCHORS: '0',
         BACKTALK_TRAIN_ANSWER_TOKENS: '16',
       },
     },

@@ -1,5 +1,4 @@
 // The seed of a test that draws by chance: printed, so that BACKTALK_TEST_SEED plays the same run again.
-
 import { readConfig, setting } from '@backtalk/kit';
 
 const settings = {

@@ -1,6 +1,5 @@
 // What the clients of a test say. Questions never repeat within a run; replies correct, praise or go on.
 // In: chance. Out: words.
-
 import type { Random } from './random.js';
 
 const things = [

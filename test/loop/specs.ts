@@ -1,6 +1,5 @@
 // How single processes of a test's machine differ from those of `npm start`: stand-ins in place of models, and replicas.
 // In: process specs. Out: other process specs; starts nothing.
-
 import { join } from 'node:path';
 import { answersOk, type DataFolder, type Ports, type ProcessSpec } from '@backtalk/deploy';
 

@@ -21,7 +21,8 @@ let book: LogBook;
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     pace: { tokenMs: 60, answerTokens: 25 },
     environment: {
       trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },

@@ -1,6 +1,5 @@
 // One request to the gateway as a plain HTTP client makes it, streamed or whole.
 // In: messages. Out: what arrived, whether or not all went well: a request that fails is an outcome here, not an exception.
-
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { hashOf, type LedgerRow } from './ledger.js';
 
@@ -46,7 +45,7 @@ interface Wire {
 /** No answer takes so long: a client that waited longer would never know. */
 const answerMs = 180_000;
 
-// Idle connections are kept, as clients keep them, and hold no process open.
+/** Idle connections are kept, as clients keep them, and hold no process open. */
 const agent = new Agent({ keepAlive: true });
 
 /** Resolves when the answer is over, however it ends: a connection that breaks and a caller that gives up end it, too. */
@@ -136,7 +135,15 @@ class Hearing {
 export function rowOf(client: string, heard: Heard, { continues = '', optedOut = false } = {}): LedgerRow {
   const { turn, weights, status, text, finished, error } = heard;
   return {
-    ...{ client, turn, weights, status, finished, error, continues, optedOut },
-    ...{ bytes: Buffer.byteLength(text, 'utf8'), hash: hashOf(text) },
+    client,
+    turn,
+    weights,
+    status,
+    finished,
+    error,
+    continues,
+    optedOut,
+    bytes: Buffer.byteLength(text, 'utf8'),
+    hash: hashOf(text),
   };
 }

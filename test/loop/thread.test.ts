@@ -11,7 +11,8 @@ let book: LogBook;
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     environment: { trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' } },
   });
   book = await LogBook.open(machine);

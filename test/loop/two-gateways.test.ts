@@ -1,5 +1,4 @@
 // Two gateways of one installation: limits, conversations and routes belong to the installation, not to a gateway.
-
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startCrowd } from './crowd.js';
@@ -17,7 +16,9 @@ let second: string;
 
 beforeAll(async () => {
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in', keys: [limited, first, open] },
+    engine: 'stand-in',
+    training: 'stand-in',
+    keys: [limited, first, open],
     environment: {
       trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' },
       // A gateway that cannot look in time lets a request pass: here it shall look.

@@ -1,6 +1,5 @@
 // What kube-state-metrics and NVIDIA's exporter export of a release, as their documentation has it: names, labels, and the
 // label that a scrape puts aside. In: nothing. Out: an address that answers scrapes. No cluster stands behind it.
-
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,6 +1,5 @@
 // Every query that Grafana would send for the chart's dashboards, as the JSON in the chart has it: of panels and of
 // annotations. In: values for the variables. Out: queries that Prometheus can run.
-
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../loop/machine.js';

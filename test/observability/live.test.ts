@@ -33,7 +33,8 @@ describe.skipIf(absent !== undefined)(
   () => {
     beforeAll(async () => {
       machine = await startTestMachine({
-        ...{ engine: 'stand-in', training: 'stand-in' },
+        engine: 'stand-in',
+        training: 'stand-in',
         pace: { tokenMs: 10, answerTokens: 12 },
         environment: {
           trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
@@ -77,8 +78,10 @@ describe.skipIf(absent !== undefined)(
 
     it.each(queries)('$dashboard: $place: $expr', async ({ expr }) => {
       const variables = {
-        ...{ namespace, policy: 'backtalk' },
-        ...{ __rate_interval: '10s', __interval: `${String(stepSeconds)}s` },
+        namespace,
+        policy: 'backtalk',
+        __rate_interval: '10s',
+        __interval: `${String(stepSeconds)}s`,
         __range: `${String(Math.ceil((Date.now() - startedMs) / 1_000))}s`,
       };
       const found = await seriesOf(prometheus, { expr: filled(expr, variables), fromMs: startedMs, stepSeconds });

@@ -1,6 +1,5 @@
 // A real Prometheus for a test. In: what to scrape. Out: a server that is asked over its own API, and stopped at the end.
 // Where the set-up could not get one, it says why; it never replaces Prometheus by anything else.
-
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,7 +88,10 @@ export async function startPrometheus(targets: readonly Target[]): Promise<Prome
   return {
     range: async ({ expr, fromMs, toMs, stepSeconds }) => {
       const { data, error } = await ask('/api/v1/query_range', {
-        ...{ query: expr, start: String(fromMs / 1_000), end: String(toMs / 1_000), step: String(stepSeconds) },
+        query: expr,
+        start: String(fromMs / 1_000),
+        end: String(toMs / 1_000),
+        step: String(stepSeconds),
       });
       if (error !== undefined) throw new SyntaxError(`${error} in ${expr}`);
       return (data?.result ?? []).map(({ metric, values = [] }) => ({

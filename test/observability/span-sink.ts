@@ -1,6 +1,5 @@
 // A collector of spans inside the test: takes OTLP/HTTP as any collector does, and keeps what it was sent.
 // In: a port. Out: spans with the service that made them; and every byte, to look for what must not be there.
-
 import { createServer, type IncomingMessage } from 'node:http';
 import { z } from 'zod';
 
@@ -41,24 +40,24 @@ export class SpanSink {
   readonly spans: SunkSpan[] = [];
   /** Everything that was sent, as it came. */
   text = '';
-  readonly #server = createServer((incoming, response) => {
-    void this.#take(incoming).then(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+  private readonly server = createServer((incoming, response) => {
+    void this.take(incoming).then(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
   });
 
   async start(port: number): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => this.server.listen(port, '127.0.0.1', resolve));
   }
 
   stop(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    this.server.close();
+    this.server.closeAllConnections();
   }
 
   of(traceId: string): SunkSpan[] {
     return this.spans.filter((span) => span.traceId === traceId);
   }
 
-  async #take(incoming: IncomingMessage): Promise<void> {
+  private async take(incoming: IncomingMessage): Promise<void> {
     const parts: Buffer[] = [];
     for await (const part of incoming) parts.push(Buffer.from(part as Uint8Array));
     const body = Buffer.concat(parts).toString('utf8');

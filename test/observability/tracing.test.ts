@@ -14,7 +14,8 @@ beforeAll(async () => {
   const port = await freePort();
   await sink.start(port);
   machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     environment: {
       all: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${String(port)}` },
       trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
@@ -46,7 +47,8 @@ it('one trace leads from a client’s request to the version that learned from i
   const [asked, corrected, askedToo, correctedToo] = [newTrace(), newTrace(), newTrace(), newTrace()];
   await correct('a kettle', asked, corrected);
   await until(async () => (await metric(machine, 'judge', 'backtalk_judge_turns_judged_total')) >= 1, {
-    ...{ what: 'The first correction is judged', timeoutMs: 60_000 },
+    what: 'The first correction is judged',
+    timeoutMs: 60_000,
   });
   await correct('a violin', askedToo, correctedToo);
   const served = () =>

@@ -1,5 +1,4 @@
 // The drill: an installation is copied while people talk to it and it learns, and another goes on from the copy.
-
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -48,7 +47,9 @@ it('a copy taken under load goes on with the same versions, every turn before it
   }
 
   const second = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in', restore: folder },
+    engine: 'stand-in',
+    training: 'stand-in',
+    restore: folder,
     pace: { tokenMs: 10, answerTokens: 20 },
     environment: learnsFast,
   });

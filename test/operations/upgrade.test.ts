@@ -1,5 +1,4 @@
 // An installation that an earlier version of Backtalk left goes on under this one: same facts, same versions, new lessons.
-
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { readManifest } from '@backtalk/kit';
@@ -20,8 +19,16 @@ afterAll(() => {
 /** Clients of whom nothing is known but that they asked. */
 function forgotten(log: FactLog): LedgerRow[] {
   return log.completed.map(({ message: { turn } }) => ({
-    ...{ client: '', turn, weights: '', status: 0, bytes: 0, hash: hashOf('') },
-    ...{ finished: false, error: '', continues: '', optedOut: false },
+    client: '',
+    turn,
+    weights: '',
+    status: 0,
+    bytes: 0,
+    hash: hashOf(''),
+    finished: false,
+    error: '',
+    continues: '',
+    optedOut: false,
   }));
 }
 
@@ -29,7 +36,10 @@ it('an installation of an earlier version serves its versions, keeps its facts a
   const old = copies.join('old');
   cpSync(join(root, 'test', 'contracts', 'installation'), old, { recursive: true });
   const machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in', restore: old, pace: { tokenMs: 10, answerTokens: 12 } },
+    engine: 'stand-in',
+    training: 'stand-in',
+    restore: old,
+    pace: { tokenMs: 10, answerTokens: 12 },
     environment: { trainer: { BACKTALK_BATCH_SIZE: '8', BACKTALK_BATCH_MIN: '8' } },
   });
   const book = await LogBook.open(machine);

@@ -1,7 +1,6 @@
 // `npm run test:soak`: a bad week in an hour. Clients talk without a pause while faults are drawn by chance, one or two at a
 // time. After each the loop must answer and stage a new version again; at the end nothing may be lost, doubled or mixed up.
 // No part of `npm test`: it takes as long as it is told. The last line is `N passed, N failed`.
-
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
 import { residentOf } from '../bench/process-figures.js';
@@ -40,7 +39,8 @@ interface Options {
 async function runAll({ minutes, seed, clients, isCalm, keep }: Options): Promise<void> {
   output.line(`--seed ${String(seed)}`);
   const machine = await startTestMachine({
-    ...{ engine: 'stand-in', training: 'stand-in' },
+    engine: 'stand-in',
+    training: 'stand-in',
     pace: { tokenMs: 10, answerTokens: 12 },
     environment: {
       trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' },

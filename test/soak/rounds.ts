@@ -1,6 +1,5 @@
 // One fault, or two at once, and what must be true after it.
 // In: a machine under load, and what was drawn. Out: how long it took until it answered and learned again, or why it did not.
-
 import { asBacktalkError } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';

@@ -19,11 +19,11 @@ const ignoredFolders: ReadonlySet<string> = new Set([
 const ignoredNames = /\.(egg-info|tsbuildinfo|binpb|png|ico|woff2)$|^\.(pytest|ruff|mypy)_cache$/;
 
 export class House {
-  readonly #texts: ReadonlyMap<string, string>;
-  readonly #trees = new Map<string, ts.SourceFile>();
+  private readonly texts: ReadonlyMap<string, string>;
+  private readonly trees = new Map<string, ts.SourceFile>();
 
   constructor(texts: Readonly<Record<string, string>>) {
-    this.#texts = new Map(Object.entries(texts));
+    this.texts = new Map(Object.entries(texts));
   }
 
   static read(root: string): House {
@@ -34,15 +34,15 @@ export class House {
 
   /** Paths from the root, with `/` between folders. */
   paths(pattern: RegExp): string[] {
-    return [...this.#texts.keys()].filter((path) => pattern.test(path));
+    return [...this.texts.keys()].filter((path) => pattern.test(path));
   }
 
   text(path: string): string {
-    return this.#texts.get(path) ?? '';
+    return this.texts.get(path) ?? '';
   }
 
   has(path: string): boolean {
-    return this.#texts.has(path);
+    return this.texts.has(path);
   }
 
   lines(path: string): string[] {
@@ -51,10 +51,10 @@ export class House {
   }
 
   tree(path: string): ts.SourceFile {
-    const known = this.#trees.get(path);
+    const known = this.trees.get(path);
     if (known !== undefined) return known;
     const tree = ts.createSourceFile(path, this.text(path), ts.ScriptTarget.Latest, true);
-    this.#trees.set(path, tree);
+    this.trees.set(path, tree);
     return tree;
   }
 

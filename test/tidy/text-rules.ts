@@ -7,7 +7,7 @@ const written = /\.(ts|mjs|js|py|proto|md|json|ya?ml|toml|sh|tpl|html|css|txt)$|
 /** Recorded from real engines, and what npm writes: not our words. */
 const recorded = /^test\/contracts\/|^package-lock\.json$|\/labelled\//;
 
-// Put together from halves, so that this file does not break its own rules.
+/** Put together from halves, so that this file does not break its own rules. */
 const laterWords = ['TO' + 'DO', 'FIX' + 'ME'];
 const machineFolders = ['wo' + 'rk', 'ro' + 'ot', 'fa' + 'rm'];
 const later = new RegExp(`\\b(${laterWords.join('|')})\\b`);

@@ -1,6 +1,5 @@
 // How a real vLLM on CPU is run: in a virtual environment of its own, in float32, one thread, with adapters by name.
 // In: a port and how long a conversation may be. Out: command, arguments, environment; starts nothing.
-
 import { join } from 'node:path';
 import { root } from '../loop/machine.js';
 
@@ -26,8 +25,12 @@ export function vllmArguments(port: number | string, lengthMax: number): string[
 }
 
 export const vllmEnvironment: Readonly<Record<string, string>> = {
-  ...{ VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True', VLLM_CPU_KVCACHE_SPACE: '1' },
-  ...{ VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1', HF_HUB_OFFLINE: '1' },
+  VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True',
+  VLLM_CPU_KVCACHE_SPACE: '1',
+  VLLM_NO_USAGE_STATS: '1',
+  DO_NOT_TRACK: '1',
+  HF_HUB_OFFLINE: '1',
   // One thread, which the system may move: vLLM would bind it to the first core, whoever else works there.
-  ...{ OMP_NUM_THREADS: '1', VLLM_CPU_OMP_THREADS_BIND: 'nobind' },
+  OMP_NUM_THREADS: '1',
+  VLLM_CPU_OMP_THREADS_BIND: 'nobind',
 };

@@ -1,5 +1,4 @@
 // What one exercise with a real engine is: it acts on a running machine, says what it does, and judges what it found.
-
 import type { ProcessSpec } from '@backtalk/deploy';
 import type { Output } from '../bench/output.js';
 import type { LogBook } from '../loop/fact-log.js';

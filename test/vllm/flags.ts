@@ -1,6 +1,5 @@
 // The flags that the chart and Compose give to vLLM, read by vLLM's own parser: a flag that it does not know would end the pod.
 // In: values files and the compose file. Out: whether every command line is understood; starts no engine.
-
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 // `npm run test:vllm`: the whole loop with a real vLLM as its serving engine, on the laptop's model. No part of `npm test`:
 // it installs 2.5 GB, and takes ten minutes on two idle cores and longer on busy ones. Exercises run one after another on one
 // machine; a summary tells what holds, with figures; the last line is `N passed, N failed`.
-
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
 import { readWholeNumbers } from '../bench/whole-numbers.js';

@@ -1,6 +1,5 @@
 // The engine is killed under load and comes back: beside it a second replica, the built-in engine, takes over. Only what
 // was in the dead engine's hands may fail; it is routed to again only when it holds every version and is warm.
-
 import { until } from '@backtalk/kit/testing';
 import { metric } from '../loop/controls.js';
 import { startCrowd, type Crowd } from '../loop/crowd.js';

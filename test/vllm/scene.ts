@@ -1,6 +1,5 @@
 // The whole system with vLLM in place of the engine that comes with it; all else is what `npm start` runs.
 // In: where progress is told. Out: a running machine, its log, and an empty ledger.
-
 import { answersOk, type ProcessSpec } from '@backtalk/deploy';
 import type { Output } from '../bench/output.js';
 import { LogBook } from '../loop/fact-log.js';
@@ -19,7 +18,9 @@ const environment = {
   publisher: { BACKTALK_GATE_DEADLINE: '10m', BACKTALK_PREPARE_DEADLINE: '10m', BACKTALK_COMMIT_DEADLINE: '10s' },
   gateway: { BACKTALK_SILENCE_WAIT: '5m', BACKTALK_FIRST_BYTE_WAIT: '5m' },
   trainer: {
-    ...{ BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2', BACKTALK_BATCH_ANCHORS: '0' },
+    BACKTALK_BATCH_SIZE: '2',
+    BACKTALK_BATCH_MIN: '2',
+    BACKTALK_BATCH_ANCHORS: '0',
     BACKTALK_TRAIN_ANSWER_TOKENS: '16',
   },
 };
@@ -28,7 +29,9 @@ export async function openScene(output: Output): Promise<Scene> {
   const ledger: LedgerRow[] = [];
   let builtin: ProcessSpec | undefined;
   const machine = await startTestMachine({
-    ...{ engine: 'builtin', training: 'real', environment },
+    engine: 'builtin',
+    training: 'real',
+    environment,
     adapt: (spec) => {
       if (spec.name === 'engine') builtin = spec;
       const adapted = spec.name === 'engine' ? withVllm(spec) : spec;

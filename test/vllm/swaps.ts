@@ -1,5 +1,4 @@
 // Swaps under load: clients stream and correct while versions are trained and swapped in; nobody fails, nobody is cut.
-
 import { until } from '@backtalk/kit/testing';
 import { metric } from '../loop/controls.js';
 import { startCrowd } from '../loop/crowd.js';

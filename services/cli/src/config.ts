@@ -1,5 +1,4 @@
 // What commands read from the environment.
-
 import { blobSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 export const cliSettings = {

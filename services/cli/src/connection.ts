@@ -1,6 +1,5 @@
 // Where the installation is: the folder of a running machine says it (connection.json, written by the start command), or
 // the environment, for a cluster.
-
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import {
@@ -16,7 +15,7 @@ import {
 } from '@backtalk/kit';
 import { z } from 'zod';
 import { clusterSettings } from './config.js';
-import { CliErrors } from './errors.js';
+import { cliErrors } from './errors.js';
 
 const schema = z.object({
   endpoint: z.url(),
@@ -43,7 +42,7 @@ export function findConnection(namedFolder: string | undefined, usualFolder: str
 
 function readConnection(dataFolder: string): Connection {
   const file = join(resolve(dataFolder), 'connection.json');
-  if (!existsSync(file)) throw CliErrors.notRunning({ where: `${file} is not there` });
+  if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
   const { blobStore, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   return { ...connection, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
 }
@@ -77,7 +76,7 @@ export async function withBrokerAlone<T>(
     connectTimeoutMs,
   }).catch((error: unknown) => {
     if (isBacktalkError(error, 'broker_refused')) throw error;
-    throw CliErrors.unreachable({ what: 'The broker', url: connection.natsUrl }, error);
+    throw cliErrors.unreachable({ what: 'The broker', url: connection.natsUrl }, error);
   });
   try {
     return await use(broker);

@@ -1,5 +1,4 @@
 // What every command is given: how to print, where the machine is, and which signal ends it.
-
 import type { Connection } from './connection.js';
 import type { Output } from './output.js';
 

@@ -1,8 +1,7 @@
 // The messages of a stored turn, whole.
-
 import { decodeConversation, type DecodedConversation, type FactReader } from '@backtalk/kit';
 import type { TurnOpened } from '@backtalk/proto/facts';
-import { CliErrors } from './errors.js';
+import { cliErrors } from './errors.js';
 
 export async function conversationOf(
   reader: FactReader,
@@ -11,7 +10,7 @@ export async function conversationOf(
   if (conversation === undefined) return { messages: [], tools: [] };
   return decodeConversation(conversation, async (turn) => {
     const base = await reader.last('turnOpened', { tenant, user, turn });
-    if (base?.message.conversation === undefined) throw CliErrors.nothingFound({ what: `turn ${turn} in the log` });
+    if (base?.message.conversation === undefined) throw cliErrors.nothingFound({ what: `turn ${turn} in the log` });
     return base.message.conversation;
   });
 }

@@ -1,5 +1,4 @@
 // The gateway as any client sees it: chat completions by the official client, with the headers that name turn and version.
-
 import OpenAI from 'openai';
 
 export interface ChatMessage {

@@ -1,8 +1,7 @@
 // Everything that a command can refuse, in the words that the person reads; the code decides the exit status.
-
 import { defineErrors } from '@backtalk/kit';
 
-export const CliErrors = defineErrors('cli', {
+export const cliErrors = defineErrors('cli', {
   notRunning: {
     code: 'not_running',
     retry: 'never',

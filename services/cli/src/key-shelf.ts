@@ -1,5 +1,4 @@
 // Where keys are kept, by their SHA-256: in the broker's bucket, or in a machine's file, as the gateway there reads them.
-
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@backtalk/kit';

@@ -1,5 +1,4 @@
 // `npx backtalk` as a process.
-
 import { createProgram } from './program.js';
 
 const ending = new AbortController();

@@ -1,5 +1,4 @@
 // What commands print. People get tables and sentences, programs get JSON; progress and complaints go to standard error.
-
 import { SingleBar } from 'cli-progress';
 import pc from 'picocolors';
 

@@ -1,5 +1,4 @@
 // The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
-
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { asBacktalkError, readConfig } from '@backtalk/kit';
 import { backup } from './commands/backup.js';

@@ -1,5 +1,4 @@
 // What the collector reads from its environment.
-
 import { baseSettings, installationSettings, setting } from '@backtalk/kit';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;

@@ -1,8 +1,7 @@
 // What can go wrong in the collector, and what then happens to the fact in hand.
-
 import { defineErrors } from '@backtalk/kit';
 
-export const CollectorErrors = defineErrors('collector', {
+export const collectorErrors = defineErrors('collector', {
   indexUnavailable: {
     code: 'index_unavailable',
     retry: 'later',

@@ -1,5 +1,4 @@
 // What happens in the collector, each event in one place: its log line and its metrics.
-
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts';
 
@@ -13,7 +12,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   return {
     continued: (fact: TurnContinued) => {
       linked.inc({ outcome: 'continued' });
-      logger.debug('turn continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
+      logger.debug('turn_continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
     },
     branched: () => {
       linked.inc({ outcome: 'branch' });
@@ -26,20 +25,20 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     },
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
-      logger.debug('session closed', { reason, turns });
+      logger.debug('session_closed', { reason, turns });
     },
     openSessions: (count: number) => {
       open.set(count);
     },
     idleLookFailed: (error: unknown) => {
-      logger.warn('idle sessions not closed', { code: asBacktalkError(error).code });
+      logger.warn('idle_sessions_not_closed', { code: asBacktalkError(error).code });
     },
     valkeyFailed: (error: unknown) => {
-      logger.warn('valkey failed', { code: asBacktalkError(error).code });
+      logger.warn('valkey_failed', { code: asBacktalkError(error).code });
     },
     rebuilt: (facts: number, milliseconds: number) => {
       rebuilds.inc();
-      logger.info('index rebuilt from the log', { facts, milliseconds });
+      logger.info('index_rebuilt', { facts, milliseconds });
     },
   };
 }

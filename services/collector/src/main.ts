@@ -1,5 +1,4 @@
 // The collector as a process.
-
 import { run } from '@backtalk/kit';
 import { collectorSettings } from './config.js';
 import { createCollector } from './service.js';

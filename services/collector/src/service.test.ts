@@ -46,7 +46,11 @@ interface Said {
 function opened(said: Said): TurnOpened {
   const { turn, user, messages, answerKeys = [], parent = '', train = true } = said;
   return TurnOpened.fromPartial({
-    ...{ turn, tenant, user, policy, answerKeys: [...answerKeys] },
+    turn,
+    tenant,
+    user,
+    policy,
+    answerKeys: [...answerKeys],
     conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from(JSON.stringify(messages)) },
     consent: { train, source: 'request' },
     provisionalParent: parent,
@@ -57,7 +61,11 @@ function opened(said: Said): TurnOpened {
 
 function completed(turn: string, user: string, answerKey: string, session?: string): TurnCompleted {
   return TurnCompleted.fromPartial({
-    ...{ turn, tenant, user, policy, answerKey },
+    turn,
+    tenant,
+    user,
+    policy,
+    answerKey,
     provisionalSession: session ?? turn.replace('turn_', 'session_'),
   });
 }

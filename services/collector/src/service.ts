@@ -1,5 +1,4 @@
 // The collector's composition root: which turn a request continues, what a turn's next state is, when a session is over.
-
 import {
   checkInstallation,
   connectBroker,
@@ -64,7 +63,10 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
       const log = new TurnLog(reader, new FactPublisher(broker, { blobs }));
       const linking = { index, log, events };
       const rebuilder = new Rebuilder({
-        ...{ index, reader, events, clock },
+        index,
+        reader,
+        events,
+        clock,
         keptSinceMs: async () => (await brokerNowMs(broker)) - config.indexKeepMs,
         relink: (owner, turn) => relinkTurn(linking, owner, turn),
       });
@@ -74,7 +76,12 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
         return settledSequence >= sequence || pending + unsettled === 0;
       };
       const consumer = consumeFacts({
-        ...{ broker, blobs, logger, metrics, service: 'collector', facts: collectorFacts },
+        broker,
+        blobs,
+        logger,
+        metrics,
+        service: 'collector',
+        facts: collectorFacts,
         handlers: collectorHandlers({ ...parts, answersTaken }),
         concurrency: 1,
         ackWaitMs: config.ackWaitMs,
@@ -83,7 +90,10 @@ export function createCollector(config: CollectorConfig, overrides: CollectorOve
       lifecycle.add('facts', () => consumer.stop());
       const everyMs = Math.min(idleLookAtMostEveryMs, config.sessionIdleMs / idleLooksPerIdleTime);
       const idle = new IdleSessions({
-        ...{ ...parts, clock, everyMs, idleMs: config.sessionIdleMs },
+        ...parts,
+        clock,
+        everyMs,
+        idleMs: config.sessionIdleMs,
         brokerNowMs: () => brokerNowMs(broker),
       });
       idle.start();

@@ -1,6 +1,4 @@
-/**
- * What the gateway reads from its environment.
- */
+// What the gateway reads from its environment.
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, hashSecret, instance } = baseSettings;
@@ -133,7 +131,14 @@ const bounds = {
 };
 
 export const gatewaySettings = {
-  ...{ natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, hashSecret, instance },
+  natsUrl,
+  natsUser,
+  natsPassword,
+  valkeyUrl,
+  healthAddress,
+  logLevel,
+  hashSecret,
+  instance,
   ...addresses,
   ...serving,
   ...capture,

@@ -1,13 +1,11 @@
-/**
- * Every way in which the gateway refuses or fails, with the words that a client may read.
- *
- * Codes and shapes follow OpenAI's API, because clients branch on them. Messages never hold text of a conversation,
- * a key, or the name of another tenant.
- */
+// Every way in which the gateway refuses or fails, with the words that a client may read.
+//
+// Codes and shapes follow OpenAI's API, because clients branch on them. Messages never hold text of a conversation,
+// a key, or the name of another tenant.
 import { defineErrors } from '@backtalk/kit';
 
 /** The request itself is at fault: sending it again changes nothing. */
-export const refusals = defineErrors('gateway', {
+export const gatewayErrors = defineErrors('gateway', {
   invalidJson: {
     code: 'invalid_json',
     status: 400,
@@ -105,10 +103,8 @@ export const refusals = defineErrors('gateway', {
     retry: 'never',
     message: () => 'The client went away before the answer was complete.',
   },
-});
 
-/** The gateway, or what it stands on, is at fault: the same request may succeed later. */
-export const failures = defineErrors('gateway', {
+  // The gateway, or what it stands on, is at fault: the same request may succeed later.
   noEngine: {
     code: 'no_engine',
     status: 503,
@@ -158,10 +154,8 @@ export const failures = defineErrors('gateway', {
     retry: 'later',
     message: () => 'Something went wrong in the gateway. Try again.',
   },
-});
 
-/** What never reaches a client: conditions of the gateway's own parts. */
-export const faults = defineErrors('gateway', {
+  // What never reaches a client: conditions of the gateway's own parts.
   spoolFull: {
     code: 'spool_full',
     retry: 'later',

@@ -1,7 +1,5 @@
-/**
- * What happens in the gateway, as operators see it: one function for each event writes its log line and its metrics
- * together. Labels have few values; no text, id of a person, or name of a tenant ever goes in.
- */
+// What happens in the gateway, as operators see it: one function for each event writes its log line and its metrics
+// together. Labels have few values; no text, id of a person, or name of a tenant ever goes in.
 import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
 
 export type GatewayEvents = ReturnType<typeof createEvents>;

@@ -1,6 +1,4 @@
-/**
- * The gateway as a process.
- */
+// The gateway as a process.
 import { run } from '@backtalk/kit';
 import { gatewaySettings } from './config.js';
 import { createGateway } from './service.js';

@@ -1,9 +1,7 @@
-/**
- * The gateway's composition root.
- *
- * In: its configuration. Out: a service that starts from what the broker holds (routes, leases, keys) and stops in
- * reverse order.
- */
+// The gateway's composition root.
+//
+// In: its configuration. Out: a service that starts from what the broker holds (routes, leases, keys) and stops in
+// reverse order.
 import {
   asBacktalkError,
   checkInstallation,
@@ -124,7 +122,11 @@ async function buildParts(building: Building, broker: Broker): Promise<Parts> {
   valkey.start();
   lifecycle.add('valkey', () => valkey.stop());
   return {
-    ...{ config, clock, events, publisher, store },
+    config,
+    clock,
+    events,
+    publisher,
+    store,
     places: new Places(config),
     callers: new Callers(config.hashSecret),
     keys: await startKeys(building, broker),
@@ -147,7 +149,12 @@ async function startStore(building: Building, broker: Broker, publisher: FactPub
   const { storeWaitMs } = config;
   const required = config.capture === 'required';
   const store = new TurnStore({
-    ...{ publisher, spool, clock, events, storeWaitMs, required },
+    publisher,
+    spool,
+    clock,
+    events,
+    storeWaitMs,
+    required,
     onSpooled: () => drain.kick(),
   });
   const ignore = broker.onStatus((status) => {

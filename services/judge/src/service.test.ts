@@ -26,7 +26,11 @@ describe('judging a continued turn', () => {
     const talk = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
     const judged = await rig.untilJudged(talk);
     expect(judged).toMatchObject({
-      ...{ verdict: -1, confidence: 1, hint: 'Answer in one short sentence.', session: talk.session, revision: 0 },
+      verdict: -1,
+      confidence: 1,
+      hint: 'Answer in one short sentence.',
+      session: talk.session,
+      revision: 0,
       judgeModel: rig.engine.baseModel,
       evidence: [{ name: 'wording', verdict: -1 }],
     });
@@ -86,7 +90,10 @@ describe('judging a continued turn', () => {
     await rig.judge({ backend: 'rules', engineUrls: [] });
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);
     expect(await rig.untilJudged(talk)).toMatchObject({
-      ...{ verdict: -1, votes: [], judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE },
+      verdict: -1,
+      votes: [],
+      judgeModel: 'rules',
+      source: TurnJudged_Source.SOURCE_EVIDENCE,
       evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }, { name: 'words' }],
     });
   });
@@ -166,7 +173,9 @@ describe('feedback', () => {
     await rig.untilJudged(talk);
     await rig.feedback(talk, { hasScore: true, score: -1, comment: 'Answer in one short sentence, please.' });
     expect(await rig.untilJudged(talk, 1)).toMatchObject({
-      ...{ verdict: -1, hint: 'Answer in one short sentence.', source: TurnJudged_Source.SOURCE_FEEDBACK },
+      verdict: -1,
+      hint: 'Answer in one short sentence.',
+      source: TurnJudged_Source.SOURCE_FEEDBACK,
     });
     await rig.feedback(talk, { hasScore: true, score: 1 });
     expect((await rig.untilJudged(talk, 2)).verdict).toBe(1);
@@ -198,7 +207,10 @@ describe('a closed session', () => {
     rig.grade = () => '\\boxed{-1}';
     await rig.close(first, turns);
     expect(await rig.untilJudged(second, 1)).toMatchObject({
-      ...{ verdict: -1, advantage: -1, hasAdvantage: true, source: TurnJudged_Source.SOURCE_AT_LEAST_ONE },
+      verdict: -1,
+      advantage: -1,
+      hasAdvantage: true,
+      source: TurnJudged_Source.SOURCE_AT_LEAST_ONE,
     });
     expect(await rig.judged(first, 1)).toBeUndefined();
   });

@@ -114,7 +114,12 @@ async function start(building: Building): Promise<void> {
     versionTimes.stop();
   });
   const parts: JudgeParts = {
-    ...{ config, clock, events, box, versionTimes, reader: readerOf(config.backend) },
+    config,
+    clock,
+    events,
+    box,
+    versionTimes,
+    reader: readerOf(config.backend),
     log: new TurnLog(reader),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
     ballots: box === undefined ? undefined : await startBallots(building, box),
@@ -179,7 +184,14 @@ async function startConsumer(building: Building, broker: Broker, blobs: BlobStor
   const { ackWaitMs, turnsInHand: concurrency } = config;
   const { backOff } = overrides;
   const consumer = consumeFacts({
-    ...{ broker, blobs, ackWaitMs, concurrency, logger, metrics, clock, onFatal },
+    broker,
+    blobs,
+    ackWaitMs,
+    concurrency,
+    logger,
+    metrics,
+    clock,
+    onFatal,
     ...(backOff === undefined ? {} : { backOff }),
     service: 'judge',
     facts: ['turnContinued', 'feedbackGiven', 'sessionClosed'],

@@ -1,10 +1,8 @@
-/**
- * Every setting of the loader.
- */
+// Every setting of the loader.
 import { engineDialects } from '@backtalk/dialects';
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
-export const loaderConfig = {
+export const loaderSettings = {
   natsUrl: baseSettings.natsUrl,
   natsUser: baseSettings.natsUser,
   natsPassword: baseSettings.natsPassword,
@@ -84,4 +82,4 @@ export const loaderConfig = {
   }),
 };
 
-export type LoaderConfig = ConfigOf<typeof loaderConfig>;
+export type LoaderConfig = ConfigOf<typeof loaderSettings>;

@@ -1,8 +1,6 @@
-/**
- * Why weights are refused, or cannot be loaded now.
- *
- * The codes are read by the publisher: those with retry `never` burn a version, the others leave this loader out.
- */
+// Why weights are refused, or cannot be loaded now.
+//
+// The codes are read by the publisher: those with retry `never` burn a version, the others leave this loader out.
 import { defineErrors } from '@backtalk/kit';
 
 export const loaderErrors = defineErrors('loader', {

@@ -1,6 +1,4 @@
-/**
- * What happens in a loader: one function for each event writes its log line and its metrics together.
- */
+// What happens in a loader: one function for each event writes its log line and its metrics together.
 import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
 
@@ -14,9 +12,9 @@ export interface PrepareTimes {
   readonly already: boolean;
 }
 
-export type LoaderEvents = ReturnType<typeof loaderEvents>;
+export type LoaderEvents = ReturnType<typeof createEvents>;
 
-export function loaderEvents(logger: Logger, metrics: Metrics) {
+export function createEvents(logger: Logger, metrics: Metrics) {
   const prepares = metrics.counter('prepares_total', 'Versions prepared, by outcome (loaded or an error code).', [
     'outcome',
   ]);

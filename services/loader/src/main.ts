@@ -1,8 +1,6 @@
-/**
- * Runs the loader: reads the environment, starts, waits.
- */
+// Runs the loader: reads the environment, starts, waits.
 import { run } from '@backtalk/kit';
-import { loaderConfig } from './config.js';
+import { loaderSettings } from './config.js';
 import { createLoader } from './service.js';
 
-await run({ name: 'loader', config: loaderConfig, create: (config) => createLoader(config) });
+await run({ name: 'loader', config: loaderSettings, create: (config) => createLoader(config) });

@@ -5,7 +5,7 @@ import { freePort, silentLogger, startNats, TemporaryDirectory, until, type Test
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import { Lease, LoadSet, type EngineLease } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { loaderConfig } from './config.js';
+import { loaderSettings } from './config.js';
 import { createLoader, type Loader } from './service.js';
 
 const policy = 'backtalk';
@@ -47,7 +47,7 @@ async function setLoad(versions: LoadSet['versions']): Promise<void> {
 async function start(more: Record<string, string> = {}): Promise<void> {
   const { url, user, password } = nats.credentials('loader');
   loader = createLoader(
-    readConfig(loaderConfig, {
+    readConfig(loaderSettings, {
       BACKTALK_NATS_URL: url,
       BACKTALK_NATS_USER: user,
       BACKTALK_NATS_PASSWORD: password,

@@ -1,6 +1,4 @@
-/**
- * Puts a loader together: one engine, its adapters, its lease.
- */
+// Puts a loader together: one engine, its adapters, its lease.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
@@ -31,7 +29,7 @@ import { baseShapeOf } from './domain/base-shape.js';
 import { servesPolicies } from './domain/requirements.js';
 import { parseObject } from './domain/safetensors.js';
 import { baseVersionOf } from './domain/versions.js';
-import { loaderEvents, type LoaderEvents } from './events.js';
+import { createEvents, type LoaderEvents } from './events.js';
 import { EngineKeeper } from './inputs/engine-keeper.js';
 import { loaderCalls } from './inputs/loader-calls.js';
 import { LoadSetWatch } from './inputs/load-set-watch.js';
@@ -57,7 +55,7 @@ export function createLoader(config: LoaderConfig, overrides: LoaderOverrides = 
   const logger = overrides.logger ?? createLogger({ service: 'loader', level: config.logLevel });
   const clock = overrides.clock ?? systemClock;
   const metrics = new Metrics('loader');
-  const events = loaderEvents(logger, metrics);
+  const events = createEvents(logger, metrics);
   const lifecycle = new Lifecycle(logger);
   const board = new EngineBoard(firstPicture(config));
   const health = new Health({ address: config.healthAddress, metrics, logger });

@@ -1,9 +1,7 @@
-/**
- * Every setting of the publisher.
- */
+// Every setting of the publisher.
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
-export const publisherConfig = {
+export const publisherSettings = {
   natsUrl: baseSettings.natsUrl,
   natsUser: baseSettings.natsUser,
   natsPassword: baseSettings.natsPassword,
@@ -70,7 +68,7 @@ export const publisherConfig = {
   }),
 };
 
-export type PublisherConfig = ConfigOf<typeof publisherConfig>;
+export type PublisherConfig = ConfigOf<typeof publisherSettings>;
 
 const parityByDtype: ReadonlyMap<string, number> = new Map([
   ['float32', 1e-3],

@@ -1,6 +1,4 @@
-/**
- * What the publisher cannot do, and why.
- */
+// What the publisher cannot do, and why.
 import { defineErrors } from '@backtalk/kit';
 
 export const publisherErrors = defineErrors('publisher', {

@@ -1,12 +1,10 @@
-/**
- * What happens in a publisher: one function for each event writes its log line and its metrics together.
- */
+// What happens in a publisher: one function for each event writes its log line and its metrics together.
 import { inSpan, type BacktalkError, type Logger, type Metrics, type Trace } from '@backtalk/kit';
 
 const secondBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const millisecondBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
-export type PublisherEvents = ReturnType<typeof publisherEvents>;
+export type PublisherEvents = ReturnType<typeof createEvents>;
 
 export interface SwapFacts {
   readonly version: string;
@@ -40,7 +38,7 @@ function instruments(metrics: Metrics) {
   };
 }
 
-export function publisherEvents(logger: Logger, metrics: Metrics) {
+export function createEvents(logger: Logger, metrics: Metrics) {
   const numbers = instruments(metrics);
   // From 0, or the first of its kind would be no increase.
   for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ stage }, 0);

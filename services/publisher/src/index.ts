@@ -1,5 +1,5 @@
 /**
  * The publisher as a library, for tests of the loop.
  */
-export { publisherConfig, type PublisherConfig } from './config.js';
+export { publisherSettings, type PublisherConfig } from './config.js';
 export { createPublisher, type Publisher, type PublisherOverrides } from './service.js';

@@ -1,12 +1,10 @@
-/**
- * Runs the publisher: reads the environment, starts, waits.
- */
+// Runs the publisher: reads the environment, starts, waits.
 import { run } from '@backtalk/kit';
-import { publisherConfig } from './config.js';
+import { publisherSettings } from './config.js';
 import { createPublisher } from './service.js';
 
 await run({
   name: 'publisher',
-  config: publisherConfig,
+  config: publisherSettings,
   create: (config, context) => createPublisher(config, { onFatal: context.fail }),
 });

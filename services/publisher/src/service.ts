@@ -1,6 +1,4 @@
-/**
- * Puts a publisher together: the chain, the loaders, the gateways, and the work of the leading one.
- */
+// Puts a publisher together: the chain, the loaders, the gateways, and the work of the leading one.
 import {
   checkInstallation,
   connectBroker,
@@ -30,7 +28,7 @@ import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { LoadSet, Routes } from '@backtalk/proto/weights';
 import { parityMaxFor, type PublisherConfig } from './config.js';
 import { publisherErrors } from './errors.js';
-import { publisherEvents, type PublisherEvents } from './events.js';
+import { createEvents, type PublisherEvents } from './events.js';
 import { Leader } from './inputs/leadership.js';
 import { Retirement } from './inputs/retirement.js';
 import { rollbackCalls } from './inputs/rollback.js';
@@ -77,7 +75,7 @@ export function createPublisher(config: PublisherConfig, overrides: PublisherOve
   const logger = overrides.logger ?? createLogger({ service: 'publisher', level: config.logLevel });
   const clock = overrides.clock ?? systemClock;
   const metrics = new Metrics('publisher');
-  const events = publisherEvents(logger, metrics);
+  const events = createEvents(logger, metrics);
   const lifecycle = new Lifecycle(logger);
   const health = new Health({ address: config.healthAddress, metrics, logger });
   const ports = { grpc: 0, health: 0 };
@@ -128,7 +126,15 @@ async function startParts(parts: Parts): Promise<number> {
   const { ackWaitMs } = config;
   const trained = new TrainedFacts({ ...parts, policy, ackWaitMs, blobs }, (sequence) => leader.decideUpTo(sequence));
   const leader: Leader = new Leader({
-    ...{ policy, chain, reader, announcer, swap, retirement, events, clock, sweepMs },
+    policy,
+    chain,
+    reader,
+    announcer,
+    swap,
+    retirement,
+    events,
+    clock,
+    sweepMs,
     consume: () => trained.start(),
     fail: parts.fail,
   });

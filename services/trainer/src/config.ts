@@ -1,7 +1,7 @@
 // What the trainer may be told by its environment, with the laptop's defaults.
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
-const MINUTE = 60_000;
+const minuteMs = 60_000;
 
 const training = {
   method: setting.oneOf('BACKTALK_TRAIN_METHOD', ['binary', 'opd', 'combined'] as const, {
@@ -236,7 +236,7 @@ const batches = {
   }),
 };
 
-export const trainerConfig = {
+export const trainerSettings = {
   natsUrl: baseSettings.natsUrl,
   natsUser: baseSettings.natsUser,
   natsPassword: baseSettings.natsPassword,
@@ -262,7 +262,7 @@ export const trainerConfig = {
     description: 'Longest pause before a step that could not be taken is tried again.',
     default: '15s',
     min: 10,
-    max: 10 * MINUTE,
+    max: 10 * minuteMs,
   }),
   sweepEveryMs: setting.durationMs('BACKTALK_SWEEP_EVERY', {
     description: 'How often files of old versions are swept.',
@@ -278,4 +278,4 @@ export const trainerConfig = {
   ...batches,
 };
 
-export type TrainerConfig = ConfigOf<typeof trainerConfig>;
+export type TrainerConfig = ConfigOf<typeof trainerSettings>;

@@ -14,7 +14,7 @@ export interface Funnel {
   readonly settled: number;
 }
 
-const STATES: readonly LedgerState[] = [
+const turnStates: readonly LedgerState[] = [
   'standing_by',
   'collecting',
   'paused',
@@ -23,7 +23,7 @@ const STATES: readonly LedgerState[] = [
   'training',
   'troubled',
 ];
-const LESSON_STATES = {
+const lessonStates = {
   active: Lesson_State.STATE_ACTIVE,
   learned: Lesson_State.STATE_LEARNED,
   retired: Lesson_State.STATE_RETIRED,
@@ -71,7 +71,7 @@ function createMetrics(metrics: Metrics) {
   };
 }
 
-// A label stays few-valued even if a fact holds something else.
+/** A label stays few-valued even if a fact holds something else. */
 function label(text: string): string {
   return /^[a-z][a-z0-9_]{0,39}$/.test(text) ? text : 'other';
 }
@@ -90,7 +90,7 @@ export function createEvents(logger: Logger, registry: Metrics) {
   };
 }
 
-// Who leads, and what the ledger of a policy is about.
+/** Who leads, and what the ledger of a policy is about. */
 function policyEvents(logger: Logger, metrics: Numbers) {
   return {
     leadershipChanged(leads: boolean): void {
@@ -99,7 +99,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
     },
 
     stateChanged(policy: string, state: LedgerState): void {
-      for (const each of STATES) metrics.state.set({ policy, state: each }, each === state ? 1 : 0);
+      for (const each of turnStates) metrics.state.set({ policy, state: each }, each === state ? 1 : 0);
     },
 
     booksRead(policy: string, batches: number, versions: number, remembered: number): void {
@@ -124,7 +124,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
   };
 }
 
-// The way of a turn into a batch.
+/** The way of a turn into a batch. */
 function turnEvents(logger: Logger, metrics: Numbers) {
   return {
     judgedRead(policy: string, outcome: JudgedOutcome): void {
@@ -133,7 +133,7 @@ function turnEvents(logger: Logger, metrics: Numbers) {
 
     turnsWeighed(policy: string, funnel: Funnel, lessons: readonly Lesson[]): void {
       for (const kind of ['effective', 'idle', 'settled'] as const) metrics.pending.set({ policy, kind }, funnel[kind]);
-      for (const [state, value] of Object.entries(LESSON_STATES)) {
+      for (const [state, value] of Object.entries(lessonStates)) {
         metrics.lessons.set({ policy, state }, lessons.filter((lesson) => lesson.state === value).length);
       }
     },
@@ -159,7 +159,7 @@ function turnEvents(logger: Logger, metrics: Numbers) {
   };
 }
 
-// The way of a batch into a version.
+/** The way of a batch into a version. */
 function stepEvents(logger: Logger, metrics: Numbers) {
   const open = new Set<string>();
   return {

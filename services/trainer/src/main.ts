@@ -1,11 +1,11 @@
 // The trainer as a process.
 import { run } from '@backtalk/kit';
 
-import { trainerConfig } from './config.js';
+import { trainerSettings } from './config.js';
 import { createTrainer } from './service.js';
 
 await run({
   name: 'trainer',
-  config: trainerConfig,
+  config: trainerSettings,
   create: (config, { fail }) => createTrainer(config, { fail }),
 });

@@ -5,10 +5,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { fakeWorkerErrors } from './testing/fake-worker-errors.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
-const SMALL = { BACKTALK_BATCH_SIZE: '2' };
+const smallBatch = { BACKTALK_BATCH_SIZE: '2' };
 let rig: TrainerRig;
 
-async function rigWith(options: RigOptions = { environment: SMALL }): Promise<TrainerRig> {
+async function rigWith(options: RigOptions = { environment: smallBatch }): Promise<TrainerRig> {
   rig = await TrainerRig.start(options);
   return rig;
 }
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const never = (): Promise<void> => new Promise(() => undefined);
 
-// Every turn is in one place only: taken once, or settled once.
+/** Every turn is in one place only: taken once, or settled once. */
 function everyTurnOnce(batches: readonly BatchClosed[]): string[] {
   const turns = batches
     .filter(({ why }) => why !== 'step_failed' && why !== 'burned_parent')
@@ -134,7 +134,7 @@ describe('a step that fails for what is in the batch', () => {
   });
 
   it('is given up after ten broken steps when the worker never says why', async () => {
-    await rigWith({ environment: { ...SMALL, BACKTALK_STEP_RETRY_MAX: '10ms' } });
+    await rigWith({ environment: { ...smallBatch, BACKTALK_STEP_RETRY_MAX: '10ms' } });
     rig.worker.plot = () => {
       throw fakeWorkerErrors.outOfMemory();
     };
@@ -225,7 +225,7 @@ describe('what cannot be', () => {
 
 describe('files of old versions', () => {
   it('are swept when nothing refers to them any more', async () => {
-    await rigWith({ environment: { ...SMALL, BACKTALK_SWEEP_EVERY: '1s', BACKTALK_SWEEP_GRACE: '0ms' } });
+    await rigWith({ environment: { ...smallBatch, BACKTALK_SWEEP_EVERY: '1s', BACKTALK_SWEEP_GRACE: '0ms' } });
     const trainer = await rig.startTrainer();
     for (let n = 1; n <= 5; n += 1) {
       await rig.correct(2, { name: `b${n}x` });

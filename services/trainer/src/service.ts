@@ -38,7 +38,7 @@ export interface TrainerOverrides {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly lease?: Pick<SingletonOptions, 'ttlMs' | 'everyMs'>;
-  // Told of errors that no waiting mends.
+  /** Told of errors that no waiting mends. */
   readonly fail?: (error: unknown) => void;
 }
 
@@ -46,8 +46,8 @@ export interface Trainer extends Service {
   readonly healthPort: number;
 }
 
-const STOP_DEADLINE_MS = 8_000;
-const START_AGAIN_MS = 1_000;
+const stopDeadlineMs = 8_000;
+const startAgainMs = 1_000;
 
 export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides = {}): Trainer {
   const { clock = systemClock, fail = () => undefined } = overrides;
@@ -79,7 +79,7 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
       return health.port;
     },
     start,
-    stop: () => lifecycle.stopAll(STOP_DEADLINE_MS),
+    stop: () => lifecycle.stopAll(stopDeadlineMs),
   };
 }
 
@@ -106,7 +106,11 @@ function policyParts(ground: Ground, lifecycle: Lifecycle): PolicyParts[] {
   const { ackWaitMs, pendingMax, retryMaxMs, sweepEveryMs, sweepGraceMs } = config;
   const shared = {
     ...ground,
-    ...{ ackWaitMs, pendingMax, retryMaxMs, sweepEveryMs, sweepGraceMs },
+    ackWaitMs,
+    pendingMax,
+    retryMaxMs,
+    sweepEveryMs,
+    sweepGraceMs,
     rule: ruleOf(config),
     plan: encodePlan(planFor(trainingConfig(config))),
     reader,
@@ -134,7 +138,7 @@ interface LeaderParts extends Pick<Ground, 'broker' | 'config' | 'clock' | 'even
   readonly overrides: TrainerOverrides;
 }
 
-// Leads in the background: the lease is renewed meanwhile. Losing it ends everything that was begun under it.
+/** Leads in the background: the lease is renewed meanwhile. Losing it ends everything that was begun under it. */
 function leaderOf(policies: readonly PolicyParts[], { broker, config, clock, events, overrides }: LeaderParts) {
   let leading: Promise<unknown> = Promise.resolve();
   return singleton(broker, 'trainer', config.instance, {
@@ -160,12 +164,12 @@ async function leadPolicy(parts: PolicyParts, signal: AbortSignal): Promise<void
     } catch (thrown) {
       if (signal.aborted) return;
       const error = asBacktalkError(thrown);
-      events.ledgerTroubled(policy, error, failures, START_AGAIN_MS);
+      events.ledgerTroubled(policy, error, failures, startAgainMs);
       if (error.retry === 'stop') {
         onFatal(error);
         return;
       }
     }
-    await clock.sleep(START_AGAIN_MS, signal).catch(() => undefined);
+    await clock.sleep(startAgainMs, signal).catch(() => undefined);
   }
 }

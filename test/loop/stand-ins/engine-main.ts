@@ -1,6 +1,5 @@
 // The stand-in for an engine as a process: deterministic answers in vLLM's dialect, on the port that `npm start` would give
 // the built-in engine. Its settings are changed by `POST /fake/settings` and its counts read at `GET /fake/counts`.
-
 import { parseArgs } from 'node:util';
 import { startFakeEngine } from '@backtalk/dialects/testing';
 import { judgeReply } from './judge-reply.js';

@@ -1,5 +1,4 @@
 // How the stand-ins refuse: with the codes of what they stand for.
-
 import { defineErrors } from '@backtalk/kit';
 
 export const standInErrors = defineErrors('stand-in', {

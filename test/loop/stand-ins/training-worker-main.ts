@@ -1,6 +1,5 @@
 // Runs the stand-in training worker as a process, where `npm start` would run the real one. Beside /readyz its health port
 // takes `POST /hold` and `POST /release` (stop steps in their middle, let them go on) and gives `GET /counts`.
-
 import { createServer, type ServerResponse } from 'node:http';
 import { baseSettings, createLogger, folderBlobStore, run, serveGrpc, setting, type Service } from '@backtalk/kit';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';

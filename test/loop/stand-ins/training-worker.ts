@@ -1,6 +1,5 @@
 // The stand-in for a training worker: the same calls and the same rules for blobs, without a model. What it makes follows
 // from the request alone, fits the stand-in engine, and passes the publisher's gate. A step can be held in its middle.
-
 import { putFakeVersion } from '@backtalk/dialects/testing';
 import { sha256Hex, type BlobStore } from '@backtalk/kit';
 import {
@@ -19,10 +18,28 @@ const optimizerBytes = 4_096;
 
 /** Under the names of the real worker, so that whoever shows them has something to show. */
 const measurements = {
-  ...{ loss: 1.2, loss_binary: 0.1, loss_opd: 1, loss_kl: 0.1, divergence: 8, gradient_norm: 0.7, entropy: 1.5 },
-  ...{ v_mean: 1, v_max: 1.2, rho_mean: 1, ess: 0.98, masked_share: 0, clipped_share: 0 },
-  ...{ logprob_difference: 0.001, logprob_bias: 0, kl_base: 1, kl_step: 0.5, step_scale: 1 },
-  ...{ samples_trained: 4, tokens: 160, seconds: 0.1, optimizer_restored: 1 },
+  loss: 1.2,
+  loss_binary: 0.1,
+  loss_opd: 1,
+  loss_kl: 0.1,
+  divergence: 8,
+  gradient_norm: 0.7,
+  entropy: 1.5,
+  v_mean: 1,
+  v_max: 1.2,
+  rho_mean: 1,
+  ess: 0.98,
+  masked_share: 0,
+  clipped_share: 0,
+  logprob_difference: 0.001,
+  logprob_bias: 0,
+  kl_base: 1,
+  kl_step: 0.5,
+  step_scale: 1,
+  samples_trained: 4,
+  tokens: 160,
+  seconds: 0.1,
+  optimizer_restored: 1,
 };
 
 export interface StandInCounts {
@@ -55,8 +72,11 @@ export class StandInTrainingWorker {
   implementation(): TrainingWorkerServiceImplementation<object> {
     return {
       status: async () => ({
-        ...{ baseModel: standInBaseModel, dtype: 'float32', device: 'cpu' },
-        ...{ training: '', maxContext: 8_192 },
+        baseModel: standInBaseModel,
+        dtype: 'float32',
+        device: 'cpu',
+        training: '',
+        maxContext: 8_192,
       }),
       missing: async ({ digests }) => {
         const held = await Promise.all(digests.map((digest) => this.blobs.has(digest)));
@@ -103,15 +123,22 @@ export class StandInTrainingWorker {
     // The call names the attempt and nothing of the step: it may not change the bytes.
     const seed = sha256Hex(TrainRequest.encode({ ...request, call: '' }).finish());
     const { manifest } = await putFakeVersion({
-      ...{ blobs: this.blobs, version: seed, baseModel: standInBaseModel },
+      blobs: this.blobs,
+      version: seed,
+      baseModel: standInBaseModel,
       rank: request.config?.loraRank ?? 8,
     });
     const state = Buffer.alloc(optimizerBytes, seed);
     const optimizer: WeightsFile = {
-      ...{ name: 'optimizer.safetensors', digest: await this.blobs.put(state), bytes: state.byteLength },
+      name: 'optimizer.safetensors',
+      digest: await this.blobs.put(state),
+      bytes: state.byteLength,
     };
     const samples = request.samples.map(({ turn, hints }) => ({
-      ...{ turn, dropped: '', staleness: 0.01, divergence: hints.length === 0 ? 0 : 8 },
+      turn,
+      dropped: '',
+      staleness: 0.01,
+      divergence: hints.length === 0 ? 0 : 8,
     }));
     return {
       adapter: manifest.adapter,

@@ -18,7 +18,9 @@ afterAll(async () => {
 });
 
 const at = (user: Place['user'], environment?: Record<string, string>): Place => ({
-  ...{ nats, user, folder: directory.path },
+  nats,
+  user,
+  folder: directory.path,
   environment,
 });
 const backtalk = (user: Place['user'], words: readonly string[], environment?: Record<string, string>): Promise<Ran> =>
@@ -74,8 +76,16 @@ describe('keys', () => {
   it('of a machine go to its file, from which its gateway reads them', async () => {
     const data = directory.path;
     const connection = {
-      ...{ endpoint: 'http://127.0.0.1:1/v1', engine: 'http://127.0.0.1:1', policy: 'p', baseModel: 'm', data },
-      ...{ natsUrl: 'nats://127.0.0.1:1', natsUser: 'cli', natsPassword: '', blobStore: 'folder:blobs', health: {} },
+      endpoint: 'http://127.0.0.1:1/v1',
+      engine: 'http://127.0.0.1:1',
+      policy: 'p',
+      baseModel: 'm',
+      data,
+      natsUrl: 'nats://127.0.0.1:1',
+      natsUser: 'cli',
+      natsPassword: '',
+      blobStore: 'folder:blobs',
+      health: {},
     };
     writeFileSync(directory.join('connection.json'), JSON.stringify(connection));
     const [{ id } = {}] = (await backtalk('cli', ['--data', data, 'keys', 'add'])).values;
@@ -98,7 +108,10 @@ describe('status', () => {
     const hold = holdLease({
       broker: await nats.connect('loader'),
       lease: () => ({
-        ...{ kind: 'loader', instance: 'engine-1', grpcAddress: '', healthAddress: '' },
+        kind: 'loader',
+        instance: 'engine-1',
+        grpcAddress: '',
+        healthAddress: '',
         engine: EngineLease.fromPartial({ url, reason, ready: false, versions: [] }),
       }),
     });

@@ -1,9 +1,8 @@
 // `dead-letters`: facts that could not be handled, why, and giving them to their service once more.
-
 import { deadLetters } from '@backtalk/kit';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 
 export async function listDeadLetters({ connection, output }: CommandContext): Promise<void> {
   const letters = await withBroker(connection, (broker) => deadLetters(broker).list());
@@ -33,7 +32,7 @@ export async function replayDeadLetters({ connection, output }: CommandContext, 
     const numbers = which === 'all' ? (await dead.list()).map(({ sequence }) => sequence) : [Number(which)];
     for (const sequence of numbers) {
       if (!Number.isInteger(sequence) || sequence < 1) {
-        throw CliErrors.badArgument({ name: 'number', value: which, wanted: "a dead letter's number, or 'all'" });
+        throw cliErrors.badArgument({ name: 'number', value: which, wanted: "a dead letter's number, or 'all'" });
       }
       await dead.replay(sequence);
       output.value({ replayed: sequence });

@@ -1,5 +1,4 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
-
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { FactReader, type StoredFact } from '@backtalk/kit';

@@ -1,8 +1,7 @@
 // `feedback`: says in so many words what an answer was worth. It outranks the judge.
-
 import { z } from 'zod';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 
 export interface FeedbackWords {
   readonly score?: string;
@@ -16,7 +15,7 @@ const refusal = z.object({ error: z.object({ message: z.string() }) });
 function scoreOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const score = Number(text);
-  if (![-1, 0, 1].includes(score)) throw CliErrors.badArgument({ name: '--score', value: text, wanted: '-1, 0 or 1' });
+  if (![-1, 0, 1].includes(score)) throw cliErrors.badArgument({ name: '--score', value: text, wanted: '-1, 0 or 1' });
   return score;
 }
 
@@ -27,7 +26,7 @@ export async function giveFeedback(
 ): Promise<void> {
   const body = { turn_id: turn, score: scoreOf(score), comment, correction };
   if (body.score === undefined && comment === undefined && correction === undefined) {
-    throw CliErrors.badArgument({
+    throw cliErrors.badArgument({
       name: 'feedback',
       value: '',
       wanted: 'given: use --score, --comment or --correction',
@@ -40,12 +39,12 @@ export async function giveFeedback(
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(answerWithinMs),
   }).catch((error: unknown) => {
-    throw CliErrors.unreachable({ what: 'The gateway', url }, error);
+    throw cliErrors.unreachable({ what: 'The gateway', url }, error);
   });
   const answer: unknown = await response.json();
   if (!response.ok) {
     const why = refusal.safeParse(answer).data?.error.message ?? 'no reason was given';
-    throw CliErrors.refused({ what: 'Feedback', status: response.status, why });
+    throw cliErrors.refused({ what: 'Feedback', status: response.status, why });
   }
   output.value(answer);
   output.line(`Stored for ${turn}. It counts unless the turn is in a batch already.`);

@@ -1,5 +1,4 @@
 // `judge eval`: how good the judge is with the running engine, on labelled next states that it was not fitted on.
-
 import { createEngineClient } from '@backtalk/dialects';
 import {
   evaluateJudge as evaluate,
@@ -11,7 +10,7 @@ import {
   type EvaluationRow,
 } from '@backtalk/judge';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 
 const splits = ['test', 'dev'] as const;
 const votes = 3;
@@ -32,7 +31,7 @@ function cells(row: EvaluationRow): string[] {
 
 export async function evaluateJudge({ connection, output, signal }: CommandContext, wanted: string): Promise<void> {
   const split = splits.find((known) => known === wanted);
-  if (split === undefined) throw CliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
+  if (split === undefined) throw cliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
   const labelled = readLabelledItems();
   const items = labelled.filter((item) => item.split === split);
   const voter = new ScoredVoter(scoredPrompts(labelled), readCalibrationTable());

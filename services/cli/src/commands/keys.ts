@@ -1,11 +1,10 @@
 // `keys add`, `keys list`, `keys revoke`: who may ask the endpoint. A key is shown once, when it is made; only its SHA-256 is
 // kept.
-
 import { randomBytes } from 'node:crypto';
 import { keyGrant, readConfig, sha256Hex, type KeyGrant } from '@backtalk/kit';
 import { keySettings } from '../config.js';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 import { withKeyShelf } from '../key-shelf.js';
 
 export interface KeyFlags {
@@ -36,7 +35,10 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
 function grantOf({ tenant, user, train, acceptUserField: acceptsUserField, ...limits }: KeyFlags): KeyGrant {
   const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
   return keyGrant.parse({
-    ...{ tenant, user, train, acceptsUserField },
+    tenant,
+    user,
+    train,
+    acceptsUserField,
     limits: { requestsPerMinute, tokensPerMinute, concurrency },
   });
 }
@@ -64,13 +66,13 @@ function limitsInWords(limits: KeyGrant['limits']): string {
 
 export async function revokeKey({ connection, output }: CommandContext, id: string): Promise<void> {
   if (!new RegExp(`^[0-9a-f]{${String(idLengthMin)},64}$`).test(id)) {
-    throw CliErrors.badArgument({ name: 'key', value: id, wanted: "a key's name as `keys list` shows it" });
+    throw cliErrors.badArgument({ name: 'key', value: id, wanted: "a key's name as `keys list` shows it" });
   }
   await withKeyShelf(connection, async (shelf) => {
     const [found, second] = (await shelf.list()).filter(({ hash }) => hash.startsWith(id));
-    if (found === undefined) throw CliErrors.nothingFound({ what: `key ${id}` });
+    if (found === undefined) throw cliErrors.nothingFound({ what: `key ${id}` });
     if (second !== undefined)
-      throw CliErrors.badArgument({ name: 'key', value: id, wanted: 'the name of one key only' });
+      throw cliErrors.badArgument({ name: 'key', value: id, wanted: 'the name of one key only' });
     await shelf.remove(found.hash);
     output.value({ revoked: found.hash.slice(0, idLength) });
     output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more.`);

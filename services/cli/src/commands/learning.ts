@@ -1,5 +1,4 @@
 // `pause` and `resume`: learning stops and goes on; chat and judging are not touched. The switch survives restarts.
-
 import { jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBroker, type Connection } from '../connection.js';

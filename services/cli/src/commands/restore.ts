@@ -1,15 +1,14 @@
 // `restore`: an installation that has never run goes on from a copy. The broker's admin user puts blobs and streams back
 // before services start; what is rebuilt from the log is made empty.
-
 import { resolve } from 'node:path';
 import { adminUser, blobStream, ensureStreams, openBlobStore, readManifest, restoreBackup } from '@backtalk/kit';
 import { withBrokerAlone } from '../connection.js';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 import { streamOptions } from './streams.js';
 
 export async function restore({ connection, output }: CommandContext, from: string): Promise<void> {
-  if (connection.natsUser !== adminUser) throw CliErrors.adminNeeded({ user: connection.natsUser });
+  if (connection.natsUser !== adminUser) throw cliErrors.adminNeeded({ user: connection.natsUser });
   const options = streamOptions();
   const folder = resolve(from);
   const { streams: planned } = readManifest(folder);

@@ -1,10 +1,9 @@
 // `rollback`: the version before this one answers again, at once; the one rolled back is burned.
-
 import { grpcClient, watchLeases } from '@backtalk/kit';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 
 const rollbackWithinMs = 30_000;
 
@@ -17,7 +16,7 @@ export async function rollback({ connection, output }: CommandContext, why: stri
       view.stop();
     }
   });
-  if (address === undefined) throw CliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
+  if (address === undefined) throw cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli' });
   try {
     const answer = await publisher.rollback({ policy: connection.policy, why }, { deadlineMs: rollbackWithinMs });

@@ -1,5 +1,4 @@
 // `simulate`: a seeded user talks through the gateway, and every version is measured on questions it never asked.
-
 import { join, resolve } from 'node:path';
 import { createEngineClient } from '@backtalk/dialects';
 import type { CommandContext } from '../context.js';
@@ -38,7 +37,11 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
     engineBase: connection.baseModel,
     policy: connection.policy,
     user: new ShortUser(new Random(flags.seed)),
-    ...{ scorer, hint, klAnswers, output, repliesMax },
+    scorer,
+    hint,
+    klAnswers,
+    output,
+    repliesMax,
     sessions: flags.sessions,
     rest: (resting) => switchLearning(connection, resting),
     untilVersion: flags.untilVersion,

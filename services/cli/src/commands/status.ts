@@ -1,5 +1,4 @@
 // `status`: is everything up, what has been learned, and where turns wait or fell out, in the order of the loop.
-
 import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactName } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';

@@ -1,6 +1,5 @@
 // `streams ensure`: streams and buckets as the installation wants them. Made by the broker's admin user before services
 // start, and again after every upgrade; what is as it should be is not touched.
-
 import {
   adminUser,
   dropStrayPieces,
@@ -13,10 +12,10 @@ import {
 import { streamSettings } from '../config.js';
 import { withBrokerAlone } from '../connection.js';
 import type { CommandContext } from '../context.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 
 export async function ensureAll({ connection, output }: CommandContext, waitSeconds: number): Promise<void> {
-  if (connection.natsUser !== adminUser) throw CliErrors.adminNeeded({ user: connection.natsUser });
+  if (connection.natsUser !== adminUser) throw cliErrors.adminNeeded({ user: connection.natsUser });
   const options = { ...streamOptions(), withinMs: waitSeconds * 1_000 };
   const ensure = async (broker: Broker) => ({
     streams: await ensureStreams(broker, options),
@@ -34,6 +33,6 @@ export async function ensureAll({ connection, output }: CommandContext, waitSeco
 /** As the environment bounds them. */
 export function streamOptions(): StreamOptions & { readonly replicas: number } {
   const { profile, replicas, blobsBytesMax, ...bounds } = readConfig(streamSettings);
-  if (profile === 'production' && replicas === '1') throw CliErrors.copiesNeeded();
+  if (profile === 'production' && replicas === '1') throw cliErrors.copiesNeeded();
   return { ...bounds, replicas: Number(replicas), ...(blobsBytesMax === 0 ? {} : { blobsBytesMax }) };
 }

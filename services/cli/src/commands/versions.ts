@@ -1,11 +1,10 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-
 import { FactReader } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { conversationOf, lastUserText } from '../conversation.js';
-import { CliErrors } from '../errors.js';
+import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 
 interface VersionRow {
@@ -144,11 +143,11 @@ async function findStep(reader: FactReader, policy: string, version: string): Pr
     if (message.version === version) trained = message;
   }
   if (trained === undefined)
-    throw CliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
+    throw cliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
   for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } } })) {
     if (message.number === trained.batch) return [trained, message];
   }
-  throw CliErrors.nothingFound({ what: `batch ${String(trained.batch)} in the log` });
+  throw cliErrors.nothingFound({ what: `batch ${String(trained.batch)} in the log` });
 }
 
 export async function showVersion({ connection, output }: CommandContext, version: string): Promise<void> {

@@ -1,6 +1,5 @@
 // `backtalk` as a person runs it against a cluster: a process of its own, with nothing but that cluster's environment.
 // In: a broker, its user, words. Out: the exit status, what was printed, the complaint.
-
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -37,8 +36,11 @@ export async function printCommand(place: Place, words: readonly string[]): Prom
   const { nats, user, folder, environment } = place;
   const { url, password } = nats.credentials(user);
   const env = {
-    ...{ PATH: inheritedEnvironment()['PATH'] ?? '', BACKTALK_NATS_URL: url, BACKTALK_NATS_USER: user },
-    ...{ BACKTALK_NATS_PASSWORD: password, ...environment },
+    PATH: inheritedEnvironment()['PATH'] ?? '',
+    BACKTALK_NATS_URL: url,
+    BACKTALK_NATS_USER: user,
+    BACKTALK_NATS_PASSWORD: password,
+    ...environment,
   };
   const program = join(repositoryRoot(), 'services', 'cli', 'bin', 'backtalk.mjs');
   return promisify(execFile)(process.execPath, [program, ...words], { env, cwd: folder })

@@ -1,7 +1,6 @@
 // What happened after an answer: every message behind it in the request that continued it, each with where it came from.
 // In: the continuing request's messages, the place of the answer, the texts that stood in the request before.
 // Out: next-state messages in order. It never invents text and never reads meaning.
-
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
 import { isClientContext, withoutClientBlocks } from './client-context.js';
 import type { ChatMessage } from './messages.js';

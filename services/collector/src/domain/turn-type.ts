@@ -1,5 +1,4 @@
 // Main or side? A header decides if there is one; otherwise patterns of requests that clients make for themselves.
-
 import type { ChatMessage } from './messages.js';
 
 const sideTypes: ReadonlySet<string> = new Set(['side', 'title', 'heartbeat', 'memory', 'auxiliary']);

@@ -1,5 +1,4 @@
 // A session is over: says so once, with the turns that were continued in it.
-
 import type { Trace } from '@backtalk/kit';
 import type { SessionClosed_Reason } from '@backtalk/proto/facts';
 import type { LinkParts } from './link-turn.js';

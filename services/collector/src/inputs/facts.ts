@@ -1,5 +1,4 @@
 // Facts that the collector takes: requests that opened, answers that completed, sessions that a client ended.
-
 import type { FactHandler, StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import type { Rebuilder } from '../outputs/rebuild.js';

@@ -1,5 +1,4 @@
 // Every so often: closes the sessions in which nothing was said for too long, by the broker's clock.
-
 import { newTrace, type Clock } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import type { Rebuilder } from '../outputs/rebuild.js';

@@ -1,13 +1,12 @@
 // Links a request to the turn that it continues, and publishes that turn's next state. Called when a request opens, and
 // again when an answer that it waited for is in the log. Safe to repeat: the fact is stored once, the index converges.
-
 import type { TurnContinued, TurnOpened } from '@backtalk/proto/facts';
 import { asBacktalkError, type StoredFact, type Trace } from '@backtalk/kit';
 import { lastWordsOf, readMessages } from '../domain/messages.js';
 import { nextStateOf, saysSomething, textsOf } from '../domain/next-state.js';
 import { findParent, goesOnFrom, type Candidate, type ParentLink } from '../domain/parent.js';
 import { isSideRequest } from '../domain/turn-type.js';
-import { CollectorErrors } from '../errors.js';
+import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { TurnLog } from '../outputs/turn-log.js';
 import type { Owner, TurnEntry, TurnIndex } from '../outputs/turn-index.js';
@@ -174,7 +173,7 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: Answ
   const link = waits ? undefined : await linkOf(parts, opened);
   const isOlder = link !== undefined && link.answerIndex < message.answerKeys.length - 1;
   const isLost = link === undefined && message.declaredSession !== '' && lastKey !== undefined && !waits;
-  if ((isOlder || isLost) && !(await taken(sequence))) throw CollectorErrors.answersBehind({ turn: message.turn });
+  if ((isOlder || isLost) && !(await taken(sequence))) throw collectorErrors.answersBehind({ turn: message.turn });
   const parent = link === undefined ? undefined : await parts.index.turn(link.turn);
   if ((parent === undefined || isOlder) && lastKey !== undefined) {
     await parts.index.wait(message, lastKey, message.turn);
@@ -185,7 +184,10 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: Answ
   const session = await sessionAfter(parts, message, parent);
   const { tenant, user, policy } = message;
   await parts.index.putTurn(message.turn, {
-    ...{ tenant, user, policy, session },
+    tenant,
+    user,
+    policy,
+    session,
     parent: parent?.turn ?? '',
     train: (message.consent?.train ?? true) && (parent?.train ?? true),
   });

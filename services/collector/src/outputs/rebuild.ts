@@ -2,9 +2,8 @@
 // answered what and what continues what; texts are read from the log when a tie needs them. What the index would have
 // forgotten by now is not read. Requests that contain an answer and continue nothing yet are linked again: what they waited
 // for was forgotten with the index. Repeating it changes nothing.
-
 import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
-import { CollectorErrors } from '../errors.js';
+import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Owner, TurnIndex } from './turn-index.js';
 
@@ -40,7 +39,7 @@ export class Rebuilder {
       .catch((thrown: unknown) => {
         const error = asBacktalkError(thrown);
         // No fault of the fact that asked for the index: it waits.
-        throw error.retry === 'stop' ? error : CollectorErrors.indexUnavailable({}, error);
+        throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
       })
       .finally(() => {
         this.running = undefined;

@@ -1,9 +1,8 @@
 // The collector's working memory in Valkey: who gave which answer, what continues what, which session a turn is in, and
 // which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
 // idempotent. Entries expire: an answer older than `keepMs` starts a new session.
-
 import type { ChainableCommander, Redis } from 'ioredis';
-import { CollectorErrors } from '../errors.js';
+import { collectorErrors } from '../errors.js';
 
 export interface TurnEntry {
   readonly turn: string;
@@ -191,14 +190,14 @@ export class TurnIndex {
   private async run(fill: (batch: ChainableCommander) => ChainableCommander): Promise<void> {
     const results = await this.guarded(fill(this.redis.multi()).exec());
     const failed = results?.find(([error]) => error !== null)?.[0];
-    if (results === null || failed) throw CollectorErrors.indexUnavailable({}, failed);
+    if (results === null || failed) throw collectorErrors.indexUnavailable({}, failed);
   }
 
   private async guarded<T>(command: Promise<T>): Promise<T> {
     try {
       return await command;
     } catch (error) {
-      throw CollectorErrors.indexUnavailable({}, error);
+      throw collectorErrors.indexUnavailable({}, error);
     }
   }
 }

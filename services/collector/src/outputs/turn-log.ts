@@ -1,8 +1,7 @@
 // The collector's view of the log: turns by their subject, conversations decoded, and its own two facts.
-
 import { decodeConversation, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
 import type { SessionClosed, TurnContinued, TurnOpened } from '@backtalk/proto/facts';
-import { CollectorErrors } from '../errors.js';
+import { collectorErrors } from '../errors.js';
 import type { Owner } from './turn-index.js';
 
 export class TurnLog {
@@ -17,10 +16,10 @@ export class TurnLog {
 
   /** The whole list of messages of a request, as JSON values. */
   async messages(opened: TurnOpened): Promise<readonly unknown[]> {
-    if (opened.conversation === undefined) throw CollectorErrors.conversationUnreadable({ turn: opened.turn });
+    if (opened.conversation === undefined) throw collectorErrors.conversationUnreadable({ turn: opened.turn });
     const decoded = await decodeConversation(opened.conversation, async (turn) => {
       const base = await this.opened(opened, turn);
-      if (base?.message.conversation === undefined) throw CollectorErrors.turnMissing({ turn });
+      if (base?.message.conversation === undefined) throw collectorErrors.turnMissing({ turn });
       return base.message.conversation;
     });
     return decoded.messages;

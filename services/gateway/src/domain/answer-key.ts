@@ -1,10 +1,8 @@
-/**
- * By what is an answer of ours known again when it comes back in a later request?
- *
- * In: an answer, or an assistant message of a request. Out: a keyed hash of its text without thoughts and white space,
- * and of its tool calls as (name, canonical arguments) without ids: agents rewrite ids, spacing and thoughts, but not
- * these. Empty for an answer that says nothing, because all of those would be alike. Pure.
- */
+// By what is an answer of ours known again when it comes back in a later request?
+//
+// In: an answer, or an assistant message of a request. Out: a keyed hash of its text without thoughts and white space,
+// and of its tool calls as (name, canonical arguments) without ids: agents rewrite ids, spacing and thoughts, but not
+// these. Empty for an answer that says nothing, because all of those would be alike. Pure.
 import { keyedHash } from '@backtalk/kit';
 import type { ChatMessage } from './chat-messages.js';
 import { asString, canonicalJson, isObject } from './json-shape.js';

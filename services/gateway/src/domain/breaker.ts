@@ -10,29 +10,29 @@ export interface BreakerOptions {
 }
 
 export class Breaker {
-  #failures = 0;
-  #openUntilMs = 0;
+  private failures = 0;
+  private openUntilMs = 0;
 
   constructor(private readonly options: BreakerOptions) {}
 
   get isOpen(): boolean {
-    return this.#failures >= this.options.failuresMax;
+    return this.failures >= this.options.failuresMax;
   }
 
   /** True when a try may be made now. While open, a permitted try moves the rest on, so that only one goes through. */
   permits(nowMs: number): boolean {
     if (!this.isOpen) return true;
-    if (nowMs < this.#openUntilMs) return false;
-    this.#openUntilMs = nowMs + this.options.restMs;
+    if (nowMs < this.openUntilMs) return false;
+    this.openUntilMs = nowMs + this.options.restMs;
     return true;
   }
 
   succeeded(): void {
-    this.#failures = 0;
+    this.failures = 0;
   }
 
   failed(nowMs: number): void {
-    this.#failures += 1;
-    if (this.isOpen) this.#openUntilMs = nowMs + this.options.restMs;
+    this.failures += 1;
+    if (this.isOpen) this.openUntilMs = nowMs + this.options.restMs;
   }
 }

@@ -1,8 +1,6 @@
-/**
- * Who is asking, in names that may leave the gateway?
- *
- * In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names. Pure.
- */
+// Who is asking, in names that may leave the gateway?
+//
+// In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names. Pure.
 import { keyedHash } from '@backtalk/kit';
 
 export interface Limits {
@@ -61,14 +59,14 @@ export function callerOf(secret: string, keyId: string, grant: Grant, userField:
 
 /** Remembers the callers of keys that stand for one person, because every request asks for theirs. */
 export class Callers {
-  readonly #known = new WeakMap<Grant, Caller>();
+  private readonly known = new WeakMap<Grant, Caller>();
 
   constructor(private readonly secret: string) {}
 
   of(keyId: string, grant: Grant, userField: string | undefined): Caller {
     if (grant.acceptsUserField) return callerOf(this.secret, keyId, grant, userField);
-    const known = this.#known.get(grant) ?? callerOf(this.secret, keyId, grant, undefined);
-    this.#known.set(grant, known);
+    const known = this.known.get(grant) ?? callerOf(this.secret, keyId, grant, undefined);
+    this.known.set(grant, known);
     return known;
   }
 }

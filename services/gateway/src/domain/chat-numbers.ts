@@ -1,9 +1,7 @@
-/**
- * Are a request's numbers in OpenAI's ranges?
- *
- * In: the body's fields. Out: nothing, or a refusal that names the parameter. Null counts as absent. Pure.
- */
-import { refusals } from '../errors.js';
+// Are a request's numbers in OpenAI's ranges?
+//
+// In: the body's fields. Out: nothing, or a refusal that names the parameter. Null counts as absent. Pure.
+import { gatewayErrors } from '../errors.js';
 import type { JsonObject } from './json-shape.js';
 
 export interface NumberRange {
@@ -39,8 +37,9 @@ export function checkNumber(
   value: unknown,
   { min, max = Infinity, integer = false }: NumberRange,
 ): void {
-  if (typeof value !== 'number') throw refusals.invalidParameter({ param, why: 'it must be a number' });
-  if (integer && !Number.isSafeInteger(value)) throw refusals.invalidParameter({ param, why: 'it must be an integer' });
-  if (value < min) throw refusals.invalidParameter({ param, why: `it must be at least ${min}` });
-  if (value > max) throw refusals.invalidParameter({ param, why: `it must be at most ${max}` });
+  if (typeof value !== 'number') throw gatewayErrors.invalidParameter({ param, why: 'it must be a number' });
+  if (integer && !Number.isSafeInteger(value))
+    throw gatewayErrors.invalidParameter({ param, why: 'it must be an integer' });
+  if (value < min) throw gatewayErrors.invalidParameter({ param, why: `it must be at least ${min}` });
+  if (value > max) throw gatewayErrors.invalidParameter({ param, why: `it must be at most ${max}` });
 }

@@ -1,10 +1,8 @@
-/**
- * Is this a chat request that the gateway can serve?
- *
- * In: a parsed JSON body. Out: the request with its known parts typed, or a refusal that names the parameter.
- * Fields that the gateway does not know stay in `body` and go to the engine. Pure.
- */
-import { refusals } from '../errors.js';
+// Is this a chat request that the gateway can serve?
+//
+// In: a parsed JSON body. Out: the request with its known parts typed, or a refusal that names the parameter.
+// Fields that the gateway does not know stay in `body` and go to the engine. Pure.
+import { gatewayErrors } from '../errors.js';
 import { isDeeperThan, isObject, jsonDepthMax, type JsonObject } from './json-shape.js';
 import { checkMessages, type ChatMessage } from './chat-messages.js';
 import { checkNumber, checkNumbers } from './chat-numbers.js';
@@ -37,12 +35,12 @@ const refusedFields = [
 ] as const;
 
 export function readChatRequest(value: unknown): ChatRequest {
-  if (!isObject(value)) throw refusals.invalidJson({ why: 'it is not an object' });
+  if (!isObject(value)) throw gatewayErrors.invalidJson({ why: 'it is not an object' });
   if (isDeeperThan(value, jsonDepthMax))
-    throw refusals.invalidJson({ why: `it is nested deeper than ${jsonDepthMax}` });
+    throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${jsonDepthMax}` });
   const model = value['model'];
-  if (model === undefined || model === null) throw refusals.missingParameter({ param: 'model' });
-  if (typeof model !== 'string') throw refusals.invalidParameter({ param: 'model', why: 'it must be a string' });
+  if (model === undefined || model === null) throw gatewayErrors.missingParameter({ param: 'model' });
+  if (typeof model !== 'string') throw gatewayErrors.invalidParameter({ param: 'model', why: 'it must be a string' });
   refuseFields(value);
   checkNumbers(value);
   const stream = flag(value, 'stream');
@@ -62,38 +60,39 @@ export function readChatRequest(value: unknown): ChatRequest {
 function refuseFields(body: JsonObject): void {
   for (const param of refusedFields) {
     if (body[param] !== undefined && body[param] !== null)
-      throw refusals.unsupportedParameter({ param, why: 'callers may not set it here' });
+      throw gatewayErrors.unsupportedParameter({ param, why: 'callers may not set it here' });
   }
   const choices = body['n'];
   if (choices === undefined || choices === null) return;
   checkNumber('n', choices, { min: 1, integer: true });
   if (choices !== 1)
-    throw refusals.unsupportedParameter({ param: 'n', why: 'an answer has one choice here; send n = 1' });
+    throw gatewayErrors.unsupportedParameter({ param: 'n', why: 'an answer has one choice here; send n = 1' });
 }
 
 function flag(body: JsonObject, param: string): boolean {
   const value = body[param];
   if (value === undefined || value === null) return false;
-  if (typeof value !== 'boolean') throw refusals.invalidParameter({ param, why: 'it must be true or false' });
+  if (typeof value !== 'boolean') throw gatewayErrors.invalidParameter({ param, why: 'it must be true or false' });
   return value;
 }
 
 function text(body: JsonObject, param: string): string | undefined {
   const value = body[param];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw refusals.invalidParameter({ param, why: 'it must be a string' });
+  if (typeof value !== 'string') throw gatewayErrors.invalidParameter({ param, why: 'it must be a string' });
   return value;
 }
 
 function list(body: JsonObject, param: string): readonly unknown[] {
   const value = body[param];
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw refusals.invalidParameter({ param, why: 'it must be a list' });
+  if (!Array.isArray(value)) throw gatewayErrors.invalidParameter({ param, why: 'it must be a list' });
   return value;
 }
 
 function wantsUsage(options: unknown): boolean {
   if (options === undefined || options === null) return false;
-  if (!isObject(options)) throw refusals.invalidParameter({ param: 'stream_options', why: 'it must be an object' });
+  if (!isObject(options))
+    throw gatewayErrors.invalidParameter({ param: 'stream_options', why: 'it must be an object' });
   return flag(options, 'include_usage');
 }

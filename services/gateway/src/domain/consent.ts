@@ -1,9 +1,7 @@
-/**
- * May this turn be learned from?
- *
- * In: what the key, the request and the session so far say. Out: the consent, with who decided. One "no" is enough, and
- * an unclear word counts as one. Pure.
- */
+// May this turn be learned from?
+//
+// In: what the key, the request and the session so far say. Out: the consent, with who decided. One "no" is enough, and
+// an unclear word counts as one. Pure.
 import type { Consent } from '@backtalk/proto/facts';
 
 export interface ConsentSources {

@@ -1,10 +1,8 @@
-/**
- * How are a request's messages written into the log?
- *
- * In: messages, tools, and what is remembered of the provisional parent. Out: the JSON to store: all messages, or only
- * those after the parent's where the parent's come first, unchanged. Chains of differences are bounded, so that a
- * reader never follows more than `differenceDepthMax` links. Pure.
- */
+// How are a request's messages written into the log?
+//
+// In: messages, tools, and what is remembered of the provisional parent. Out: the JSON to store: all messages, or only
+// those after the parent's where the parent's come first, unchanged. Chains of differences are bounded, so that a
+// reader never follows more than `differenceDepthMax` links. Pure.
 import { hash } from 'node:crypto';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
 import type { RememberedConversation, RememberedTurn } from './continuation.js';

@@ -1,9 +1,7 @@
-/**
- * What is the engine asked?
- *
- * In: the client's request, the sampling parameters and the engine's name for the weights. Out: the body for the
- * engine: the client's fields, less those that are the gateway's business. Pure; never changes the client's body.
- */
+// What is the engine asked?
+//
+// In: the client's request, the sampling parameters and the engine's name for the weights. Out: the body for the
+// engine: the client's fields, less those that are the gateway's business. Pure; never changes the client's body.
 import type { EngineChatRequest } from '@backtalk/dialects';
 import type { ChatRequest } from './chat-request.js';
 import type { JsonObject } from './json-shape.js';

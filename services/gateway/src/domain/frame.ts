@@ -1,10 +1,8 @@
-/**
- * What of an engine's answer does the client see?
- *
- * In: a chunk or a whole answer as the engine sent it, which is the gateway's own and is changed in place, because this
- * runs for every token. Out: the same with our id and the model name that was asked for; token ids and logprobs only
- * where the client asked for them. Pure.
- */
+// What of an engine's answer does the client see?
+//
+// In: a chunk or a whole answer as the engine sent it, which is the gateway's own and is changed in place, because this
+// runs for every token. Out: the same with our id and the model name that was asked for; token ids and logprobs only
+// where the client asked for them. Pure.
 import { isObject, type JsonObject } from './json-shape.js';
 
 export interface ClientView {

@@ -1,9 +1,7 @@
-/**
- * What does this key open?
- *
- * In: the header of a request, and records of hashed keys. Out: the key's hash, and the grant behind it. Pure. Records
- * hold hashes only; a key itself is never kept, compared or logged.
- */
+// What does this key open?
+//
+// In: the header of a request, and records of hashed keys. Out: the key's hash, and the grant behind it. Pure. Records
+// hold hashes only; a key itself is never kept, compared or logged.
 import { hash, timingSafeEqual } from 'node:crypto';
 import { keyGrant } from '@backtalk/kit';
 import { z } from 'zod';

@@ -1,8 +1,6 @@
-/**
- * Has this key used up its minute?
- *
- * In: a key's limits and what the current minute has seen. Out: which limit is reached, or none. Pure.
- */
+// Has this key used up its minute?
+//
+// In: a key's limits and what the current minute has seen. Out: which limit is reached, or none. Pure.
 import type { Limits } from './caller.js';
 
 export interface MinuteUse {

@@ -1,9 +1,7 @@
-/**
- * Which models can a client name?
- *
- * In: the policies and the engines' leases. Out: OpenAI's model objects: each policy by its alias, and every version of
- * it that an engine holds. Pure.
- */
+// Which models can a client name?
+//
+// In: the policies and the engines' leases. Out: OpenAI's model objects: each policy by its alias, and every version of
+// it that an engine holds. Pure.
 import type { EngineLease } from '@backtalk/proto/weights';
 import { baseVersion, namedModel } from './model-name.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { failures, faults, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { openAiError } from './openai-error.js';
 
 describe('openAiError', () => {
   it('has the shape that clients of OpenAI read', () => {
-    expect(openAiError(refusals.missingParameter({ param: 'model' }))).toEqual({
+    expect(openAiError(gatewayErrors.missingParameter({ param: 'model' }))).toEqual({
       status: 400,
       headers: {},
       body: {
@@ -19,15 +19,15 @@ describe('openAiError', () => {
   });
 
   it('says when to try again, and what is allowed', () => {
-    expect(openAiError(failures.noEngine({ version: 'v', retryAfterSeconds: 2 })).headers).toEqual({
+    expect(openAiError(gatewayErrors.noEngine({ version: 'v', retryAfterSeconds: 2 })).headers).toEqual({
       'Retry-After': '2',
     });
-    expect(openAiError(refusals.wrongMethod({ allow: 'POST' })).headers).toEqual({ Allow: 'POST' });
+    expect(openAiError(gatewayErrors.wrongMethod({ allow: 'POST' })).headers).toEqual({ Allow: 'POST' });
   });
 
   it('never tells a cause', () => {
-    const told = JSON.stringify(openAiError(failures.internal({}, new RangeError('secret words'))));
+    const told = JSON.stringify(openAiError(gatewayErrors.internal({}, new RangeError('secret words'))));
     expect(told).not.toContain('secret words');
-    expect(openAiError(faults.spoolFailed()).status).toBe(500);
+    expect(openAiError(gatewayErrors.spoolFailed()).status).toBe(500);
   });
 });

@@ -1,9 +1,7 @@
-/**
- * How does a client of OpenAI's API read an error?
- *
- * In: an error of the house. Out: status, body and headers in OpenAI's shape. Only the catalogue's words go out, never
- * those of a cause. Pure.
- */
+// How does a client of OpenAI's API read an error?
+//
+// In: an error of the house. Out: status, body and headers in OpenAI's shape. Only the catalogue's words go out, never
+// those of a cause. Pure.
 import type { BacktalkError } from '@backtalk/kit';
 
 export interface OpenAiError {

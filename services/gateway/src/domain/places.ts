@@ -1,10 +1,8 @@
-/**
- * Who is being answered now?
- *
- * In: answers that begin and end. Out: counts by key, by engine and by weights version, and a refusal where a bound is
- * reached. It counts in memory only, so its bounds hold whatever else is away. No I/O.
- */
-import { failures, refusals } from '../errors.js';
+// Who is being answered now?
+//
+// In: answers that begin and end. Out: counts by key, by engine and by weights version, and a refusal where a bound is
+// reached. It counts in memory only, so its bounds hold whatever else is away. No I/O.
+import { gatewayErrors } from '../errors.js';
 
 export interface PlaceBounds {
   readonly requestsMax: number;
@@ -14,88 +12,85 @@ export interface PlaceBounds {
 const retryAfterSeconds = 1;
 
 export class Places {
-  readonly #bounds: PlaceBounds;
-  readonly #byKey = new Counts();
-  readonly #byEngine = new Counts();
-  readonly #byVersion = new Counts();
-  readonly #listeners = new Set<() => void>();
-  #total = 0;
+  private readonly byKey = new Counts();
+  private readonly byEngine = new Counts();
+  private readonly versionCounts = new Counts();
+  private readonly listeners = new Set<() => void>();
+  private count = 0;
 
-  constructor(bounds: PlaceBounds) {
-    this.#bounds = bounds;
-  }
+  constructor(private readonly bounds: PlaceBounds) {}
 
   get total(): number {
-    return this.#total;
+    return this.count;
   }
 
   /** A request of this key begins; the returned function ends it. */
   enter(keyId: string, keyLimit: number | undefined): () => void {
-    const keyMax = keyLimit ?? this.#bounds.keyRequestsMax;
-    if (this.#total >= this.#bounds.requestsMax) throw failures.overloaded({ retryAfterSeconds });
-    if (this.#byKey.of(keyId) >= keyMax)
-      throw refusals.rateLimited({ what: `${keyMax} requests at once`, retryAfterSeconds });
-    this.#total += 1;
-    const leave = this.#byKey.add(keyId);
+    const keyMax = keyLimit ?? this.bounds.keyRequestsMax;
+    if (this.count >= this.bounds.requestsMax) throw gatewayErrors.overloaded({ retryAfterSeconds });
+    if (this.byKey.of(keyId) >= keyMax)
+      throw gatewayErrors.rateLimited({ what: `${keyMax} requests at once`, retryAfterSeconds });
+    this.count += 1;
+    const leave = this.byKey.add(keyId);
     return () => {
       leave();
-      this.#total -= 1;
-      this.#tell();
+      this.count -= 1;
+      this.tell();
     };
   }
 
   /** An engine begins to answer with a version; the returned function ends it. */
   answer(engine: string, version: string): () => void {
-    const leaveEngine = this.#byEngine.add(engine);
-    const leaveVersion = this.#byVersion.add(version);
-    this.#tell();
+    const leaveEngine = this.byEngine.add(engine);
+    const leaveVersion = this.versionCounts.add(version);
+    this.tell();
     let left = false;
     return () => {
       if (left) return;
       left = true;
       leaveEngine();
       leaveVersion();
-      this.#tell();
+      this.tell();
     };
   }
 
   onEngine(engine: string): number {
-    return this.#byEngine.of(engine);
+    return this.byEngine.of(engine);
   }
 
   byVersion(): Record<string, number> {
-    return this.#byVersion.all();
+    return this.versionCounts.all();
   }
 
   /** Calls `fn` at every change; the returned function ends that. */
   onChange(fn: () => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
+    this.listeners.add(fn);
+    return () => this.listeners.delete(fn);
   }
 
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
+  private tell(): void {
+    for (const listener of this.listeners) listener();
   }
 }
 
 /** Counters by name; names at zero are forgotten, so that old ones do not pile up. */
 class Counts {
-  readonly #counts = new Map<string, number>();
+  private readonly counts = new Map<string, number>();
 
   of(name: string): number {
-    return this.#counts.get(name) ?? 0;
+    return this.counts.get(name) ?? 0;
   }
 
   all(): Record<string, number> {
-    return Object.fromEntries(this.#counts);
+    return Object.fromEntries(this.counts);
   }
 
   add(name: string): () => void {
-    this.#counts.set(name, this.of(name) + 1);
+    this.counts.set(name, this.of(name) + 1);
     return () => {
       const left = this.of(name) - 1;
-      if (left > 0) this.#counts.set(name, left);
-      else this.#counts.delete(name);
+      if (left > 0) this.counts.set(name, left);
+      else this.counts.delete(name);
     };
   }
 }

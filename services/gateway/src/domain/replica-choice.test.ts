@@ -7,8 +7,12 @@ const engine = (url: string, changes: Partial<EngineLease> = {}) =>
 const three = [engine('http://a'), engine('http://b'), engine('http://c')];
 
 const plain: ReplicaQuestion = {
-  ...{ engines: three, version: 'p-v1', session: 's' },
-  ...{ inFlight: () => 0, placesMax: 100, excluded: new Set<string>() },
+  engines: three,
+  version: 'p-v1',
+  session: 's',
+  inFlight: () => 0,
+  placesMax: 100,
+  excluded: new Set<string>(),
 };
 
 function choose(changes: Partial<ReplicaQuestion>): string | undefined {

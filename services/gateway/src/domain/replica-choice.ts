@@ -1,10 +1,8 @@
-/**
- * Which engine replica answers?
- *
- * In: the leases of engines, the version, the session and how many requests each replica has in hand. Out: a replica,
- * or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
- * more than its part, or all that it may, the next in the session's order takes over. Pure.
- */
+// Which engine replica answers?
+//
+// In: the leases of engines, the version, the session and how many requests each replica has in hand. Out: a replica,
+// or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
+// more than its part, or all that it may, the next in the session's order takes over. Pure.
 import { createHash } from 'node:crypto';
 import type { EngineLease } from '@backtalk/proto/weights';
 import { isBaseVersion } from './model-name.js';

@@ -1,10 +1,8 @@
-/**
- * With which sampling parameters is the engine asked?
- *
- * In: the client's fields and the operator's default temperature. Out: the fields to send and their record for the fact.
- * A client's explicit choice is never changed; it only makes the sampler not plain. What is left out is filled in with
- * the plain sampler, because a model's own generation config would set others. Pure.
- */
+// With which sampling parameters is the engine asked?
+//
+// In: the client's fields and the operator's default temperature. Out: the fields to send and their record for the fact.
+// A client's explicit choice is never changed; it only makes the sampler not plain. What is left out is filled in with
+// the plain sampler, because a model's own generation config would set others. Pure.
 import type { SamplingParameters } from '@backtalk/proto/facts';
 import type { JsonObject } from './json-shape.js';
 

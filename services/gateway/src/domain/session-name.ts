@@ -1,11 +1,9 @@
-/**
- * What does the client itself say about its session?
- *
- * In: headers and body of a request. Out: the declared session, turn type and end, or a refusal. A header wins over the
- * body's key. Body keys of this kind are for the gateway alone and are never forwarded. Pure.
- */
+// What does the client itself say about its session?
+//
+// In: headers and body of a request. Out: the declared session, turn type and end, or a refusal. A header wins over the
+// body's key. Body keys of this kind are for the gateway alone and are never forwarded. Pure.
 import { keyedHash } from '@backtalk/kit';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { JsonObject } from './json-shape.js';
 
 export interface DeclaredSession {
@@ -46,10 +44,10 @@ export function sessionOfName(secret: string, tenant: string, user: string, name
 
 function named(value: unknown, param: string): string {
   if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw refusals.invalidParameter({ param, why: 'it must be a string' });
+  if (typeof value !== 'string') throw gatewayErrors.invalidParameter({ param, why: 'it must be a string' });
   const name = value.trim();
   if (name.length > nameCharactersMax)
-    throw refusals.invalidParameter({ param, why: `it must have at most ${nameCharactersMax} characters` });
+    throw gatewayErrors.invalidParameter({ param, why: `it must have at most ${nameCharactersMax} characters` });
   return name;
 }
 

@@ -1,9 +1,7 @@
-/**
- * How is one fact written to the spool, and read back after a crash?
- *
- * In: a fact, or the bytes of a spool file. Out: a framed record (length, CRC-32, JSON head, message bytes), or the
- * records up to the first that is torn. A write that was cut by a crash can only be the last one. Pure.
- */
+// How is one fact written to the spool, and read back after a crash?
+//
+// In: a fact, or the bytes of a spool file. Out: a framed record (length, CRC-32, JSON head, message bytes), or the
+// records up to the first that is torn. A write that was cut by a crash can only be the last one. Pure.
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 

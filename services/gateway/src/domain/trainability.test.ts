@@ -2,12 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { areLogprobsUntrue, reasonsAgainst } from './trainability.js';
 
 const capture = {
-  ...{ promptIds: [1, 2], answerIds: [3], logprobs: [-0.5], text: 'a', reasoning: '', toolCalls: [], choices: 1 },
-  ...{ finishReason: 'stop', usage: { promptTokens: 2, completionTokens: 1 } },
+  promptIds: [1, 2],
+  answerIds: [3],
+  logprobs: [-0.5],
+  text: 'a',
+  reasoning: '',
+  toolCalls: [],
+  choices: 1,
+  finishReason: 'stop',
+  usage: { promptTokens: 2, completionTokens: 1 },
 };
 const turn = {
   ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false } as const),
-  ...{ versionAtStart: 'p-v1', versionAtEnd: 'p-v1', logprobsUntrue: false },
+  versionAtStart: 'p-v1',
+  versionAtEnd: 'p-v1',
+  logprobsUntrue: false,
 };
 
 describe('a turn of an engine that lies', () => {

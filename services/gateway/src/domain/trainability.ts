@@ -1,8 +1,6 @@
-/**
- * May this finished turn be trained on, and if not, why?
- *
- * In: what was captured and how the turn went. Out: every reason against, from a fixed list; none means trainable. Pure.
- */
+// May this finished turn be trained on, and if not, why?
+//
+// In: what was captured and how the turn went. Out: every reason against, from a fixed list; none means trainable. Pure.
 import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
 
 export const ownReasons = [

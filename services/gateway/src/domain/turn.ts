@@ -1,9 +1,7 @@
-/**
- * What is known about a turn from its first moment, and which facts does it become?
- *
- * In: a request that has been placed (caller, session, version), then the answer. Out: `turn.opened` and
- * `turn.completed`, and what the answer index is to remember. Pure.
- */
+// What is known about a turn from its first moment, and which facts does it become?
+//
+// In: a request that has been placed (caller, session, version), then the answer. Out: `turn.opened` and
+// `turn.completed`, and what the answer index is to remember. Pure.
 import type { Capture } from '@backtalk/dialects';
 import type { Consent, Conversation, SamplingParameters, TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 import { answerKey } from './answer-key.js';

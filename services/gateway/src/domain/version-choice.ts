@@ -1,9 +1,7 @@
-/**
- * Which version of a policy answers this session?
- *
- * In: the routes, and who asks in which session. Out: a version name. All gateways agree without talking, because the
- * choice is a keyed hash of key and session against the shares. Pure.
- */
+// Which version of a policy answers this session?
+//
+// In: the routes, and who asks in which session. Out: a version name. All gateways agree without talking, because the
+// choice is a keyed hash of key and session against the shares. Pure.
 import { keyedHash } from '@backtalk/kit';
 import type { Routes } from '@backtalk/proto/weights';
 import { baseVersion } from './model-name.js';

@@ -1,16 +1,14 @@
-/**
- * Writes answers that are no streams: JSON values, and errors in OpenAI's shape.
- */
+// Writes answers that are no streams: JSON values, and errors in OpenAI's shape.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
-import { failures, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
 
 /** Ours are told as they are; what comes from elsewhere is told in our own words. */
 export function forCaller(thrown: unknown): BacktalkError {
   const error = asBacktalkError(thrown);
-  return error.status === undefined || error.code === 'internal' ? failures.internal({}, error) : error;
+  return error.status === undefined || error.code === 'internal' ? gatewayErrors.internal({}, error) : error;
 }
 
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: object = {}): void {
@@ -44,7 +42,7 @@ export function sendError(request: IncomingMessage, response: ServerResponse, er
     response.end(sseEvent(JSON.stringify(body)));
     return;
   }
-  if (error.code !== refusals.bodyTooLarge({ limitBytes: 0 }).code) {
+  if (error.code !== gatewayErrors.bodyTooLarge({ limitBytes: 0 }).code) {
     sendJson(response, status, body, headers);
     return;
   }

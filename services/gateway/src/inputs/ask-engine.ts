@@ -1,14 +1,12 @@
-/**
- * Asks an engine for a turn's answer, and others if the first failed before it said anything.
- *
- * In: a turn and a way to ask. Out: the first sign of an answer, with the engine that gave it. Each replica that may
- * answer is asked once, and a lone one, or one that failed while no other was left, once more; the routes are read
- * again where nobody holds the version or an engine does not know it. It never asks one again that said it is full,
- * never retries what the client itself got wrong, nor an answer that has begun.
- */
+// Asks an engine for a turn's answer, and others if the first failed before it said anything.
+//
+// In: a turn and a way to ask. Out: the first sign of an answer, with the engine that gave it. Each replica that may
+// answer is asked once, and a lone one, or one that failed while no other was left, once more; the routes are read
+// again where nobody holds the version or an engine does not know it. It never asks one again that said it is full,
+// never retries what the client itself got wrong, nor an answer that has begun.
 import type { EngineChatRequest, EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
-import { failures, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
 import { areFull, chooseReplica, type Replica, type ReplicaQuestion } from '../domain/replica-choice.js';
 import type { Turn } from '../domain/turn.js';
@@ -111,14 +109,14 @@ function mayRetry({ code }: BacktalkError): boolean {
 function noReplica(parts: Parts, turn: Turn, failed: Failed): BacktalkError {
   const full = fullAmong(failed);
   if (full !== undefined) return told(full, turn);
-  if (areFull(questionOf(parts, turn, failed))) return failures.overloaded({ retryAfterSeconds });
-  if (failed.size > 0) return failures.engineUnavailable({ retryAfterSeconds });
+  if (areFull(questionOf(parts, turn, failed))) return gatewayErrors.overloaded({ retryAfterSeconds });
+  if (failed.size > 0) return gatewayErrors.engineUnavailable({ retryAfterSeconds });
   return notHeld(turn);
 }
 
 function notHeld(turn: Turn): BacktalkError {
-  if (turn.pinned) return refusals.unknownModel({ param: 'model' });
-  return failures.noEngine({ version: turn.version, retryAfterSeconds });
+  if (turn.pinned) return gatewayErrors.unknownModel({ param: 'model' });
+  return gatewayErrors.noEngine({ version: turn.version, retryAfterSeconds });
 }
 
 /** What an engine's failure means to a client. Its refusals of bad requests are told as they are. */
@@ -126,7 +124,7 @@ function told(error: BacktalkError, turn: Turn): BacktalkError {
   const { limit, param, retryAfterSeconds: wait } = error.detail;
   switch (error.code) {
     case 'context_length_exceeded':
-      return refusals.contextTooLong(
+      return gatewayErrors.contextTooLong(
         {
           param: typeof param === 'string' ? param : 'messages',
           limit: typeof limit === 'number' ? limit : undefined,
@@ -139,10 +137,13 @@ function told(error: BacktalkError, turn: Turn): BacktalkError {
     case 'model_not_found':
       return notHeld(turn);
     case 'engine_overloaded':
-      return failures.overloaded({ retryAfterSeconds: typeof wait === 'number' ? wait : retryAfterSeconds }, error);
+      return gatewayErrors.overloaded(
+        { retryAfterSeconds: typeof wait === 'number' ? wait : retryAfterSeconds },
+        error,
+      );
     case 'engine_timeout':
-      return failures.engineTimeout({ retryAfterSeconds }, error);
+      return gatewayErrors.engineTimeout({ retryAfterSeconds }, error);
     default:
-      return failures.engineUnavailable({ retryAfterSeconds }, error);
+      return gatewayErrors.engineUnavailable({ retryAfterSeconds }, error);
   }
 }

@@ -1,12 +1,10 @@
-/**
- * Answers a chat request frame by frame, as the engine sends them.
- *
- * The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored. An
- * answer that breaks off ends in an error frame, never in `[DONE]`.
- */
+// Answers a chat request frame by frame, as the engine sends them.
+//
+// The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored. An
+// answer that breaks off ends in an error frame, never in `[DONE]`.
 import { CaptureAccumulator, type EngineFrame } from '@backtalk/dialects';
 import { asBacktalkError } from '@backtalk/kit';
-import { failures } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { chunkForClient, forClient, sseDone, sseEvent, type ClientView } from '../domain/frame.js';
 import { askEngine, type AskedAnswer } from './ask-engine.js';
 import { callOptions, recordUnfinished, viewOf, type Exchange } from './exchange.js';
@@ -47,7 +45,7 @@ export async function answerStream(parts: Parts, exchange: Exchange): Promise<vo
 async function begin(frames: AsyncIterable<EngineFrame>): Promise<BegunStream> {
   const rest = frames[Symbol.asyncIterator]();
   const step = await rest.next();
-  if (step.done === true) throw failures.engineBroke();
+  if (step.done === true) throw gatewayErrors.engineBroke();
   return { first: step.value, rest };
 }
 
@@ -71,7 +69,7 @@ async function relay(
     const error = asBacktalkError(thrown);
     if (error.code === 'reader_too_slow') parts.events.readerCut(turn.id);
     recordUnfinished(parts, exchange, record, { turn, engine, capture: accumulator.capture(), error });
-    throw exchange.signal.aborted ? error : failures.engineBroke({}, error);
+    throw exchange.signal.aborted ? error : gatewayErrors.engineBroke({}, error);
   }
   await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
   response.end(held);

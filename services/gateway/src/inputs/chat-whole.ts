@@ -1,6 +1,4 @@
-/**
- * Answers a chat request in one piece, once the turn is stored.
- */
+// Answers a chat request in one piece, once the turn is stored.
 import { asBacktalkError } from '@backtalk/kit';
 import { forClient } from '../domain/frame.js';
 import { sendJson } from './answer.js';

@@ -268,8 +268,10 @@ describe('weights', () => {
     const answer = await ask();
     expect(answer.choices[0]?.message.content).not.toBe('');
     expect(await completed(answer.id)).toMatchObject({
-      ...{ engine: liar.engine.url, text: answer.choices[0]?.message.content },
-      ...{ trainable: false, untrainableReasons: ['logprobs_untrue'] },
+      engine: liar.engine.url,
+      text: answer.choices[0]?.message.content,
+      trainable: false,
+      untrainableReasons: ['logprobs_untrue'],
     });
     await until(async () => (await started.metric('untrainable_total{reason="logprobs_untrue"}')) > counted);
     lease.capabilities.push('true_logprobs');

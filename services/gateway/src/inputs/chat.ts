@@ -1,9 +1,7 @@
-/**
- * POST /v1/chat/completions: takes a request in, has it answered as a stream or whole, and tells what went wrong.
- *
- * The key is checked before anything is read, and everything about the request before an engine is asked. Nothing here
- * waits for judge, trainer or publisher.
- */
+// POST /v1/chat/completions: takes a request in, has it answered as a stream or whole, and tells what went wrong.
+//
+// The key is checked before anything is read, and everything about the request before an engine is asked. Nothing here
+// waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inSpan, traceFrom } from '@backtalk/kit';
 import { readChatRequest } from '../domain/chat-request.js';
@@ -48,7 +46,9 @@ async function answerChat(parts: Parts, request: IncomingMessage, response: Serv
     const placed = await placeTurn(parts, chatRequest, caller, headerOf(request));
     const { turn } = placed;
     const untraced = {
-      ...{ placed, response, startedMs },
+      placed,
+      response,
+      startedMs,
       request: chatRequest,
       headers: headersOf(request, turn),
       signal: new ClientPresence(response),

@@ -1,10 +1,8 @@
-/**
- * What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which tells how many
- * answers of each version are in hand.
- */
+// What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which tells how many
+// answers of each version are in hand.
 import { GatewayControlServiceDefinition, type GatewayControlServiceImplementation } from '@backtalk/proto/control';
 import { serveGrpc, type Address, type Clock, type GrpcCallFacts, type GrpcServer, type Logger } from '@backtalk/kit';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { Places } from '../domain/places.js';
 import type { RouteTable } from '../outputs/route-table.js';
 
@@ -25,7 +23,7 @@ export function serveControl(parts: ControlParts, address: Address, logger: Logg
 export function control({ routes, places, clock }: ControlParts): GatewayControlServiceImplementation<GrpcCallFacts> {
   return {
     commit(request) {
-      if (request.routes === undefined) throw refusals.missingParameter({ param: 'routes' });
+      if (request.routes === undefined) throw gatewayErrors.missingParameter({ param: 'routes' });
       return Promise.resolve({ fence: routes.apply(request.routes) });
     },
     async *streams(_request, { signal }) {
@@ -45,24 +43,24 @@ export function control({ routes, places, clock }: ControlParts): GatewayControl
 
 /** Waits for the next change; one that came while nobody waited is not missed. */
 class Change {
-  #changed = false;
-  #wake: () => void = () => undefined;
+  private changed = false;
+  private wake: () => void = () => undefined;
   readonly stop: () => void;
 
   constructor(places: Places) {
     this.stop = places.onChange(() => {
-      this.#changed = true;
-      this.#wake();
+      this.changed = true;
+      this.wake();
     });
   }
 
   async next(signal: AbortSignal): Promise<void> {
-    if (!this.#changed && !signal.aborted) {
+    if (!this.changed && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.wake = resolve;
         signal.addEventListener('abort', () => resolve(), { once: true });
       });
     }
-    this.#changed = false;
+    this.changed = false;
   }
 }

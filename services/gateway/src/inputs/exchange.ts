@@ -1,6 +1,4 @@
-/**
- * One request that is being answered, and how its end is recorded.
- */
+// One request that is being answered, and how its end is recorded.
 import type { ServerResponse } from 'node:http';
 import type { CancelSignal, Capture, StreamOptions } from '@backtalk/dialects';
 import type { BacktalkError, Trace } from '@backtalk/kit';

@@ -1,11 +1,9 @@
-/**
- * POST /v1/feedback: what somebody says an answer was worth, stored before it is confirmed.
- *
- * A turn of another tenant, or none at all, is answered alike: not found.
- */
+// POST /v1/feedback: what somebody says an answer was worth, stored before it is confirmed.
+//
+// A turn of another tenant, or none at all, is answered alike: not found.
 import type { Request, Response } from 'express';
 import { asBacktalkError, traceFrom, type StoredFact } from '@backtalk/kit';
-import { failures, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { feedbackFact, readFeedback } from '../domain/feedback.js';
 import { sendJson } from './answer.js';
@@ -22,8 +20,8 @@ export async function feedback(parts: Parts, request: Request, response: Respons
   const given = readFeedback(value);
   const caller = parts.callers.of(keyId, grant, undefined);
   const turn = await turnOf(parts, caller, given.turn);
-  if (turn === undefined && parts.store.hasBacklog) throw failures.logUnavailable({ retryAfterSeconds });
-  if (turn === undefined) throw refusals.unknownTurn({ param: 'turn_id' });
+  if (turn === undefined && parts.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
+  if (turn === undefined) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
   const { tenant, user, policy } = turn.message;
   const fact = feedbackFact(given, { tenant, user, policy });
   const trace = traceFrom(headerOf(request)('traceparent'));
@@ -43,5 +41,5 @@ export async function turnOf(
 
 /** Whatever the broker's reason, the caller can only try again. */
 export function logAway(cause: unknown): never {
-  throw failures.logUnavailable({ retryAfterSeconds }, asBacktalkError(cause));
+  throw gatewayErrors.logUnavailable({ retryAfterSeconds }, asBacktalkError(cause));
 }

@@ -1,6 +1,4 @@
-/**
- * Turns a handler into one that never fails: what it throws becomes an answer in OpenAI's shape, and is counted.
- */
+// Turns a handler into one that never fails: what it throws becomes an answer in OpenAI's shape, and is counted.
 import type { Request, Response } from 'express';
 import { forCaller, sendError } from './answer.js';
 import type { Parts } from './parts.js';

@@ -1,14 +1,12 @@
-/**
- * The door for clients: routes, and what is true of every connection.
- *
- * Express finds the route and does nothing else: bodies are read by the handlers that want one.
- */
+// The door for clients: routes, and what is true of every connection.
+//
+// Express finds the route and does nothing else: bodies are read by the handlers that want one.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import express, { type Express, type Request, type Response } from 'express';
 import { kitErrors } from '@backtalk/kit';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { forCaller, nameRequest, sendError } from './answer.js';
 import { chat } from './chat.js';
@@ -23,12 +21,10 @@ const checkConnectionsMs = 500;
 const keepAliveMs = 75_000;
 
 export class HttpDoor {
-  readonly #parts: Parts;
-  readonly #server: Server;
-  #stopping = false;
+  private readonly server: Server;
+  private stopping = false;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(private readonly parts: Parts) {
     const { headersWaitMs, bodyWaitMs } = parts.config;
     const app = routes(parts);
     const options = {
@@ -38,39 +34,39 @@ export class HttpDoor {
       keepAliveTimeout: keepAliveMs,
       noDelay: true,
     };
-    this.#server = createServer(options, (request, response) => {
-      if (this.#stopping) response.setHeader('Connection', 'close');
+    this.server = createServer(options, (request, response) => {
+      if (this.stopping) response.setHeader('Connection', 'close');
       // The one busy route is found without a router.
       if (request.method === 'POST' && request.url === chatPath) void chat(parts, request, response);
       else app(request, response);
     });
-    this.#server.on('clientError', answerBrokenRequest);
+    this.server.on('clientError', answerBrokenRequest);
   }
 
   /** The port that is really bound: the configured one may be 0. */
   get port(): number {
-    return addressOf(this.#server)?.port ?? this.#parts.config.httpAddress.port;
+    return addressOf(this.server)?.port ?? this.parts.config.httpAddress.port;
   }
 
   start(): Promise<void> {
-    const { host, port } = this.#parts.config.httpAddress;
+    const { host, port } = this.parts.config.httpAddress;
     return new Promise((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => {
+      this.server.once('error', (error: NodeJS.ErrnoException) => {
         reject(kitErrors.addressInUse({ address: `${host}:${port}`, reason: error.code ?? 'unknown' }, error));
       });
-      this.#server.listen(port, host, resolve);
+      this.server.listen(port, host, resolve);
     });
   }
 
   /** Takes no new connections, lets answers in hand go on for a while, then cuts them. */
   async stop(): Promise<void> {
-    const { clock, config } = this.#parts;
-    this.#stopping = true;
+    const { clock, config } = this.parts;
+    this.stopping = true;
     // An answer in hand said in its head that the connection stays: it ends when the answer has, or the stop would wait for it.
-    this.#server.keepAliveTimeout = 1;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
-    const cancelCut = clock.timer(config.stopWaitMs, () => this.#server.closeAllConnections());
+    this.server.keepAliveTimeout = 1;
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    this.server.closeIdleConnections();
+    const cancelCut = clock.timer(config.stopWaitMs, () => this.server.closeAllConnections());
     await closed.finally(cancelCut);
   }
 }
@@ -110,16 +106,16 @@ function routes(parts: Parts): Express {
     handled(parts, 'sessions', (request, response) => endSession(parts, request, response)),
   );
   app.all('/v1/sessions/:id', handled(parts, 'sessions', only('DELETE')));
-  app.use(handled(parts, 'unknown', () => Promise.reject(refusals.unknownRoute())));
+  app.use(handled(parts, 'unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
   // Express calls this for addresses that cannot be decoded; handlers of ours never fail.
   app.use((_error: unknown, request: Request, response: Response, _next: unknown) =>
-    sendError(request, response, forCaller(refusals.unknownRoute())),
+    sendError(request, response, forCaller(gatewayErrors.unknownRoute())),
   );
   return app;
 }
 
 function only(allow: string): () => Promise<void> {
-  return () => Promise.reject(refusals.wrongMethod({ allow }));
+  return () => Promise.reject(gatewayErrors.wrongMethod({ allow }));
 }
 
 /** Node's parser gave up, or the request came too slowly. There is no response object: the words go out as they are. */
@@ -129,7 +125,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex): 
     socket.destroy();
     return;
   }
-  const told = isSlow ? refusals.tooSlow() : refusals.invalidJson({ why: 'the request is not valid HTTP' });
+  const told = isSlow ? gatewayErrors.tooSlow() : gatewayErrors.invalidJson({ why: 'the request is not valid HTTP' });
   const { status, body } = openAiError(told);
   const text = JSON.stringify(body);
   const head = [

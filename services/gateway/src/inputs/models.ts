@@ -1,8 +1,6 @@
-/**
- * GET /v1/models and GET /v1/models/{id}: what can be asked here now.
- */
+// GET /v1/models and GET /v1/models/{id}: what can be asked here now.
 import type { Request, Response } from 'express';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { listModels, type ListedModel } from '../domain/model-list.js';
 import { sendJson } from './answer.js';
 import type { Parts } from './parts.js';
@@ -18,7 +16,7 @@ export function models(parts: Parts, request: Request, response: Response): void
 export function model(parts: Parts, request: Request, response: Response): void {
   parts.keys.identify(request.headers.authorization);
   const found = listed(parts).find(({ id }) => id === request.params['id']);
-  if (found === undefined) throw refusals.unknownModel({ param: 'model' });
+  if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
   sendJson(response, 200, found);
 }
 

@@ -1,6 +1,4 @@
-/**
- * What the gateway's inputs are given to act with.
- */
+// What the gateway's inputs are given to act with.
 import type { Clock, FactPublisher, FactReader } from '@backtalk/kit';
 import type { Conversation } from '@backtalk/proto/facts';
 import type { GatewayConfig } from '../config.js';

@@ -1,11 +1,9 @@
-/**
- * Finds out what a request is before any engine is asked: whose, in which session, and for which weights.
- *
- * In: a valid request and its headers. Out: a turn. It waits for Valkey at most for the lookup's limit, and serves
- * without its memory when it does not answer.
- */
+// Finds out what a request is before any engine is asked: whose, in which session, and for which weights.
+//
+// In: a valid request and its headers. Out: a turn. It waits for Valkey at most for the lookup's limit, and serves
+// without its memory when it does not answer.
 import { newTurnId } from '@backtalk/kit';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import { answerKeysOf } from '../domain/answer-key.js';
 import type { Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
@@ -33,7 +31,7 @@ export async function placeTurn(
   header: HeaderOf,
 ): Promise<PlacedTurn> {
   const model = namedModel(request.model, parts.config.policies);
-  if (model === undefined) throw refusals.unknownModel({ param: 'model' });
+  if (model === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
   const declared = declaredSession(header, request.body);
   const answerKeys = answerKeysOf(caller.answerSecret, request.messages);
   const looked = keysToLookUp(answerKeys);
@@ -47,7 +45,12 @@ export async function placeTurn(
   const session = named ?? parent?.session ?? sessionOfTurn(id);
   const sampling = samplingOf(request.body, parts.config.temperature);
   const turn: Turn = {
-    ...{ id, caller, declared, answerKeys, parent, session },
+    id,
+    caller,
+    declared,
+    answerKeys,
+    parent,
+    session,
     policy: model.policy,
     version: versionFor(parts, model, caller, session),
     pinned: model.kind === 'pinned',
@@ -81,5 +84,5 @@ async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<voi
   const use = await parts.minutes.addRequest(keyId);
   const what = use && reachedLimit(limits, use);
   if (what !== undefined)
-    throw refusals.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(parts.clock.now()) });
+    throw gatewayErrors.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(parts.clock.now()) });
 }

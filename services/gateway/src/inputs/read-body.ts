@@ -1,12 +1,10 @@
-/**
- * Reads one request's JSON body.
- *
- * In: the request as a stream, and a limit. Out: the parsed value and its size, or a refusal. It stops reading at the
- * limit, and never decodes what is not valid UTF-8.
- */
+// Reads one request's JSON body.
+//
+// In: the request as a stream, and a limit. Out: the parsed value and its size, or a refusal. It stops reading at the
+// limit, and never decodes what is not valid UTF-8.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 
 export interface JsonBody {
   readonly value: unknown;
@@ -16,29 +14,29 @@ export interface JsonBody {
 export async function readJsonBody(request: IncomingMessage, limitBytes: number): Promise<JsonBody> {
   checkMediaType(request);
   const bytes = await readBytes(request, limitBytes);
-  if (!isUtf8(bytes)) throw refusals.invalidJson({ why: 'it is not valid UTF-8' });
+  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
   try {
     return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
   } catch {
     // The parser's own words quote the body.
-    throw refusals.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
+    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
   }
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
-    throw refusals.wrongMediaType({ why: 'Compressed request bodies are not read.' });
+    throw gatewayErrors.wrongMediaType({ why: 'Compressed request bodies are not read.' });
   const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
-  if (type.trim() !== 'application/json') throw refusals.wrongMediaType({ why: 'The body must be JSON.' });
+  if (type.trim() !== 'application/json') throw gatewayErrors.wrongMediaType({ why: 'The body must be JSON.' });
   const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset.trim()))
-    throw refusals.wrongMediaType({ why: 'The body must be UTF-8.' });
+    throw gatewayErrors.wrongMediaType({ why: 'The body must be UTF-8.' });
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limitBytes)
-    return Promise.reject(refusals.bodyTooLarge({ limitBytes }));
+    return Promise.reject(gatewayErrors.bodyTooLarge({ limitBytes }));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -49,14 +47,14 @@ function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer
         return;
       }
       request.off('data', onData);
-      reject(refusals.bodyTooLarge({ limitBytes }));
+      reject(gatewayErrors.bodyTooLarge({ limitBytes }));
     };
     request.on('data', onData);
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.once('error', () => reject(refusals.clientGone()));
+    request.once('error', () => reject(gatewayErrors.clientGone()));
     request.once('close', () => {
       // Every request closes at last; only one that closes early has lost its body.
-      if (!request.complete) reject(refusals.clientGone());
+      if (!request.complete) reject(gatewayErrors.clientGone());
     });
   });
 }

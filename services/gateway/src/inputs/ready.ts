@@ -1,6 +1,4 @@
-/**
- * Is this gateway able to answer, and if not, why?
- */
+// Is this gateway able to answer, and if not, why?
 import type { Broker, ReadyCheck } from '@backtalk/kit';
 import { chooseVersion } from '../domain/version-choice.js';
 import type { Parts } from './parts.js';

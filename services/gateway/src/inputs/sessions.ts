@@ -1,12 +1,10 @@
-/**
- * DELETE /v1/sessions/{id}: the client says that a conversation is over. It closes; it does not erase.
- *
- * The id is the one in the answers' header, or the client's own. Valkey knows the sessions of late; beyond that, a
- * session that was named after its first turn is known to the log.
- */
+// DELETE /v1/sessions/{id}: the client says that a conversation is over. It closes; it does not erase.
+//
+// The id is the one in the answers' header, or the client's own. Valkey knows the sessions of late; beyond that, a
+// session that was named after its first turn is known to the log.
 import type { Request, Response } from 'express';
 import { traceFrom } from '@backtalk/kit';
-import { refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { turnOfSession } from '../domain/session-name.js';
 import { sendJson } from './answer.js';
@@ -30,7 +28,7 @@ export async function endSession(parts: Parts, request: Request, response: Respo
   const caller = parts.callers.of(keyId, grant, typeof user === 'string' ? user : undefined);
   const id = request.params['id'];
   const known = typeof id === 'string' ? await find(parts, caller, id) : undefined;
-  if (known === undefined) throw refusals.unknownSession();
+  if (known === undefined) throw gatewayErrors.unknownSession();
   const fact = { ...known, tenant: caller.tenant };
   await parts.publisher
     .publish('sessionEnded', fact, { trace: traceFrom(headerOf(request)('traceparent')) })

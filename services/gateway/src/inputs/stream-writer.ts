@@ -1,51 +1,46 @@
-/**
- * Writes frames to one client without waiting for it, up to a bound.
- *
- * In: text. Out: bytes on the connection; frames that come in the same moment leave in one write. A client that reads
- * slower than the engine writes has `bufferBytesMax` of room; then the engine is made to wait, and a client that still
- * reads nothing is cut.
- */
+// Writes frames to one client without waiting for it, up to a bound.
+//
+// In: text. Out: bytes on the connection; frames that come in the same moment leave in one write. A client that reads
+// slower than the engine writes has `bufferBytesMax` of room; then the engine is made to wait, and a client that still
+// reads nothing is cut.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '@backtalk/kit';
-import { faults, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 
 export const bufferBytesMax = 1024 * 1024;
 
 export class StreamWriter {
-  readonly #response: ServerResponse;
-  readonly #clock: Clock;
-  readonly #waitMs: number;
-  #corked = false;
+  private corked = false;
 
-  constructor(response: ServerResponse, clock: Clock, waitMs: number) {
-    this.#response = response;
-    this.#clock = clock;
-    this.#waitMs = waitMs;
-  }
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly clock: Clock,
+    private readonly waitMs: number,
+  ) {}
 
   /** False when the buffer is full: wait for `drained` before the next. */
   write(text: string): boolean {
     if (text === '') return true;
-    if (!this.#corked) {
-      this.#corked = true;
-      this.#response.cork();
+    if (!this.corked) {
+      this.corked = true;
+      this.response.cork();
       process.nextTick(() => {
-        this.#corked = false;
-        this.#response.uncork();
+        this.corked = false;
+        this.response.uncork();
       });
     }
-    this.#response.write(text);
-    return this.#response.writableLength < bufferBytesMax;
+    this.response.write(text);
+    return this.response.writableLength < bufferBytesMax;
   }
 
   /** Rejects with `reader_too_slow`, and cuts the connection, when the client reads nothing for so long. */
   drained(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const response = this.#response;
-      const cancel = this.#clock.timer(this.#waitMs, () => {
+      const response = this.response;
+      const cancel = this.clock.timer(this.waitMs, () => {
         settle();
         response.destroy();
-        reject(faults.readerTooSlow());
+        reject(gatewayErrors.readerTooSlow());
       });
       const onDrain = (): void => {
         settle();
@@ -53,7 +48,7 @@ export class StreamWriter {
       };
       const onClose = (): void => {
         settle();
-        reject(refusals.clientGone());
+        reject(gatewayErrors.clientGone());
       };
       const settle = (): void => {
         cancel();

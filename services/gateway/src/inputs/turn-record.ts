@@ -1,9 +1,7 @@
-/**
- * Keeps the record of one turn: opened when its request arrives, completed when its answer has ended in any way.
- *
- * In: a turn, its messages, then its answer. Out: stored facts, and an answer index that knows the answer. Writing the
- * messages down runs beside the engine's work; nothing here delays the first token.
- */
+// Keeps the record of one turn: opened when its request arrives, completed when its answer has ended in any way.
+//
+// In: a turn, its messages, then its answer. Out: stored facts, and an answer index that knows the answer. Writing the
+// messages down runs beside the engine's work; nothing here delays the first token.
 import type { Trace } from '@backtalk/kit';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
@@ -13,16 +11,17 @@ import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Parts } from './parts.js';
 
 export class TurnRecord {
-  readonly #parts: Parts;
-  readonly #trace: Trace;
-  readonly #written: Promise<{ readonly open: OpenTurn; readonly conversation: WrittenConversation }>;
+  private readonly written: Promise<{ readonly open: OpenTurn; readonly conversation: WrittenConversation }>;
 
-  private constructor(parts: Parts, turn: Turn, request: ChatRequest, trace: Trace) {
-    this.#parts = parts;
-    this.#trace = trace;
-    this.#written = this.#open(turn, request);
+  private constructor(
+    private readonly parts: Parts,
+    turn: Turn,
+    request: ChatRequest,
+    private readonly trace: Trace,
+  ) {
+    this.written = this.writeOpened(turn, request);
     // A failure here is told when the turn completes; until then nobody waits for it.
-    this.#written.catch(() => undefined);
+    this.written.catch(() => undefined);
   }
 
   static open(parts: Parts, turn: Turn, request: ChatRequest, trace: Trace): TurnRecord {
@@ -31,17 +30,17 @@ export class TurnRecord {
 
   /** Resolves when the turn is stored and its answer can be recognised. Throws `capture_unavailable`. */
   async complete(turn: Turn, answer: TurnAnswer): Promise<void> {
-    const { events, store, clock, minutes, fleet } = this.#parts;
+    const { events, store, clock, minutes, fleet } = this.parts;
     const sinceMs = clock.now();
-    const { open, conversation } = await this.#written;
+    const { open, conversation } = await this.written;
     const logprobsUntrue = areLogprobsUntrue(fleet.capabilitiesOf(answer.engine));
     const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
-    const facts = [store.fact('turnCompleted', completed, this.#trace)];
-    if (turn.declared.done) facts.push(store.fact('sessionEnded', this.#ended(turn), this.#trace));
+    const facts = [store.fact('turnCompleted', completed, this.trace)];
+    if (turn.declared.done) facts.push(store.fact('sessionEnded', this.ended(turn), this.trace));
     const usage = { promptTokens: 0, completionTokens: 0, ...completed.usage };
     const [where] = await Promise.all([
       store.complete(open, facts),
-      this.#parts.index.remember(completed.answerKey, remembered(turn, conversation.remembered), {
+      this.parts.index.remember(completed.answerKey, remembered(turn, conversation.remembered), {
         tenant: turn.caller.tenant,
         user: turn.caller.user,
         session: turn.session,
@@ -54,13 +53,13 @@ export class TurnRecord {
     events.turnEnded(turn.id, completed.untrainableReasons, usage);
   }
 
-  async #open(turn: Turn, request: ChatRequest) {
+  private async writeOpened(turn: Turn, request: ChatRequest) {
     const conversation = writeConversation(request.messages, request.tools, turn.parent);
-    const fact = turnOpened(turn, await this.#parts.encode(conversation));
-    return { open: this.#parts.store.open(fact, this.#trace), conversation };
+    const fact = turnOpened(turn, await this.parts.encode(conversation));
+    return { open: this.parts.store.open(fact, this.trace), conversation };
   }
 
-  #ended({ session, caller, id }: Turn) {
+  private ended({ session, caller, id }: Turn) {
     return { session, tenant: caller.tenant, user: caller.user, turn: id };
   }
 }

@@ -1,9 +1,7 @@
-/**
- * What the gateways remember of answers they gave, in Valkey: enough to recognise a conversation when it goes on.
- *
- * In: a finished turn. Out: the turns that gave an answer, and what is known of a session. Everything here is a guess
- * that the collector checks against the log: losing it loses nothing.
- */
+// What the gateways remember of answers they gave, in Valkey: enough to recognise a conversation when it goes on.
+//
+// In: a finished turn. Out: the turns that gave an answer, and what is known of a session. Everything here is a guess
+// that the collector checks against the log: losing it loses nothing.
 import { z } from 'zod';
 import type { RememberedTurn } from '../domain/continuation.js';
 import type { Valkey } from './valkey.js';

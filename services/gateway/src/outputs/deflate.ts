@@ -1,6 +1,4 @@
-/**
- * Compresses what is stored, off the event loop.
- */
+// Compresses what is stored, off the event loop.
 import { promisify } from 'node:util';
 import { constants, deflateRaw } from 'node:zlib';
 import { conversationFact, worthDeflating, type WrittenConversation } from '../domain/conversation.js';

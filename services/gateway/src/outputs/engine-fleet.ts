@@ -1,9 +1,7 @@
-/**
- * The engines that loaders say are there, and a client for each.
- *
- * In: the loaders' leases. Out: engine leases to choose from, and clients. A lease that has just vanished still counts
- * for a while where no living one can serve: a broker that was away loses leases sooner than engines.
- */
+// The engines that loaders say are there, and a client for each.
+//
+// In: the loaders' leases. Out: engine leases to choose from, and clients. A lease that has just vanished still counts
+// for a while where no living one can serve: a broker that was away loses leases sooner than engines.
 import { createEngineClient, engineDialects, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
@@ -26,77 +24,74 @@ interface Seen {
 const graceMs = 30_000;
 
 export class EngineFleet {
-  readonly #options: EngineFleetOptions;
-  readonly #clients = new Map<string, EngineClient>();
-  #seen = new Map<string, Seen>();
+  private readonly clients = new Map<string, EngineClient>();
+  private seen = new Map<string, Seen>();
 
-  constructor(options: EngineFleetOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: EngineFleetOptions) {}
 
   start(): void {
-    this.#look();
-    this.#options.leases.onChange(() => this.#look());
+    this.look();
+    this.options.leases.onChange(() => this.look());
   }
 
   async stop(): Promise<void> {
-    this.#options.leases.stop();
-    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    this.options.leases.stop();
+    await Promise.all([...this.clients.values()].map((client) => client.close()));
   }
 
   /** Those to choose from for a version: living ones, or else those whose leases have just vanished. */
   candidates(version: string): EngineLease[] {
-    const able = [...this.#seen.values()].filter(({ engine }) => canServe(engine, version));
+    const able = [...this.seen.values()].filter(({ engine }) => canServe(engine, version));
     const living = able.filter(({ goneAtMs }) => goneAtMs === undefined);
-    return (living.length > 0 ? living : able.filter((seen) => this.#isInGrace(seen))).map(({ engine }) => engine);
+    return (living.length > 0 ? living : able.filter((seen) => this.isInGrace(seen))).map(({ engine }) => engine);
   }
 
   /** For when nobody is known to hold what is asked: a loader may have said more than was heard here. */
   lookAgain(): Promise<void> {
-    return this.#options.leases.lookAgain();
+    return this.options.leases.lookAgain();
   }
 
   /** Engines with a living lease. */
   living(): EngineLease[] {
-    return [...this.#seen.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ engine }) => engine);
+    return [...this.seen.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ engine }) => engine);
   }
 
   /** What its loader found out about it; nothing for an engine that nobody knows. */
   capabilitiesOf(url: string): readonly string[] {
-    return this.#seen.get(url)?.engine.capabilities ?? [];
+    return this.seen.get(url)?.engine.capabilities ?? [];
   }
 
   client({ url, dialect }: Replica): EngineClient {
-    const known = this.#clients.get(url);
+    const known = this.clients.get(url);
     if (known !== undefined) return known;
     const spoken = engineDialects.find((name) => name === dialect) ?? 'openai';
-    const client = createEngineClient({ url, dialect: spoken, apiKey: this.#options.apiKey });
-    this.#clients.set(url, client);
+    const client = createEngineClient({ url, dialect: spoken, apiKey: this.options.apiKey });
+    this.clients.set(url, client);
     return client;
   }
 
-  #look(): void {
+  private look(): void {
     const held = new Map<string, EngineLease>();
-    for (const { engine } of this.#options.leases.current()) if (engine !== undefined) held.set(engine.url, engine);
-    const goneAtMs = this.#options.clock.now();
+    for (const { engine } of this.options.leases.current()) if (engine !== undefined) held.set(engine.url, engine);
+    const goneAtMs = this.options.clock.now();
     const next = new Map<string, Seen>();
-    for (const [url, seen] of this.#seen)
+    for (const [url, seen] of this.seen)
       if (!held.has(url)) next.set(url, { engine: seen.engine, goneAtMs: seen.goneAtMs ?? goneAtMs });
     for (const [url, engine] of held) next.set(url, { engine, goneAtMs: undefined });
-    for (const [url, seen] of next) if (seen.goneAtMs !== undefined && !this.#isInGrace(seen)) this.#forget(next, url);
-    this.#seen = next;
-    this.#options.events.enginesSeen(this.living().filter((engine) => engine.ready).length);
+    for (const [url, seen] of next) if (seen.goneAtMs !== undefined && !this.isInGrace(seen)) this.forget(next, url);
+    this.seen = next;
+    this.options.events.enginesSeen(this.living().filter((engine) => engine.ready).length);
   }
 
-  #isInGrace({ goneAtMs }: Seen): boolean {
-    return goneAtMs !== undefined && this.#options.clock.now() - goneAtMs <= graceMs;
+  private isInGrace({ goneAtMs }: Seen): boolean {
+    return goneAtMs !== undefined && this.options.clock.now() - goneAtMs <= graceMs;
   }
 
-  #forget(seen: Map<string, Seen>, url: string): void {
+  private forget(seen: Map<string, Seen>, url: string): void {
     seen.delete(url);
-    const client = this.#clients.get(url);
-    this.#clients.delete(url);
+    const client = this.clients.get(url);
+    this.clients.delete(url);
     // An answer in hand may be longer than the grace: it goes on to its end.
-    client?.leave().catch((error: unknown) => this.#options.events.watchFailed('engines', asBacktalkError(error)));
+    client?.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
   }
 }

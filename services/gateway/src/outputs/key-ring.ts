@@ -1,12 +1,10 @@
-/**
- * The keys that open this gateway, in memory, so that they are checked without asking anybody.
- *
- * In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is away or
- * the file cannot be read. A loopback gateway without any key serves one caller without asking.
- */
+// The keys that open this gateway, in memory, so that they are checked without asking anybody.
+//
+// In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is away or
+// the file cannot be read. A loopback gateway without any key serves one caller without asking.
 import { readFile, stat } from 'node:fs/promises';
 import { asBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
-import { faults, refusals } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { keylessGrant, keylessId, type Grant } from '../domain/caller.js';
 import { grantOf, hashOfHeader, keysFile, type KeyRecord } from '../domain/keys.js';
@@ -25,7 +23,7 @@ export interface Identity {
 const keyIdLength = 16;
 
 export class KeyRing {
-  #keys: ReadonlyMap<string, KeyRecord> = new Map();
+  private keys: ReadonlyMap<string, KeyRecord> = new Map();
 
   constructor(
     private readonly source: KeySource,
@@ -35,7 +33,7 @@ export class KeyRing {
 
   async start(): Promise<void> {
     await this.source.start((keys) => {
-      this.#keys = keys;
+      this.keys = keys;
       this.events.keysLoaded(keys.size);
     });
   }
@@ -46,15 +44,15 @@ export class KeyRing {
 
   /** False where nobody could be let in. */
   get isUsable(): boolean {
-    return this.isLoopback || this.#keys.size > 0;
+    return this.isLoopback || this.keys.size > 0;
   }
 
   /** Throws `invalid_api_key` for a key that is wrong. */
   identify(authorization: string | undefined): Identity {
-    if (this.isLoopback && this.#keys.size === 0) return { keyId: keylessId, grant: keylessGrant };
+    if (this.isLoopback && this.keys.size === 0) return { keyId: keylessId, grant: keylessGrant };
     const hash = hashOfHeader(authorization);
-    const grant = hash === undefined ? undefined : grantOf(this.#keys, hash);
-    if (hash === undefined || grant === undefined) throw refusals.wrongKey();
+    const grant = hash === undefined ? undefined : grantOf(this.keys, hash);
+    if (hash === undefined || grant === undefined) throw gatewayErrors.wrongKey();
     return { keyId: hash.slice(0, keyIdLength), grant };
   }
 }
@@ -104,7 +102,9 @@ export function keysInFile(path: string, clock: Clock, events: GatewayEvents): K
     async start(onKeys) {
       await look(onKeys).catch((cause: unknown) => {
         const error = asBacktalkError(cause);
-        throw error.code === 'keys_file_invalid' ? error : faults.keysFileInvalid({ why: 'it cannot be read' }, cause);
+        throw error.code === 'keys_file_invalid'
+          ? error
+          : gatewayErrors.keysFileInvalid({ why: 'it cannot be read' }, cause);
       });
       again(onKeys);
     },
@@ -126,7 +126,7 @@ function parseKeys(text: string): ReadonlyMap<string, KeyRecord> {
   const parsed = keysFile.safeParse(jsonOf(text));
   if (!parsed.success) {
     const place = parsed.error.issues[0]?.path.join('.') ?? '';
-    throw faults.keysFileInvalid({ why: `it is not as it should be at "${place}"` });
+    throw gatewayErrors.keysFileInvalid({ why: `it is not as it should be at "${place}"` });
   }
   return new Map(parsed.data.keys.map(({ sha256, ...grant }) => [sha256, { hash: sha256, grant }]));
 }
@@ -135,6 +135,6 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw faults.keysFileInvalid({ why: 'it is no JSON' }, cause);
+    throw gatewayErrors.keysFileInvalid({ why: 'it is no JSON' }, cause);
   }
 }

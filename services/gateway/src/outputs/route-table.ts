@@ -1,17 +1,15 @@
-/**
- * Which versions answer for each policy, now.
- *
- * In: the bucket `routes`, and what the publisher commits. Out: the routes in force. The newer fence wins, whichever way
- * it came, so a late message changes nothing. It keeps what it has while the broker is away.
- */
+// Which versions answer for each policy, now.
+//
+// In: the bucket `routes`, and what the publisher commits. Out: the routes in force. The newer fence wins, whichever way
+// it came, so a late message changes nothing. It keeps what it has while the broker is away.
 import { asBacktalkError, type KvBucket } from '@backtalk/kit';
 import type { Routes } from '@backtalk/proto/weights';
 import type { GatewayEvents } from '../events.js';
 import { isNewer } from '../domain/version-choice.js';
 
 export class RouteTable {
-  readonly #routes = new Map<string, Routes>();
-  readonly #watching = new AbortController();
+  private readonly routes = new Map<string, Routes>();
+  private readonly watching = new AbortController();
 
   constructor(
     private readonly bucket: KvBucket<Routes>,
@@ -25,23 +23,23 @@ export class RouteTable {
         // Routes are never taken away: a bucket that was emptied is filled again by the publisher.
         if (change.kind === 'put') this.apply(change.value);
       },
-      this.#watching.signal,
+      this.watching.signal,
     );
   }
 
   stop(): void {
-    this.#watching.abort();
+    this.watching.abort();
   }
 
   of(policy: string): Routes | undefined {
-    return this.#routes.get(policy);
+    return this.routes.get(policy);
   }
 
   /** The fence in force afterwards. */
   apply(routes: Routes): number {
-    const current = this.#routes.get(routes.policy);
+    const current = this.routes.get(routes.policy);
     if (!isNewer(routes, current)) return current?.fence ?? 0;
-    this.#routes.set(routes.policy, routes);
+    this.routes.set(routes.policy, routes);
     if (current?.fence !== routes.fence) this.events.routed(routes.policy, routes.fence);
     return routes.fence;
   }
@@ -58,6 +56,6 @@ export class RouteTable {
 
   /** The newest fence of all policies. */
   get fence(): number {
-    return Math.max(0, ...[...this.#routes.values()].map((routes) => routes.fence));
+    return Math.max(0, ...[...this.routes.values()].map((routes) => routes.fence));
   }
 }

@@ -1,10 +1,8 @@
-/**
- * Moves the spool's facts to the broker, in the order in which they were written, whenever the broker takes them.
- *
- * In: a spool, and a word that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
- * A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
- * never runs twice at once.
- */
+// Moves the spool's facts to the broker, in the order in which they were written, whenever the broker takes them.
+//
+// In: a spool, and a word that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
+// A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
+// never runs twice at once.
 import { asBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 import type { SpoolRecord } from '../domain/spool-record.js';
@@ -24,68 +22,65 @@ const publishTimeoutMs = 5_000;
 const pauseMs = 1_000;
 
 export class SpoolDrain {
-  readonly #options: SpoolDrainOptions;
-  #running: Promise<void> | undefined;
-  #stopped = false;
-  #cancelPause: () => void = () => undefined;
-  #endPause: () => void = () => undefined;
+  private running: Promise<void> | undefined;
+  private stopped = false;
+  private cancelPause: () => void = () => undefined;
+  private endPause: () => void = () => undefined;
 
-  constructor(options: SpoolDrainOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SpoolDrainOptions) {}
 
   /** There is something to drain, or the broker may be back. */
   kick(): void {
-    if (this.#stopped) return;
-    this.#endPause();
-    if (this.#running !== undefined || this.#options.spool.isEmpty) return;
-    this.#running = this.#drain().finally(() => {
-      this.#running = undefined;
+    if (this.stopped) return;
+    this.endPause();
+    if (this.running !== undefined || this.options.spool.isEmpty) return;
+    this.running = this.drain().finally(() => {
+      this.running = undefined;
       // A fact may have come after the last look, and nobody else would take it.
-      if (!this.#options.spool.isEmpty) this.kick();
+      if (!this.options.spool.isEmpty) this.kick();
     });
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#endPause();
-    await this.#running;
+    this.stopped = true;
+    this.endPause();
+    await this.running;
   }
 
-  async #drain(): Promise<void> {
-    while (!this.#stopped) {
+  private async drain(): Promise<void> {
+    while (!this.stopped) {
       try {
-        const segment = await this.#options.spool.oldest();
+        const segment = await this.options.spool.oldest();
         if (segment === undefined) return;
-        const records = await this.#options.spool.read(segment);
-        for (const record of records) if (!this.#stopped) await this.#store(record);
-        if (this.#stopped) return;
-        await this.#options.spool.discard(segment);
-        this.#options.events.spoolDrained(records.length);
+        const records = await this.options.spool.read(segment);
+        for (const record of records) if (!this.stopped) await this.store(record);
+        if (this.stopped) return;
+        await this.options.spool.discard(segment);
+        this.options.events.spoolDrained(records.length);
       } catch (error) {
-        this.#options.events.drainPaused(asBacktalkError(error));
-        await this.#pause();
+        this.options.events.drainPaused(asBacktalkError(error));
+        await this.pause();
       }
     }
   }
 
-  async #store(record: SpoolRecord): Promise<void> {
+  private async store(record: SpoolRecord): Promise<void> {
     try {
-      await storableOf(this.#options.publisher, record).publish(publishTimeoutMs);
-      this.#options.onStored();
+      await storableOf(this.options.publisher, record).publish(publishTimeoutMs);
+      this.options.onStored();
     } catch (thrown) {
       const error = asBacktalkError(thrown);
       if (!willNeverFit(error)) throw error;
-      this.#options.events.spoolRejected(error);
+      this.options.events.spoolRejected(error);
     }
   }
 
-  #pause(): Promise<void> {
-    if (this.#stopped) return Promise.resolve();
+  private pause(): Promise<void> {
+    if (this.stopped) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#cancelPause = this.#options.clock.timer(pauseMs, resolve);
-      this.#endPause = () => {
-        this.#cancelPause();
+      this.cancelPause = this.options.clock.timer(pauseMs, resolve);
+      this.endPause = () => {
+        this.cancelPause();
         resolve();
       };
     });

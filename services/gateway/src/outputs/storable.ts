@@ -1,9 +1,7 @@
-/**
- * One fact on its way to the log, by the broker or by the spool.
- *
- * In: a fact's name and message. Out: how to publish it, and how to write it down until that is possible. Publishing it
- * twice is harmless: its subject takes one message.
- */
+// One fact on its way to the log, by the broker or by the spool.
+//
+// In: a fact's name and message. Out: how to publish it, and how to write it down until that is possible. Publishing it
+// twice is harmless: its subject takes one message.
 import { catalogue, traceFrom, type FactMessage, type FactPublisher, type Trace } from '@backtalk/kit';
 import type { SpooledFact, SpoolRecord } from '../domain/spool-record.js';
 

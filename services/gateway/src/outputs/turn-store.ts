@@ -1,10 +1,8 @@
-/**
- * Stores finished turns before their clients see the final frame.
- *
- * In: a turn's facts: the first when the request arrives, the others when the answer is complete. Out: where they are
- * stored. The broker has `storeWaitMs`; then they go to the spool. After that the broker is left alone, but for one try
- * a second, until it takes something again. It never says that a turn is stored before it is.
- */
+// Stores finished turns before their clients see the final frame.
+//
+// In: a turn's facts: the first when the request arrives, the others when the answer is complete. Out: where they are
+// stored. The broker has `storeWaitMs`; then they go to the spool. After that the broker is left alone, but for one try
+// a second, until it takes something again. It never says that a turn is stored before it is.
 import {
   asBacktalkError,
   type BacktalkError,
@@ -14,7 +12,7 @@ import {
   type Trace,
 } from '@backtalk/kit';
 import type { TurnOpened } from '@backtalk/proto/facts';
-import { failures } from '../errors.js';
+import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents, StoredWhere } from '../events.js';
 import { Breaker } from '../domain/breaker.js';
 import type { SpooledFact } from '../domain/spool-record.js';
@@ -49,104 +47,101 @@ const openedCompanyMs = 5;
 const retryAfterSeconds = 2;
 
 export class TurnStore {
-  readonly #options: TurnStoreOptions;
-  readonly #breaker = new Breaker({ failuresMax: 1, restMs: 1_000 });
+  private readonly breaker = new Breaker({ failuresMax: 1, restMs: 1_000 });
 
-  constructor(options: TurnStoreOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: TurnStoreOptions) {}
 
   /** False while no turn could be stored anywhere and none may go without. */
   get canStore(): boolean {
-    return !this.#options.required || !this.#breaker.isOpen || this.#options.spool.hasRoom(answerBytesGuess);
+    return !this.options.required || !this.breaker.isOpen || this.options.spool.hasRoom(answerBytesGuess);
   }
 
   /** True while turns lie in the spool that the log does not have. */
   get hasBacklog(): boolean {
-    return !this.#options.spool.isEmpty;
+    return !this.options.spool.isEmpty;
   }
 
   /** Throws `capture_unavailable` when the turn of such a request could not be stored, so that none is begun in vain. */
   admit(requestBytes: number): void {
-    if (!this.#options.required || !this.#breaker.isOpen) return;
-    if (!this.#options.spool.hasRoom(requestBytes + answerBytesGuess))
-      throw failures.captureUnavailable({ retryAfterSeconds });
+    if (!this.options.required || !this.breaker.isOpen) return;
+    if (!this.options.spool.hasRoom(requestBytes + answerBytesGuess))
+      throw gatewayErrors.captureUnavailable({ retryAfterSeconds });
   }
 
   fact<N extends SpooledFact>(name: N, message: FactMessage<N>, trace: Trace): Storable {
-    return storable(this.#options.publisher, name, message, trace);
+    return storable(this.options.publisher, name, message, trace);
   }
 
   open(message: TurnOpened, trace: Trace): OpenTurn {
     const opened = this.fact('turnOpened', message, trace);
-    const mayTry = this.#breaker.permits(this.#options.clock.now());
+    const mayTry = this.breaker.permits(this.options.clock.now());
     return {
       trace,
       opened,
-      openedStored: mayTry ? this.#publish([opened], openedWaitMs, openedCompanyMs) : Promise.resolve(false),
+      openedStored: mayTry ? this.publish([opened], openedWaitMs, openedCompanyMs) : Promise.resolve(false),
     };
   }
 
   /** Stores what is left of the turn. Throws `capture_unavailable` when capture is required and nothing takes it. */
   async complete(turn: OpenTurn, rest: readonly Storable[]): Promise<StoredWhere> {
-    if (this.#breaker.permits(this.#options.clock.now()) && (await this.#byBroker(turn, rest))) return 'broker';
-    return this.#bySpool([turn.opened, ...rest]);
+    if (this.breaker.permits(this.options.clock.now()) && (await this.byBroker(turn, rest))) return 'broker';
+    return this.bySpool([turn.opened, ...rest]);
   }
 
   /** The broker took something, or says that it is back. */
   brokerIsBack(): void {
-    if (!this.#breaker.isOpen) return;
-    this.#breaker.succeeded();
-    this.#options.events.breakerClosed();
+    if (!this.breaker.isOpen) return;
+    this.breaker.succeeded();
+    this.options.events.breakerClosed();
   }
 
-  async #byBroker(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
-    const { storeWaitMs, clock } = this.#options;
+  private async byBroker(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
+    const { storeWaitMs, clock } = this.options;
     return new Promise((resolve) => {
       const cancel = clock.timer(storeWaitMs, () => {
-        this.#brokerFailed(failures.logUnavailable());
+        this.brokerFailed(gatewayErrors.logUnavailable());
         resolve(false);
       });
       const settle = (stored: boolean): void => {
         cancel();
         resolve(stored);
       };
-      this.#publishAll(turn, rest).then(settle, () => settle(false));
+      this.publishAll(turn, rest).then(settle, () => settle(false));
     });
   }
 
-  async #publishAll(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
-    const { storeWaitMs } = this.#options;
-    const storing = this.#publish(rest, storeWaitMs);
-    const opened = (await turn.openedStored) || (await this.#publish([turn.opened], storeWaitMs));
+  private async publishAll(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
+    const { storeWaitMs } = this.options;
+    const storing = this.publish(rest, storeWaitMs);
+    const opened = (await turn.openedStored) || (await this.publish([turn.opened], storeWaitMs));
     return (await storing) && opened;
   }
 
-  async #publish(facts: readonly Storable[], timeoutMs: number, companyMs?: number): Promise<boolean> {
+  private async publish(facts: readonly Storable[], timeoutMs: number, companyMs?: number): Promise<boolean> {
     try {
       await Promise.all(facts.map((fact) => fact.publish(timeoutMs, companyMs)));
       this.brokerIsBack();
       return true;
     } catch (error) {
-      this.#brokerFailed(asBacktalkError(error));
+      this.brokerFailed(asBacktalkError(error));
       return false;
     }
   }
 
-  #brokerFailed(error: BacktalkError): void {
-    const wasOpen = this.#breaker.isOpen;
-    this.#breaker.failed(this.#options.clock.now());
-    if (!wasOpen) this.#options.events.breakerOpened(error);
+  private brokerFailed(error: BacktalkError): void {
+    const wasOpen = this.breaker.isOpen;
+    this.breaker.failed(this.options.clock.now());
+    if (!wasOpen) this.options.events.breakerOpened(error);
   }
 
-  async #bySpool(facts: readonly Storable[]): Promise<StoredWhere> {
+  private async bySpool(facts: readonly Storable[]): Promise<StoredWhere> {
     try {
-      await this.#options.spool.append(facts.map((fact) => fact.record()));
-      this.#options.onSpooled();
+      await this.options.spool.append(facts.map((fact) => fact.record()));
+      this.options.onSpooled();
       return 'spool';
     } catch (cause) {
-      if (!this.#options.required) return 'nowhere';
-      throw failures.captureUnavailable({ retryAfterSeconds }, cause);
+      if (!this.options.required) return 'nowhere';
+      throw gatewayErrors.captureUnavailable({ retryAfterSeconds }, cause);
     }
   }
 }

@@ -1,8 +1,6 @@
-/**
- * For tests: a gateway with a real broker and a real Valkey, before fake engines.
- *
- * In: changes to its settings. Out: a started gateway, and what lies around it. Never used in production.
- */
+// For tests: a gateway with a real broker and a real Valkey, before fake engines.
+//
+// In: changes to its settings. Out: a started gateway, and what lies around it. Never used in production.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
@@ -39,7 +37,11 @@ export async function startSurroundings(): Promise<Surroundings> {
     nats.connect('collector'),
   ]);
   return {
-    ...{ nats, valkey, directory, publisher, loader },
+    nats,
+    valkey,
+    directory,
+    publisher,
+    loader,
     reader: new FactReader(collector),
     stop: async () => {
       await Promise.all([nats.stop(), valkey.stop()]);
@@ -65,7 +67,10 @@ export async function startLeasedEngine(
   const held = holdLease({
     broker: loader,
     lease: () => ({
-      ...{ kind: 'loader', instance, grpcAddress: '', healthAddress: '' },
+      kind: 'loader',
+      instance,
+      grpcAddress: '',
+      healthAddress: '',
       engine: EngineLease.fromPartial({
         url: engine.url,
         dialect: 'builtin',

@@ -24,7 +24,13 @@ export function judgeFeedback({ feedback, answer, before, session, revision, cho
   const hint = feedbackHint(feedback, verdict, answer, choice);
   return TurnJudged.fromPartial({
     ...(before ?? {}),
-    ...{ turn, tenant, user, policy, session, revision, verdict },
+    turn,
+    tenant,
+    user,
+    policy,
+    session,
+    revision,
+    verdict,
     confidence: 1,
     hint: hint === '' && verdict === before?.verdict ? before.hint : hint,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],

@@ -16,7 +16,12 @@ const vote = (verdict: Verdict, hint = ''): CastVote => ({ valid: true, verdict,
 function material(role: Role, text: string): Material {
   const userText = role === 'user' ? text : '';
   return {
-    ...{ place, conversation: [], question: 'q', answer: 'A long answer.', thoughts: '', version: '' },
+    place,
+    conversation: [],
+    question: 'q',
+    answer: 'A long answer.',
+    thoughts: '',
+    version: '',
     next: { role, text, userText, toolResults: [] },
   };
 }
@@ -28,7 +33,12 @@ describe('a judgement', () => {
     const { message } = judge(material('user', 'Shorter, please.'), [vote(1), nulled], { evidence }, mark, 'longest');
     expect(message).toMatchObject({
       ...place,
-      ...{ revision: 0, verdict: -1, judgeModel: 'm', promptDigest: 'd', thresholdLow: -0.1, thresholdHigh: 0.2 },
+      revision: 0,
+      verdict: -1,
+      judgeModel: 'm',
+      promptDigest: 'd',
+      thresholdLow: -0.1,
+      thresholdHigh: 0.2,
       votes: [
         { verdict: 1, valid: true },
         { valid: false, reason: 'timeout', seed: 8 },
@@ -85,7 +95,11 @@ describe('feedback', () => {
   const given = (parts: Partial<FeedbackGiven>) =>
     judgeFeedback({
       feedback: FeedbackGiven.fromPartial({ ...place, digest: 'abc', ...parts }),
-      ...{ answer: 'An answer.', before, session: 's', revision: 1, choice: 'longest' },
+      answer: 'An answer.',
+      before,
+      session: 's',
+      revision: 1,
+      choice: 'longest',
     });
 
   it('outranks the votes, which stay on record', () => {
@@ -133,7 +147,11 @@ describe('at least one', () => {
 
   it('writes its advantage beside the verdict', () => {
     expect(keepCandidate(judged('a', [0]), 1, -0.5, [vote(-1)], mark)).toMatchObject({
-      ...{ turn: 'a', revision: 1, verdict: -1, advantage: -0.5, hasAdvantage: true },
+      turn: 'a',
+      revision: 1,
+      verdict: -1,
+      advantage: -0.5,
+      hasAdvantage: true,
       source: TurnJudged_Source.SOURCE_AT_LEAST_ONE,
     });
   });

@@ -1,6 +1,5 @@
 // What votes and evidence come to. In: votes and evidence. Out: a verdict, the share that agrees with it, and what it
 // rests on. It decides nothing from text.
-
 import type { Verdict } from './verdict-value.js';
 import { pool, type PoolWeights } from './reading/pool.js';
 import type { Likelihoods } from './scored/score.js';

@@ -7,7 +7,11 @@ import type { BallotBox } from '../outputs/ballot-box.js';
 import { Ballots, type VoteJob } from './ballots.js';
 
 const material: Material = {
-  ...{ conversation: [], question: 'Why?', answer: 'So.', thoughts: '', version: '' },
+  conversation: [],
+  question: 'Why?',
+  answer: 'So.',
+  thoughts: '',
+  version: '',
   place: { turn: 'turn', tenant: 'tenant', user: 'user', policy: 'backtalk', session: 'session' },
   next: { role: 'user', text: 'Thanks.', userText: 'Thanks.', parts: [] } as unknown as Material['next'],
 };
@@ -19,7 +23,9 @@ describe('ballots', () => {
     const queue = { add: (_id: string, job: VoteJob) => Promise.resolve(void jobs.push(job)) };
     const box = { cast: () => Promise.resolve({ valid: true, verdict: 1, score: 1, hint: '', seed: 1 }) };
     const ballots = new Ballots({
-      ...{ votes: 3, checkEveryMs: 1_000, clock: systemClock },
+      votes: 3,
+      checkEveryMs: 1_000,
+      clock: systemClock,
       queue: queue as unknown as JobQueue<VoteJob>,
       box: box as unknown as BallotBox,
       events: { turnsInHand: () => undefined } as unknown as JudgeEvents,

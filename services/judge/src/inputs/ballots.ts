@@ -50,93 +50,95 @@ interface Ballot {
 }
 
 export class Ballots {
-  readonly #options: BallotsOptions;
   /** Bounded by the turns in hand. */
-  readonly #open = new Map<string, Ballot>();
-  #serial = 0;
-  #isStopped = false;
-  #cancelCheck: () => void = () => undefined;
+  private readonly open = new Map<string, Ballot>();
+  private serial = 0;
+  private isStopped = false;
+  private cancelCheck: () => void = () => undefined;
 
-  constructor(options: BallotsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BallotsOptions) {}
 
   start(): void {
-    this.#cancelCheck = this.#options.clock.timer(this.#options.checkEveryMs, () => {
-      this.#check()
+    this.cancelCheck = this.options.clock.timer(this.options.checkEveryMs, () => {
+      this.check()
         .catch((error: unknown) => {
-          this.#options.events.queueNotChecked(error);
+          this.options.events.queueNotChecked(error);
         })
         .finally(() => {
-          if (!this.#isStopped) this.start();
+          if (!this.isStopped) this.start();
         });
     });
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#cancelCheck();
+    this.isStopped = true;
+    this.cancelCheck();
   }
 
   async castAll(material: Material, delivered: Delivered): Promise<readonly CastVote[]> {
-    const { votes, events } = this.#options;
+    const { votes, events } = this.options;
     if (delivered.signal.aborted) throw judgeErrors.votesLeft();
-    this.#serial += 1;
-    const id = `${material.place.turn}-${delivered.deliveries}-${this.#serial}`;
+    this.serial += 1;
+    const id = `${material.place.turn}-${delivered.deliveries}-${this.serial}`;
     // The signal lives as long as the process: what listens to it holds on to the whole conversation.
     const ended = new AbortController();
     try {
       return await new Promise<readonly CastVote[]>((resolve, reject) => {
         const ballot: Ballot = {
-          ...{ id, material, trace: delivered.trace, done: resolve, queued: false, round: 0 },
+          id,
+          material,
+          trace: delivered.trace,
+          done: resolve,
+          queued: false,
+          round: 0,
           votes: Array.from({ length: votes }, () => undefined),
           running: new Set(),
         };
-        this.#open.set(id, ballot);
-        events.turnsInHand(this.#open.size);
+        this.open.set(id, ballot);
+        events.turnsInHand(this.open.size);
         delivered.signal.addEventListener('abort', () => reject(judgeErrors.votesLeft()), { signal: ended.signal });
-        this.#enqueue(ballot).then(() => {
+        this.enqueue(ballot).then(() => {
           ballot.queued = true;
         }, reject);
       });
     } finally {
       ended.abort();
-      this.#open.delete(id);
-      events.turnsInHand(this.#open.size);
+      this.open.delete(id);
+      events.turnsInHand(this.open.size);
     }
   }
 
   /** Works off one job. It throws only where the queue shall try again. */
   async handle({ data, attempt, signal }: JobInHand<VoteJob>): Promise<void> {
-    const ballot = this.#open.get(data.ballot);
+    const ballot = this.open.get(data.ballot);
     const { vote } = data;
     if (ballot === undefined || ballot.votes[vote] !== undefined || ballot.running.has(vote)) {
-      this.#options.events.voteDropped();
+      this.options.events.voteDropped();
       return;
     }
     ballot.running.add(vote);
     try {
-      this.#take(ballot, vote, await this.#options.box.cast(ballot.material, vote, signal));
+      this.take(ballot, vote, await this.options.box.cast(ballot.material, vote, signal));
     } catch (error) {
       const failure = asBacktalkError(error);
-      this.#options.events.voteFailed(failure, attempt);
+      this.options.events.voteFailed(failure, attempt);
       // What only has to wait is not counted as a try.
       if (failure.status === 503 || attempt < voteTriesMax || signal.aborted) throw failure;
       const reason: NullReason = failure.code === 'vote_timed_out' ? 'timeout' : 'engine';
-      this.#take(ballot, vote, { valid: false, reason, seed: seedOf(data.turn, vote) });
+      this.take(ballot, vote, { valid: false, reason, seed: seedOf(data.turn, vote) });
     } finally {
       ballot.running.delete(vote);
     }
   }
 
-  #take(ballot: Ballot, vote: number, cast: CastVote): void {
+  private take(ballot: Ballot, vote: number, cast: CastVote): void {
     ballot.votes[vote] = cast;
     const counted = ballot.votes.filter((one) => one !== undefined);
     if (counted.length === ballot.votes.length) ballot.done(counted);
   }
 
-  async #enqueue(ballot: Ballot): Promise<void> {
-    const { queue } = this.#options;
+  private async enqueue(ballot: Ballot): Promise<void> {
+    const { queue } = this.options;
     const { turn, tenant, user } = ballot.material.place;
     const open = missing(ballot).filter((vote) => !ballot.running.has(vote));
     await Promise.all(
@@ -151,24 +153,24 @@ export class Ballots {
   }
 
   /** Every missing vote has a job; where there are fewer jobs than missing votes, jobs have vanished. */
-  async #check(): Promise<void> {
-    const before = [...this.#open.values()].filter(({ queued }) => queued);
+  private async check(): Promise<void> {
+    const before = [...this.open.values()].filter(({ queued }) => queued);
     if (before.length === 0) {
-      this.#options.events.votesWaiting(0, 0);
+      this.options.events.votesWaiting(0, 0);
       return;
     }
     const [{ waiting, active, delayed }, oldestMs] = await Promise.all([
-      this.#options.queue.counts(),
-      this.#options.queue.oldestWaitingMs(),
+      this.options.queue.counts(),
+      this.options.queue.oldestWaitingMs(),
     ]);
-    this.#options.events.votesWaiting(waiting, oldestMs);
-    const open = before.filter(({ id }) => this.#open.has(id));
+    this.options.events.votesWaiting(waiting, oldestMs);
+    const open = before.filter(({ id }) => this.open.has(id));
     const expected = open.reduce((sum, ballot) => sum + missing(ballot).length, 0);
     if (waiting + active + delayed >= expected) return;
-    this.#options.events.votesRequeued(expected);
+    this.options.events.votesRequeued(expected);
     for (const ballot of open) {
       ballot.round += 1;
-      await this.#enqueue(ballot);
+      await this.enqueue(ballot);
     }
   }
 }

@@ -21,36 +21,33 @@ export interface JudgeFacts extends VoterFacts {
 }
 
 export class BallotBox {
-  readonly #options: BallotBoxOptions;
   /** Models of which it was said that they have no thresholds. */
-  readonly #told = new Set<string>();
+  private readonly told = new Set<string>();
 
-  constructor(options: BallotBoxOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BallotBoxOptions) {}
 
   async cast(material: Material, vote: number, signal: AbortSignal): Promise<CastVote> {
-    const { pool, voter, voteWaitMs, clock, events } = this.#options;
+    const { pool, voter, voteWaitMs, clock, events } = this.options;
     const options = { deadlineMs: voteWaitMs, signal };
     const startedMs = clock.now();
     try {
       const cast = await pool.use(options, (engine) => voter.cast(engine, material, vote, options));
       events.voteCast(cast, clock.now() - startedMs);
-      if (!cast.valid && cast.reason === 'uncalibrated') this.#tellOnce(pool.lastModel);
+      if (!cast.valid && cast.reason === 'uncalibrated') this.tellOnce(pool.lastModel);
       return cast;
     } catch (error) {
       throw translate(asBacktalkError(error), voteWaitMs);
     }
   }
 
-  #tellOnce(model: string): void {
-    if (this.#told.has(model)) return;
-    this.#told.add(model);
-    this.#options.events.thresholdsMissing(model, this.#options.voter.facts(model).promptDigest);
+  private tellOnce(model: string): void {
+    if (this.told.has(model)) return;
+    this.told.add(model);
+    this.options.events.thresholdsMissing(model, this.options.voter.facts(model).promptDigest);
   }
 
   facts(): JudgeFacts {
-    const { pool, voter } = this.#options;
+    const { pool, voter } = this.options;
     return { model: pool.lastModel, ...voter.facts(pool.lastModel) };
   }
 }

@@ -32,43 +32,41 @@ interface Place {
 }
 
 export class EnginePool {
-  readonly #options: EnginePoolOptions;
-  readonly #members = new Map<string, Member>();
-  #lastModel = '';
+  private readonly members = new Map<string, Member>();
+  private newestModel = '';
 
-  constructor(options: EnginePoolOptions) {
-    this.#options = options;
-    this.#look();
+  constructor(private readonly options: EnginePoolOptions) {
+    this.look();
     options.leases?.onChange(() => {
-      this.#look();
+      this.look();
     });
   }
 
   /** Resolves when configured names have been looked up once. */
   async start(): Promise<void> {
-    await this.#options.urls?.start(() => {
-      this.#look();
+    await this.options.urls?.start(() => {
+      this.look();
     });
   }
 
   get size(): number {
-    return this.#members.size;
+    return this.members.size;
   }
 
   /** Of the engine that voted last; empty before the first vote. */
   get lastModel(): string {
-    return this.#lastModel;
+    return this.newestModel;
   }
 
   async use<T>(options: VoteOptions, work: (engine: JudgeEngine) => Promise<T>): Promise<T> {
-    const members = [...this.#members.values()];
+    const members = [...this.members.values()];
     const [first, ...rest] = members;
     if (first === undefined) throw judgeErrors.engineAway();
     const member = rest.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
     member.inFlight += 1;
     try {
-      member.model ||= await this.#baseModel(member.client, options);
-      this.#lastModel = member.model;
+      member.model ||= await this.baseModel(member.client, options);
+      this.newestModel = member.model;
       return await work({ client: member.client, model: member.model });
     } finally {
       member.inFlight -= 1;
@@ -76,37 +74,37 @@ export class EnginePool {
   }
 
   async stop(): Promise<void> {
-    this.#options.leases?.stop();
-    this.#options.urls?.stop();
-    await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
+    this.options.leases?.stop();
+    this.options.urls?.stop();
+    await Promise.all([...this.members.values()].map(({ client }) => client.close()));
   }
 
   /** The model without a parent is no adapter. */
-  async #baseModel(client: EngineClient, options: VoteOptions): Promise<string> {
+  private async baseModel(client: EngineClient, options: VoteOptions): Promise<string> {
     const models = await client.models(options);
     return models.find(({ parent }) => parent === undefined)?.id ?? '';
   }
 
-  #look(): void {
-    const { apiKey, events } = this.#options;
-    const places = this.#places();
-    for (const [url, { client }] of this.#members) {
+  private look(): void {
+    const { apiKey, events } = this.options;
+    const places = this.places();
+    for (const [url, { client }] of this.members) {
       if (places.some((place) => place.url === url)) continue;
-      this.#members.delete(url);
+      this.members.delete(url);
       // Votes in hand there come to their end.
       client.leave().catch((error: unknown) => {
         events.engineRefused(asBacktalkError(error).code);
       });
     }
     for (const { url, dialect, model } of places) {
-      if (this.#members.has(url)) continue;
-      this.#members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
+      if (this.members.has(url)) continue;
+      this.members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
     }
-    events.enginesKnown(this.#members.size);
+    events.enginesKnown(this.members.size);
   }
 
-  #places(): Place[] {
-    const { urls, dialect, leases, model } = this.#options;
+  private places(): Place[] {
+    const { urls, dialect, leases, model } = this.options;
     if (urls !== undefined) return urls.current().map((url) => ({ url, dialect, model }));
     return (leases?.current() ?? []).flatMap(({ engine }) => {
       if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];

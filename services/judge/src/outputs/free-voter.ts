@@ -15,7 +15,7 @@ const markerBytes = 8;
 const answerTokensMax = 512;
 
 export class FreeVoter implements Voter {
-  readonly #digest = sha256Hex(JSON.stringify(templates()));
+  private readonly digest = sha256Hex(JSON.stringify(templates()));
 
   async cast(
     { client, model }: JudgeEngine,
@@ -33,7 +33,7 @@ export class FreeVoter implements Voter {
   }
 
   facts(): VoterFacts {
-    return { promptDigest: this.#digest, low: 0, high: 0 };
+    return { promptDigest: this.digest, low: 0, high: 0 };
   }
 }
 

@@ -19,48 +19,45 @@ const triesMax = 8;
 const firstLaterRevision = 1;
 
 export class Judgements {
-  readonly #reader: FactReader;
-  readonly #publisher: FactPublisher;
-
-  constructor(reader: FactReader, publisher: FactPublisher) {
-    this.#reader = reader;
-    this.#publisher = publisher;
-  }
+  constructor(
+    private readonly reader: FactReader,
+    private readonly publisher: FactPublisher,
+  ) {}
 
   /** That which counts. */
   async highest(place: JudgedPlace): Promise<TurnJudged | undefined> {
-    return (await this.#revisions(place)).at(-1);
+    return (await this.revisions(place)).at(-1);
   }
 
   async isJudged({ tenant, user, policy, turn }: JudgedPlace): Promise<boolean> {
-    return (await this.#reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 })) !== undefined;
+    return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 })) !== undefined;
   }
 
   /** False: the same revision was stored before, by this or another judge. */
   async storeFirst(judged: TurnJudged, trace: Trace): Promise<boolean> {
-    const { stored } = await this.#publisher.publish('turnJudged', judged, { trace });
+    const { stored } = await this.publisher.publish('turnJudged', judged, { trace });
     return stored === 'now';
   }
 
   /** What was stored; nothing when it was there before, or there was nothing to say. */
   async append(place: JudgedPlace, { isThere, make }: NextRevision, trace: Trace): Promise<TurnJudged | undefined> {
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const revisions = await this.#revisions(place);
+      const revisions = await this.revisions(place);
       if (revisions.some(isThere)) return undefined;
       const before = revisions.at(-1);
       const made = make(Math.max(firstLaterRevision, (before?.revision ?? 0) + 1), before);
       if (made === undefined) return undefined;
-      const { stored } = await this.#publisher.publish('turnJudged', made, { trace });
+      const { stored } = await this.publisher.publish('turnJudged', made, { trace });
       if (stored === 'now') return made;
     }
     throw judgeErrors.revisionLost();
   }
 
   /** All there are, lowest first. Votes may store revision 0 after a later one, so the order of the log says little. */
-  async #revisions({ tenant, user, policy, turn }: JudgedPlace): Promise<TurnJudged[]> {
+  private async revisions({ tenant, user, policy, turn }: JudgedPlace): Promise<TurnJudged[]> {
     const found: TurnJudged[] = [];
     const filter = { turnJudged: { tenant, user, policy, turn } };
-    for await (const { message } of this.#reader.read(['turnJudged'], { filter })) found.push(message);
+    for await (const { message } of this.reader.read(['turnJudged'], { filter })) found.push(message);
     return found.sort((a, b) => a.revision - b.revision);
   }
 }

@@ -19,46 +19,42 @@ export interface ResolvedUrlsOptions {
 const lookEveryMs = 5_000;
 
 export class ResolvedUrls {
-  readonly #options: ResolvedUrlsOptions;
-  #known: ReadonlyMap<string, readonly string[]>;
-  #cancel: () => void = () => undefined;
-  #stopped = false;
+  private known: ReadonlyMap<string, readonly string[]>;
+  private cancel: () => void = () => undefined;
+  private stopped = false;
 
-  constructor(options: ResolvedUrlsOptions) {
-    this.#options = options;
-    this.#known = new Map(options.urls.map((url) => [url, [url]]));
+  constructor(private readonly options: ResolvedUrlsOptions) {
+    this.known = new Map(options.urls.map((url) => [url, [url]]));
   }
 
   current(): readonly string[] {
-    return [...this.#known.values()].flat();
+    return [...this.known.values()].flat();
   }
 
   /** Resolves after the first look; calls `onChange` whenever there are others than before. */
   async start(onChange: () => void): Promise<void> {
     const before = this.current().join();
-    const found = await Promise.all(
-      this.#options.urls.map(async (url) => [url, await this.#addressesOf(url)] as const),
-    );
-    if (this.#stopped) return;
-    this.#known = new Map(found);
+    const found = await Promise.all(this.options.urls.map(async (url) => [url, await this.addressesOf(url)] as const));
+    if (this.stopped) return;
+    this.known = new Map(found);
     if (this.current().join() !== before) onChange();
-    this.#cancel = this.#options.clock.timer(this.#options.everyMs ?? lookEveryMs, () => void this.start(onChange));
+    this.cancel = this.options.clock.timer(this.options.everyMs ?? lookEveryMs, () => void this.start(onChange));
   }
 
   stop(): void {
-    this.#stopped = true;
-    this.#cancel();
+    this.stopped = true;
+    this.cancel();
   }
 
-  async #addressesOf(url: string): Promise<readonly string[]> {
+  private async addressesOf(url: string): Promise<readonly string[]> {
     const { hostname, protocol } = new URL(url);
     if (protocol !== 'http:' || isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [url];
     try {
-      const addresses = await (this.#options.lookUp ?? lookUp)(hostname);
+      const addresses = await (this.options.lookUp ?? lookUp)(hostname);
       return addresses.length > 1 ? addresses.map((address) => withHost(url, address)) : [url];
     } catch (error) {
-      this.#options.events.engineRefused(asBacktalkError(error).code);
-      return this.#known.get(url) ?? [url];
+      this.options.events.engineRefused(asBacktalkError(error).code);
+      return this.known.get(url) ?? [url];
     }
   }
 }

@@ -48,7 +48,8 @@ describe('a scored vote', () => {
     const voter = voterFor('another-model');
     for (const item of items.slice(0, 1))
       expect(await voter.cast(engine, materialOfItem(item), 0, options)).toMatchObject({
-        ...{ valid: false, reason: 'uncalibrated' },
+        valid: false,
+        reason: 'uncalibrated',
       });
   });
 

@@ -12,20 +12,18 @@ import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
 type ListIds = Readonly<Record<Label, readonly number[]>>;
 
 export class ScoredVoter implements Voter {
-  readonly #prompts: ScoredPrompts;
-  readonly #table: Pick<CalibrationTable, 'entries'>;
   /** Bounded by the number of wordings, for each engine. */
-  readonly #listIds = new WeakMap<object, Map<string, ListIds>>();
+  private readonly listIds = new WeakMap<object, Map<string, ListIds>>();
 
-  constructor(prompts: ScoredPrompts, table: Pick<CalibrationTable, 'entries'>) {
-    this.#prompts = prompts;
-    this.#table = table;
-  }
+  constructor(
+    private readonly prompts: ScoredPrompts,
+    private readonly table: Pick<CalibrationTable, 'entries'>,
+  ) {}
 
   async cast(engine: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
     const seed = seedOf(material.place.turn, vote);
-    const calibration = this.#calibration(engine.model);
-    const wording = wordingFor(this.#prompts.wordings, material.next.role, vote);
+    const calibration = this.calibration(engine.model);
+    const wording = wordingFor(this.prompts.wordings, material.next.role, vote);
     const bias = wording === undefined ? undefined : calibration?.wordings[wording.id];
     if (wording === undefined || calibration === undefined || bias === undefined) {
       return { valid: false, reason: 'uncalibrated', seed };
@@ -37,14 +35,14 @@ export class ScoredVoter implements Voter {
   }
 
   facts(model: string): VoterFacts {
-    const { low = 0, high = 0, weights } = this.#calibration(model) ?? {};
-    return { promptDigest: this.#prompts.digest, low, high, ...(weights === undefined ? {} : { weights }) };
+    const { low = 0, high = 0, weights } = this.calibration(model) ?? {};
+    return { promptDigest: this.prompts.digest, low, high, ...(weights === undefined ? {} : { weights }) };
   }
 
   /** How likely the text is as the next entry of each list. */
   async likelihoods(engine: JudgeEngine, wording: Wording, text: string, options: VoteOptions): Promise<Likelihoods> {
     const { client, model } = engine;
-    const lists = await this.#idsOf(engine, wording, options);
+    const lists = await this.idsOf(engine, wording, options);
     const answerIds = await client.tokenize({ model, text: entryOf(text) }, options);
     // One call for each list: an engine uses again no more of several prompts than of the shortest.
     const under = async (label: Label) => {
@@ -59,13 +57,13 @@ export class ScoredVoter implements Voter {
     return { satisfied, unrelated, correction };
   }
 
-  #calibration(model: string): CalibrationEntry | undefined {
-    return findCalibration(this.#table, model, this.#prompts.digest);
+  private calibration(model: string): CalibrationEntry | undefined {
+    return findCalibration(this.table, model, this.prompts.digest);
   }
 
-  async #idsOf({ client, model }: JudgeEngine, { id, lists }: Wording, options: VoteOptions): Promise<ListIds> {
-    const known = this.#listIds.get(client) ?? new Map<string, ListIds>();
-    this.#listIds.set(client, known);
+  private async idsOf({ client, model }: JudgeEngine, { id, lists }: Wording, options: VoteOptions): Promise<ListIds> {
+    const known = this.listIds.get(client) ?? new Map<string, ListIds>();
+    this.listIds.set(client, known);
     const found = known.get(id);
     if (found !== undefined) return found;
     const [satisfied, unrelated, correction] = await Promise.all([

@@ -13,42 +13,38 @@ export interface TurnIds {
 }
 
 export class TurnLog {
-  readonly #reader: FactReader;
-
-  constructor(reader: FactReader) {
-    this.#reader = reader;
-  }
+  constructor(private readonly reader: FactReader) {}
 
   /** Nothing when nobody said anything after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
     const [opened, completed] = await Promise.all([this.opened(continued), this.completed(continued)]);
     const { conversation } = opened;
     if (conversation === undefined) throw judgeErrors.turnUnreadable({ missing: 'conversation' });
-    const { messages } = await decodeConversation(conversation, (turn) => this.#conversation({ ...continued, turn }));
+    const { messages } = await decodeConversation(conversation, (turn) => this.conversation({ ...continued, turn }));
     return readMaterial(messages, completed, continued);
   }
 
   async opened({ tenant, user, turn }: TurnIds): Promise<TurnOpened> {
-    const found = await this.#reader.last('turnOpened', { tenant, user, turn });
+    const found = await this.reader.last('turnOpened', { tenant, user, turn });
     if (found === undefined) throw judgeErrors.turnUnreadable({ missing: 'request' });
     return found.message;
   }
 
   async completed({ tenant, user, turn }: TurnIds): Promise<TurnCompleted> {
-    const found = await this.#reader.last('turnCompleted', { tenant, user, turn });
+    const found = await this.reader.last('turnCompleted', { tenant, user, turn });
     if (found === undefined) throw judgeErrors.turnUnreadable({ missing: 'answer' });
     return found.message;
   }
 
   async continued({ tenant, user, turn }: TurnIds): Promise<TurnContinued | undefined> {
-    return (await this.#reader.last('turnContinued', { tenant, user, turn }))?.message;
+    return (await this.reader.last('turnContinued', { tenant, user, turn }))?.message;
   }
 
   async isErased({ tenant, user }: Omit<TurnIds, 'turn'>): Promise<boolean> {
-    return (await this.#reader.last('personErased', { tenant, user })) !== undefined;
+    return (await this.reader.last('personErased', { tenant, user })) !== undefined;
   }
 
-  async #conversation(ids: TurnIds): Promise<Conversation> {
+  private async conversation(ids: TurnIds): Promise<Conversation> {
     const { conversation } = await this.opened(ids);
     if (conversation === undefined) throw judgeErrors.turnUnreadable({ missing: 'conversation' });
     return conversation;

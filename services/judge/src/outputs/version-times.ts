@@ -13,8 +13,8 @@ interface Known {
 }
 
 export class VersionTimes {
-  readonly #known = new Map<string, Known>();
-  readonly #watching = new AbortController();
+  private readonly known = new Map<string, Known>();
+  private readonly watching = new AbortController();
 
   constructor(private readonly bucket: Pick<KvBucket<Routes>, 'watch'>) {}
 
@@ -22,33 +22,33 @@ export class VersionTimes {
     await this.bucket.watch(
       '>',
       (change) => {
-        if (change.kind === 'put') this.#take(change.value, change.timeMs);
+        if (change.kind === 'put') this.take(change.value, change.timeMs);
       },
-      this.#watching.signal,
+      this.watching.signal,
     );
   }
 
   stop(): void {
-    this.#watching.abort();
+    this.watching.abort();
   }
 
   /** Versions of the policy that began to answer after the moment. */
   since(policy: string, momentMs: number): number {
-    const timesMs = this.#known.get(policy)?.timesMs ?? [];
+    const timesMs = this.known.get(policy)?.timesMs ?? [];
     return timesMs.filter((timeMs) => timeMs > momentMs).length;
   }
 
   /** Versions between this one and the stable one; 0 where one of them is not known. */
   back(policy: string, version: string): number {
-    const stable = numberIn(this.#known.get(policy)?.stable);
+    const stable = numberIn(this.known.get(policy)?.stable);
     const own = numberIn(version);
     return stable === undefined || own === undefined ? 0 : stable - own;
   }
 
-  #take({ policy, stable }: Routes, timeMs: number): void {
-    const known = this.#known.get(policy);
+  private take({ policy, stable }: Routes, timeMs: number): void {
+    const known = this.known.get(policy);
     if (known?.stable === stable) return;
-    this.#known.set(policy, { stable, timesMs: [...(known?.timesMs ?? []), timeMs].slice(-keptMax) });
+    this.known.set(policy, { stable, timesMs: [...(known?.timesMs ?? []), timeMs].slice(-keptMax) });
   }
 }
 

@@ -44,7 +44,7 @@ export class JudgeRig {
   readonly blobs = new TemporaryDirectory('blobs');
   /** What the engine's model answers to the prompt of a vote. */
   grade: (prompt: string) => string = () => '\\boxed{+1}';
-  readonly #judges: Judge[] = [];
+  private readonly judges: Judge[] = [];
 
   private constructor(
     readonly nats: TestNats,
@@ -73,30 +73,41 @@ export class JudgeRig {
   }
 
   async stopJudges(): Promise<void> {
-    await Promise.all(this.#judges.splice(0).map((judge) => judge.stop()));
+    await Promise.all(this.judges.splice(0).map((judge) => judge.stop()));
   }
 
   async judge(settings: Partial<JudgeConfig> = {}): Promise<Judge> {
     const { url: natsUrl, user: natsUser, password: natsPassword } = this.nats.credentials('judge');
     const judge = createJudge(
       {
-        ...{ natsUrl, natsUser, natsPassword, valkeyUrl: this.valkey.url, ...laptopInstallation(this.blobs.path) },
-        ...{ healthAddress: { host: '127.0.0.1', port: 0 }, logLevel: 'silent', ackWaitMs: 2_000, instance: newId() },
-        ...{
-          backend: 'free',
-          votes: 3,
-          engineUrls: [this.engine.url],
-          engineDialect: 'vllm',
-          engineKey: '',
-          model: '',
-        },
-        ...{ voteWaitMs: 20_000, voteConcurrency: 4, turnsInHand: 8, queueCheckMs: 100, hintChoice: 'longest' },
-        ...{ atLeastOne: 'agree', voteShare: 1, versionsBehind: 3 },
+        natsUrl,
+        natsUser,
+        natsPassword,
+        valkeyUrl: this.valkey.url,
+        ...laptopInstallation(this.blobs.path),
+        healthAddress: { host: '127.0.0.1', port: 0 },
+        logLevel: 'silent',
+        ackWaitMs: 2_000,
+        instance: newId(),
+        backend: 'free',
+        votes: 3,
+        engineUrls: [this.engine.url],
+        engineDialect: 'vllm',
+        engineKey: '',
+        model: '',
+        voteWaitMs: 20_000,
+        voteConcurrency: 4,
+        turnsInHand: 8,
+        queueCheckMs: 100,
+        hintChoice: 'longest',
+        atLeastOne: 'agree',
+        voteShare: 1,
+        versionsBehind: 3,
         ...settings,
       },
       { logger: silentLogger, backOff: { firstMs: 20, mostMs: 200 } },
     );
-    this.#judges.push(judge);
+    this.judges.push(judge);
     await judge.start();
     return judge;
   }
@@ -153,9 +164,14 @@ export class JudgeRig {
 function continued(ids: object, next: readonly SaidNext[], train: boolean): TurnContinued {
   return TurnContinued.fromPartial({
     ...ids,
-    ...{ continuedBy: 'next', main: true, consent: { train, source: 'request' } },
+    continuedBy: 'next',
+    main: true,
+    consent: { train, source: 'request' },
     nextState: next.map(({ text, provenance = Provenance.PROVENANCE_USER, tool = '' }) => ({
-      ...{ text, provenance, toolName: tool, toolCallId: '' },
+      text,
+      provenance,
+      toolName: tool,
+      toolCallId: '',
     })),
   });
 }

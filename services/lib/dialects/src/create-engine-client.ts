@@ -1,6 +1,4 @@
-/**
- * Chooses the client for a dialect.
- */
+// Chooses the client for a dialect.
 import type { EngineClient } from './engine-client.js';
 import { OpenAiClient } from './openai/open-ai-client.js';
 import { SglangClient } from './sglang/sglang-client.js';

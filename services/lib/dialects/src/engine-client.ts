@@ -1,9 +1,7 @@
-/**
- * What an engine can be asked, whatever dialect it speaks.
- *
- * In: requests in OpenAI's shape, with a deadline and a signal for each. Out: answers with the exact ids and logprobs
- * behind them, and errors of one catalogue (`errors.ts`). Never: retries, routing, or an opinion about a request.
- */
+// What an engine can be asked, whatever dialect it speaks.
+//
+// In: requests in OpenAI's shape, with a deadline and a signal for each. Out: answers with the exact ids and logprobs
+// behind them, and errors of one catalogue (`errors.ts`). Never: retries, routing, or an opinion about a request.
 import type { Capture, TokenUsage, ToolCallDelta } from './capture/capture.js';
 
 /** As much of an AbortSignal as a call needs: a server that has one for each request may use something lighter. */

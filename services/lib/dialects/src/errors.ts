@@ -1,8 +1,6 @@
-/**
- * Every way in which a call to an engine fails, in words that may be shown to a caller.
- *
- * Engine errors are translated here and nowhere else. Messages never hold text of a conversation.
- */
+// Every way in which a call to an engine fails, in words that may be shown to a caller.
+//
+// Engine errors are translated here and nowhere else. Messages never hold text of a conversation.
 import { defineErrors } from '@backtalk/kit';
 
 export const engineErrors = defineErrors('dialects', {

@@ -1,10 +1,8 @@
-/**
- * Decides whether an adapter's files fit the base model and their manifest.
- *
- * In: tensors, adapter configuration, the manifest's rank and alpha, and the base model's dimensions where they are
- * known. Out: undefined when it fits, else why not. Pure. Without the base's dimensions it checks that all layers agree
- * with each other; the engine then has the last word.
- */
+// Decides whether an adapter's files fit the base model and their manifest.
+//
+// In: tensors, adapter configuration, the manifest's rank and alpha, and the base model's dimensions where they are
+// known. Out: undefined when it fits, else why not. Pure. Without the base's dimensions it checks that all layers agree
+// with each other; the engine then has the last word.
 import type { TensorInfo } from './safetensors.js';
 
 export interface BaseShape {

@@ -1,8 +1,6 @@
-/**
- * Reads the dimensions of a base model from its `config.json`, for the families whose linear layers are named like Llama's.
- *
- * In: the parsed file. Out: the widths of each linear layer, or undefined when the family is another. Pure.
- */
+// Reads the dimensions of a base model from its `config.json`, for the families whose linear layers are named like Llama's.
+//
+// In: the parsed file. Out: the widths of each linear layer, or undefined when the family is another. Pure.
 import type { BaseShape } from './adapter-shape.js';
 
 export function baseShapeOf(config: Readonly<Record<string, unknown>>): BaseShape | undefined {

@@ -1,9 +1,7 @@
-/**
- * Decides what an engine should load and unload.
- *
- * In: the set of versions that every loader of the policy holds, what this engine holds, and since when each version
- * has been unwanted. Out: versions to load, versions to unload now. Pure.
- */
+// Decides what an engine should load and unload.
+//
+// In: the set of versions that every loader of the policy holds, what this engine holds, and since when each version
+// has been unwanted. Out: versions to load, versions to unload now. Pure.
 import type { LoadedVersion } from '@backtalk/proto/weights';
 
 export interface ReconcileInput {

@@ -1,10 +1,8 @@
-/**
- * May this engine serve the policy? Pure.
- *
- * In: what a probe found, what the policy needs, the pools it is in. Out: why it is refused, or nothing. An engine that
- * gives no ids or no logprobs is taken as it is, and so is a plain OpenAI endpoint: their turns are served, and never
- * trained on. An engine that only judges serves no policy, and may be anything.
- */
+// May this engine serve the policy? Pure.
+//
+// In: what a probe found, what the policy needs, the pools it is in. Out: why it is refused, or nothing. An engine that
+// gives no ids or no logprobs is taken as it is, and so is a plain OpenAI endpoint: their turns are served, and never
+// trained on. An engine that only judges serves no policy, and may be anything.
 import type { Capabilities } from '@backtalk/dialects';
 
 export interface PolicyNeeds {

@@ -1,7 +1,5 @@
-/**
- * When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at
- * the longest wait, because an engine may refuse what it took before for want of room. Pure.
- */
+// When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at
+// the longest wait, because an engine may refuse what it took before for want of room. Pure.
 import type { Retry } from '@backtalk/kit';
 
 const firstMs = 1_000;

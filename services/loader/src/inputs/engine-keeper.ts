@@ -1,9 +1,7 @@
-/**
- * Keeps one engine as it should be: alive, probed, warm, holding the load set.
- *
- * In: a timer, and kicks when the load set changes. Out: the board. It notices a restart because the engine no longer
- * lists what it held; the engine is then not ready until everything is loaded again. One round at a time.
- */
+// Keeps one engine as it should be: alive, probed, warm, holding the load set.
+//
+// In: a timer, and kicks when the load set changes. Out: the board. It notices a restart because the engine no longer
+// lists what it held; the engine is then not ready until everything is loaded again. One round at a time.
 import type { Capabilities, EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';

@@ -1,9 +1,7 @@
-/**
- * Follows the policy's load set: which versions every loader holds.
- *
- * In: entries of the KV bucket `load`. Out: the newest set, and a call at each change. Never: an empty set in place of
- * one that is not known; until the first entry there is nothing to load.
- */
+// Follows the policy's load set: which versions every loader holds.
+//
+// In: entries of the KV bucket `load`. Out: the newest set, and a call at each change. Never: an empty set in place of
+// one that is not known; until the first entry there is nothing to load.
 import type { KvBucket, KvChange } from '@backtalk/kit';
 import type { LoadedVersion, LoadSet } from '@backtalk/proto/weights';
 

@@ -1,6 +1,4 @@
-/**
- * Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated.
- */
+// Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated.
 import type { GrpcCallFacts } from '@backtalk/kit';
 import type { LoaderServiceImplementation, WatchResponse } from '@backtalk/proto/control';
 import { baseVersionOf } from '../domain/versions.js';

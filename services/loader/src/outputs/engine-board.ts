@@ -1,8 +1,6 @@
-/**
- * What this loader says about its engine, to everyone who watches: the lease, gRPC watchers, readiness.
- *
- * In: changes. Out: the whole picture, at each change. Never: a change that changes nothing.
- */
+// What this loader says about its engine, to everyone who watches: the lease, gRPC watchers, readiness.
+//
+// In: changes. Out: the whole picture, at each change. Never: a change that changes nothing.
 import type { EngineLease } from '@backtalk/proto/weights';
 
 type Listener = (engine: EngineLease) => void;

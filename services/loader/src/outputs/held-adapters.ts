@@ -1,9 +1,7 @@
-/**
- * The versions that the engine holds: puts them there, takes them away, and knows which are warm.
- *
- * In: versions by name and manifest digest. Out: an engine that holds them and has answered with them once.
- * One load or unload at a time. Both may be repeated: what is done already is done.
- */
+// The versions that the engine holds: puts them there, takes them away, and knows which are warm.
+//
+// In: versions by name and manifest digest. Out: an engine that holds them and has answered with them once.
+// One load or unload at a time. Both may be repeated: what is done already is done.
 import { judgeCapture, warmUpRequest, type CallOptions, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import { loaderErrors } from '../errors.js';

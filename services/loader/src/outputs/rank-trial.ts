@@ -1,9 +1,7 @@
-/**
- * Does the engine take adapters of the policy's rank? It is given one that does nothing, and takes it back.
- *
- * In: the engine, the rank, the base's dimensions. Out: whether it took it. Without the dimensions nothing can be tried:
- * the first version then shows it. The name is new each time, as every adapter's.
- */
+// Does the engine take adapters of the policy's rank? It is given one that does nothing, and takes it back.
+//
+// In: the engine, the rank, the base's dimensions. Out: whether it took it. Without the dimensions nothing can be tried:
+// the first version then shows it. The name is new each time, as every adapter's.
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -60,8 +58,15 @@ async function writeAdapter(folder: string, rank: number, widths: readonly numbe
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(header.byteLength));
   const config = {
-    ...{ peft_type: 'LORA', task_type: 'CAUSAL_LM', r: rank, lora_alpha: rank, lora_dropout: 0, bias: 'none' },
-    ...{ target_modules: [module], modules_to_save: null, base_model_name_or_path: baseModel },
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    r: rank,
+    lora_alpha: rank,
+    lora_dropout: 0,
+    bias: 'none',
+    target_modules: [module],
+    modules_to_save: null,
+    base_model_name_or_path: baseModel,
   };
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'adapter_model.safetensors'), Buffer.concat([length, header, Buffer.alloc(end)]));

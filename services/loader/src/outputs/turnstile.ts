@@ -1,6 +1,4 @@
-/**
- * Lets one piece of work through at a time, in order. Beyond `waitingMax` it refuses, so that nothing piles up.
- */
+// Lets one piece of work through at a time, in order. Beyond `waitingMax` it refuses, so that nothing piles up.
 import { loaderErrors } from '../errors.js';
 
 const waitingMax = 32;

@@ -1,9 +1,7 @@
-/**
- * Brings the files of a version from the blob store to the engine's disk.
- *
- * In: a version and its manifest's digest. Out: a folder with the adapter, checked byte by byte and tensor by tensor,
- * that appears whole or not at all. Never: a file that the manifest does not name.
- */
+// Brings the files of a version from the blob store to the engine's disk.
+//
+// In: a version and its manifest's digest. Out: a folder with the adapter, checked byte by byte and tensor by tensor,
+// that appears whole or not at all. Never: a file that the manifest does not name.
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

@@ -1,9 +1,7 @@
-/**
- * Decides from measurements whether a candidate may serve.
- *
- * In: what the trainer measured (probes of the manifest) and what the engine measured on the same ids. Out: the
- * measurements by name, and why the candidate is refused, if it is. Pure.
- */
+// Decides from measurements whether a candidate may serve.
+//
+// In: what the trainer measured (probes of the manifest) and what the engine measured on the same ids. Out: the
+// measurements by name, and why the candidate is refused, if it is. Pure.
 import type { Probe } from '@backtalk/proto/weights';
 
 export interface GateLimits {

@@ -1,9 +1,7 @@
-/**
- * What the chain of staged facts says about a policy.
- *
- * In: `weights.staged` facts in order, each with its stream sequence. Out: who is stable, who was before, who waits,
- * who is burned. Pure: the same facts give the same state, wherever a publisher stopped.
- */
+// What the chain of staged facts says about a policy.
+//
+// In: `weights.staged` facts in order, each with its stream sequence. Out: who is stable, who was before, who waits,
+// who is burned. Pure: the same facts give the same state, wherever a publisher stopped.
 import { WeightsStaged_Stage, type WeightsStaged } from '@backtalk/proto/facts';
 
 export interface PolicyState {

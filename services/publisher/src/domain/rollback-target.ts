@@ -1,9 +1,7 @@
-/**
- * Where does a rollback lead, now that the chain may have moved since it was asked for?
- *
- * In: the policy's state and the version that was stable when the operator asked. Out: the step to take; that another
- * rollback took it already; or why it is not taken. Pure. It never burns a version that the operator has not seen serve.
- */
+// Where does a rollback lead, now that the chain may have moved since it was asked for?
+//
+// In: the policy's state and the version that was stable when the operator asked. Out: the step to take; that another
+// rollback took it already; or why it is not taken. Pure. It never burns a version that the operator has not seen serve.
 import { previousOf, stableOf, type PolicyState } from './policy-state.js';
 
 export type RollbackTarget =

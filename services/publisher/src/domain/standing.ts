@@ -1,8 +1,6 @@
-/**
- * What the rest of the system is told about a policy: who answers, and what every loader holds.
- *
- * In: the policy's state. Out: the values of the KV buckets `routes` and `load`. Pure.
- */
+// What the rest of the system is told about a policy: who answers, and what every loader holds.
+//
+// In: the policy's state. Out: the values of the KV buckets `routes` and `load`. Pure.
 import type { LoadSet, Routes } from '@backtalk/proto/weights';
 import { previousOf, stableOf, type PolicyState } from './policy-state.js';
 

@@ -1,9 +1,7 @@
-/**
- * What the leading publisher does, from the moment it leads to the moment it does not.
- *
- * In: leadership. Out: a chain that has begun, a system that follows it, every trained version decided in its order, old
- * versions retired. It begins by mending what another left unfinished.
- */
+// What the leading publisher does, from the moment it leads to the moment it does not.
+//
+// In: leadership. Out: a chain that has begun, a system that follows it, every trained version decided in its order, old
+// versions retired. It begins by mending what another left unfinished.
 import { asBacktalkError, type BacktalkError, type Clock, type FactReader } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { isDecided } from '../domain/policy-state.js';

@@ -1,9 +1,7 @@
-/**
- * Takes versions off the loaders that nobody needs any more.
- *
- * In: a timer. Out: Retire calls, and the fact that a version is retired. A version goes when it is not in the load set
- * and no gateway reports a stream on it; or, where a gateway cannot be asked, when the longest stream is over.
- */
+// Takes versions off the loaders that nobody needs any more.
+//
+// In: a timer. Out: Retire calls, and the fact that a version is retired. A version goes when it is not in the load set
+// and no gateway reports a stream on it; or, where a gateway cannot be asked, when the longest stream is over.
 import type { Clock } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { retirable } from '../domain/retirable.js';

@@ -1,9 +1,7 @@
-/**
- * Puts the previous version back and burns the present one.
- *
- * In: an operator's wish. Out: one staged fact, whose sequence is the new fence, and gateways that route to the version
- * before. It loads nothing where the loaders still hold that version.
- */
+// Puts the previous version back and burns the present one.
+//
+// In: an operator's wish. Out: one staged fact, whose sequence is the new fence, and gateways that route to the version
+// before. It loads nothing where the loaders still hold that version.
 import { isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';

@@ -1,9 +1,7 @@
-/**
- * Takes one candidate from trained to stable, or burns it.
- *
- * In: a version with its manifest. Out: staged facts, and a system that routes to it. It may be stopped at any step and
- * run again: what is done already is done, and the chain says what was decided.
- */
+// Takes one candidate from trained to stable, or burns it.
+//
+// In: a version with its manifest. Out: staged facts, and a system that routes to it. It may be stopped at any step and
+// run again: what is done already is done, and the chain says what was decided.
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
 import type { Probe, WeightsManifest } from '@backtalk/proto/weights';

@@ -1,9 +1,7 @@
-/**
- * Takes trained versions from the log, for as long as this publisher leads.
- *
- * In: facts `weights.trained` of the policy. Out: a call for each, which returns when the version is decided; only then
- * is the fact settled. Never: a dead letter of a fact that can be read; training rests until its version is decided.
- */
+// Takes trained versions from the log, for as long as this publisher leads.
+//
+// In: facts `weights.trained` of the policy. Out: a call for each, which returns when the version is decided; only then
+// is the fact settled. Never: a dead letter of a fact that can be read; training rests until its version is decided.
 import {
   asBacktalkError,
   consumeFacts,

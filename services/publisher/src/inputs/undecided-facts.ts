@@ -1,9 +1,7 @@
-/**
- * Which trained versions wait for a decision, oldest first.
- *
- * In: the log, and the fact up to which it is asked. Out: facts of versions that are not decided. Never: less than there
- * is, because a copy of the log that is behind does not show yet what another one has delivered.
- */
+// Which trained versions wait for a decision, oldest first.
+//
+// In: the log, and the fact up to which it is asked. Out: facts of versions that are not decided. Never: less than there
+// is, because a copy of the log that is behind does not show yet what another one has delivered.
 import type { FactReader, StoredFact } from '@backtalk/kit';
 import { numberOf } from '../domain/versions.js';
 import { publisherErrors } from '../errors.js';

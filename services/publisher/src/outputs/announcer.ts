@@ -1,7 +1,5 @@
-/**
- * Makes the whole system follow the chain: `load`, then `routes`, then Commit to every gateway. One at a time, and
- * always with the newest state, so that an older word never overtakes a newer one.
- */
+// Makes the whole system follow the chain: `load`, then `routes`, then Commit to every gateway. One at a time, and
+// always with the newest state, so that an older word never overtakes a newer one.
 import type { Trace } from '@backtalk/kit';
 import { loadSetOf, routesOf } from '../domain/standing.js';
 import { stableOf, type PolicyState } from '../domain/policy-state.js';

@@ -1,6 +1,4 @@
-/**
- * The gateways, by their leases: tells all of them at once who answers now, and asks which versions still stream.
- */
+// The gateways, by their leases: tells all of them at once who answers now, and asks which versions still stream.
 import { asBacktalkError, type LeaseView, type Trace } from '@backtalk/kit';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import type { Routes } from '@backtalk/proto/weights';

@@ -3,7 +3,7 @@ import { FakeClock, silentLogger } from '@backtalk/kit/testing';
 import { Metrics } from '@backtalk/kit';
 import { EngineLease, Lease } from '@backtalk/proto/weights';
 import { describe, expect, it } from 'vitest';
-import { publisherEvents } from '../events.js';
+import { createEvents } from '../events.js';
 import { Loaders } from './loaders.js';
 
 /** Leases as the broker tells them: `say` is a loader's next word. */
@@ -14,7 +14,9 @@ function leasesOf(...instances: readonly string[]) {
     current: () =>
       [...versions].map(([instance, held]) =>
         Lease.fromPartial({
-          ...{ kind: 'loader', instance, grpcAddress: `${instance}:1` },
+          kind: 'loader',
+          instance,
+          grpcAddress: `${instance}:1`,
           engine: EngineLease.fromPartial({
             url: `http://${instance}`,
             ready: true,
@@ -39,7 +41,7 @@ function leasesOf(...instances: readonly string[]) {
 }
 
 function loadersOf(view: LeaseView, clock: FakeClock): Loaders {
-  return new Loaders(view, 'backtalk', 1_000, publisherEvents(silentLogger, new Metrics('publisher')), clock);
+  return new Loaders(view, 'backtalk', 1_000, createEvents(silentLogger, new Metrics('publisher')), clock);
 }
 
 const names = (found: readonly { readonly instance: string }[]) => found.map(({ instance }) => instance);

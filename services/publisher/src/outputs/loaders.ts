@@ -1,6 +1,4 @@
-/**
- * The loaders of a policy, by their leases: asks all of them at once to prepare or retire a version.
- */
+// The loaders of a policy, by their leases: asks all of them at once to prepare or retire a version.
 import { asBacktalkError, type BacktalkError, type Clock, type LeaseView, type Trace } from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import type { EngineLease, Lease, LoadedVersion } from '@backtalk/proto/weights';

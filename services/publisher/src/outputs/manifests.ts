@@ -1,6 +1,4 @@
-/**
- * Reads manifests from the blob store.
- */
+// Reads manifests from the blob store.
 import { isBacktalkError, type BlobStore } from '@backtalk/kit';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { publisherErrors } from '../errors.js';

@@ -1,6 +1,4 @@
-/**
- * gRPC clients by address, made when first needed and closed when their owner's lease is gone.
- */
+// gRPC clients by address, made when first needed and closed when their owner's lease is gone.
 import { grpcClient, type GrpcClient } from '@backtalk/kit';
 
 type Definition = Parameters<typeof grpcClient>[0];

@@ -1,6 +1,4 @@
-/**
- * Has an engine score a manifest's probes, under the candidate and, where the manifest does not say, under the base.
- */
+// Has an engine score a manifest's probes, under the candidate and, where the manifest does not say, under the base.
 import { createEngineClient, engineDialects, type EngineClient, type EngineDialect } from '@backtalk/dialects';
 import type { Probe } from '@backtalk/proto/weights';
 import type { LeasedEngine } from './loaders.js';

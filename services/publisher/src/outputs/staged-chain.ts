@@ -1,9 +1,7 @@
-/**
- * The chain of `weights.staged` facts of one policy: reads it, folds it, appends to it.
- *
- * Appending names the state that the decision was made on: if who serves has changed since, nothing is appended, the
- * state is read anew, and `fact_superseded` is thrown. So of two deciders one wins.
- */
+// The chain of `weights.staged` facts of one policy: reads it, folds it, appends to it.
+//
+// Appending names the state that the decision was made on: if who serves has changed since, nothing is appended, the
+// state is read anew, and `fact_superseded` is thrown. So of two deciders one wins.
 import { isBacktalkError, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
 import { WeightsStaged } from '@backtalk/proto/facts';
 import { emptyState, fold, standsTheSame, type PolicyState } from '../domain/policy-state.js';

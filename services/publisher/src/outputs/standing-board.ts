@@ -1,6 +1,4 @@
-/**
- * Writes what the rest of the system is told: the KV buckets `load` and `routes`. Writes only what has changed.
- */
+// Writes what the rest of the system is told: the KV buckets `load` and `routes`. Writes only what has changed.
 import type { KvBucket } from '@backtalk/kit';
 import type { LoadSet, Routes } from '@backtalk/proto/weights';
 import { loadSetOf, routesOf } from '../domain/standing.js';

@@ -1,8 +1,6 @@
-/**
- * A system around a publisher: a real broker, real loaders as processes, fake engines, and gateways that only listen.
- *
- * In: what a test starts. Out: the log, the buckets, the engines, to look at. Everything is stopped in reverse order.
- */
+// A system around a publisher: a real broker, real loaders as processes, fake engines, and gateways that only listen.
+//
+// In: what a test starts. Out: the log, the buckets, the engines, to look at. Everything is stopped in reverse order.
 import { join } from 'node:path';
 import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
 import {
@@ -33,7 +31,7 @@ import {
 } from '@backtalk/proto/control';
 import { WeightsStaged_Stage, WeightsTrained, type WeightsStaged } from '@backtalk/proto/facts';
 import { LoadSet, Routes } from '@backtalk/proto/weights';
-import { publisherConfig } from '../config.js';
+import { publisherSettings } from '../config.js';
 import { createPublisher, type Publisher, type PublisherOverrides } from '../service.js';
 
 const policy = 'backtalk';
@@ -139,7 +137,7 @@ export class SwapRig {
 
   async startPublisher(overrides: PublisherOverrides = {}, more: Record<string, string> = {}): Promise<Publisher> {
     const { url, user, password } = this.nats.credentials('publisher');
-    const config = readConfig(publisherConfig, {
+    const config = readConfig(publisherSettings, {
       BACKTALK_NATS_URL: url,
       BACKTALK_NATS_USER: user,
       BACKTALK_NATS_PASSWORD: password,

@@ -6,12 +6,12 @@ export type BaselineMode = 'running' | 'none';
 
 export interface Verdict {
   readonly verdict: number;
-  // Set by the at-least-one rule: used as it is.
+  /** Set by the at-least-one rule: used as it is. */
   readonly advantageGiven: number | undefined;
 }
 
-// A scalar reward below this says nothing.
-const ADVANTAGE_FLOOR = 0.05;
+/** A scalar reward below this says nothing. */
+const advantageFloor = 0.05;
 
 export function advantageOf(judged: Verdict, mode: BaselineMode, baseline: number): number {
   if (judged.advantageGiven !== undefined) return judged.advantageGiven;
@@ -21,5 +21,5 @@ export function advantageOf(judged: Verdict, mode: BaselineMode, baseline: numbe
 
 export function rewards(judged: Verdict, advantage: number): boolean {
   const spoken = judged.verdict !== 0 || judged.advantageGiven !== undefined;
-  return spoken && Math.abs(advantage) > ADVANTAGE_FLOOR;
+  return spoken && Math.abs(advantage) > advantageFloor;
 }

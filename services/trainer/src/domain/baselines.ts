@@ -8,10 +8,10 @@ export interface UserVerdict {
   readonly verdict: number;
 }
 
-// Past this many verdicts the mean follows like an exponential one: a user's standards change.
-const MEMORY_VERDICTS = 128;
-// A fact stays small: users who have not spoken for longest are forgotten first.
-const USERS_MAX = 2_000;
+/** Past this many verdicts the mean follows like an exponential one: a user's standards change. */
+const memoryVerdicts = 128;
+/** A fact stays small: users who have not spoken for longest are forgotten first. */
+const usersMax = 2_000;
 
 export function baselineOf(baselines: readonly UserBaseline[], user: string): number {
   return baselines.find((entry) => entry.user === user)?.mean ?? 0;
@@ -22,9 +22,9 @@ export function baselinesAfter(earlier: readonly UserBaseline[], verdicts: reado
   for (const { user, verdict } of verdicts) {
     if (verdict === 0) continue;
     const before = users.get(user) ?? { user, mean: 0, count: 0 };
-    const count = Math.min(before.count + 1, MEMORY_VERDICTS);
+    const count = Math.min(before.count + 1, memoryVerdicts);
     users.delete(user);
     users.set(user, { user, mean: before.mean + (verdict - before.mean) / count, count });
   }
-  return [...users.values()].slice(-USERS_MAX);
+  return [...users.values()].slice(-usersMax);
 }

@@ -5,8 +5,8 @@ import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { versionNumber } from './version-name.js';
 
-// A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be.
-export const ABANDONED = new Set<string>(['step_failed', 'burned_parent']);
+/** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
+export const abandonedReason = new Set<string>(['step_failed', 'burned_parent']);
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;
@@ -27,7 +27,7 @@ export class BatchChain {
       this.lastTraining = batch;
       this.abandoned = false;
       this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);
-    } else if (ABANDONED.has(batch.why)) {
+    } else if (abandonedReason.has(batch.why)) {
       this.abandoned = true;
     }
   }
@@ -38,13 +38,13 @@ export class BatchChain {
     this.lastReport = fact;
   }
 
-  // Closed, not trained, not given up: the step that must be taken before anything else.
+  /** Closed, not trained, not given up: the step that must be taken before anything else. */
   open(): BatchClosed | undefined {
     if (this.lastTraining === undefined || this.abandoned || this.isTrained(this.lastTraining)) return undefined;
     return this.lastTraining;
   }
 
-  // The report of the step of the very last fact: what the next fact has to take in. Later facts have taken it in already.
+  /** The report of the step of the very last fact: what the next fact has to take in. Later facts have taken it in already. */
   unreadReport(): { batch: BatchClosed; trained: WeightsTrained } | undefined {
     const batch = this.lastBatch;
     if (batch === undefined || this.lastReport === undefined || !this.isTrained(batch)) return undefined;
@@ -63,12 +63,12 @@ export class BatchChain {
     return (this.lastBatch?.number ?? 0) + 1;
   }
 
-  // Names are never reused: a failed batch's version leaves a gap.
+  /** Names are never reused: a failed batch's version leaves a gap. */
   nextVersionNumber(): number {
     return this.highestVersion + 1;
   }
 
-  // Expected sequences of the next publish on either subject.
+  /** Expected sequences of the next publish on either subject. */
   batchSequence(): number {
     return this.batchAt;
   }

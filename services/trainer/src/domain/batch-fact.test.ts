@@ -9,11 +9,17 @@ import { batchSeed } from './batch-seed.js';
 import { carriedState } from './carried-state.js';
 import { weighTurns } from './weigh-turns.js';
 
-const RULE = { learnedNats: 2, klBetaFirst: 0, klTargetNats: 20 };
-const STEP = { parent: 'backtalk-v0', planDigest: 'plan', lessonScope: 'user', meanAnswerLength: 40, seed: 0 } as const;
+const testRule = { learnedNats: 2, klBetaFirst: 0, klTargetNats: 20 };
+const stepFact = {
+  parent: 'backtalk-v0',
+  planDigest: 'plan',
+  lessonScope: 'user',
+  meanAnswerLength: 40,
+  seed: 0,
+} as const;
 
 function place(chain = new BatchChain('backtalk')): BatchPlace {
-  return { policy: 'backtalk', chain, state: carriedState(chain, RULE) };
+  return { policy: 'backtalk', chain, state: carriedState(chain, testRule) };
 }
 
 function decision(): TrainDecision {
@@ -32,7 +38,7 @@ function decision(): TrainDecision {
 }
 
 describe('a batch that is trained', () => {
-  const fact = trainingBatch(place(), decision(), STEP);
+  const fact = trainingBatch(place(), decision(), stepFact);
 
   it('names samples, anchors, settled turns, parent, version and seed', () => {
     expect(fact).toMatchObject({
@@ -71,7 +77,7 @@ describe('a batch that is trained', () => {
 
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
-  const first = trainingBatch(place(), decision(), STEP);
+  const first = trainingBatch(place(), decision(), stepFact);
   chain.closed(first, 1);
   chain.trained(
     WeightsTrained.fromPartial({

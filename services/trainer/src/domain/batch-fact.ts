@@ -22,13 +22,13 @@ export interface StepSettings {
   readonly parent: string;
   readonly planDigest: string;
   readonly lessonScope: LessonScope;
-  // The normaliser's constant length for a policy's first step; 0 = the mean of that batch's own answers.
+  /** The normaliser's constant length for a policy's first step; 0 = the mean of that batch's own answers. */
   readonly meanAnswerLength: number;
-  // Of the installation: runs that should differ are given different ones.
+  /** Of the installation: runs that should differ are given different ones. */
   readonly seed: number;
 }
 
-// A batch that will be trained.
+/** A batch that will be trained. */
 export function trainingBatch(place: BatchPlace, decision: TrainDecision, step: StepSettings): BatchClosed {
   const { policy, chain, state } = place;
   const taken = [...decision.effective, ...decision.anchors].sort(
@@ -60,7 +60,7 @@ export function trainingBatch(place: BatchPlace, decision: TrainDecision, step: 
   };
 }
 
-// A fact that only settles: no samples, no version, no parent, no step.
+/** A fact that only settles: no samples, no version, no parent, no step. */
 export function settlingBatch(place: BatchPlace, settled: readonly SettledTurn[], why: string): BatchClosed {
   const { policy, chain, state } = place;
   return {
@@ -80,7 +80,7 @@ export function settlingBatch(place: BatchPlace, settled: readonly SettledTurn[]
   };
 }
 
-// The samples of a batch whose step will never be taken.
+/** The samples of a batch whose step will never be taken. */
 export function givenUp(batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): SettledTurn[] {
   return batch.samples.map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
 }

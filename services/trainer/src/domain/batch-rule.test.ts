@@ -7,8 +7,8 @@ import { decideBatch, type BatchDecision, type BatchRule } from './batch-rule.js
 import type { Candidate } from './candidate.js';
 import { weighTurns } from './weigh-turns.js';
 
-const HINT = 'Answer in one short sentence.';
-const MINUTE = 60_000;
+const shortHint = 'Answer in one short sentence.';
+const minuteMs = 60_000;
 
 function turns(count: number, shape: Partial<TurnShape> = {}, from = 0): Candidate[] {
   return Array.from({ length: count }, (_, n) =>
@@ -26,25 +26,25 @@ function taken(decision: BatchDecision): string[] {
 
 describe('when a batch closes', () => {
   it('closes at the set number of effective samples; the surplus stays', () => {
-    expect(decide(turns(7, { hint: HINT })).kind).toBe('wait');
-    const decision = decide(turns(9, { hint: HINT }));
+    expect(decide(turns(7, { hint: shortHint })).kind).toBe('wait');
+    const decision = decide(turns(9, { hint: shortHint }));
     expect(decision).toMatchObject({ kind: 'train', why: 'full' });
     expect(taken(decision)).toEqual(turns(8).map(({ turn }) => turn));
   });
 
   it('closes with four when the oldest has waited long enough, not with three', () => {
-    expect(decide(turns(4, { hint: HINT }), 10 * MINUTE - 1)).toEqual({ kind: 'wait', untilMs: 10 * MINUTE });
-    expect(decide(turns(4, { hint: HINT }), 10 * MINUTE)).toMatchObject({ kind: 'train', why: 'timeout' });
-    expect(decide(turns(3, { hint: HINT }), 60 * MINUTE)).toEqual({ kind: 'wait', untilMs: undefined });
+    expect(decide(turns(4, { hint: shortHint }), 10 * minuteMs - 1)).toEqual({ kind: 'wait', untilMs: 10 * minuteMs });
+    expect(decide(turns(4, { hint: shortHint }), 10 * minuteMs)).toMatchObject({ kind: 'train', why: 'timeout' });
+    expect(decide(turns(3, { hint: shortHint }), 60 * minuteMs)).toEqual({ kind: 'wait', untilMs: undefined });
   });
 
   it('decides the same whatever the order of arrival', () => {
-    const candidates = turns(12, { hint: HINT });
+    const candidates = turns(12, { hint: shortHint });
     expect(taken(decide(candidates.toReversed()))).toEqual(taken(decide(candidates)));
   });
 
   it('takes as many anchors as effective samples, the newest ones', () => {
-    const decision = decide([...turns(8, { hint: HINT }, 100), ...turns(20, { verdict: 0 })]);
+    const decision = decide([...turns(8, { hint: shortHint }, 100), ...turns(20, { verdict: 0 })]);
     expect(decision.kind === 'train' && decision.anchors.map(({ candidate: { turn } }) => turn)).toEqual(
       turns(8, {}, 12).map(({ turn }) => turn),
     );
@@ -62,16 +62,16 @@ describe('when a batch closes', () => {
 
   it('tells settled turns in a fact of their own when they are many or old', () => {
     const untrainable = turns(2, { reasons: ['no_token_ids'] });
-    expect(decide(untrainable, MINUTE)).toEqual({ kind: 'wait', untilMs: 10 * MINUTE });
-    expect(decide(untrainable, 10 * MINUTE).kind).toBe('settle');
+    expect(decide(untrainable, minuteMs)).toEqual({ kind: 'wait', untilMs: 10 * minuteMs });
+    expect(decide(untrainable, 10 * minuteMs).kind).toBe('settle');
     expect(decide(turns(32, { reasons: ['no_token_ids'] })).kind).toBe('settle');
   });
 
   it('counts near-duplicates of one user once', () => {
     const answerIds = [1, 2, 3, 4, 5, 6, 7, 8];
-    const twice = candidate({ turn: 'same', hint: HINT, answerIds }, 1);
-    const again = { ...candidate({ turn: 'same', hint: HINT, answerIds }, 2), turn: 'again' };
-    const other = { ...candidate({ turn: 'same', user: 'user1', hint: HINT, answerIds }, 3), turn: 'other' };
+    const twice = candidate({ turn: 'same', hint: shortHint, answerIds }, 1);
+    const again = { ...candidate({ turn: 'same', hint: shortHint, answerIds }, 2), turn: 'again' };
+    const other = { ...candidate({ turn: 'same', user: 'user1', hint: shortHint, answerIds }, 3), turn: 'other' };
     const waiting = weighTurns([again, twice, other], policyState(), weighRule);
     expect(waiting.effective.map(({ candidate: { turn } }) => turn)).toEqual(['same', 'other']);
     expect(waiting.settled).toMatchObject([{ candidate: { turn: 'again' }, reason: 'duplicate' }]);
@@ -82,16 +82,16 @@ describe('when a batch closes', () => {
       verdict: 0,
       judged: { hasAdvantage: true, advantage: 0.5, source: TurnJudged_Source.SOURCE_AT_LEAST_ONE },
     });
-    const decision = decide([...rescued, ...turns(7, { hint: HINT }, 50)]);
+    const decision = decide([...rescued, ...turns(7, { hint: shortHint }, 50)]);
     expect(taken(decision)).toEqual(['user0-0', ...turns(7, {}, 50).map(({ turn }) => turn)]);
   });
 });
 
 describe('the share of a user', () => {
   const voices = (a: number, b: number, c: number): Candidate[] => [
-    ...turns(a, { user: 'a', hint: HINT }, 0),
-    ...turns(b, { user: 'b', hint: HINT }, 100),
-    ...turns(c, { user: 'c', hint: HINT }, 200),
+    ...turns(a, { user: 'a', hint: shortHint }, 0),
+    ...turns(b, { user: 'b', hint: shortHint }, 100),
+    ...turns(c, { user: 'c', hint: shortHint }, 200),
   ];
   const shares = (decision: BatchDecision): Record<string, number> =>
     taken(decision).reduce<Record<string, number>>((counts, turn) => {
@@ -101,21 +101,21 @@ describe('the share of a user', () => {
 
   it('is a quarter where three or more users wait', () => {
     expect(decide(voices(20, 2, 2)).kind).toBe('wait');
-    expect(shares(decide(voices(20, 2, 2), 10 * MINUTE))).toEqual({ a: 2, b: 2, c: 2 });
+    expect(shares(decide(voices(20, 2, 2), 10 * minuteMs))).toEqual({ a: 2, b: 2, c: 2 });
   });
 
   it('is unbounded where fewer users wait', () => {
     expect(
-      shares(decide([...turns(20, { user: 'a', hint: HINT }), ...turns(1, { user: 'b', hint: HINT }, 50)])),
+      shares(decide([...turns(20, { user: 'a', hint: shortHint }), ...turns(1, { user: 'b', hint: shortHint }, 50)])),
     ).toEqual({ a: 8 });
   });
 
   it('never holds a batch back beyond the wait', () => {
-    expect(shares(decide(voices(6, 1, 1), 10 * MINUTE, { effective: 4 }))).toEqual({ a: 2, b: 1, c: 1 });
+    expect(shares(decide(voices(6, 1, 1), 10 * minuteMs, { effective: 4 }))).toEqual({ a: 2, b: 1, c: 1 });
   });
 
   it('gives every one of many users a place', () => {
-    const many = ['a', 'b', 'c', 'd'].flatMap((user, n) => turns(5, { user, hint: HINT }, n * 100));
+    const many = ['a', 'b', 'c', 'd'].flatMap((user, n) => turns(5, { user, hint: shortHint }, n * 100));
     expect(shares(decide(many))).toEqual({ a: 2, b: 2, c: 2, d: 2 });
   });
 });
@@ -124,10 +124,10 @@ describe('the share of a tenant', () => {
   // Two tenants: one with many users, one with few.
   const tenants = (large: number, small: number): Candidate[] => [
     ...Array.from({ length: large }, (_, n) =>
-      candidate({ turn: `large-${n}`, tenant: 'large', user: `user${n % 6}`, hint: HINT }, n),
+      candidate({ turn: `large-${n}`, tenant: 'large', user: `user${n % 6}`, hint: shortHint }, n),
     ),
     ...Array.from({ length: small }, (_, n) =>
-      candidate({ turn: `small-${n}`, tenant: 'small', user: `guest${n}`, hint: HINT }, 100 + n),
+      candidate({ turn: `small-${n}`, tenant: 'small', user: `guest${n}`, hint: shortHint }, 100 + n),
     ),
   ];
   const shares = (decision: BatchDecision): number[] =>
@@ -136,7 +136,7 @@ describe('the share of a tenant', () => {
   it('is half where two or more tenants wait, however many users one has', () => {
     expect(shares(decide(tenants(24, 4)))).toEqual([4, 4]);
     expect(decide(tenants(24, 2)).kind).toBe('wait');
-    expect(shares(decide(tenants(24, 2), 10 * MINUTE))).toEqual([4, 2]);
+    expect(shares(decide(tenants(24, 2), 10 * minuteMs))).toEqual([4, 2]);
   });
 
   it('is unbounded where one tenant waits alone', () => {
@@ -144,6 +144,6 @@ describe('the share of a tenant', () => {
   });
 
   it('never holds a batch back beyond the wait', () => {
-    expect(shares(decide(tenants(24, 1), 10 * MINUTE, { effective: 4, effectiveMin: 4 }))).toEqual([3, 1]);
+    expect(shares(decide(tenants(24, 1), 10 * minuteMs, { effective: 4, effectiveMin: 4 }))).toEqual([3, 1]);
   });
 });

@@ -7,14 +7,14 @@ import { pickUnderCap } from './share-cap.js';
 import type { Settling, Waiting, Weighed } from './weigh-turns.js';
 
 export interface BatchRule {
-  // A batch is full at this many effective samples.
+  /** A batch is full at this many effective samples. */
   readonly effective: number;
-  // When the oldest effective sample has waited this long, fewer will do.
+  /** When the oldest effective sample has waited this long, fewer will do. */
   readonly waitMs: number;
   readonly effectiveMin: number;
-  // Anchors taken for each effective sample.
+  /** Anchors taken for each effective sample. */
   readonly anchorsPerEffective: number;
-  // Settled turns are told in a fact of their own once there are this many, or one of them has waited `waitMs`.
+  /** Settled turns are told in a fact of their own once there are this many, or one of them has waited `waitMs`. */
   readonly settleAt: number;
 }
 
@@ -31,8 +31,8 @@ export type BatchDecision =
   | { readonly kind: 'settle'; readonly settled: readonly Settling[] }
   | { readonly kind: 'wait'; readonly untilMs: number | undefined };
 
-// At most this share of a batch comes from the at-least-one rule.
-const AT_LEAST_ONE_SHARE = 1 / 16;
+/** At most this share of a batch comes from the at-least-one rule. */
+const atLeastOneShare = 1 / 16;
 
 export function decideBatch(waiting: Waiting, rule: BatchRule, nowMs: number): BatchDecision {
   const eligible = withinAtLeastOne(waiting.effective, rule);
@@ -57,7 +57,7 @@ function train(
   return { kind: 'train', why, effective, anchors, settled: waiting.settled };
 }
 
-// While learning waits (paused, a candidate undecided, no batch), turns that will never be trained on are still told.
+/** While learning waits (paused, a candidate undecided, no batch), turns that will never be trained on are still told. */
 export function settleOrWait(
   waiting: Waiting,
   rule: BatchRule,
@@ -74,7 +74,7 @@ export function settleOrWait(
 }
 
 function withinAtLeastOne(effective: readonly Weighed[], rule: BatchRule): Weighed[] {
-  let room = Math.max(1, Math.floor(rule.effective * AT_LEAST_ONE_SHARE));
+  let room = Math.max(1, Math.floor(rule.effective * atLeastOneShare));
   return effective.filter(({ candidate }) => {
     if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
     room -= 1;

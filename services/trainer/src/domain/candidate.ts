@@ -10,20 +10,20 @@ export interface Candidate {
   readonly turn: string;
   readonly tenant: string;
   readonly user: string;
-  // Of the first judged fact that was seen: the order of arrival.
+  /** Of the first judged fact that was seen: the order of arrival. */
   readonly sequence: number;
   readonly waitingSinceMs: number;
-  // When its next state was said; when it was judged, where no request continued it.
+  /** When its next state was said; when it was judged, where no request continued it. */
   readonly saidAtMs: number;
   readonly judged: TurnJudged;
-  // Of the turn's request, where it is known.
+  /** Of the turn's request, where it is known. */
   readonly trace: Trace | undefined;
-  // Set when the turn may never be trained on.
+  /** Set when the turn may never be trained on. */
   readonly reason: string | undefined;
   readonly version: string;
-  // Sampled greedily: no scalar reward, whatever was said.
+  /** Sampled greedily: no scalar reward, whatever was said. */
   readonly greedy: boolean;
-  // Cut by the token limit: the answer's end is not its own, so it is never praised.
+  /** Cut by the token limit: the answer's end is not its own, so it is never praised. */
   readonly cut: boolean;
   readonly answerTokens: number;
   readonly sketch: AnswerSketch | undefined;

@@ -12,7 +12,7 @@ export interface CarriedState {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
   readonly klBeta: number;
-  // 0 before the first step.
+  /** 0 before the first step. */
   readonly meanAnswerLength: number;
 }
 

@@ -2,8 +2,8 @@
 // In: a hint. Out: the set of its content stems: no courtesy, no generic verbs, endings cut, close synonyms folded.
 // Never looks at anything but the text.
 
-// Words that say that something is asked for, or that something is wrong, but not what is asked for.
-const EMPTY_WORDS = new Set(
+/** Words that say that something is asked for, or that something is wrong, but not what is asked for. */
+const emptyWords = new Set(
   (
     'a an and are as at be been but by can could do does did for from had has have i if in into is it its just me my no of off on or ' +
     'our please should so some than that the their them then there these they this those to too up us was we were what when ' +
@@ -14,8 +14,8 @@ const EMPTY_WORDS = new Set(
   ).split(' '),
 );
 
-// Synonyms that matter for the standing instructions people give most: length and form.
-const FOLDED = new Map([
+/** Synonyms that matter for the standing instructions people give most: length and form. */
+const foldedWords = new Map([
   ['single', 'one'],
   ['1', 'one'],
   ['2', 'two'],
@@ -38,30 +38,30 @@ const FOLDED = new Map([
   ['lists', 'bullet'],
 ]);
 
-// "Not so long", "too long" and "less long" ask for the short.
-const LONG_TURNED =
+/** "Not so long", "too long" and "less long" ask for the short. */
+const longTurned =
   /\b(?:not|too|less|so|that|never|n't|dont|way)\s+(?:(?:so|too|that|as|this|be|much)\s+)*(?:long|lengthy)\b/g;
 
-const ENDINGS = ['ingly', 'edly', 'ments', 'ment', 'ings', 'ing', 'ies', 'ied', 'ness', 'ly', 'ed', 'es', 's', 'e'];
-const STEM_CHARS_MIN = 4;
+const wordEndings = ['ingly', 'edly', 'ments', 'ment', 'ings', 'ing', 'ies', 'ied', 'ness', 'ly', 'ed', 'es', 's', 'e'];
+const stemCharsMin = 4;
 
 export function contentStems(text: string): ReadonlySet<string> {
   const plain = text
     .toLowerCase()
     .replace(/[\u2018\u2019]/g, "'")
-    .replace(LONG_TURNED, ' short ')
+    .replace(longTurned, ' short ')
     .replace(/'/g, '');
   const words = plain.match(/[\p{L}\p{N}]+/gu) ?? [];
   const stems = new Set<string>();
   for (const word of words) {
-    if (!EMPTY_WORDS.has(word)) stems.add(FOLDED.get(word) ?? stem(word));
+    if (!emptyWords.has(word)) stems.add(foldedWords.get(word) ?? stem(word));
   }
   return stems;
 }
 
 function stem(word: string): string {
-  for (const ending of ENDINGS) {
-    if (word.endsWith(ending) && word.length - ending.length >= STEM_CHARS_MIN) return word.slice(0, -ending.length);
+  for (const ending of wordEndings) {
+    if (word.endsWith(ending) && word.length - ending.length >= stemCharsMin) return word.slice(0, -ending.length);
   }
   return word;
 }

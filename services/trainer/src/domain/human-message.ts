@@ -3,14 +3,14 @@
 // Out: an index in the messages, or -1 when nothing is known: then the last user message counts. Never reads the words.
 import { Provenance, type TurnContinued } from '@backtalk/proto/facts';
 
-export const LAST_USER_MESSAGE = -1;
+export const lastUserMessage = -1;
 
 export function humanMessage(messages: readonly unknown[], before: TurnContinued | undefined): number {
-  if (before === undefined) return LAST_USER_MESSAGE;
+  if (before === undefined) return lastUserMessage;
   const { nextState } = before;
   const spoken = nextState.findLastIndex(({ provenance }) => provenance === Provenance.PROVENANCE_USER);
   const index = messages.length - nextState.length + spoken;
-  return spoken >= 0 && isUserMessage(messages[index]) ? index : LAST_USER_MESSAGE;
+  return spoken >= 0 && isUserMessage(messages[index]) ? index : lastUserMessage;
 }
 
 function isUserMessage(message: unknown): boolean {

@@ -7,22 +7,22 @@ import type { WeightsManifest } from '@backtalk/proto/weights';
 import type { VersionLine, VersionRecord } from './version-line.js';
 import { versionNumber } from './version-name.js';
 
-const ADAPTERS_KEPT = 10;
-const STATES_KEPT = 3;
-const STATE_EVERY = 50;
-// The next parent, and the one before it for a rollback.
-const PARENTS_KEPT = 2;
-// Older versions were looked at when they were younger.
-const LOOKED_AT_MAX = 200;
+const adaptersKept = 10;
+const statesKept = 3;
+const stateEvery = 50;
+/** The next parent, and the one before it for a rollback. */
+const parentsKept = 2;
+/** Older versions were looked at when they were younger. */
+const lookedAtMax = 200;
 
-const SERVING = new Set<WeightsStaged_Stage>([
+const servingStages = new Set<WeightsStaged_Stage>([
   WeightsStaged_Stage.STAGE_CANDIDATE,
   WeightsStaged_Stage.STAGE_CANARY,
   WeightsStaged_Stage.STAGE_STABLE,
 ]);
 
 export interface Keeping {
-  // Newest last; the manifests that `sweepable` needs.
+  /** Newest last; the manifests that `sweepable` needs. */
   readonly looked: readonly VersionRecord[];
   readonly adapters: ReadonlySet<string>;
   readonly states: ReadonlySet<string>;
@@ -30,14 +30,14 @@ export interface Keeping {
 
 export function keeping(line: VersionLine, policy: string): Keeping {
   const all = line.versions();
-  const parents = all.filter(({ version }) => !line.isTainted(version)).slice(-PARENTS_KEPT);
-  const serving = all.filter(({ stage }) => SERVING.has(stage)).slice(-PARENTS_KEPT);
-  const every = all.filter(({ version }) => (versionNumber(policy, version) ?? 0) % STATE_EVERY === 0);
+  const parents = all.filter(({ version }) => !line.isTainted(version)).slice(-parentsKept);
+  const serving = all.filter(({ stage }) => servingStages.has(stage)).slice(-parentsKept);
+  const every = all.filter(({ version }) => (versionNumber(policy, version) ?? 0) % stateEvery === 0);
   const names = (records: readonly VersionRecord[]): string[] => records.map(({ version }) => version);
   return {
-    looked: all.slice(-LOOKED_AT_MAX),
-    adapters: new Set(names([...all.slice(-ADAPTERS_KEPT), ...parents, ...serving])),
-    states: new Set(names([...all.slice(-STATES_KEPT), ...parents, ...every])),
+    looked: all.slice(-lookedAtMax),
+    adapters: new Set(names([...all.slice(-adaptersKept), ...parents, ...serving])),
+    states: new Set(names([...all.slice(-statesKept), ...parents, ...every])),
   };
 }
 

@@ -2,14 +2,14 @@
 // In: the present weight, the KL to the base that the last step measured, the target (both nats an answer). Out: the next weight.
 // The term costs a forward pass of the base, so it is off (0) until the policy has drifted beyond the target.
 
-const TOLERANCE = 1.5;
-const FACTOR = 2;
-const BETA_MIN = 0.001;
-const BETA_MAX = 1;
+const klTolerance = 1.5;
+const betaFactor = 2;
+const betaMin = 0.001;
+const betaMax = 1;
 
 export function nextKlBeta(beta: number, measured: number | undefined, target: number): number {
   if (measured === undefined || !Number.isFinite(measured)) return beta;
-  if (measured > target * TOLERANCE) return Math.min(Math.max(beta * FACTOR, BETA_MIN), BETA_MAX);
-  if (measured < target / TOLERANCE) return beta / FACTOR < BETA_MIN ? 0 : beta / FACTOR;
+  if (measured > target * klTolerance) return Math.min(Math.max(beta * betaFactor, betaMin), betaMax);
+  if (measured < target / klTolerance) return beta / betaFactor < betaMin ? 0 : beta / betaFactor;
   return beta;
 }

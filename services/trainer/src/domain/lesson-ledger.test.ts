@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { activeInScope, afterReport, teaches, withHints } from './lesson-ledger.js';
 
-const SHORT = { turn: 't1', user: 'a', text: 'Answer in one short sentence.' };
+const shortLesson = { turn: 't1', user: 'a', text: 'Answer in one short sentence.' };
 
 function steps(lesson: Lesson, divergences: readonly number[]): Lesson {
   const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
@@ -25,36 +25,36 @@ describe('the ledger of lessons', () => {
   it('makes one lesson of hints that say the same, taught in one wording', () => {
     const lessons = withHints(
       [],
-      [SHORT, { turn: 't2', user: 'a', text: 'Please keep it to one short sentence from now on.' }],
+      [shortLesson, { turn: 't2', user: 'a', text: 'Please keep it to one short sentence from now on.' }],
       'user',
     );
     expect(lessons).toHaveLength(1);
     expect(first(lessons)).toMatchObject({
       hints: 2,
       text: 'Please keep it to one short sentence from now on.',
-      wordings: [SHORT.text],
+      wordings: [shortLesson.text],
       firstTurn: 't1',
       scopeUser: 'a',
     });
   });
 
   it('keeps lessons of two users apart, unless an operator has widened the scope', () => {
-    const hints = [SHORT, { ...SHORT, turn: 't2', user: 'b' }];
+    const hints = [shortLesson, { ...shortLesson, turn: 't2', user: 'b' }];
     expect(withHints([], hints, 'user')).toHaveLength(2);
     expect(withHints([], hints, 'policy')).toHaveLength(1);
-    expect(activeInScope(withHints([], [SHORT], 'user'), 'b')).toEqual([]);
-    expect(activeInScope(withHints([], [SHORT], 'policy'), 'b')).toHaveLength(1);
+    expect(activeInScope(withHints([], [shortLesson], 'user'), 'b')).toEqual([]);
+    expect(activeInScope(withHints([], [shortLesson], 'policy'), 'b')).toHaveLength(1);
   });
 
   it('leaves a lesson alone after two batches running at 2 nats or less', () => {
-    const lesson = first(withHints([], [SHORT], 'user'));
+    const lesson = first(withHints([], [shortLesson], 'user'));
     expect(steps(lesson, [9, 1.9]).state).toBe(Lesson_State.STATE_ACTIVE);
     expect(steps(lesson, [9, 1.9, 2.1, 2]).state).toBe(Lesson_State.STATE_ACTIVE);
     expect(steps(lesson, [9, 1.9, 2]).state).toBe(Lesson_State.STATE_LEARNED);
   });
 
   it('takes a learned lesson up again when a correction returns', () => {
-    const learned = steps(first(withHints([], [SHORT], 'user')), [1, 1]);
+    const learned = steps(first(withHints([], [shortLesson], 'user')), [1, 1]);
     expect(activeInScope([learned], 'a')).toEqual([]);
     const again = first(withHints([learned], [{ turn: 't9', user: 'a', text: 'Shorter!' }], 'user'));
     expect(again.state).toBe(Lesson_State.STATE_ACTIVE);
@@ -62,7 +62,7 @@ describe('the ledger of lessons', () => {
   });
 
   it('marks a lesson that has not fallen by a third in five steps, and hints for it teach no more', () => {
-    const lesson = first(withHints([], [SHORT], 'user'));
+    const lesson = first(withHints([], [shortLesson], 'user'));
     expect(steps(lesson, [12, 11, 11, 10, 10]).state).toBe(Lesson_State.STATE_ACTIVE);
     const marked = steps(lesson, [12, 11, 11, 10, 10, 9]);
     expect(marked.state).toBe(Lesson_State.STATE_UNTEACHABLE);
@@ -73,12 +73,12 @@ describe('the ledger of lessons', () => {
   });
 
   it('does not mark a lesson that fell and then stays near its floor', () => {
-    const lesson = first(withHints([], [SHORT], 'user'));
+    const lesson = first(withHints([], [shortLesson], 'user'));
     expect(steps(lesson, [12, 8, 7, 6, 5, 4, 4, 4, 4, 4, 4, 4]).state).toBe(Lesson_State.STATE_ACTIVE);
   });
 
   it('does not measure a lesson by samples that were dropped or not taught it', () => {
-    const lesson = first(withHints([], [SHORT], 'user'));
+    const lesson = first(withHints([], [shortLesson], 'user'));
     const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
     const other = { turn: 'u', lessons: [] } as unknown as BatchSample;
     const reports = [

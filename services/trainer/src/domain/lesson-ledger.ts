@@ -5,7 +5,7 @@ import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/fac
 import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';
 
-import { centralWording, inScope, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { centralWording, inScope, lessonOf, wordingCharsMax } from './lesson-matching.js';
 import { afterStep, type LessonRule } from './lesson-progress.js';
 
 export interface Hint {
@@ -14,20 +14,20 @@ export interface Hint {
   readonly text: string;
 }
 
-// "user": a lesson holds for the samples of the user who gave it; "policy": an operator has widened it.
+/** "user": a lesson holds for the samples of the user who gave it; "policy": an operator has widened it. */
 export type LessonScope = 'user' | 'policy';
 
-const LESSONS_MAX = 256;
-const WORDINGS_MAX = 16;
-// The teacher's prompt stays short: the newest lessons in scope are shown.
-const SHOWN_MAX = 8;
+const lessonsMax = 256;
+const wordingsMax = 16;
+/** The teacher's prompt stays short: the newest lessons in scope are shown. */
+const shownMax = 8;
 
 export function activeInScope(lessons: readonly Lesson[], user: string): Lesson[] {
   const active = lessons.filter((lesson) => lesson.state === Lesson_State.STATE_ACTIVE && inScope(lesson, user));
-  return active.slice(-SHOWN_MAX);
+  return active.slice(-shownMax);
 }
 
-// A hint teaches unless it belongs to a lesson that was given up.
+/** A hint teaches unless it belongs to a lesson that was given up. */
 export function teaches(lessons: readonly Lesson[], hint: string, user: string): boolean {
   if (hint === '') return false;
   const lesson = lessonOf(lessons, hint, user);
@@ -57,10 +57,10 @@ function newLesson(hint: Hint, scope: LessonScope): Lesson {
   };
 }
 
-// A correction returned: a learned lesson is active again. One that was given up stays so.
+/** A correction returned: a learned lesson is active again. One that was given up stays so. */
 function confirmed(lesson: Lesson, hint: Hint): Lesson {
-  const seen = new Set([...lesson.wordings, lesson.text, hint.text.slice(0, WORDING_CHARS_MAX)]);
-  const wordings = [...seen].slice(0, WORDINGS_MAX + 1);
+  const seen = new Set([...lesson.wordings, lesson.text, hint.text.slice(0, wordingCharsMax)]);
+  const wordings = [...seen].slice(0, wordingsMax + 1);
   const text = centralWording(wordings);
   return {
     ...lesson,
@@ -75,15 +75,15 @@ function givenUp(lesson: Lesson): boolean {
   return lesson.state === Lesson_State.STATE_UNTEACHABLE || lesson.state === Lesson_State.STATE_RETIRED;
 }
 
-// Lessons that are not active go first, oldest first.
+/** Lessons that are not active go first, oldest first. */
 function bounded(lessons: Lesson[]): Lesson[] {
-  const surplus = lessons.length - LESSONS_MAX;
+  const surplus = lessons.length - lessonsMax;
   if (surplus <= 0) return lessons;
   const leaving = new Set(lessons.filter((lesson) => lesson.state !== Lesson_State.STATE_ACTIVE).slice(0, surplus));
   return lessons.filter((lesson) => !leaving.has(lesson));
 }
 
-// The mean divergence of the samples that were taught each lesson becomes its newest measurement.
+/** The mean divergence of the samples that were taught each lesson becomes its newest measurement. */
 export function afterReport(
   lessons: readonly Lesson[],
   samples: readonly BatchSample[],

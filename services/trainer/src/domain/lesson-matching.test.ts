@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { contentStems } from './content-stems.js';
-import { centralWording, lessonOf, WORDING_CHARS_MAX } from './lesson-matching.js';
+import { centralWording, lessonOf, wordingCharsMax } from './lesson-matching.js';
 import { withHints } from './lesson-ledger.js';
 import { saysTheSame } from './same-hint.js';
 
@@ -67,6 +67,6 @@ describe('wording', () => {
 
   it('is the longest of equals, up to a bound', () => {
     expect(centralWording(['Be brief.', 'Use few words.'])).toBe('Use few words.');
-    expect(centralWording(['x'.repeat(WORDING_CHARS_MAX + 1)])).toHaveLength(WORDING_CHARS_MAX);
+    expect(centralWording(['x'.repeat(wordingCharsMax + 1)])).toHaveLength(wordingCharsMax);
   });
 });

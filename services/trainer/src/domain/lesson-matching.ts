@@ -6,8 +6,8 @@ import type { Lesson } from '@backtalk/proto/facts';
 import { contentStems } from './content-stems.js';
 import { likeness, saysTheSame } from './same-hint.js';
 
-// Beyond this a wording tells a story.
-export const WORDING_CHARS_MAX = 200;
+/** Beyond this a wording tells a story. */
+export const wordingCharsMax = 200;
 
 export function inScope(lesson: Lesson, user: string): boolean {
   return lesson.scopeUser === '' || lesson.scopeUser === user;
@@ -24,17 +24,19 @@ export function lessonOf(lessons: readonly Lesson[], hint: string, user: string)
   return best?.lesson;
 }
 
-// A lesson is compared by the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
+/** A lesson is compared by the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour. */
 function likenessToLesson(lesson: Lesson, stems: ReadonlySet<string>, hint: string): number {
   if (hint === lesson.text || lesson.wordings.includes(hint)) return 1;
   const own = contentStems(lesson.text);
   return saysTheSame(own, stems) ? likeness(own, stems) : 0;
 }
 
-// The wording that is most like all the others: what they have in common, with the least beside it. On the laptop's model the
-// plain core of a correction teaches better than its longest form (84 % against 56 % of hinted answers obey). Of equals, the longest.
+/**
+ * The wording that is most like all the others: what they have in common, with the least beside it. On the laptop's model the
+ * plain core of a correction teaches better than its longest form (84 % against 56 % of hinted answers obey). Of equals, the longest.
+ */
 export function centralWording(wordings: readonly string[]): string {
-  const candidates = [...new Set(wordings.map((wording) => wording.slice(0, WORDING_CHARS_MAX)))];
+  const candidates = [...new Set(wordings.map((wording) => wording.slice(0, wordingCharsMax)))];
   const words = candidates.map(wordsOf);
   let best = { wording: '', score: -1 };
   for (const [index, wording] of candidates.entries()) {

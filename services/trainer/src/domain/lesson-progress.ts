@@ -4,32 +4,34 @@
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 export interface LessonRule {
-  // At or below this, in two batches running, a lesson is learned.
+  /** At or below this, in two batches running, a lesson is learned. */
   readonly learnedNats: number;
 }
 
-const LEARNED_BATCHES = 2;
-// After this many steps the divergence must have fallen by a third.
-const PATIENCE_STEPS = 5;
-const MUST_FALL_BY = 1 / 3;
-const DIVERGENCES_MAX = 16;
+const learnedBatches = 2;
+/** After this many steps the divergence must have fallen by a third. */
+const patienceSteps = 5;
+const mustFallBy = 1 / 3;
+const divergencesMax = 16;
 
 export function afterStep(lesson: Lesson, divergence: number, rule: LessonRule): Lesson {
   const divergences = [...lesson.divergences, divergence];
-  const kept = divergences.slice(-DIVERGENCES_MAX);
+  const kept = divergences.slice(-divergencesMax);
   if (lesson.state !== Lesson_State.STATE_ACTIVE) return { ...lesson, divergences: kept };
-  const recent = divergences.slice(-LEARNED_BATCHES);
-  if (recent.length === LEARNED_BATCHES && recent.every((value) => value <= rule.learnedNats)) {
+  const recent = divergences.slice(-learnedBatches);
+  if (recent.length === learnedBatches && recent.every((value) => value <= rule.learnedNats)) {
     return { ...lesson, divergences: kept, state: Lesson_State.STATE_LEARNED };
   }
   if (doesNotMove(divergences)) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };
   return { ...lesson, divergences: kept };
 }
 
-// Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its floor has
-// nothing left to fall by. A lesson near its end is not marked either: both would punish success.
+/**
+ * Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its floor has
+ * nothing left to fall by. A lesson near its end is not marked either: both would punish success.
+ */
 function doesNotMove(divergences: readonly number[]): boolean {
-  if (divergences.length !== PATIENCE_STEPS + 1) return false;
+  if (divergences.length !== patienceSteps + 1) return false;
   const first = divergences[0] ?? 0;
-  return Math.min(...divergences.slice(1)) > first * (1 - MUST_FALL_BY);
+  return Math.min(...divergences.slice(1)) > first * (1 - mustFallBy);
 }

@@ -6,28 +6,28 @@ export interface AnswerSketch {
   readonly answer: ReadonlySet<number>;
 }
 
-const SHINGLE_TOKENS = 4;
-const NEAR_FROM = 0.9;
-// A sketch keeps the smallest hashes: memory is bounded however long a prompt is.
-const SKETCH_HASHES_MAX = 256;
+const shingleTokens = 4;
+const nearFrom = 0.9;
+/** A sketch keeps the smallest hashes: memory is bounded however long a prompt is. */
+const sketchHashesMax = 256;
 
 export function sketchOf(promptIds: readonly number[], answerIds: readonly number[]): AnswerSketch {
   return { prompt: shingles(promptIds), answer: shingles(answerIds) };
 }
 
 export function nearDuplicates(a: AnswerSketch, b: AnswerSketch): boolean {
-  return jaccard(a.answer, b.answer) >= NEAR_FROM && jaccard(a.prompt, b.prompt) >= NEAR_FROM;
+  return jaccard(a.answer, b.answer) >= nearFrom && jaccard(a.prompt, b.prompt) >= nearFrom;
 }
 
 function shingles(ids: readonly number[]): ReadonlySet<number> {
   const hashes = new Set<number>();
-  const last = Math.max(0, ids.length - SHINGLE_TOKENS);
-  for (let start = 0; start <= last; start += 1) hashes.add(hash(ids.slice(start, start + SHINGLE_TOKENS)));
-  if (hashes.size <= SKETCH_HASHES_MAX) return hashes;
-  return new Set([...hashes].sort((x, y) => x - y).slice(0, SKETCH_HASHES_MAX));
+  const last = Math.max(0, ids.length - shingleTokens);
+  for (let start = 0; start <= last; start += 1) hashes.add(hash(ids.slice(start, start + shingleTokens)));
+  if (hashes.size <= sketchHashesMax) return hashes;
+  return new Set([...hashes].sort((x, y) => x - y).slice(0, sketchHashesMax));
 }
 
-// FNV-1a over the tokens.
+/** FNV-1a over the tokens. */
 function hash(ids: readonly number[]): number {
   let value = 0x811c9dc5;
   for (const id of ids) value = Math.imul(value ^ id, 0x01000193) >>> 0;
@@ -36,7 +36,7 @@ function hash(ids: readonly number[]): number {
 
 function jaccard(a: ReadonlySet<number>, b: ReadonlySet<number>): number {
   // Sets of very different size cannot be near, and most pairs are.
-  if (Math.min(a.size, b.size) < NEAR_FROM * Math.max(a.size, b.size)) return 0;
+  if (Math.min(a.size, b.size) < nearFrom * Math.max(a.size, b.size)) return 0;
   let shared = 0;
   for (const value of a) if (b.has(value)) shared += 1;
   return shared / (a.size + b.size - shared);

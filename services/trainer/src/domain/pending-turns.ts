@@ -5,7 +5,7 @@ import type { Candidate } from './candidate.js';
 
 interface Entry<M> {
   candidate: Candidate;
-  // By revision: a second delivery of one revision replaces the first.
+  /** By revision: a second delivery of one revision replaces the first. */
   readonly messages: Map<number, M>;
 }
 
@@ -16,7 +16,7 @@ export class PendingTurns<M> {
     return this.byTurn.size;
   }
 
-  // The turn keeps its place in the order of arrival, whatever is said about it later.
+  /** The turn keeps its place in the order of arrival, whatever is said about it later. */
   add(candidate: Candidate, message: M): void {
     const { turn, judged } = candidate;
     const entry = this.byTurn.get(turn);

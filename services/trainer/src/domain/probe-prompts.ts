@@ -1,7 +1,7 @@
 // What is every version asked, so that parity and drift are measured on the same ground?
 // Out: everyday prompts as the training worker and the gate read them. They are part of the step's plan: changing one changes its digest.
 
-const PROBES: readonly string[] = [
+const probeCount: readonly string[] = [
   'What should I pack for a weekend by the sea?',
   'How do I boil an egg so that the yolk stays soft?',
   'Give me an idea for a birthday present for my grandmother.',
@@ -9,5 +9,5 @@ const PROBES: readonly string[] = [
 ];
 
 export function probePrompts(): Uint8Array[] {
-  return PROBES.map((content) => new TextEncoder().encode(JSON.stringify([{ role: 'user', content }])));
+  return probeCount.map((content) => new TextEncoder().encode(JSON.stringify([{ role: 'user', content }])));
 }

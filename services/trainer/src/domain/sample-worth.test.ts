@@ -5,7 +5,7 @@ import type { TurnShape } from '../testing/turns.js';
 import { withHints } from './lesson-ledger.js';
 import { worthOf, type PolicyState, type WorthRule } from './sample-worth.js';
 
-const HINT = 'Answer in one short sentence.';
+const shortHint = 'Answer in one short sentence.';
 
 function worth(shape: Partial<TurnShape>, state: Partial<PolicyState> = {}, rule: Partial<WorthRule> = {}) {
   return worthOf(candidate({ turn: 't1', ...shape }), policyState(state), { ...weighRule, ...rule });
@@ -13,7 +13,7 @@ function worth(shape: Partial<TurnShape>, state: Partial<PolicyState> = {}, rule
 
 describe('what a turn is worth', () => {
   it('a hint makes it effective, whatever the verdict', () => {
-    expect(worth({ verdict: 0, hint: HINT })).toEqual({ kind: 'effective', advantage: 0, hinted: true });
+    expect(worth({ verdict: 0, hint: shortHint })).toEqual({ kind: 'effective', advantage: 0, hinted: true });
   });
 
   it('a verdict makes it effective when the advantage is more than 0.05', () => {
@@ -46,21 +46,21 @@ describe('what a turn is worth', () => {
 
   it('a greedy answer takes no reward and serves full distillation only', () => {
     expect(worth({ temperature: 0, verdict: -1 }).kind).toBe('idle');
-    expect(worth({ temperature: 0, verdict: -1, hint: HINT })).toEqual({
+    expect(worth({ temperature: 0, verdict: -1, hint: shortHint })).toEqual({
       kind: 'effective',
       advantage: 0,
       hinted: true,
     });
-    expect(worth({ temperature: 0, hint: HINT }, {}, { opdForm: 'sampled' }).kind).toBe('idle');
+    expect(worth({ temperature: 0, hint: shortHint }, {}, { opdForm: 'sampled' }).kind).toBe('idle');
   });
 
   it('four versions back still rewards, eight still distils, nine is stale', () => {
-    const at = (back: number) => worth({ verdict: -1, hint: HINT }, { versionsBack: () => back });
+    const at = (back: number) => worth({ verdict: -1, hint: shortHint }, { versionsBack: () => back });
     expect(at(4)).toMatchObject({ kind: 'effective', advantage: -1 });
     expect(at(5)).toMatchObject({ kind: 'effective', advantage: 0 });
     expect(at(8)).toMatchObject({ kind: 'effective', advantage: 0 });
     expect(at(9)).toEqual({ kind: 'settled', reason: 'stale' });
-    const sampled = worth({ verdict: -1, hint: HINT }, { versionsBack: () => 5 }, { opdForm: 'sampled' });
+    const sampled = worth({ verdict: -1, hint: shortHint }, { versionsBack: () => 5 }, { opdForm: 'sampled' });
     expect(sampled).toEqual({ kind: 'settled', reason: 'stale' });
   });
 
@@ -75,14 +75,14 @@ describe('what a turn is worth', () => {
 
   it('the method decides what counts', () => {
     expect(worth({ verdict: -1 }, {}, { method: 'opd' }).kind).toBe('idle');
-    expect(worth({ verdict: 0, hint: HINT }, {}, { method: 'binary' }).kind).toBe('idle');
+    expect(worth({ verdict: 0, hint: shortHint }, {}, { method: 'binary' }).kind).toBe('idle');
   });
 
   it('a hint for a lesson that was given up does not count', () => {
-    const lessons = withHints([], [{ turn: 't0', user: 'user0', text: HINT }], 'user').map((lesson) => ({
+    const lessons = withHints([], [{ turn: 't0', user: 'user0', text: shortHint }], 'user').map((lesson) => ({
       ...lesson,
       state: 'STATE_UNTEACHABLE' as (typeof lesson)['state'],
     }));
-    expect(worth({ verdict: 0, hint: HINT }, { lessons }).kind).toBe('idle');
+    expect(worth({ verdict: 0, hint: shortHint }, { lessons }).kind).toBe('idle');
   });
 });

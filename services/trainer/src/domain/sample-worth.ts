@@ -20,7 +20,7 @@ export interface WorthRule {
   readonly staleness: StalenessRule;
 }
 
-// Steps from a version to the next parent along its ancestry.
+/** Steps from a version to the next parent along its ancestry. */
 export type VersionsBack = (version: string) => number | 'burned' | 'unknown';
 
 export interface PolicyState {
@@ -64,7 +64,7 @@ function givenVerdict({ judged }: Candidate): { verdict: number; advantageGiven:
   return { verdict: judged.verdict, advantageGiven: judged.hasAdvantage ? judged.advantage : undefined };
 }
 
-// A greedy answer serves the form that looks at whole distributions only.
+/** A greedy answer serves the form that looks at whole distributions only. */
 function hintTeaches(candidate: Candidate, state: PolicyState, rule: WorthRule): boolean {
   if (rule.method === 'binary' || (candidate.greedy && rule.opdForm !== 'full')) return false;
   return teaches(state.lessons, candidate.judged.hint, candidate.user);

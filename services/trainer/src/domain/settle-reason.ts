@@ -2,16 +2,16 @@
 // In: what the log says about the turn. Out: the reason, or nothing. Never looks at how old the turn is, nor at what it would teach.
 import type { TurnCompleted, TurnContinued, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 
-// Everything the log holds about one turn.
+/** Everything the log holds about one turn. */
 export interface TurnFacts {
   readonly opened: TurnOpened | undefined;
   readonly completed: TurnCompleted | undefined;
   readonly continued: TurnContinued | undefined;
-  // The broker's time of the next state: when somebody said what the turn is judged by.
+  /** The broker's time of the next state: when somebody said what the turn is judged by. */
   readonly continuedMs?: number | undefined;
 }
 
-// "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through.
+/** "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
 export type SettleReason =
   | 'missing'
   | 'malformed'
@@ -38,7 +38,7 @@ export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | u
   return malformed(completed) ? 'malformed' : undefined;
 }
 
-// Explicit feedback makes a turn count even when no request continued it.
+/** Explicit feedback makes a turn count even when no request continued it. */
 function spokenAbout(judged: TurnJudged): boolean {
   return judged.evidence.some((evidence) => evidence.name === 'feedback');
 }

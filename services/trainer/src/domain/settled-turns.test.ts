@@ -1,7 +1,7 @@
 import { BatchClosed } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { CLOCKS_DIFFER_MS, SettledTurns } from './settled-turns.js';
+import { clocksDifferMs, SettledTurns } from './settled-turns.js';
 
 describe('settled turns', () => {
   it('are those that some batch has taken or settled', () => {
@@ -13,15 +13,15 @@ describe('settled turns', () => {
   it('are forgotten only when the ack floor vouches for them', () => {
     const settled = new SettledTurns();
     settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_000);
-    settled.forgetBefore(1_000 + CLOCKS_DIFFER_MS);
+    settled.forgetBefore(1_000 + clocksDifferMs);
     expect(settled.has('old')).toBe(true);
-    settled.forgetBefore(1_001 + CLOCKS_DIFFER_MS);
+    settled.forgetBefore(1_001 + clocksDifferMs);
     expect(settled.has('old')).toBe(false);
   });
 
   it('are not even remembered when the floor stands above them already', () => {
     const settled = new SettledTurns();
-    const floorMs = 2_000 + CLOCKS_DIFFER_MS;
+    const floorMs = 2_000 + clocksDifferMs;
     settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'old' }] }), 1_999, floorMs);
     settled.add(BatchClosed.fromPartial({ samples: [{ turn: 'new' }] }), 2_000, floorMs);
     expect([settled.size, settled.has('new')]).toEqual([1, true]);

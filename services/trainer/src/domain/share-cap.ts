@@ -6,7 +6,7 @@ import type { Weighed } from './weigh-turns.js';
 
 interface Voice {
   readonly of: (weighed: Weighed) => string;
-  // So many must wait before the share is capped.
+  /** So many must wait before the share is capped. */
   readonly from: number;
   readonly share: number;
 }
@@ -16,8 +16,10 @@ const voices: readonly Voice[] = [
   { of: ({ candidate }) => candidate.tenant, from: 2, share: 1 / 2 },
 ];
 
-// `atLeast` is what a batch that has waited long enough needs: up to there the caps give way step by step, fewest-first, since they must
-// never hold a batch back for ever.
+/**
+ * `atLeast` is what a batch that has waited long enough needs: up to there the caps give way step by step, fewest-first, since they must
+ * never hold a batch back for ever.
+ */
 export function pickUnderCap(waiting: readonly Weighed[], size: number, atLeast: number): Weighed[] {
   const caps = voices.map(({ of, from, share }) => {
     const speaking = new Set(waiting.map(of)).size;

@@ -16,7 +16,7 @@ export interface StoredPlan {
   readonly digest: string;
 }
 
-// The KL weight changes from batch to batch and stands in the batch itself.
+/** The KL weight changes from batch to batch and stands in the batch itself. */
 export function planFor(training: TrainingConfig): StepPlan {
   return { training: { ...training, klBeta: 0 }, probePrompts: probePrompts() };
 }

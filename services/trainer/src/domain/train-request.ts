@@ -13,7 +13,7 @@ export interface SampleSource {
   readonly facts: TurnFacts;
   readonly messages: readonly unknown[];
   readonly tools: readonly unknown[];
-  // -1 = the last user message.
+  /** -1 = the last user message. */
   readonly humanMessage: number;
 }
 
@@ -21,7 +21,7 @@ export interface StepInput {
   readonly batch: BatchClosed;
   readonly plan: StepPlan;
   readonly parent: WeightsManifest | undefined;
-  // By turn; a turn that is not there cannot be read any more.
+  /** By turn; a turn that is not there cannot be read any more. */
   readonly sources: ReadonlyMap<string, SampleSource>;
 }
 

@@ -16,16 +16,16 @@ export interface VersionRecord {
   stagedSequence: number;
 }
 
-const UNDECIDED = new Set<WeightsStaged_Stage>([
+const undecidedStages = new Set<WeightsStaged_Stage>([
   WeightsStaged_Stage.STAGE_UNSPECIFIED,
   WeightsStaged_Stage.STAGE_CANDIDATE,
   WeightsStaged_Stage.STAGE_CANARY,
 ]);
 
 export class VersionLine {
-  // In the order in which they were trained.
+  /** In the order in which they were trained. */
   private readonly byName = new Map<string, VersionRecord>();
-  // A verdict may be read before the version it is about: the two are separate subjects.
+  /** A verdict may be read before the version it is about: the two are separate subjects. */
   private readonly early = new Map<string, { stage: WeightsStaged_Stage; sequence: number }>();
 
   constructor(private readonly policy: string) {}
@@ -47,7 +47,7 @@ export class VersionLine {
     });
   }
 
-  // Burned is for ever; otherwise the latest stage holds.
+  /** Burned is for ever; otherwise the latest stage holds. */
   staged(fact: WeightsStaged, sequence: number): void {
     const record = this.byName.get(fact.version);
     if (record === undefined) {
@@ -74,10 +74,10 @@ export class VersionLine {
     return this.byName.get(version);
   }
 
-  // The newest trained version, as long as the publisher has not decided on it. One undecided candidate a policy.
+  /** The newest trained version, as long as the publisher has not decided on it. One undecided candidate a policy. */
   undecided(): string | undefined {
     const newest = this.versions().at(-1);
-    return newest !== undefined && UNDECIDED.has(newest.stage) ? newest.version : undefined;
+    return newest !== undefined && undecidedStages.has(newest.stage) ? newest.version : undefined;
   }
 
   isBurned(version: string): boolean {
@@ -85,7 +85,7 @@ export class VersionLine {
     return this.byName.get(version)?.stage === WeightsStaged_Stage.STAGE_BURNED;
   }
 
-  // Built upon a burned version, at any distance.
+  /** Built upon a burned version, at any distance. */
   isTainted(version: string): boolean {
     for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
     return false;
@@ -96,7 +96,7 @@ export class VersionLine {
     return sound?.version ?? baseVersion(this.policy);
   }
 
-  // From the version itself back to the base.
+  /** From the version itself back to the base. */
   private *ancestry(version: string): Generator<string> {
     const seen = new Set<string>();
     let at: string | undefined = version;

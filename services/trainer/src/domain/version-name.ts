@@ -5,7 +5,7 @@ export function versionName(policy: string, number: number): string {
   return `${policy}-v${number}`;
 }
 
-// The base model, without an adapter, is version 0.
+/** The base model, without an adapter, is version 0. */
 export function baseVersion(policy: string): string {
   return versionName(policy, 0);
 }

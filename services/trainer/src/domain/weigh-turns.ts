@@ -9,7 +9,7 @@ import type { SettleReason } from './settle-reason.js';
 
 export interface WeighRule extends WorthRule {
   readonly lessonScope: LessonScope;
-  // Idle turns kept while a lesson is active; the newest stay.
+  /** Idle turns kept while a lesson is active; the newest stay. */
   readonly anchorsMax: number;
 }
 
@@ -24,15 +24,15 @@ export interface Settling {
   readonly reason: string;
 }
 
-// Each list is ordered by arrival, oldest first.
+/** Each list is ordered by arrival, oldest first. */
 export interface Waiting {
   readonly effective: readonly Weighed[];
   readonly idle: readonly Weighed[];
   readonly settled: readonly Settling[];
 }
 
-// Repetitions come close together; comparing each with all would cost the square of what waits.
-const COMPARED_MAX = 64;
+/** Repetitions come close together; comparing each with all would cost the square of what waits. */
+const comparedMax = 64;
 
 export function weighTurns(candidates: readonly Candidate[], state: PolicyState, rule: WeighRule): Waiting {
   const signals: Weighed[] = [];
@@ -56,7 +56,7 @@ export function weighTurns(candidates: readonly Candidate[], state: PolicyState,
   return { effective, idle: anchors.kept, settled: [...settled, ...unique.repeated, ...anchors.settled] };
 }
 
-// A near-duplicate of something that waits counts once. Only the same user repeats; others agree.
+/** A near-duplicate of something that waits counts once. Only the same user repeats; others agree. */
 class UniqueTurns {
   readonly repeated: Settling[] = [];
   private readonly recent = new Map<string, AnswerSketch[]>();
@@ -70,12 +70,12 @@ class UniqueTurns {
       this.repeated.push(settling(candidate, 'duplicate'));
       return false;
     }
-    this.recent.set(key, [...recent, sketch].slice(-COMPARED_MAX));
+    this.recent.set(key, [...recent, sketch].slice(-comparedMax));
     return true;
   }
 }
 
-// Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting hint begins.
+/** Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting hint begins. */
 function anchorsAmong(idle: readonly Weighed[], effective: readonly Weighed[], state: PolicyState, rule: WeighRule) {
   const distils = rule.method !== 'binary' && rule.opdForm === 'full';
   const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));

@@ -34,7 +34,7 @@ export interface ClosingParts {
   readonly clock: Clock;
 }
 
-const ACKS_AT_ONCE = 64;
+const acksAtOnce = 64;
 
 export class BatchClosing {
   constructor(private readonly parts: ClosingParts) {}
@@ -64,7 +64,7 @@ export class BatchClosing {
     await this.close(books, settlingBatch(this.place(books), settled.map(settledTurn), 'settled'));
   }
 
-  // The batch's step will never be taken: its samples are settled by name, and learning goes on without them.
+  /** The batch's step will never be taken: its samples are settled by name, and learning goes on without them. */
   async giveUp(books: Books, batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): Promise<void> {
     await this.close(books, settlingBatch(this.place(books), givenUp(batch, reason), reason));
   }
@@ -74,7 +74,7 @@ export class BatchClosing {
     return { policy: desk.policy, chain: books.chain, state: carriedState(books.chain, rule) };
   }
 
-  // An adapter's shape is fixed at a policy's first step.
+  /** An adapter's shape is fixed at a policy's first step. */
   private async checkRank(books: Books, parent: string): Promise<void> {
     const { desk, store, rule } = this.parts;
     const manifest = await store.manifestOfVersion(desk.policy, parent, books.line);
@@ -90,13 +90,13 @@ export class BatchClosing {
     await this.confirm();
   }
 
-  // An ack that was not confirmed is tried again: otherwise the message would be kept alive for ever.
+  /** An ack that was not confirmed is tried again: otherwise the message would be kept alive for ever. */
   async confirm(): Promise<void> {
     const { desk } = this.parts;
     const waiting = desk.unconfirmed;
     desk.unconfirmed = [];
-    for (let start = 0; start < waiting.length; start += ACKS_AT_ONCE) {
-      const group = waiting.slice(start, start + ACKS_AT_ONCE);
+    for (let start = 0; start < waiting.length; start += acksAtOnce) {
+      const group = waiting.slice(start, start + acksAtOnce);
       const acked = await Promise.all(group.map(isAcked));
       desk.unconfirmed.push(...group.filter((_, index) => acked[index] === false));
     }

@@ -10,7 +10,7 @@ export class Bell {
     this.answer();
   }
 
-  // Until the bell rings, the time is over, or the signal aborts.
+  /** Until the bell rings, the time is over, or the signal aborts. */
   async wait(ms: number | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
     let cancel: () => void = () => undefined;
     await new Promise<void>((resolve) => {

@@ -11,13 +11,13 @@ export class Desk {
   readonly bell = new Bell();
   readonly pending = new PendingTurns<Held>();
   paused = false;
-  // The data folder has reached its cap.
+  /** The data folder has reached its cap. */
   storageFull = false;
-  // The parent of the step in hand, and how to stop it.
+  /** The parent of the step in hand, and how to stop it. */
   step: { readonly parent: string; readonly stop: AbortController } | undefined;
-  // The newest batch that was closed here: which version it makes, and when each of its lessons was said.
+  /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */
   taught: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
-  // Messages of settled turns whose ack the broker has not confirmed yet.
+  /** Messages of settled turns whose ack the broker has not confirmed yet. */
   unconfirmed: Held[] = [];
   private current: Books | undefined;
   private announce: (books: Books) => void = () => undefined;
@@ -32,12 +32,12 @@ export class Desk {
     return this.current;
   }
 
-  // Facts may be delivered before the ledger has been read.
+  /** Facts may be delivered before the ledger has been read. */
   async openBooks(): Promise<Books> {
     return this.current ?? this.next;
   }
 
-  // The books are read again: who asks for them waits for the new ones.
+  /** The books are read again: who asks for them waits for the new ones. */
   shut(): void {
     if (this.current === undefined) return;
     this.current = undefined;
@@ -50,7 +50,7 @@ export class Desk {
     this.bell.ring();
   }
 
-  // Nobody will open them here any more: another leads.
+  /** Nobody will open them here any more: another leads. */
   leave(): void {
     this.refuse(trainerErrors.notLeading({}));
   }

@@ -7,7 +7,7 @@ import { trainerErrors } from '../errors.js';
 import type { TrainerEvents } from '../events.js';
 import type { Desk } from './desk.js';
 
-// Resolves when the present position of the switches is known: nothing is closed before.
+/** Resolves when the present position of the switches is known: nothing is closed before. */
 export async function watchLearning(
   broker: Broker,
   desk: Desk,
@@ -35,7 +35,7 @@ interface Switch {
   readonly signal: AbortSignal;
 }
 
-// A key that is not there, or was deleted, is off.
+/** A key that is not there, or was deleted, is off. */
 async function watchSwitch(
   broker: Broker,
   { key, field, signal }: Switch,

@@ -16,9 +16,9 @@ export interface LoopParts {
   readonly desk: Desk;
   readonly closing: BatchClosing;
   readonly steps: StepTaking;
-  // Reads the ledger and lets go of what it settles.
+  /** Reads the ledger and lets go of what it settles. */
   readonly readBooks: (signal: AbortSignal) => Promise<Books>;
-  // Time before which nothing that is settled can come again.
+  /** Time before which nothing that is settled can come again. */
   readonly openSince: (signal: AbortSignal) => Promise<number>;
   readonly rule: BatchRule & WeighRule & CarriedRule;
   readonly retryMaxMs: number;
@@ -27,10 +27,10 @@ export interface LoopParts {
   readonly onFatal: (error: BacktalkError) => void;
 }
 
-const RETRY_FIRST_MS = 250;
-// Even without a ring the turns are weighed now and then: what waits grows stale.
-const LOOK_EVERY_MS = 60_000;
-const FORGET_EVERY_MS = 3_600_000;
+const retryFirstMs = 250;
+/** Even without a ring the turns are weighed now and then: what waits grows stale. */
+const lookEveryMs = 60_000;
+const forgetEveryMs = 3_600_000;
 
 export class LedgerLoop {
   private reading = true;
@@ -57,11 +57,11 @@ export class LedgerLoop {
     events.stateChanged(desk.policy, 'standing_by');
   }
 
-  // False when no waiting mends it.
+  /** False when no waiting mends it. */
   private async troubled(error: BacktalkError, failures: number, signal: AbortSignal): Promise<boolean> {
     const { desk, events, clock, retryMaxMs, onFatal } = this.parts;
     this.state('troubled');
-    const againInMs = Math.min(RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 20), retryMaxMs);
+    const againInMs = Math.min(retryFirstMs * 2 ** Math.min(failures - 1, 20), retryMaxMs);
     events.ledgerTroubled(desk.policy, error, failures, againInMs);
     if (error.retry === 'stop') {
       onFatal(error);
@@ -72,7 +72,7 @@ export class LedgerLoop {
     return true;
   }
 
-  // How long to wait before the next turn; 0 = not at all.
+  /** How long to wait before the next turn; 0 = not at all. */
   private async turn(signal: AbortSignal): Promise<number> {
     const { desk, closing, steps, readBooks } = this.parts;
     if (this.reading) {
@@ -91,10 +91,10 @@ export class LedgerLoop {
     return 0;
   }
 
-  // Memory for what is settled stays as large as what is open, however long this runs.
+  /** Memory for what is settled stays as large as what is open, however long this runs. */
   private async forget(books: Books, signal: AbortSignal): Promise<void> {
     const { clock, openSince } = this.parts;
-    if (clock.now() - this.forgotAtMs < FORGET_EVERY_MS) return;
+    if (clock.now() - this.forgotAtMs < forgetEveryMs) return;
     books.settled.forgetBefore(await openSince(signal));
     this.forgotAtMs = clock.now();
   }
@@ -110,7 +110,7 @@ export class LedgerLoop {
         await closing.settle(books, decision.settled);
         return 0;
       case 'wait':
-        return Math.min(LOOK_EVERY_MS, Math.max(1, (decision.untilMs ?? Infinity) - clock.now()));
+        return Math.min(lookEveryMs, Math.max(1, (decision.untilMs ?? Infinity) - clock.now()));
     }
   }
 

@@ -56,9 +56,9 @@ export interface PolicyParts {
   readonly onFatal: (error: BacktalkError) => void;
 }
 
-// Each delivery reads the turn's facts: three small reads.
-const READERS = 8;
-const STOP_DEADLINE_MS = 3_000;
+/** Each delivery reads the turn's facts: three small reads. */
+const readersMax = 8;
+const stopDeadlineMs = 3_000;
 
 export async function trainPolicy(parts: PolicyParts, signal: AbortSignal): Promise<void> {
   const { broker, policy, events } = parts;
@@ -73,7 +73,7 @@ export async function trainPolicy(parts: PolicyParts, signal: AbortSignal): Prom
       sweepNowAndThen({ ...sweepSettings(parts), desk }, signal),
     ]);
   } finally {
-    await Promise.all([consumer.stop(STOP_DEADLINE_MS), staged.stop(STOP_DEADLINE_MS)]);
+    await Promise.all([consumer.stop(stopDeadlineMs), staged.stop(stopDeadlineMs)]);
   }
 }
 
@@ -90,7 +90,7 @@ function judgedConsumer(parts: PolicyParts, desk: Desk): FactConsumer<'turnJudge
     handlers: {
       turnJudged: judgedTurns({ desk, ledger, turns, events, position: () => consumer.position('turnJudged') }),
     },
-    concurrency: READERS,
+    concurrency: readersMax,
     maxHeld: pendingMax,
   });
   return consumer;
@@ -120,7 +120,7 @@ function ledgerLoop(parts: PolicyParts, desk: Desk, consumer: FactConsumer<'turn
   return new LedgerLoop({ desk, closing, steps, readBooks, openSince, rule, retryMaxMs, events, clock, onFatal });
 }
 
-// Time of the oldest judged fact that is not settled for good; now, when all are.
+/** Time of the oldest judged fact that is not settled for good; now, when all are. */
 async function openSinceMs(
   { ledger, clock }: PolicyParts,
   consumer: FactConsumer<'turnJudged'>,
@@ -130,7 +130,7 @@ async function openSinceMs(
   return (await ledger.judgedTimeFrom(settledSequence + 1, signal)) ?? clock.now();
 }
 
-// The books, and off the desk whatever they settle: another trainer may have closed batches since they were read last.
+/** The books, and off the desk whatever they settle: another trainer may have closed batches since they were read last. */
 async function booksOf(
   parts: PolicyParts,
   desk: Desk,

@@ -32,7 +32,7 @@ export interface StepParts {
 }
 
 export class StepTaking {
-  // Failures in a row after the worker had begun, of the batch in hand.
+  /** Failures in a row after the worker had begun, of the batch in hand. */
   private broken = { batch: 0, steps: 0 };
 
   constructor(private readonly parts: StepParts) {}
@@ -83,7 +83,8 @@ export class StepTaking {
     const startedMs = clock.now();
     const broken = this.broken.batch === batch.number ? this.broken.steps : 0;
     const result = await worker.train(step.request, {
-      ...{ signal, trace },
+      signal,
+      trace,
       onProgress: (progress) => {
         // Until the step ends well, it counts as broken.
         this.broken = { batch: batch.number, steps: broken + 1 };

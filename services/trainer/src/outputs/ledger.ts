@@ -12,7 +12,7 @@ export interface Books {
   readonly chain: BatchChain;
   readonly line: VersionLine;
   readonly settled: SettledTurns;
-  // Of the newest batch: its step goes on in it.
+  /** Of the newest batch: its step goes on in it. */
   trace?: Trace;
 }
 
@@ -25,7 +25,7 @@ export class Ledger {
     private readonly publisher: FactPublisher,
   ) {}
 
-  // `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered.
+  /** `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered. */
   async read(openSinceMs: number, signal: AbortSignal): Promise<Books> {
     const { policy } = this;
     const settled = new SettledTurns();
@@ -36,7 +36,7 @@ export class Ledger {
     return books;
   }
 
-  // Broker's time of the first judged fact from a sequence on; undefined when there is none.
+  /** Broker's time of the first judged fact from a sequence on; undefined when there is none. */
   async judgedTimeFrom(sequence: number, signal: AbortSignal): Promise<number | undefined> {
     const filter = { turnJudged: { policy: this.policy } };
     for await (const { timeMs } of this.reader.headers(['turnJudged'], { from: sequence, filter, signal }))
@@ -44,12 +44,12 @@ export class Ledger {
     return undefined;
   }
 
-  // Where the first revision of a turn stands in the log.
+  /** Where the first revision of a turn stands in the log. */
   async firstJudged(turn: string): Promise<number | undefined> {
     return (await this.reader.last('turnJudged', { policy: this.policy, turn, revision: 0 }))?.sequence;
   }
 
-  // Traces: of the samples, in the order of arrival.
+  /** Traces: of the samples, in the order of arrival. */
   async close(
     books: Books,
     batch: BatchClosed,

@@ -16,7 +16,7 @@ export interface TrainingProgress {
   readonly batch: number;
   readonly version: string;
   readonly parent: string;
-  // A phase of the training worker; or "starting", "done", "waiting" (a step could not be taken and is tried again), "given_up".
+  /** A phase of the training worker; or "starting", "done", "waiting" (a step could not be taken and is tried again), "given_up". */
   readonly phase: string;
   readonly microBatch: number;
   readonly microBatches: number;
@@ -26,7 +26,7 @@ export interface TrainingProgress {
   readonly updatedAtMs: number;
 }
 
-const EVERY_MS = 500;
+const boardEveryMs = 500;
 
 const codec: KvCodec<TrainingProgress> = {
   toJSON: (value) => value,
@@ -78,7 +78,7 @@ export class ProgressBoard {
 
   moved({ phase, microBatch, microBatches, loss }: TrainProgress): void {
     const now = this.clock.now();
-    if (phase === this.shown.phase && now - this.shown.updatedAtMs < EVERY_MS) return;
+    if (phase === this.shown.phase && now - this.shown.updatedAtMs < boardEveryMs) return;
     this.show({ ...this.shown, phase, microBatch, microBatches, loss, updatedAtMs: now });
   }
 
@@ -86,7 +86,7 @@ export class ProgressBoard {
     this.show({ ...this.shown, phase, updatedAtMs: this.clock.now() });
   }
 
-  // One write at a time; what comes meanwhile replaces what waits.
+  /** One write at a time; what comes meanwhile replaces what waits. */
   private show(progress: TrainingProgress): void {
     this.shown = progress;
     this.next = progress;

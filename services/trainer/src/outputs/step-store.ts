@@ -12,7 +12,7 @@ import { trainerErrors } from '../errors.js';
 export class StepStore {
   constructor(readonly blobs: BlobStore) {}
 
-  // Before a batch names it: a closed batch whose plan is nowhere could never be trained.
+  /** Before a batch names it: a closed batch whose plan is nowhere could never be trained. */
   async keepPlan(plan: StoredPlan): Promise<void> {
     await this.blobs.put(plan.bytes);
   }
@@ -31,7 +31,7 @@ export class StepStore {
     return WeightsManifest.decode(await this.blobs.get(digest));
   }
 
-  // Undefined for the base, which has no files.
+  /** Undefined for the base, which has no files. */
   async manifestOfVersion(policy: string, version: string, line: VersionLine): Promise<WeightsManifest | undefined> {
     if (version === baseVersion(policy)) return undefined;
     const record = line.get(version);

@@ -13,7 +13,7 @@ import type { WeightsFile } from '@backtalk/proto/weights';
 import { trainerErrors } from '../errors.js';
 
 export interface WorkerOptions {
-  // host:port
+  /** host:port */
   readonly address: string;
   readonly blobs: BlobStore;
   readonly stepDeadlineMs: number;
@@ -25,10 +25,10 @@ export interface TrainOptions {
   readonly trace?: Trace | undefined;
 }
 
-const PART_BYTES = 1024 * 1024;
-const ASK_DEADLINE_MS = 10_000;
-// Adapters of large models are large, and so is their optimiser state.
-const BLOB_DEADLINE_MS = 300_000;
+const partBytes = 1024 * 1024;
+const askDeadlineMs = 10_000;
+/** Adapters of large models are large, and so is their optimiser state. */
+const blobDeadlineMs = 300_000;
 
 export class TrainingWorker {
   private readonly client: GrpcClient<typeof TrainingWorkerServiceDefinition>;
@@ -51,10 +51,10 @@ export class TrainingWorker {
   private async give(files: readonly WeightsFile[], signal: AbortSignal): Promise<void> {
     if (files.length === 0) return;
     const digests = [...new Set(files.map(({ digest }) => digest))];
-    const { digests: missing } = await this.client.missing({ digests }, { deadlineMs: ASK_DEADLINE_MS, signal });
+    const { digests: missing } = await this.client.missing({ digests }, { deadlineMs: askDeadlineMs, signal });
     for (const digest of missing) {
       const bytes = await this.options.blobs.get(digest);
-      await this.client.putBlob(parts(digest, bytes), { deadlineMs: BLOB_DEADLINE_MS, signal });
+      await this.client.putBlob(parts(digest, bytes), { deadlineMs: blobDeadlineMs, signal });
     }
   }
 
@@ -75,16 +75,16 @@ export class TrainingWorker {
     // A repeated step has these bytes already; putting them again would only renew their age.
     if (await blobs.has(digest)) return;
     const received: Uint8Array[] = [];
-    for await (const { data } of this.client.getBlob({ digest }, { deadlineMs: BLOB_DEADLINE_MS, signal }))
+    for await (const { data } of this.client.getBlob({ digest }, { deadlineMs: blobDeadlineMs, signal }))
       received.push(data);
     if ((await blobs.put(Buffer.concat(received))) !== digest) throw trainerErrors.resultDiffers({ digest });
   }
 }
 
-// The call wants an asynchronous flow; the bytes are all here.
+/** The call wants an asynchronous flow; the bytes are all here. */
 async function* parts(digest: string, bytes: Uint8Array): AsyncIterable<PutBlobRequest> {
-  for (let start = 0; start === 0 || start < bytes.byteLength; start += PART_BYTES) {
-    const part = { digest: start === 0 ? digest : '', data: bytes.subarray(start, start + PART_BYTES) };
+  for (let start = 0; start === 0 || start < bytes.byteLength; start += partBytes) {
+    const part = { digest: start === 0 ? digest : '', data: bytes.subarray(start, start + partBytes) };
     yield await Promise.resolve(part);
   }
 }

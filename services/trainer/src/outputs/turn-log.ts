@@ -15,11 +15,11 @@ export interface TurnPlace {
   readonly user: string;
 }
 
-// A replica of the broker may lag behind what a consumer has been told already.
-const READ_TRIES = 3;
-const READ_AGAIN_MS = 500;
-// The log or its blobs no longer hold the turn: no waiting brings it back.
-const GONE = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_corrupt', 'conversation_gone']);
+/** A replica of the broker may lag behind what a consumer has been told already. */
+const readTries = 3;
+const readAgainMs = 500;
+/** The log or its blobs no longer hold the turn: no waiting brings it back. */
+const goneCodes = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_corrupt', 'conversation_gone']);
 
 export class TurnLog {
   constructor(
@@ -36,7 +36,7 @@ export class TurnLog {
         this.reader.last('turnContinued', ids),
       ]);
       const whole = opened !== undefined && completed !== undefined;
-      if (whole || tries >= READ_TRIES) {
+      if (whole || tries >= readTries) {
         return {
           opened: opened?.message,
           completed: completed?.message,
@@ -44,11 +44,11 @@ export class TurnLog {
           continuedMs: continued?.timeMs,
         };
       }
-      await this.clock.sleep(READ_AGAIN_MS);
+      await this.clock.sleep(readAgainMs);
     }
   }
 
-  // Undefined when the turn cannot be had any more.
+  /** Undefined when the turn cannot be had any more. */
   async source(place: TurnPlace): Promise<SampleSource | undefined> {
     const facts = await this.facts(place);
     const conversation = facts.opened?.conversation;
@@ -62,7 +62,7 @@ export class TurnLog {
           : await this.reader.last('turnContinued', { turn: parent, tenant: place.tenant, user: place.user });
       return { facts, messages, tools, humanMessage: humanMessage(messages, before?.message) };
     } catch (error) {
-      if (isBacktalkError(error) && GONE.has(error.code)) return undefined;
+      if (isBacktalkError(error) && goneCodes.has(error.code)) return undefined;
       throw error;
     }
   }

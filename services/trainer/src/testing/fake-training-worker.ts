@@ -19,18 +19,18 @@ import { fakeWorkerErrors } from './fake-worker-errors.js';
 
 export interface FakeStep {
   readonly request: TrainRequest;
-  // The request as it came over the wire.
+  /** The request as it came over the wire. */
   readonly bytes: Uint8Array;
 }
 
-// What becomes of a step after its first progress: nothing special, or an error to fail with.
+/** What becomes of a step after its first progress: nothing special, or an error to fail with. */
 export type StepPlot = (step: FakeStep) => Promise<void> | void;
 
 export interface FakeTrainingWorkerOptions {
   readonly port?: number;
-  // Bytes of each made file.
+  /** Bytes of each made file. */
   readonly fileBytes?: number;
-  // Divergence to the teacher that is reported for every hinted sample of a step.
+  /** Divergence to the teacher that is reported for every hinted sample of a step. */
   readonly divergence?: (request: TrainRequest) => number;
   readonly measurements?: (request: TrainRequest) => Readonly<Record<string, number>>;
 }
@@ -38,9 +38,9 @@ export interface FakeTrainingWorkerOptions {
 type CallContext = object;
 
 export class FakeTrainingWorker {
-  // Every Train call, in order.
+  /** Every Train call, in order. */
   readonly steps: FakeStep[] = [];
-  // Steps that were taken to their end.
+  /** Steps that were taken to their end. */
   readonly finished: string[] = [];
   readonly blobs = new Map<string, Uint8Array>();
   plot: StepPlot = () => undefined;
@@ -68,7 +68,7 @@ export class FakeTrainingWorker {
     this.boundPort = this.server.port;
   }
 
-  // Cuts every call at once, as a killed process does; `start` brings it back on the same port, with an empty cache.
+  /** Cuts every call at once, as a killed process does; `start` brings it back on the same port, with an empty cache. */
   async kill(): Promise<void> {
     await this.server?.stop(0);
     this.server = undefined;

@@ -13,7 +13,7 @@ import { freePort, silentLogger, startNats, TemporaryDirectory, until, type Test
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { WeightsStaged } from '@backtalk/proto/facts';
 
-import { trainerConfig } from '../config.js';
+import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer } from '../service.js';
 import { FakeTrainingWorker, type FakeTrainingWorkerOptions } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
@@ -31,8 +31,8 @@ interface Speakers {
   readonly trainer: Broker;
 }
 
-export const POLICY = 'backtalk';
-const LEASE = { ttlMs: 12_000, everyMs: 200 };
+export const testPolicy = 'backtalk';
+const shortLease = { ttlMs: 12_000, everyMs: 200 };
 
 export class TrainerRig {
   readonly failures: unknown[] = [];
@@ -71,7 +71,7 @@ export class TrainerRig {
 
   async startTrainer(instance = 'one', environment: Readonly<Record<string, string>> = {}): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
-    const config = readConfig(trainerConfig, {
+    const config = readConfig(trainerSettings, {
       BACKTALK_NATS_URL: url,
       BACKTALK_NATS_USER: user,
       BACKTALK_NATS_PASSWORD: password,
@@ -86,7 +86,7 @@ export class TrainerRig {
       ...environment,
     });
     const fail = (error: unknown): void => void this.failures.push(error);
-    const trainer = createTrainer(config, { logger: silentLogger, lease: LEASE, fail });
+    const trainer = createTrainer(config, { logger: silentLogger, lease: shortLease, fail });
     this.running.add(trainer);
     await trainer.start();
     return trainer;
@@ -104,7 +104,7 @@ export class TrainerRig {
     this.directory.remove();
   }
 
-  // A whole turn: opened, completed, judged.
+  /** A whole turn: opened, completed, judged. */
   async say(shape: TurnShape): Promise<void> {
     await this.speakers.gateway.publish('turnOpened', openedTurn(shape));
     await this.speakers.gateway.publish('turnCompleted', completedTurn(shape));
@@ -123,7 +123,7 @@ export class TrainerRig {
   }
 
   async stage(version: string, stage: WeightsStaged_Stage): Promise<void> {
-    const fact = WeightsStaged.fromPartial({ policy: POLICY, version, stage });
+    const fact = WeightsStaged.fromPartial({ policy: testPolicy, version, stage });
     const { sequence } = await this.speakers.publisher.publish('weightsStaged', fact, {
       expectSequence: this.stagedSequence,
     });
@@ -140,12 +140,12 @@ export class TrainerRig {
 
   private async set(key: string, value: unknown): Promise<void> {
     const codec = { toJSON: (json: unknown) => json, fromJSON: (json: unknown) => json };
-    await kvBucket(this.speakers.operator, 'settings', codec).put(`${POLICY}.${key}`, value);
+    await kvBucket(this.speakers.operator, 'settings', codec).put(`${testPolicy}.${key}`, value);
   }
 
   async progress(): Promise<unknown> {
     const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
-    return (await kvBucket(this.speakers.operator, 'settings', codec).get(`${POLICY}.training`))?.value;
+    return (await kvBucket(this.speakers.operator, 'settings', codec).get(`${testPolicy}.training`))?.value;
   }
 
   async untilPhase(phase: string): Promise<void> {
@@ -156,9 +156,9 @@ export class TrainerRig {
     await until(shown, { what: `Progress "${phase}"` });
   }
 
-  // As another trainer would: with the trainer's own rights, behind this one's back.
+  /** As another trainer would: with the trainer's own rights, behind this one's back. */
   async closeElsewhere(batch: BatchClosed): Promise<void> {
-    const last = await this.reader.last('batchClosed', { policy: POLICY });
+    const last = await this.reader.last('batchClosed', { policy: testPolicy });
     await new FactPublisher(this.speakers.trainer).publish('batchClosed', batch, {
       expectSequence: last?.sequence ?? 0,
     });
@@ -198,9 +198,9 @@ export class TrainerRig {
     return Number(found?.split(' ').at(-1) ?? Number.NaN);
   }
 
-  // Judged facts that are neither acked nor yet delivered.
+  /** Judged facts that are neither acked nor yet delivered. */
   async openFacts(): Promise<number> {
-    const info = await this.speakers.operator.jsm.consumers.info('TURNS', `trainer_turnJudged_${POLICY}`);
+    const info = await this.speakers.operator.jsm.consumers.info('TURNS', `trainer_turnJudged_${testPolicy}`);
     return info.num_pending + info.num_ack_pending;
   }
 }

@@ -21,7 +21,7 @@ export interface TurnShape {
 
 const defaultTenant = 'tenant0';
 
-// Ids that differ from turn to turn, so that no two turns are near-duplicates by accident.
+/** Ids that differ from turn to turn, so that no two turns are near-duplicates by accident. */
 function idsOf(seed: string, count: number): number[] {
   let value = [...seed].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7) >>> 0;
   return Array.from({ length: count }, () => {

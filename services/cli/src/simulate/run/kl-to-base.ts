@@ -1,5 +1,4 @@
 // The KL to the base, estimated on the answers of a version with logprobs from the engine itself.
-
 import type { EngineClient } from '@backtalk/dialects';
 import type { Answer } from '../../endpoint.js';
 

@@ -1,5 +1,4 @@
 // The table and the curve of a learning run: one row a version, beside the rows to compare with.
-
 import { plot } from 'asciichart';
 import type { Output } from '../../output.js';
 import type { Scores } from '../scorer/scores.js';

@@ -1,6 +1,5 @@
 // Asks the held-out questions of one version, with training off, and has the answers scored. In: a version's name. Out: one
 // row of the table. Ways to ask: as the question stands, or with the hint shown (the ceiling of distillation).
-
 import type OpenAI from 'openai';
 import { ask, type Answer } from '../../endpoint.js';
 import type { HeldOutAnswer } from '../scorer/scores.js';

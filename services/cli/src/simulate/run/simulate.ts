@@ -1,6 +1,5 @@
 // A learning run: comparison rows first, then sessions; whenever a new version answers, talking stops until the version
 // has been measured on held-out questions. In: user, scorer, endpoint. Out: rows in the order in which they were measured.
-
 import OpenAI from 'openai';
 import type { EngineClient } from '@backtalk/dialects';
 import { isBacktalkError } from '@backtalk/kit';

@@ -1,6 +1,5 @@
 // Simulated sessions through the endpoint, as any client would hold them: no special headers, several at a time. In: a user
 // and how many sessions. Out: what was said, counted; the version of every first answer. It never looks into the system.
-
 import type OpenAI from 'openai';
 import { ask, type ChatMessage } from '../../endpoint.js';
 import type { Reaction } from '../user/short-user.js';

@@ -1,10 +1,9 @@
 // The scorer, a process of the Python worker: answers go in as JSON lines, scores come out. One question at a time.
-
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { CliErrors } from '../../errors.js';
+import { cliErrors } from '../../errors.js';
 import type { HeldOutAnswer, Scores } from './scores.js';
 
 const means = z.object({
@@ -73,19 +72,19 @@ export class ScorerProcess {
     this.child.stdin.write(`${JSON.stringify(request)}\n`);
     const { groups, error } = reply.parse(JSON.parse(await this.line(answerWithinMs)));
     const found = groups?.[group]?.means;
-    if (found === undefined) throw CliErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
+    if (found === undefined) throw cliErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
     return found;
   }
 
   private async line(withinMs: number): Promise<string> {
     const timer = new Promise<never>((_, reject) => {
       const handle = setTimeout(() => {
-        reject(CliErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
+        reject(cliErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
       }, withinMs);
       handle.unref();
     });
     const next = await Promise.race([this.lines.next(), timer]);
-    if (next.done === true) throw CliErrors.scorerFailed({ why: this.lastWords || 'it ended' });
+    if (next.done === true) throw cliErrors.scorerFailed({ why: this.lastWords || 'it ended' });
     return next.value;
   }
 }

@@ -1,7 +1,6 @@
 // The simulated user `short`: asks everyday questions, reads the answer as a person would, and goes on, praises, corrects in
 // its own words, complains of nonsense, or says nothing. Seeded: the same seed and the same answers give the same talk.
 // It knows nothing of the judge and the scorer; its taste is its own.
-
 import { everydayQuestions } from './questions.js';
 import { complaintsOfNonsense, corrections, followUps, praises } from './wordings.js';
 import type { Random } from './random.js';

@@ -82,11 +82,19 @@ describe('weighing', () => {
 
 describe('a verdict with a reading', () => {
   const vote = (verdict: Verdict): CastVote => ({
-    ...{ valid: true, verdict, score: verdict, likelihoods: leaning(verdict), hint: '', seed: 1 },
+    valid: true,
+    verdict,
+    score: verdict,
+    likelihoods: leaning(verdict),
+    hint: '',
+    seed: 1,
   });
   const piece = (name: EvidenceVote['name'], verdict: Verdict): EvidenceVote => ({ name, verdict, detail: '' });
   const reading = (words: Verdict, evidenceDecides = false): Reading => ({
-    ...{ words: leaning(words), withVotes: equal, withoutVotes: { ...equal, votes: 0 }, evidenceDecides },
+    words: leaning(words),
+    withVotes: equal,
+    withoutVotes: { ...equal, votes: 0 },
+    evidenceDecides,
   });
 
   it('rests on votes where they are behind it, on evidence elsewhere', () => {

@@ -84,7 +84,10 @@ describe('evaluateJudge', () => {
     const dev = items.filter(({ split }, at) => split === 'dev' && at % 5 === 0);
     const seen: number[] = [];
     const rows = await evaluateJudge({
-      ...{ voter: undefined, engine: undefined, items: dev, votes: 3 },
+      voter: undefined,
+      engine: undefined,
+      items: dev,
+      votes: 3,
       onProgress: (done) => seen.push(done),
     });
     expect(rows.map(({ name }) => name)).toEqual(['majority baseline', 'model alone', 'evidence alone', 'both']);

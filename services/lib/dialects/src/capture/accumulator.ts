@@ -1,9 +1,7 @@
-/**
- * Folds the frames of one streamed answer into its capture.
- *
- * In: frames in order. Out: the capture so far, at any moment. Pure; never checks anything (see `invariants.ts`).
- * Only the first choice is captured; others are counted.
- */
+// Folds the frames of one streamed answer into its capture.
+//
+// In: frames in order. Out: the capture so far, at any moment. Pure; never checks anything (see `invariants.ts`).
+// Only the first choice is captured; others are counted.
 import type { EngineFrame } from '../engine-client.js';
 import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from './capture.js';
 

@@ -1,9 +1,7 @@
-/**
- * Decides whether an answer's tokens may be trained on.
- *
- * In: a capture. Out: trainable, or every reason why not, from a fixed list. Pure.
- * A turn that fails is kept for audit; the reasons are counted.
- */
+// Decides whether an answer's tokens may be trained on.
+//
+// In: a capture. Out: trainable, or every reason why not, from a fixed list. Pure.
+// A turn that fails is kept for audit; the reasons are counted.
 import type { Capture } from './capture.js';
 
 export const untrainableReasons = [

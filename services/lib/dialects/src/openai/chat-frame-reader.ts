@@ -1,6 +1,4 @@
-/**
- * Turns the data lines of one streamed chat answer into frames, and knows whether the answer was complete.
- */
+// Turns the data lines of one streamed chat answer into frames, and knows whether the answer was complete.
 import type { BacktalkError } from '@backtalk/kit';
 import type { EngineFrame } from '../engine-client.js';
 import { engineErrors } from '../errors.js';

@@ -1,6 +1,4 @@
-/**
- * Bodies and replies of `/v1/completions`.
- */
+// Bodies and replies of `/v1/completions`.
 import { z } from 'zod';
 import type { CompletionChoice, CompletionRequest, RawObject } from '../engine-client.js';
 import { engineErrors } from '../errors.js';

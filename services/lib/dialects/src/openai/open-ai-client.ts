@@ -1,7 +1,5 @@
-/**
- * Speaks to a plain OpenAI-compatible endpoint: no token ids, no adapters. Its turns serve, and are never trained on.
- * Richer dialects extend it.
- */
+// Speaks to a plain OpenAI-compatible endpoint: no token ids, no adapters. Its turns serve, and are never trained on.
+// Richer dialects extend it.
 import { z } from 'zod';
 import type {
   CallOptions,

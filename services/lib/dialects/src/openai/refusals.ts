@@ -1,9 +1,7 @@
-/**
- * Translates what an engine says when it refuses, once, with the reason for each mapping.
- *
- * In: status, headers and body of a reply that is not a success. Out: an error of the catalogue. An engine's own words
- * are passed on only where they speak of numbers and parameters, never where they may repeat a conversation.
- */
+// Translates what an engine says when it refuses, once, with the reason for each mapping.
+//
+// In: status, headers and body of a reply that is not a success. Out: an error of the catalogue. An engine's own words
+// are passed on only where they speak of numbers and parameters, never where they may repeat a conversation.
 import type { BacktalkError } from '@backtalk/kit';
 import { engineErrors } from '../errors.js';
 import type { Reply } from '../transport/engine-pool.js';

@@ -1,9 +1,7 @@
-/**
- * A whole answer as the frames of a stream, for engines whose streams carry no token ids.
- *
- * In: an answer and its capture. Out: a frame with the role and the prompt's ids, one with all that was said and its
- * ids, one with the finish reason, one with the token counts. Each says that it is synthetic. Pure.
- */
+// A whole answer as the frames of a stream, for engines whose streams carry no token ids.
+//
+// In: an answer and its capture. Out: a frame with the role and the prompt's ids, one with all that was said and its
+// ids, one with the finish reason, one with the token counts. Each says that it is synthetic. Pure.
 import type { Capture, ToolCall } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 

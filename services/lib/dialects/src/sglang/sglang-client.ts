@@ -1,9 +1,7 @@
-/**
- * Speaks to SGLang, by its documented shapes.
- *
- * Its streamed chat carries no token ids, so that a stream is a whole answer in synthetic frames: nothing is seen before
- * the end. An adapter is asked for as `<base>:<adapter>`; callers name it alone, as they do elsewhere.
- */
+// Speaks to SGLang, by its documented shapes.
+//
+// Its streamed chat carries no token ids, so that a stream is a whole answer in synthetic frames: nothing is seen before
+// the end. An adapter is asked for as `<base>:<adapter>`; callers name it alone, as they do elsewhere.
 import { z } from 'zod';
 import type {
   CallOptions,

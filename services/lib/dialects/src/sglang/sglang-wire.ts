@@ -1,8 +1,6 @@
-/**
- * Reads what SGLang adds to OpenAI's shapes: ids and logprobs in `meta_info`, beside each choice.
- *
- * In: parsed answers. Out: captures, scores. A logprob stands in a triple with its token id: [logprob, id, text].
- */
+// Reads what SGLang adds to OpenAI's shapes: ids and logprobs in `meta_info`, beside each choice.
+//
+// In: parsed answers. Out: captures, scores. A logprob stands in a triple with its token id: [logprob, id, text].
 import { z } from 'zod';
 import type { Capture } from '../capture/capture.js';
 import { engineErrors } from '../errors.js';

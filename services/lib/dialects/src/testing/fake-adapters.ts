@@ -1,6 +1,4 @@
-/**
- * The adapters that a fake engine holds, by name. Loading reads the files, as an engine does, and keeps their digest.
- */
+// The adapters that a fake engine holds, by name. Loading reads the files, as an engine does, and keeps their digest.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

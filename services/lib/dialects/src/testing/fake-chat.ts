@@ -1,6 +1,4 @@
-/**
- * Plans and writes the chat answers of a fake engine, whole or frame by frame, in vLLM's shape.
- */
+// Plans and writes the chat answers of a fake engine, whole or frame by frame, in vLLM's shape.
 import type { FakeSettings } from './fake-settings.js';
 import { messagesOf, type FakeChatRequest } from './fake-request.js';
 import { endToken, fakeLogprobs, generate, templateIds, tokensOf, type FakeToken } from './fake-tokens.js';

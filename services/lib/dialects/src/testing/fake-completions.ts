@@ -1,6 +1,4 @@
-/**
- * Writes the completions of a fake engine, with the logprobs of given ids.
- */
+// Writes the completions of a fake engine, with the logprobs of given ids.
 import type { FakeCompletionRequest } from './fake-request.js';
 import type { FakeSettings } from './fake-settings.js';
 import { fakeLogprobs, generate, tokensOf } from './fake-tokens.js';

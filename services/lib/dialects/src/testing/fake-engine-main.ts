@@ -1,7 +1,5 @@
-/**
- * Runs a fake engine as a process of its own: `--port N --model NAME --token-ms N --answer-tokens N --places N`.
- * Its settings may be changed by `POST /fake/settings`, its counts are read by `GET /fake/counts`.
- */
+// Runs a fake engine as a process of its own: `--port N --model NAME --token-ms N --answer-tokens N --places N`.
+// Its settings may be changed by `POST /fake/settings`, its counts are read by `GET /fake/counts`.
 import { parseArgs } from 'node:util';
 import { startFakeEngine } from './fake-engine.js';
 

@@ -1,8 +1,6 @@
-/**
- * An engine without a model, for tests: vLLM's dialect over HTTP, deterministic answers, and faults on demand.
- *
- * In: settings that may be changed while it runs. Out: a URL, and counts of what happened. Never used in production.
- */
+// An engine without a model, for tests: vLLM's dialect over HTTP, deterministic answers, and faults on demand.
+//
+// In: settings that may be changed while it runs. Out: a URL, and counts of what happened. Never used in production.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { FakeAdapters, refusal, type FakeAnswer } from './fake-adapters.js';
 import { FakePlaces } from './fake-places.js';

@@ -1,6 +1,4 @@
-/**
- * Reads what a caller asks of a fake engine.
- */
+// Reads what a caller asks of a fake engine.
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { FakeMessage } from './fake-tokens.js';

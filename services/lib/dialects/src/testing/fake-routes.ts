@@ -1,8 +1,6 @@
-/**
- * The paths of a fake engine.
- *
- * In: a request. Out: a whole answer to be written, or undefined when the answer was streamed or is withheld.
- */
+// The paths of a fake engine.
+//
+// In: a request. Out: a whole answer to be written, or undefined when the answer was streamed or is withheld.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { refusal, type FakeAnswer } from './fake-adapters.js';

@@ -1,6 +1,4 @@
-/**
- * Streams a planned answer of a fake engine, token by token, with the faults that are set.
- */
+// Streams a planned answer of a fake engine, token by token, with the faults that are set.
 import type { ServerResponse } from 'node:http';
 import type { FakeAnswer } from './fake-adapters.js';
 import { roleFrame, tokenFrame, usageFrame, type Asked, type FakePlan } from './fake-chat.js';

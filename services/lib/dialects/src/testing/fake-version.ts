@@ -1,9 +1,7 @@
-/**
- * Makes a weights version that a fake engine, a loader and a publisher all take: small tensors in the right format, and
- * probes whose logprobs are those that a fake engine computes for these weights.
- *
- * In: names and a seed. Out: blobs in the store, and the manifest with its digest.
- */
+// Makes a weights version that a fake engine, a loader and a publisher all take: small tensors in the right format, and
+// probes whose logprobs are those that a fake engine computes for these weights.
+//
+// In: names and a seed. Out: blobs in the store, and the manifest with its digest.
 import { sha256Hex, type BlobStore } from '@backtalk/kit';
 import { WeightsManifest, type Probe, type WeightsFile } from '@backtalk/proto/weights';
 import { baseDigest, fakeLogprobs, generate, templateIds } from './fake-tokens.js';

@@ -1,6 +1,4 @@
-/**
- * Reads recorded exchanges with real engines from `test/contracts`, and plays them back over HTTP.
- */
+// Reads recorded exchanges with real engines from `test/contracts`, and plays them back over HTTP.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 

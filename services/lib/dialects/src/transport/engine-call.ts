@@ -1,9 +1,7 @@
-/**
- * One HTTP call to an engine: its deadlines, its cancellation, and the translation of what goes wrong on the wire.
- *
- * In: undici's events. Out: `start`, `data`, `end` or `fail` on the sink, `fail` at most once and nothing after it.
- * Never: an opinion about status codes or bodies.
- */
+// One HTTP call to an engine: its deadlines, its cancellation, and the translation of what goes wrong on the wire.
+//
+// In: undici's events. Out: `start`, `data`, `end` or `fail` on the sink, `fail` at most once and nothing after it.
+// Never: an opinion about status codes or bodies.
 import { BacktalkError } from '@backtalk/kit';
 import type { Dispatcher } from 'undici';
 import type { CancelSignal } from '../engine-client.js';

@@ -1,9 +1,7 @@
-/**
- * The connections to one engine.
- *
- * In: a method, a path, a body. Out: a whole reply, or the data lines of a streamed one. Every call has a deadline.
- * Connections are dropped after 4 s of idleness, because engines close theirs after 5 s without a word.
- */
+// The connections to one engine.
+//
+// In: a method, a path, a body. Out: a whole reply, or the data lines of a streamed one. Every call has a deadline.
+// Connections are dropped after 4 s of idleness, because engines close theirs after 5 s without a word.
 import { Pool } from 'undici';
 import { engineErrors } from '../errors.js';
 import { type CallLimits, type CallSink, EngineCall, type ResponseHeaders } from './engine-call.js';

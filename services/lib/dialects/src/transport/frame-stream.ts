@@ -1,10 +1,8 @@
-/**
- * A streamed reply as an async iterator of parsed frames.
- *
- * In: the chunks of one call. Out: what `FrameReader` makes of each data line, in order. It ends only after the
- * reader accepted `[DONE]`; every other end throws. Leaving the loop cancels the call. At most `framesMax` frames wait
- * here: beyond that the socket is paused. Each line is parsed once, when it arrives.
- */
+// A streamed reply as an async iterator of parsed frames.
+//
+// In: the chunks of one call. Out: what `FrameReader` makes of each data line, in order. It ends only after the
+// reader accepted `[DONE]`; every other end throws. Leaving the loop cancels the call. At most `framesMax` frames wait
+// here: beyond that the socket is paused. Each line is parsed once, when it arrives.
 import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
 import { engineErrors } from '../errors.js';
 import type { CallSink, EngineCall, ResponseHeaders } from './engine-call.js';

@@ -1,6 +1,4 @@
-/**
- * Translates vLLM's refusals to load or unload an adapter.
- */
+// Translates vLLM's refusals to load or unload an adapter.
 import type { BacktalkError } from '@backtalk/kit';
 import { engineErrors } from '../errors.js';
 import { errorIn } from '../openai/refusals.js';

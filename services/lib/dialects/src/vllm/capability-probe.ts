@@ -1,8 +1,6 @@
-/**
- * Finds out what an engine can do by asking it for one of everything. Never decides by version numbers.
- *
- * A refusal (4xx, unknown path) means "cannot"; an engine that fails or is not there ends the probe with its error.
- */
+// Finds out what an engine can do by asking it for one of everything. Never decides by version numbers.
+//
+// A refusal (4xx, unknown path) means "cannot"; an engine that fails or is not there ends the probe with its error.
 import { asBacktalkError } from '@backtalk/kit';
 import { CaptureAccumulator } from '../capture/accumulator.js';
 import type { CallOptions, Capabilities, CapabilityName, EngineChatRequest, EngineClient } from '../engine-client.js';

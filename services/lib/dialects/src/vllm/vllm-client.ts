@@ -1,9 +1,7 @@
-/**
- * Speaks to vLLM, and to the built-in engine, which has the same dialect.
- *
- * Every chat answer comes with its exact ids and logprobs. Adapters are chosen by the `model` of a request; names are
- * never loaded twice, because the prefix cache is keyed by name.
- */
+// Speaks to vLLM, and to the built-in engine, which has the same dialect.
+//
+// Every chat answer comes with its exact ids and logprobs. Adapters are chosen by the `model` of a request; names are
+// never loaded twice, because the prefix cache is keyed by name.
 import { z } from 'zod';
 import type {
   CallOptions,

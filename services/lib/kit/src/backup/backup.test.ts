@@ -27,14 +27,12 @@ describe('a backup', () => {
   async function consumer(of: TestNats, seen: string[], handles: number) {
     const broker = await of.connect('collector');
     return consumeFacts({
-      ...{
-        broker,
-        service: 'collector',
-        facts: ['turnOpened'],
-        concurrency: 1,
-        ackWaitMs: 1_000,
-        logger: silentLogger,
-      },
+      broker,
+      service: 'collector',
+      facts: ['turnOpened'],
+      concurrency: 1,
+      ackWaitMs: 1_000,
+      logger: silentLogger,
       metrics: new Metrics('collector'),
       handlers: {
         turnOpened: async ({ message }) => {

@@ -19,23 +19,20 @@ export function folderBlobStore(directory: string, options: FolderBlobOptions = 
 }
 
 class FolderBlobStore implements BlobStore {
-  readonly #directory: string;
-  readonly #bytesMax: number;
-
-  constructor(directory: string, bytesMax: number) {
-    this.#directory = directory;
-    this.#bytesMax = bytesMax;
-  }
+  constructor(
+    private readonly directory: string,
+    private readonly bytesMax: number,
+  ) {}
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
-    const path = this.#pathOf(digest);
+    const path = this.pathOf(digest);
     try {
       if (await touch(path, bytes.byteLength)) return digest;
-      if (Number.isFinite(this.#bytesMax) && (await this.usedBytes()) + bytes.byteLength > this.#bytesMax) {
+      if (Number.isFinite(this.bytesMax) && (await this.usedBytes()) + bytes.byteLength > this.bytesMax) {
         throw blobErrors.blobStoreFull();
       }
-      await this.#write(path, bytes);
+      await this.write(path, bytes);
     } catch (error) {
       throw translate(error, 'put', digest);
     }
@@ -43,24 +40,24 @@ class FolderBlobStore implements BlobStore {
   }
 
   async get(digest: string): Promise<Uint8Array> {
-    const bytes = await this.#read(digest);
+    const bytes = await this.read(digest);
     if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
     return bytes;
   }
 
   async has(digest: string): Promise<boolean> {
-    return (await sizeOf(this.#pathOf(digest))) !== undefined;
+    return (await sizeOf(this.pathOf(digest))) !== undefined;
   }
 
   async delete(digest: string): Promise<void> {
-    await rm(this.#pathOf(digest), { force: true });
+    await rm(this.pathOf(digest), { force: true });
   }
 
   async *list(): AsyncIterable<BlobInfo> {
-    for await (const shelf of entriesOf(this.#directory)) {
+    for await (const shelf of entriesOf(this.directory)) {
       if (!/^[0-9a-f]{2}$/.test(shelf)) continue;
-      for await (const digest of entriesOf(join(this.#directory, shelf))) {
-        const found = await stat(join(this.#directory, shelf, digest)).catch(ignoreMissing);
+      for await (const digest of entriesOf(join(this.directory, shelf))) {
+        const found = await stat(join(this.directory, shelf, digest)).catch(ignoreMissing);
         if (found !== undefined) yield { digest, bytes: found.size, modifiedMs: found.mtimeMs };
       }
     }
@@ -73,17 +70,17 @@ class FolderBlobStore implements BlobStore {
     return total;
   }
 
-  async #read(digest: string): Promise<Uint8Array> {
+  private async read(digest: string): Promise<Uint8Array> {
     try {
-      return await readFile(this.#pathOf(digest));
+      return await readFile(this.pathOf(digest));
     } catch (error) {
       throw translate(error, 'get', digest);
     }
   }
 
-  async #write(path: string, bytes: Uint8Array): Promise<void> {
+  private async write(path: string, bytes: Uint8Array): Promise<void> {
     const shelf = join(path, '..');
-    const beside = join(this.#directory, 'incoming', randomUUID());
+    const beside = join(this.directory, 'incoming', randomUUID());
     await mkdir(shelf, { recursive: true });
     await mkdir(join(beside, '..'), { recursive: true });
     try {
@@ -94,11 +91,11 @@ class FolderBlobStore implements BlobStore {
     }
     // The name is on disk only when its folder is.
     await syncFolder(shelf);
-    await syncFolder(this.#directory);
+    await syncFolder(this.directory);
   }
 
-  #pathOf(digest: string): string {
-    return join(this.#directory, checkDigest(digest).slice(0, 2), digest);
+  private pathOf(digest: string): string {
+    return join(this.directory, checkDigest(digest).slice(0, 2), digest);
   }
 }
 

@@ -53,57 +53,57 @@ interface Found {
 }
 
 class JetStreamBlobStore implements BlobStore {
-  readonly #broker: Broker;
-  readonly #askWithinMs: number;
-  readonly #readWithinMs: number;
-
-  constructor(broker: Broker, askWithinMs: number, readWithinMs: number) {
-    this.#broker = broker;
-    this.#askWithinMs = askWithinMs;
-    this.#readWithinMs = readWithinMs;
-  }
+  constructor(
+    private readonly broker: Broker,
+    private readonly askWithinMs: number,
+    private readonly readWithinMs: number,
+  ) {}
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
     for (let look = 0; look < looksMax; look += 1) {
-      const found = await this.#find(digest);
+      const found = await this.find(digest);
       const isThere = found !== undefined && !found.description.deleted && found.description.size === bytes.byteLength;
-      const nuid = isThere ? found.description.nuid : await this.#storePieces(bytes);
+      const nuid = isThere ? found.description.nuid : await this.storePieces(bytes);
       const next = describe(digest, nuid, bytes.byteLength, systemClock.now());
-      if (await this.#describe(next, found?.sequence ?? 0)) return digest;
-      if (!isThere) await this.#dropPieces(nuid);
+      if (await this.describe(next, found?.sequence ?? 0)) return digest;
+      if (!isThere) await this.dropPieces(nuid);
     }
     throw blobErrors.blobStoreFailed({ doing: 'put', reason: 'others write the same blob all the time' });
   }
 
   async get(digest: string): Promise<Uint8Array> {
     for (let look = 0; look < looksMax; look += 1) {
-      const found = await this.#find(digest);
+      const found = await this.find(digest);
       if (found === undefined || found.description.deleted) throw blobErrors.blobMissing({ digest });
-      const bytes = await this.#readPieces(found.description);
+      const bytes = await this.readPieces(found.description);
       if (bytes.byteLength === found.description.size) return verified(digest, bytes);
       // It was deleted and put again while it was read, or its pieces are really gone.
-      if ((await this.#find(digest))?.sequence === found.sequence) throw blobErrors.blobCorrupt({ digest });
+      if ((await this.find(digest))?.sequence === found.sequence) throw blobErrors.blobCorrupt({ digest });
     }
     throw blobErrors.blobMissing({ digest });
   }
 
   async has(digest: string): Promise<boolean> {
-    return (await this.#find(digest))?.description.deleted === false;
+    return (await this.find(digest))?.description.deleted === false;
   }
 
   async delete(digest: string): Promise<void> {
-    const found = await this.#find(digest);
+    const found = await this.find(digest);
     if (found === undefined || found.description.deleted) return;
     // Refused: somebody has put it again in the meantime, and it stays.
-    if (!(await this.#describe(deletionOf(found.description), found.sequence))) return;
-    await this.#dropPieces(found.description.nuid);
+    if (!(await this.describe(deletionOf(found.description), found.sequence))) return;
+    await this.dropPieces(found.description.nuid);
   }
 
   async *list(): AsyncIterable<BlobInfo> {
     const reading = {
-      ...{ broker: this.#broker, stream: blobStream, filter: descriptionsOfAll },
-      ...{ from: 1, until: Number.MAX_SAFE_INTEGER, headersOnly: false },
+      broker: this.broker,
+      stream: blobStream,
+      filter: descriptionsOfAll,
+      from: 1,
+      until: Number.MAX_SAFE_INTEGER,
+      headersOnly: false,
     };
     for await (const { data, timeMs } of readStream(reading)) {
       const { name: digest, size: bytes, deleted } = read(data);
@@ -117,49 +117,54 @@ class JetStreamBlobStore implements BlobStore {
     return total;
   }
 
-  async #find(digest: string): Promise<Found | undefined> {
+  private async find(digest: string): Promise<Found | undefined> {
     const subject = descriptionSubject(checkDigest(digest));
-    const stored = await lastOfSubject(this.#broker, blobStream, subject, this.#askWithinMs);
+    const stored = await lastOfSubject(this.broker, blobStream, subject, this.askWithinMs);
     return stored === undefined ? undefined : { description: read(stored.data), sequence: stored.sequence };
   }
 
   /** False when the description is not the one that was looked at. */
-  async #describe(next: Description, expectLast: number): Promise<boolean> {
+  private async describe(next: Description, expectLast: number): Promise<boolean> {
     const headers = natsHeaders();
     headers.set('Nats-Rollup', 'sub');
     const data = new TextEncoder().encode(JSON.stringify(next));
-    const stored = await this.#store({ subject: descriptionSubject(next.name), data, headers, expectLast });
+    const stored = await this.store({ subject: descriptionSubject(next.name), data, headers, expectLast });
     return !stored.refused;
   }
 
-  async #storePieces(bytes: Uint8Array): Promise<string> {
+  private async storePieces(bytes: Uint8Array): Promise<string> {
     const nuid = newId();
     try {
       for (let from = 0; from < bytes.byteLength; from += piecesInFlight * pieceBytesMax) {
         const group = bytes.subarray(from, from + piecesInFlight * pieceBytesMax);
-        await Promise.all(piecesOf(group).map((data) => this.#store({ subject: piecesSubject(nuid), data })));
+        await Promise.all(piecesOf(group).map((data) => this.store({ subject: piecesSubject(nuid), data })));
       }
     } catch (error) {
-      await this.#dropPieces(nuid);
+      await this.dropPieces(nuid);
       throw error;
     }
     return nuid;
   }
 
-  async #store(message: Pick<NewMessage, 'subject' | 'data' | 'headers' | 'expectLast'>) {
+  private async store(message: Pick<NewMessage, 'subject' | 'data' | 'headers' | 'expectLast'>) {
     try {
-      const shared = { stream: blobStream, timeoutMs: this.#askWithinMs, doing: 'put a blob' };
-      return await storeMessage(this.#broker, { ...message, ...shared });
+      const shared = { stream: blobStream, timeoutMs: this.askWithinMs, doing: 'put a blob' };
+      return await storeMessage(this.broker, { ...message, ...shared });
     } catch (error) {
       throw full(error);
     }
   }
 
-  async #readPieces({ nuid, size }: Description): Promise<Uint8Array> {
-    const signal = AbortSignal.timeout(this.#readWithinMs);
+  private async readPieces({ nuid, size }: Description): Promise<Uint8Array> {
+    const signal = AbortSignal.timeout(this.readWithinMs);
     const reading = {
-      ...{ broker: this.#broker, stream: blobStream, filter: piecesSubject(nuid) },
-      ...{ from: 1, until: Number.MAX_SAFE_INTEGER, headersOnly: false, signal },
+      broker: this.broker,
+      stream: blobStream,
+      filter: piecesSubject(nuid),
+      from: 1,
+      until: Number.MAX_SAFE_INTEGER,
+      headersOnly: false,
+      signal,
     };
     const pieces: Uint8Array[] = [];
     let bytes = 0;
@@ -176,12 +181,12 @@ class JetStreamBlobStore implements BlobStore {
   }
 
   /** Services that may not purge leave the pieces to the sweep: they are named by nothing. */
-  async #dropPieces(nuid: string): Promise<void> {
+  private async dropPieces(nuid: string): Promise<void> {
     try {
-      await this.#broker.jsm.streams.purge(blobStream, { filter: piecesSubject(nuid) });
+      await this.broker.jsm.streams.purge(blobStream, { filter: piecesSubject(nuid) });
     } catch (error) {
       const { code } = brokerError(error, { doing: 'drop pieces of a blob', stream: blobStream });
-      this.#broker.logger.debug('blob_pieces_left', { code });
+      this.broker.logger.debug('blob_pieces_left', { code });
     }
   }
 }

@@ -45,49 +45,48 @@ export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore
 }
 
 class S3BlobStore implements BlobStore {
-  readonly #sdk: Sdk;
-  readonly #client: S3.S3Client;
-  readonly #bucket: string;
-  readonly #times: { readonly askWithinMs: number; readonly moveWithinMs: number };
+  private readonly times: { readonly askWithinMs: number; readonly moveWithinMs: number };
   /** False once the server has refused conditional writes. */
-  #conditional = true;
+  private conditional = true;
 
-  constructor(sdk: Sdk, client: S3.S3Client, bucket: string, times: { askWithinMs: number; moveWithinMs: number }) {
-    this.#sdk = sdk;
-    this.#client = client;
-    this.#bucket = bucket;
-    this.#times = times;
+  constructor(
+    private readonly sdk: Sdk,
+    private readonly client: S3.S3Client,
+    private readonly bucket: string,
+    times: { askWithinMs: number; moveWithinMs: number },
+  ) {
+    this.times = times;
   }
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
-    const size = await this.#sizeOf(digest);
-    if (size === bytes.byteLength) await this.#renew(digest);
-    else await this.#write(digest, bytes, size === undefined);
+    const size = await this.sizeOf(digest);
+    if (size === bytes.byteLength) await this.renew(digest);
+    else await this.write(digest, bytes, size === undefined);
     return digest;
   }
 
   async get(digest: string): Promise<Uint8Array> {
-    const bytes = await this.#read(digest);
+    const bytes = await this.read(digest);
     if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
     return bytes;
   }
 
   async has(digest: string): Promise<boolean> {
-    return (await this.#sizeOf(digest)) !== undefined;
+    return (await this.sizeOf(digest)) !== undefined;
   }
 
   async delete(digest: string): Promise<void> {
-    const command = new this.#sdk.DeleteObjectCommand(this.#at(digest));
-    await this.#client.send(command, this.#ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'delete', digest, bucket: this.#bucket });
+    const command = new this.sdk.DeleteObjectCommand(this.at(digest));
+    await this.client.send(command, this.ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'delete', digest, bucket: this.bucket });
     });
   }
 
   async *list(): AsyncIterable<BlobInfo> {
     let token: string | undefined;
     do {
-      const page = await this.#page(token);
+      const page = await this.page(token);
       for (const { Key: key = '', Size: bytes = 0, LastModified: modified } of page.Contents ?? []) {
         yield { digest: key.slice(prefix.length), bytes, modifiedMs: modified?.getTime() ?? 0 };
       }
@@ -101,80 +100,82 @@ class S3BlobStore implements BlobStore {
     return total;
   }
 
-  async #page(token: string | undefined) {
-    const command = new this.#sdk.ListObjectsV2Command({
-      Bucket: this.#bucket,
+  private async page(token: string | undefined) {
+    const command = new this.sdk.ListObjectsV2Command({
+      Bucket: this.bucket,
       Prefix: prefix,
       ...(token === undefined ? {} : { ContinuationToken: token }),
     });
-    return this.#client.send(command, this.#ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'list', bucket: this.#bucket });
+    return this.client.send(command, this.ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'list', bucket: this.bucket });
     });
   }
 
-  async #sizeOf(digest: string): Promise<number | undefined> {
-    const command = new this.#sdk.HeadObjectCommand(this.#at(digest));
+  private async sizeOf(digest: string): Promise<number | undefined> {
+    const command = new this.sdk.HeadObjectCommand(this.at(digest));
     try {
-      return (await this.#client.send(command, this.#ask())).ContentLength;
+      return (await this.client.send(command, this.ask())).ContentLength;
     } catch (error) {
-      const translated = s3Error(error, { doing: 'look', digest, bucket: this.#bucket });
+      const translated = s3Error(error, { doing: 'look', digest, bucket: this.bucket });
       if (translated.code === 'blob_missing') return undefined;
       throw translated;
     }
   }
 
-  async #read(digest: string): Promise<Uint8Array> {
-    const command = new this.#sdk.GetObjectCommand(this.#at(digest));
+  private async read(digest: string): Promise<Uint8Array> {
+    const command = new this.sdk.GetObjectCommand(this.at(digest));
     try {
-      const { Body: body } = await this.#client.send(command, this.#move());
+      const { Body: body } = await this.client.send(command, this.move());
       return (await body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
-      throw s3Error(error, { doing: 'get', digest, bucket: this.#bucket });
+      throw s3Error(error, { doing: 'get', digest, bucket: this.bucket });
     }
   }
 
   /** Copied onto itself: its bytes stay where they are, and its age begins anew. */
-  async #renew(digest: string): Promise<void> {
-    const { Bucket, Key } = this.#at(digest);
-    const command = new this.#sdk.CopyObjectCommand({
-      ...{ Bucket, Key, CopySource: `${Bucket}/${Key}` },
+  private async renew(digest: string): Promise<void> {
+    const { Bucket, Key } = this.at(digest);
+    const command = new this.sdk.CopyObjectCommand({
+      Bucket,
+      Key,
+      CopySource: `${Bucket}/${Key}`,
       MetadataDirective: 'REPLACE',
     });
-    await this.#client.send(command, this.#ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'renew', digest, bucket: this.#bucket });
+    await this.client.send(command, this.ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'renew', digest, bucket: this.bucket });
     });
   }
 
   /** `isNew`: nothing had this name; somebody else may have been first by now, with the same bytes. */
-  async #write(digest: string, bytes: Uint8Array, isNew: boolean): Promise<void> {
-    const command = new this.#sdk.PutObjectCommand({
-      ...this.#at(digest),
+  private async write(digest: string, bytes: Uint8Array, isNew: boolean): Promise<void> {
+    const command = new this.sdk.PutObjectCommand({
+      ...this.at(digest),
       Body: bytes,
       ContentLength: bytes.byteLength,
       ContentType: 'application/octet-stream',
-      ...(isNew && this.#conditional ? { IfNoneMatch: '*' } : {}),
+      ...(isNew && this.conditional ? { IfNoneMatch: '*' } : {}),
     });
     try {
-      await this.#client.send(command, this.#move());
+      await this.client.send(command, this.move());
     } catch (error) {
       if (isPreconditionFailed(error)) return;
-      if (!this.#conditional || !isUnsupportedCondition(error)) {
-        throw s3Error(error, { doing: 'put', digest, bucket: this.#bucket });
+      if (!this.conditional || !isUnsupportedCondition(error)) {
+        throw s3Error(error, { doing: 'put', digest, bucket: this.bucket });
       }
-      this.#conditional = false;
-      await this.#write(digest, bytes, isNew);
+      this.conditional = false;
+      await this.write(digest, bytes, isNew);
     }
   }
 
-  #at(digest: string): { Bucket: string; Key: string } {
-    return { Bucket: this.#bucket, Key: `${prefix}${checkDigest(digest)}` };
+  private at(digest: string): { Bucket: string; Key: string } {
+    return { Bucket: this.bucket, Key: `${prefix}${checkDigest(digest)}` };
   }
 
-  #ask(): { abortSignal: AbortSignal } {
-    return { abortSignal: AbortSignal.timeout(this.#times.askWithinMs) };
+  private ask(): { abortSignal: AbortSignal } {
+    return { abortSignal: AbortSignal.timeout(this.times.askWithinMs) };
   }
 
-  #move(): { abortSignal: AbortSignal } {
-    return { abortSignal: AbortSignal.timeout(this.#times.moveWithinMs) };
+  private move(): { abortSignal: AbortSignal } {
+    return { abortSignal: AbortSignal.timeout(this.times.moveWithinMs) };
   }
 }

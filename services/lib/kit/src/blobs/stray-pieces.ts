@@ -26,8 +26,12 @@ async function subjectsOfPieces(broker: Broker): Promise<string[]> {
 
 async function namedPieces(broker: Broker): Promise<ReadonlySet<string>> {
   const reading = {
-    ...{ broker, stream: blobStream, filter: descriptionsOfAll },
-    ...{ from: 1, until: Number.MAX_SAFE_INTEGER, headersOnly: false },
+    broker,
+    stream: blobStream,
+    filter: descriptionsOfAll,
+    from: 1,
+    until: Number.MAX_SAFE_INTEGER,
+    headersOnly: false,
   };
   const named = new Set<string>();
   for await (const { data } of readStream(reading)) {

@@ -29,96 +29,94 @@ const retryFirstMs = 100;
 const retryMostMs = 2_000;
 
 export class Pull {
-  readonly #options: PullOptions;
-  readonly #clock: Clock;
-  readonly #inbox: string;
-  readonly #stopping = new AbortController();
-  #subscription: Subscription | undefined;
-  #offStatus: () => void = () => undefined;
-  #cancelWatch: () => void = () => undefined;
-  #consumer: string | undefined;
-  #ensuring = false;
-  #inHand = 0;
-  #requested = 0;
+  private readonly clock: Clock;
+  private readonly inbox: string;
+  private readonly stopping = new AbortController();
+  private subscription: Subscription | undefined;
+  private offStatus: () => void = () => undefined;
+  private cancelWatch: () => void = () => undefined;
+  private consumer: string | undefined;
+  private ensuring = false;
+  private inHand = 0;
+  private requested = 0;
 
-  constructor(options: PullOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#inbox = createInbox(inboxPrefixOf(options.broker.user));
+  constructor(private readonly options: PullOptions) {
+    this.clock = options.clock ?? systemClock;
+    this.inbox = createInbox(inboxPrefixOf(options.broker.user));
   }
 
   /** Resolves when the first request for messages is on its way. */
   async start(): Promise<void> {
-    const { broker } = this.#options;
-    this.#subscription = broker.nc.subscribe(this.#inbox, {
+    const { broker } = this.options;
+    this.subscription = broker.nc.subscribe(this.inbox, {
       callback: (error, message) => {
-        if (error === null) this.#take(message);
+        if (error === null) this.take(message);
       },
     });
-    this.#offStatus = broker.onStatus((status) => {
-      if (status === 'up') this.#disturbed();
+    this.offStatus = broker.onStatus((status) => {
+      if (status === 'up') this.disturbed();
     });
-    await this.#ensure();
+    await this.ensure();
   }
 
   /** No further message is taken; those in hand are the caller's. */
   stop(): void {
-    this.#stopping.abort();
-    this.#offStatus();
-    this.#cancelWatch();
-    this.#subscription?.unsubscribe();
+    this.stopping.abort();
+    this.offStatus();
+    this.cancelWatch();
+    this.subscription?.unsubscribe();
   }
 
   /** Makes sure of the consumer once more, as after any disturbance. */
   again(): void {
-    this.#disturbed();
+    this.disturbed();
   }
 
   /** The caller has finished with one message. */
   done(): void {
-    this.#inHand -= 1;
-    this.#request();
+    this.inHand -= 1;
+    this.request();
   }
 
   /** Something is wrong with the consumer: look at it again, then go on. */
-  #disturbed(): void {
-    this.#ensure().catch((error: unknown) => {
-      this.#options.onFatal(brokerError(error, { doing: 'consume' }));
+  private disturbed(): void {
+    this.ensure().catch((error: unknown) => {
+      this.options.onFatal(brokerError(error, { doing: 'consume' }));
     });
   }
 
-  async #ensure(): Promise<void> {
-    if (this.#ensuring) return;
-    this.#ensuring = true;
-    this.#cancelWatch();
+  private async ensure(): Promise<void> {
+    if (this.ensuring) return;
+    this.ensuring = true;
+    this.cancelWatch();
     try {
-      this.#consumer = await this.#ensureUntilDone();
+      this.consumer = await this.ensureUntilDone();
     } finally {
-      this.#ensuring = false;
+      this.ensuring = false;
     }
-    this.#requested = 0;
-    this.#request();
+    this.requested = 0;
+    this.request();
   }
 
-  async #ensureUntilDone(): Promise<string | undefined> {
-    for (let delayMs = retryFirstMs; !this.#stopping.signal.aborted; delayMs = Math.min(delayMs * 2, retryMostMs)) {
-      await this.#connected();
-      if (this.#stopping.signal.aborted) break;
+  private async ensureUntilDone(): Promise<string | undefined> {
+    for (let delayMs = retryFirstMs; !this.stopping.signal.aborted; delayMs = Math.min(delayMs * 2, retryMostMs)) {
+      await this.connected();
+      if (this.stopping.signal.aborted) break;
       try {
-        return await this.#options.ensure();
+        return await this.options.ensure();
       } catch (error) {
-        const translated = brokerError(error, { doing: 'create a consumer', stream: this.#options.stream });
+        const translated = brokerError(error, { doing: 'create a consumer', stream: this.options.stream });
         if (translated.retry !== 'later') throw translated;
       }
-      await this.#clock.sleep(delayMs, this.#stopping.signal).catch(() => undefined);
+      await this.clock.sleep(delayMs, this.stopping.signal).catch(() => undefined);
     }
     return undefined;
   }
 
   /** Asking while the connection is away would only cost the time of an answer that cannot come. */
-  async #connected(): Promise<void> {
-    const { broker } = this.#options;
-    const { signal } = this.#stopping;
+  private async connected(): Promise<void> {
+    const { broker } = this.options;
+    const { signal } = this.stopping;
     if (broker.status() === 'up' || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const off = broker.onStatus((status) => {
@@ -137,57 +135,57 @@ export class Pull {
     });
   }
 
-  #request(): void {
-    const { broker, slots, stream } = this.#options;
-    if (this.#consumer === undefined || this.#ensuring || this.#stopping.signal.aborted) return;
+  private request(): void {
+    const { broker, slots, stream } = this.options;
+    if (this.consumer === undefined || this.ensuring || this.stopping.signal.aborted) return;
     if (broker.nc.isClosed()) return;
-    const free = slots - this.#inHand - this.#requested;
+    const free = slots - this.inHand - this.requested;
     // Small requests are gathered, unless there is none open.
-    if (free <= 0 || (this.#requested > 0 && free * 2 < slots)) return;
+    if (free <= 0 || (this.requested > 0 && free * 2 < slots)) return;
     const request = { batch: free, expires: nanos(expiresMs), idle_heartbeat: nanos(heartbeatMs) };
-    broker.nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${this.#consumer}`, JSON.stringify(request), {
-      reply: this.#inbox,
+    broker.nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${this.consumer}`, JSON.stringify(request), {
+      reply: this.inbox,
     });
-    this.#requested += free;
-    this.#watch();
+    this.requested += free;
+    this.watch();
   }
 
-  #watch(): void {
-    this.#cancelWatch();
-    if (this.#requested <= 0 || this.#stopping.signal.aborted) return;
-    this.#cancelWatch = this.#clock.timer(silenceMs, () => {
-      if (this.#options.broker.status() === 'up') this.#disturbed();
+  private watch(): void {
+    this.cancelWatch();
+    if (this.requested <= 0 || this.stopping.signal.aborted) return;
+    this.cancelWatch = this.clock.timer(silenceMs, () => {
+      if (this.options.broker.status() === 'up') this.disturbed();
     });
   }
 
-  #take(message: Msg): void {
-    if (this.#stopping.signal.aborted) return;
+  private take(message: Msg): void {
+    if (this.stopping.signal.aborted) return;
     const code = message.headers?.code ?? 0;
     if (code !== 0 && !isJetStreamMessage(message)) {
-      this.#heed(message, code);
+      this.heed(message, code);
       return;
     }
-    this.#requested = Math.max(0, this.#requested - 1);
-    this.#inHand += 1;
-    this.#watch();
-    this.#options.onMessage(message);
-    this.#request();
+    this.requested = Math.max(0, this.requested - 1);
+    this.inHand += 1;
+    this.watch();
+    this.options.onMessage(message);
+    this.request();
   }
 
   /** 100 is a heartbeat; 404 and 408 end a request; 409 and 503 mean that the consumer may be gone. */
-  #heed(message: Msg, code: number): void {
+  private heed(message: Msg, code: number): void {
     if (code === 100) {
-      this.#watch();
+      this.watch();
     } else if (code === 404 || code === 408) {
       const unfilled = Number.parseInt(message.headers?.get('Nats-Pending-Messages') ?? '', 10);
-      this.#requested = Number.isNaN(unfilled) ? 0 : Math.max(0, this.#requested - unfilled);
-      this.#request();
+      this.requested = Number.isNaN(unfilled) ? 0 : Math.max(0, this.requested - unfilled);
+      this.request();
     } else {
-      this.#consumer = undefined;
+      this.consumer = undefined;
       // Not at once: a broker that says so is often about to restart or to elect.
-      this.#cancelWatch();
-      this.#cancelWatch = this.#clock.timer(retryFirstMs, () => {
-        this.#disturbed();
+      this.cancelWatch();
+      this.cancelWatch = this.clock.timer(retryFirstMs, () => {
+        this.disturbed();
       });
     }
   }

@@ -42,125 +42,123 @@ export async function* readStream(reading: StreamReading): AsyncIterable<StoredM
 }
 
 class StreamReader {
-  readonly #reading: StreamReading;
-  readonly #pull: Pull;
-  readonly #arrived: StoredMessage[] = [];
-  #wake: () => void = () => undefined;
-  #consumer = '';
-  #consumerSequence = 0;
-  #last: number;
-  #ended = false;
-  #failure: BacktalkError | undefined;
+  private readonly pull: Pull;
+  private readonly arrived: StoredMessage[] = [];
+  private wake: () => void = () => undefined;
+  private consumer = '';
+  private consumerSequence = 0;
+  private last: number;
+  private ended = false;
+  private failure: BacktalkError | undefined;
 
-  constructor(reading: StreamReading) {
-    this.#reading = reading;
-    this.#last = reading.from - 1;
-    this.#pull = new Pull({
+  constructor(private readonly reading: StreamReading) {
+    this.last = reading.from - 1;
+    this.pull = new Pull({
       broker: reading.broker,
       stream: reading.stream,
       slots: reading.headersOnly ? inHandMax.headers : inHandMax.payloads,
-      ensure: () => this.#create(),
+      ensure: () => this.create(),
       onMessage: (message) => {
-        this.#take(message);
+        this.take(message);
       },
       onFatal: (error) => {
-        this.#failure = error;
-        this.#wake();
+        this.failure = error;
+        this.wake();
       },
     });
   }
 
   async start(): Promise<void> {
-    await this.#pull.start();
+    await this.pull.start();
   }
 
   stop(): void {
-    this.#pull.stop();
+    this.pull.stop();
   }
 
   async next(): Promise<StoredMessage | undefined> {
     for (;;) {
-      this.#reading.signal?.throwIfAborted();
-      const message = this.#arrived.shift();
+      this.reading.signal?.throwIfAborted();
+      const message = this.arrived.shift();
       if (message !== undefined) {
-        this.#pull.done();
+        this.pull.done();
         return message;
       }
-      if (this.#failure !== undefined) throw this.#failure;
-      if (this.#ended) return undefined;
-      await this.#somethingNew();
+      if (this.failure !== undefined) throw this.failure;
+      if (this.ended) return undefined;
+      await this.somethingNew();
     }
   }
 
   /** Every disturbance gives a new consumer, which goes on behind the last message that came. */
-  async #create(): Promise<string> {
-    const { broker, stream, filter, headersOnly } = this.#reading;
+  private async create(): Promise<string> {
+    const { broker, stream, filter, headersOnly } = this.reading;
     const name = `read_${randomUUID().replaceAll('-', '')}`;
     // What the one before still sends, the next one gives again.
-    this.#consumer = '';
+    this.consumer = '';
     const { pending } = await createConsumer(broker, stream, {
       name,
       filter_subject: filter,
-      ...this.#start(),
+      ...this.startPolicy(),
       ack_policy: AckPolicy.None,
       headers_only: headersOnly,
       mem_storage: true,
       num_replicas: 1,
       inactive_threshold: nanos(10_000),
     });
-    this.#consumer = name;
-    this.#consumerSequence = 0;
-    if (pending === 0) this.#end();
+    this.consumer = name;
+    this.consumerSequence = 0;
+    if (pending === 0) this.end();
     return name;
   }
 
   /** By time only as long as nothing has come: from then on, behind what came. */
-  #start(): Pick<ConsumerConfig, 'deliver_policy' | 'opt_start_seq' | 'opt_start_time'> {
-    const { from, sinceMs = 0 } = this.#reading;
-    if (sinceMs > 0 && this.#last < from)
+  private startPolicy(): Pick<ConsumerConfig, 'deliver_policy' | 'opt_start_seq' | 'opt_start_time'> {
+    const { from, sinceMs = 0 } = this.reading;
+    if (sinceMs > 0 && this.last < from)
       return { deliver_policy: DeliverPolicy.StartTime, opt_start_time: new Date(sinceMs).toISOString() };
-    return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, this.#last + 1) };
+    return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, this.last + 1) };
   }
 
-  #take(message: Msg): void {
+  private take(message: Msg): void {
     const place = placeOf(message);
-    const expected = place.consumer === this.#consumer && place.consumerSequence === this.#consumerSequence + 1;
-    if (!expected || this.#ended) {
-      this.#pull.done();
-      if (!this.#ended && place.consumer === this.#consumer) this.#pull.again();
+    const expected = place.consumer === this.consumer && place.consumerSequence === this.consumerSequence + 1;
+    if (!expected || this.ended) {
+      this.pull.done();
+      if (!this.ended && place.consumer === this.consumer) this.pull.again();
       return;
     }
-    this.#consumerSequence = place.consumerSequence;
-    this.#last = place.sequence;
-    if (place.sequence <= this.#reading.until) {
+    this.consumerSequence = place.consumerSequence;
+    this.last = place.sequence;
+    if (place.sequence <= this.reading.until) {
       const { subject, headers, data } = message;
-      this.#arrived.push({ subject, headers, data, sequence: place.sequence, timeMs: place.timeMs });
+      this.arrived.push({ subject, headers, data, sequence: place.sequence, timeMs: place.timeMs });
     } else {
-      this.#pull.done();
+      this.pull.done();
     }
-    if (place.pending === 0 || place.sequence >= this.#reading.until) this.#end();
-    this.#wake();
+    if (place.pending === 0 || place.sequence >= this.reading.until) this.end();
+    this.wake();
   }
 
-  #end(): void {
-    this.#ended = true;
-    this.#wake();
+  private end(): void {
+    this.ended = true;
+    this.wake();
   }
 
   /** Facts that are purged while they are waited for never come: after a while it looks again. */
-  async #somethingNew(): Promise<void> {
-    const { signal } = this.#reading;
+  private async somethingNew(): Promise<void> {
+    const { signal } = this.reading;
     await new Promise<void>((resolve) => {
       const cancel = systemClock.timer(quietMs, () => {
-        this.#pull.again();
-        this.#wake();
+        this.pull.again();
+        this.wake();
       });
-      this.#wake = () => {
+      this.wake = () => {
         cancel();
-        signal?.removeEventListener('abort', this.#wake);
+        signal?.removeEventListener('abort', this.wake);
         resolve();
       };
-      signal?.addEventListener('abort', this.#wake, { once: true });
+      signal?.addEventListener('abort', this.wake, { once: true });
     });
   }
 }

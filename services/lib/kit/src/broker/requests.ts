@@ -28,100 +28,100 @@ interface Waiting {
 }
 
 export class Requests {
-  readonly #nc: NatsConnection;
-  readonly #clock: Clock;
-  readonly #inbox: string;
-  readonly #waiting = new Map<string, Waiting>();
+  private readonly inbox: string;
+  private readonly waiting = new Map<string, Waiting>();
   /** Tokens of questions that wait for the end of this turn of the event loop, or for company. */
-  #unsent: string[] = [];
-  #leaving = false;
-  #cancelLeaving: (() => void) | undefined;
-  #asked = 0;
+  private unsent: string[] = [];
+  private leaving = false;
+  private cancelLeaving: (() => void) | undefined;
+  private asked = 0;
 
-  constructor(nc: NatsConnection, user: string, clock: Clock) {
-    this.#nc = nc;
-    this.#clock = clock;
-    this.#inbox = `${inboxPrefixOf(user)}.${randomBytes(12).toString('hex')}`;
-    nc.subscribe(`${this.#inbox}.*`, {
+  constructor(
+    private readonly nc: NatsConnection,
+    user: string,
+    private readonly clock: Clock,
+  ) {
+    this.inbox = `${inboxPrefixOf(user)}.${randomBytes(12).toString('hex')}`;
+    nc.subscribe(`${this.inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.#answer(message);
+        if (error === null) this.answer(message);
       },
     });
   }
 
   ask(question: Question): Promise<Msg> {
-    this.#asked += 1;
-    const token = this.#asked.toString(36);
+    this.asked += 1;
+    const token = this.asked.toString(36);
     return new Promise((answered, failed) => {
-      const cancelTimer = this.#clock.timer(question.timeoutMs, () => {
-        this.#fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
+      const cancelTimer = this.clock.timer(question.timeoutMs, () => {
+        this.fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
       });
-      this.#waiting.set(token, { question, answered, failed, cancelTimer });
-      this.#unsent.push(token);
-      this.#leave(question.companyMs);
+      this.waiting.set(token, { question, answered, failed, cancelTimer });
+      this.unsent.push(token);
+      this.leave(question.companyMs);
     });
   }
 
-  #leave(companyMs: number | undefined): void {
-    if (this.#leaving) return;
+  private leave(companyMs: number | undefined): void {
+    if (this.leaving) return;
     if (companyMs !== undefined) {
-      this.#cancelLeaving ??= this.#clock.timer(companyMs, () => this.#send());
+      this.cancelLeaving ??= this.clock.timer(companyMs, () => this.send());
       return;
     }
-    this.#leaving = true;
-    setImmediate(() => this.#send());
+    this.leaving = true;
+    setImmediate(() => this.send());
   }
 
   /** The broker has refused a subject; it does not say for which question. */
   forbidden(subject: string): void {
-    for (const [token, { question }] of this.#waiting) {
-      if (question.subject === subject) this.#fail(token, brokerErrors.brokerForbidden({ subject }));
+    for (const [token, { question }] of this.waiting) {
+      if (question.subject === subject) this.fail(token, brokerErrors.brokerForbidden({ subject }));
     }
   }
 
   disconnected(): void {
-    for (const [token, { question }] of this.#waiting)
-      this.#fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
+    for (const [token, { question }] of this.waiting)
+      this.fail(token, brokerErrors.brokerUnavailable({ doing: question.doing }));
   }
 
   /** The client makes one packet of what it is given at once. Questions that were given up meanwhile are not asked. */
-  #send(): void {
-    const tokens = this.#unsent;
-    this.#unsent = [];
-    this.#leaving = false;
-    this.#cancelLeaving?.();
-    this.#cancelLeaving = undefined;
+  private send(): void {
+    const tokens = this.unsent;
+    this.unsent = [];
+    this.leaving = false;
+    this.cancelLeaving?.();
+    this.cancelLeaving = undefined;
     for (const token of tokens) {
-      const question = this.#waiting.get(token)?.question;
+      const question = this.waiting.get(token)?.question;
       if (question === undefined) continue;
       const { subject, data = '', headers, doing } = question;
-      const reply = `${this.#inbox}.${token}`;
+      const reply = `${this.inbox}.${token}`;
       try {
-        this.#nc.publish(subject, data, headers === undefined ? { reply } : { reply, headers });
+        this.nc.publish(subject, data, headers === undefined ? { reply } : { reply, headers });
       } catch (error) {
-        this.#fail(token, brokerErrors.brokerUnavailable({ doing }, error));
+        this.fail(token, brokerErrors.brokerUnavailable({ doing }, error));
       }
     }
   }
 
-  #answer(message: Msg): void {
-    const token = message.subject.slice(this.#inbox.length + 1);
-    const waiting = this.#waiting.get(token);
+  private answer(message: Msg): void {
+    const token = message.subject.slice(this.inbox.length + 1);
+    const waiting = this.waiting.get(token);
     if (waiting === undefined) return;
     // 503: nobody listens there, as while JetStream starts or elects.
     if (message.headers?.code === 503) {
-      this.#fail(token, brokerErrors.brokerUnavailable({ doing: waiting.question.doing }));
+      this.fail(token, brokerErrors.brokerUnavailable({ doing: waiting.question.doing }));
       return;
     }
-    this.#waiting.delete(token);
+    this.waiting.delete(token);
     waiting.cancelTimer();
     waiting.answered(message);
   }
 
-  #fail(token: string, error: BacktalkError): void {
-    const waiting = this.#waiting.get(token);
+  private fail(token: string, error: BacktalkError): void {
+    const waiting = this.waiting.get(token);
     if (waiting === undefined) return;
-    this.#waiting.delete(token);
+    this.waiting.delete(token);
     waiting.cancelTimer();
     waiting.failed(error);
   }

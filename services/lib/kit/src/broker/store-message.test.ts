@@ -18,6 +18,8 @@ it('is refused when another message is the last, and says which', async () => {
 it('is neither stored nor refused while the copies have not decided on another: it waits, as for a broker that is away', async () => {
   const error = { code: 400, err_code: 10164, description: 'wrong last sequence' };
   await expect(storeMessage(answering({ error }), message)).rejects.toMatchObject({
-    ...{ code: 'broker_unavailable', status: 503, retry: 'later' },
+    code: 'broker_unavailable',
+    status: 503,
+    retry: 'later',
   });
 });

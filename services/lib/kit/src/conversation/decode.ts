@@ -1,7 +1,6 @@
 // Reads a conversation fact back into messages and tools. In: the fact, and a way to read the conversation of another
 // turn, for facts that hold a difference. Out: JSON values as the client sent them. It never follows more links than
 // writers make, and never inflates more than a request may hold.
-
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';

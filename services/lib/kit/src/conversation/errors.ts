@@ -1,5 +1,4 @@
 // What can be wrong with a stored conversation.
-
 import { defineErrors } from '../errors/index.js';
 
 export const conversationErrors = defineErrors('kit', {

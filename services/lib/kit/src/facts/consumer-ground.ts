@@ -16,7 +16,7 @@ export interface Place {
 const placesMax = 30;
 
 export class ConsumerGround {
-  #places = 0;
+  private places = 0;
 
   private constructor(
     readonly nats: TestNats,
@@ -31,8 +31,8 @@ export class ConsumerGround {
   }
 
   place(): Place {
-    this.#places += 1;
-    return { user: newId(), suffix: `t${this.#places}` };
+    this.places += 1;
+    return { user: newId(), suffix: `t${this.places}` };
   }
 
   /** A consumer of the place's ended sessions. */

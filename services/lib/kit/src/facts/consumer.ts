@@ -65,41 +65,39 @@ export function consumeFacts<F extends FactName>(options: ConsumeOptions<F>): Fa
 }
 
 class Consumer<F extends FactName> implements FactConsumer<F> {
-  readonly #options: ConsumeOptions<F>;
-  readonly #clock: Clock;
-  readonly #numbers: FactMetrics;
-  readonly #flows: readonly { readonly name: F; readonly flows: readonly Flow[] }[];
-  #cancelMeasure: () => void = () => undefined;
+  private readonly clock: Clock;
+  private readonly numbers: FactMetrics;
+  private readonly flows: readonly { readonly name: F; readonly flows: readonly Flow[] }[];
+  private cancelMeasure: () => void = () => undefined;
 
-  constructor(options: ConsumeOptions<F>) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#numbers = factMetrics(options.metrics);
+  constructor(private readonly options: ConsumeOptions<F>) {
+    this.clock = options.clock ?? systemClock;
+    this.numbers = factMetrics(options.metrics);
     // From 0, or the first fact that is given up would be no increase.
-    for (const fact of options.facts) this.#numbers.handled.inc({ fact, outcome: 'dead' }, 0);
-    this.#flows = options.facts.map((name) => ({
+    for (const fact of options.facts) this.numbers.handled.inc({ fact, outcome: 'dead' }, 0);
+    this.flows = options.facts.map((name) => ({
       name,
-      flows: [new FactFlow(this.#live(name)), new FactFlow(this.#replays(name))],
+      flows: [new FactFlow(this.live(name)), new FactFlow(this.replays(name))],
     }));
   }
 
   async start(): Promise<void> {
-    await Promise.all(this.#flows.flatMap(({ flows }) => flows.map((flow) => flow.start())));
-    this.#measureLater();
+    await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.start())));
+    this.measureLater();
   }
 
   async stop(deadlineMs = 10_000): Promise<void> {
-    this.#cancelMeasure();
-    await Promise.all(this.#flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
-    const { nc } = this.#options.broker;
+    this.cancelMeasure();
+    await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
+    const { nc } = this.options.broker;
     // What was given back is on its way when this resolves; a broker that is away delivers again by itself.
-    if (this.#options.broker.status() === 'up' && !nc.isClosed()) await nc.flush().catch(() => undefined);
+    if (this.options.broker.status() === 'up' && !nc.isClosed()) await nc.flush().catch(() => undefined);
   }
 
   async position(name: F): Promise<FactPosition> {
     const { stream } = catalogue[name];
     try {
-      const info = await this.#options.broker.jsm.consumers.info(stream, this.#durable(name));
+      const info = await this.options.broker.jsm.consumers.info(stream, this.durable(name));
       return {
         pending: info.num_pending,
         unsettled: info.num_ack_pending,
@@ -111,41 +109,41 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 
   /** Facts as the log delivers them. */
-  #live<N extends F>(name: N): FlowOptions<N> {
+  private live<N extends F>(name: N): FlowOptions<N> {
     const { stream } = catalogue[name];
-    const filter = subjectFilter<N>(name, this.#options.filter?.[name]);
+    const filter = subjectFilter<N>(name, this.options.filter?.[name]);
     const locate = (message: Msg) => ({ stream, subject: message.subject, sequence: placeOf(message).sequence });
     const open = (message: Msg) => {
       const { sequence, timeMs } = placeOf(message);
       const { subject, headers, data } = message;
-      return fromWire(name, { subject, headers, data, sequence, timeMs }, this.#options.blobs);
+      return fromWire(name, { subject, headers, data, sequence, timeMs }, this.options.blobs);
     };
-    return { ...this.#shared(name), stream, filter, locate, open };
+    return { ...this.shared(name), stream, filter, locate, open };
   }
 
   /** Dead letters that an operator gives back: each points to a fact in the log. */
-  #replays<N extends F>(name: N): FlowOptions<N> {
-    const shared = this.#shared(name);
-    const filter = `backtalk.replay.${this.#options.service}.${shared.durable}`;
-    const open = (message: Msg) => this.#original(name, message);
+  private replays<N extends F>(name: N): FlowOptions<N> {
+    const shared = this.shared(name);
+    const filter = `backtalk.replay.${this.options.service}.${shared.durable}`;
+    const open = (message: Msg) => this.original(name, message);
     return { ...shared, stream: replayStream, filter, open, locate: (message) => pointerIn(message.headers) };
   }
 
-  async #original<N extends F>(name: N, message: Msg): Promise<StoredFact<N>> {
-    const { broker, blobs } = this.#options;
+  private async original<N extends F>(name: N, message: Msg): Promise<StoredFact<N>> {
+    const { broker, blobs } = this.options;
     const { stream, subject, sequence } = pointerIn(message.headers);
     const reading = { broker, stream, filter: subject, from: sequence, until: sequence, headersOnly: false };
     for await (const stored of readStream(reading)) return fromWire(name, stored, blobs);
     throw factErrors.deadLetterGone({ sequence });
   }
 
-  #shared<N extends F>(name: N): Omit<FlowOptions<N>, 'stream' | 'filter' | 'open' | 'locate'> {
-    const { broker, service, handlers, concurrency, ackWaitMs, maxDeliver, maxHeld, backOff, logger } = this.#options;
+  private shared<N extends F>(name: N): Omit<FlowOptions<N>, 'stream' | 'filter' | 'open' | 'locate'> {
+    const { broker, service, handlers, concurrency, ackWaitMs, maxDeliver, maxHeld, backOff, logger } = this.options;
     return {
       broker,
       service,
       name,
-      durable: this.#durable(name),
+      durable: this.durable(name),
       handler: handlers[name],
       concurrency,
       ackWaitMs,
@@ -153,39 +151,39 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
       maxHeld: maxHeld ?? 0,
       backOff: backOff ?? { firstMs: 500, mostMs: 30_000 },
       logger,
-      metrics: this.#numbers,
-      clock: this.#clock,
-      onFatal: this.#options.onFatal ?? endTheService,
+      metrics: this.numbers,
+      clock: this.clock,
+      onFatal: this.options.onFatal ?? endTheService,
     };
   }
 
-  #durable(name: F): string {
-    return durableOf(this.#options.service, name, this.#options.durableSuffix);
+  private durable(name: F): string {
+    return durableOf(this.options.service, name, this.options.durableSuffix);
   }
 
-  #measureLater(): void {
-    this.#cancelMeasure = this.#clock.timer(measureEveryMs, () => {
-      for (const { name, flows } of this.#flows) {
-        this.#measure(name, flows).catch((error: unknown) => {
-          this.#options.logger.debug('facts_not_measured', { fact: name, error: asBacktalkError(error) });
+  private measureLater(): void {
+    this.cancelMeasure = this.clock.timer(measureEveryMs, () => {
+      for (const { name, flows } of this.flows) {
+        this.measure(name, flows).catch((error: unknown) => {
+          this.options.logger.debug('facts_not_measured', { fact: name, error: asBacktalkError(error) });
         });
       }
-      this.#measureLater();
+      this.measureLater();
     });
   }
 
-  async #measure(name: F, flows: readonly Flow[]): Promise<void> {
+  private async measure(name: F, flows: readonly Flow[]): Promise<void> {
     const labels = { fact: name };
     const hands = flows.map((flow) => flow.inHand);
     const held = hands.reduce((sum, hand) => sum + hand.held, 0);
     const all = hands.reduce((sum, hand) => sum + hand.size, 0);
     const oldestMs = Math.min(...hands.map((hand) => hand.oldestMs ?? Number.POSITIVE_INFINITY));
-    this.#numbers.held.set(labels, held);
-    this.#numbers.inHand.set(labels, all - held);
-    this.#numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.#clock.now() - oldestMs) / 1000 : 0);
-    if (this.#options.broker.status() === 'down') return;
+    this.numbers.held.set(labels, held);
+    this.numbers.inHand.set(labels, all - held);
+    this.numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.clock.now() - oldestMs) / 1000 : 0);
+    if (this.options.broker.status() === 'down') return;
     const { pending, unsettled } = await this.position(name);
-    this.#numbers.pending.set(labels, pending + unsettled);
+    this.numbers.pending.set(labels, pending + unsettled);
   }
 }
 

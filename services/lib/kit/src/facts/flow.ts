@@ -51,57 +51,55 @@ export interface Flow {
 }
 
 export class FactFlow<N extends FactName> implements Flow {
-  readonly #options: FlowOptions<N>;
-  readonly #inHand: InHand;
-  readonly #pull: Pull;
-  readonly #running = new Set<Promise<void>>();
-  readonly #stopping = new AbortController();
-  readonly #aborting = new AbortController();
-  #cancelKeepAlive: () => void = () => undefined;
+  private readonly inFlight: InHand;
+  private readonly pull: Pull;
+  private readonly running = new Set<Promise<void>>();
+  private readonly stopping = new AbortController();
+  private readonly aborting = new AbortController();
+  private cancelKeepAlive: () => void = () => undefined;
 
-  constructor(options: FlowOptions<N>) {
-    this.#options = options;
-    this.#inHand = new InHand(options.broker);
-    this.#pull = new Pull({
+  constructor(private readonly options: FlowOptions<N>) {
+    this.inFlight = new InHand(options.broker);
+    this.pull = new Pull({
       broker: options.broker,
       stream: options.stream,
       slots: options.concurrency,
       clock: options.clock,
-      ensure: () => this.#ensure(),
+      ensure: () => this.ensure(),
       onMessage: (message) => {
-        this.#take(message);
+        this.take(message);
       },
       onFatal: options.onFatal,
     });
   }
 
   get inHand(): InHand {
-    return this.#inHand;
+    return this.inFlight;
   }
 
   async start(): Promise<void> {
-    this.#keepAliveLater();
-    await this.#pull.start();
+    this.keepAliveLater();
+    await this.pull.start();
   }
 
   /** Takes nothing more, lets handlers end until the deadline, then gives back what is unsettled. */
   async stop(deadlineMs: number): Promise<void> {
-    this.#pull.stop();
-    this.#stopping.abort(factErrors.factsStopped());
-    this.#inHand.wake();
-    const idle = Promise.allSettled(this.#running).then(() => true);
-    if (!(await this.#within(deadlineMs, idle))) {
-      this.#aborting.abort(factErrors.factsStopped());
-      await this.#within(1_000, idle);
+    this.pull.stop();
+    this.stopping.abort(factErrors.factsStopped());
+    this.inFlight.wake();
+    const idle = Promise.allSettled(this.running).then(() => true);
+    if (!(await this.within(deadlineMs, idle))) {
+      this.aborting.abort(factErrors.factsStopped());
+      await this.within(1_000, idle);
     }
-    this.#cancelKeepAlive();
-    for (const entry of this.#inHand.entries()) this.#giveBack(entry, 0);
+    this.cancelKeepAlive();
+    for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
   }
 
-  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  private async within(ms: number, work: Promise<unknown>): Promise<boolean> {
     let cancel: () => void = () => undefined;
     const late = new Promise<false>((resolve) => {
-      cancel = this.#options.clock.timer(ms, () => {
+      cancel = this.options.clock.timer(ms, () => {
         resolve(false);
       });
     });
@@ -110,8 +108,8 @@ export class FactFlow<N extends FactName> implements Flow {
     return inTime;
   }
 
-  async #ensure(): Promise<string> {
-    const { broker, stream, durable, filter, ackWaitMs, maxHeld } = this.#options;
+  private async ensure(): Promise<string> {
+    const { broker, stream, durable, filter, ackWaitMs, maxHeld } = this.options;
     const { name } = await createConsumer(broker, stream, {
       name: durable,
       durable_name: durable,
@@ -126,66 +124,66 @@ export class FactFlow<N extends FactName> implements Flow {
   }
 
   /** Three times in each ack wait, so that one lost message does not matter. */
-  #keepAliveLater(): void {
-    this.#cancelKeepAlive = this.#options.clock.timer(this.#options.ackWaitMs / 3, () => {
-      this.#inHand.keepAlive();
-      this.#keepAliveLater();
+  private keepAliveLater(): void {
+    this.cancelKeepAlive = this.options.clock.timer(this.options.ackWaitMs / 3, () => {
+      this.inFlight.keepAlive();
+      this.keepAliveLater();
     });
   }
 
-  #take(message: Msg): void {
-    const entry = this.#inHand.take(message);
+  private take(message: Msg): void {
+    const entry = this.inFlight.take(message);
     if (entry === undefined) {
-      this.#pull.done();
+      this.pull.done();
       return;
     }
-    const run = this.#handle(entry)
+    const run = this.handle(entry)
       .catch((error: unknown) => {
-        this.#options.onFatal(asBacktalkError(error));
+        this.options.onFatal(asBacktalkError(error));
       })
       .finally(() => {
-        this.#running.delete(run);
-        this.#pull.done();
+        this.running.delete(run);
+        this.pull.done();
       });
-    this.#running.add(run);
+    this.running.add(run);
   }
 
-  async #handle(entry: Entry): Promise<void> {
-    const { maxDeliver, maxHeld, clock, metrics, name } = this.#options;
+  private async handle(entry: Entry): Promise<void> {
+    const { maxDeliver, maxHeld, clock, metrics, name } = this.options;
     const { deliveries } = entry.place;
     if (maxHeld === 0 && deliveries > maxDeliver * silentDeliveries) {
-      return this.#bury(entry, factErrors.poisonous({ deliveries }));
+      return this.bury(entry, factErrors.poisonous({ deliveries }));
     }
     for (let waits = 1; ; waits += 1) {
       const started = clock.now();
-      const failure = await this.#try(entry);
+      const failure = await this.try(entry);
       metrics.seconds.observe({ fact: name }, (clock.now() - started) / 1000);
       if (failure === undefined) return;
-      if (!(await this.#afterFailure(entry, failure, waits))) return;
-      if (this.#stopping.signal.aborted) return this.#giveBack(entry, 0);
+      if (!(await this.afterFailure(entry, failure, waits))) return;
+      if (this.stopping.signal.aborted) return this.giveBack(entry, 0);
     }
   }
 
   /** Nothing when the handler has done its part. */
-  async #try(entry: Entry): Promise<BacktalkError | undefined> {
+  private async try(entry: Entry): Promise<BacktalkError | undefined> {
     try {
-      const fact = await this.#options.open(entry.message);
+      const fact = await this.options.open(entry.message);
       entry.held = false;
-      await this.#call(fact, entry);
+      await this.call(fact, entry);
     } catch (error) {
       entry.held = false;
       return asBacktalkError(error);
     }
     if (entry.end !== undefined) return undefined;
-    if (entry.held) await this.#keepHeld(entry);
-    else await this.#settle(entry, '+ACK', 'handled');
+    if (entry.held) await this.keepHeld(entry);
+    else await this.settle(entry, '+ACK', 'handled');
     return undefined;
   }
 
   /** What follows from a fact follows from its being handled here. */
-  async #call(fact: StoredFact<N>, entry: Entry): Promise<void> {
-    const { handler, name } = this.#options;
-    const delivery = this.#deliveryOf(entry);
+  private async call(fact: StoredFact<N>, entry: Entry): Promise<void> {
+    const { handler, name } = this.options;
+    const delivery = this.deliveryOf(entry);
     if (!isTracing()) return handler(fact, delivery);
     const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
     await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
@@ -193,100 +191,100 @@ export class FactFlow<N extends FactName> implements Flow {
     );
   }
 
-  #deliveryOf(entry: Entry): Delivery {
+  private deliveryOf(entry: Entry): Delivery {
     const { deliveries } = entry.place;
     return {
       deliveries,
       redelivered: deliveries > 1,
-      signal: this.#aborting.signal,
+      signal: this.aborting.signal,
       hold: () => {
         entry.held = true;
-        return this.#heldOf(entry);
+        return this.heldOf(entry);
       },
     };
   }
 
-  #heldOf(entry: Entry): Held {
+  private heldOf(entry: Entry): Held {
     return {
       ack: async () => {
         if (entry.end === 'given_back') throw factErrors.factsStopped();
         if (entry.end === 'settled') return;
         await entry.confirm('+ACK');
-        this.#finish(entry, 'handled');
+        this.finish(entry, 'handled');
       },
       release: (delayMs = 0) => {
-        if (entry.end === undefined) this.#giveBack(entry, delayMs);
+        if (entry.end === undefined) this.giveBack(entry, delayMs);
       },
     };
   }
 
   /** A held fact gives its slot to the next one, until as many are held as may be. */
-  async #keepHeld(entry: Entry): Promise<void> {
-    this.#count('held');
-    while (entry.end === undefined && this.#inHand.held > this.#options.maxHeld && !this.#stopping.signal.aborted) {
-      await this.#inHand.nextDrop();
+  private async keepHeld(entry: Entry): Promise<void> {
+    this.count('held');
+    while (entry.end === undefined && this.inFlight.held > this.options.maxHeld && !this.stopping.signal.aborted) {
+      await this.inFlight.nextDrop();
     }
   }
 
   /** True when the handler is to be called again at once. */
-  async #afterFailure(entry: Entry, error: BacktalkError, waits: number): Promise<boolean> {
+  private async afterFailure(entry: Entry, error: BacktalkError, waits: number): Promise<boolean> {
     if (entry.end !== undefined) return false;
     entry.failures += 1;
-    if (this.#stopping.signal.aborted) {
-      this.#giveBack(entry, 0);
+    if (this.stopping.signal.aborted) {
+      this.giveBack(entry, 0);
       return false;
     }
-    const { maxDeliver, maxHeld, backOff, name, logger } = this.#options;
+    const { maxDeliver, maxHeld, backOff, name, logger } = this.options;
     // Facts that are held are delivered again at every start: their deliveries say nothing about failures.
     const tries = maxHeld > 0 ? entry.failures : entry.place.deliveries;
     const verdict = verdictOn(error, tries, maxDeliver);
     logger.warn('fact_failed', { fact: name, verdict: verdict.kind, tries, sequence: entry.place.sequence, error });
     switch (verdict.kind) {
       case 'wait':
-        this.#count('waited');
-        await this.#pause(backOffMs(waits, { ...backOff, mostMs: Math.min(backOff.mostMs, waitMostMs) }));
+        this.count('waited');
+        await this.pause(backOffMs(waits, { ...backOff, mostMs: Math.min(backOff.mostMs, waitMostMs) }));
         return true;
       case 'retry':
         if (maxHeld === 0) {
-          this.#giveBack(entry, backOffMs(tries, backOff), 'retried');
+          this.giveBack(entry, backOffMs(tries, backOff), 'retried');
           return false;
         }
-        this.#count('retried');
-        await this.#pause(backOffMs(tries, backOff));
+        this.count('retried');
+        await this.pause(backOffMs(tries, backOff));
         return true;
       case 'dead':
-        await this.#bury(entry, error);
+        await this.bury(entry, error);
         return false;
       case 'fatal':
-        this.#giveBack(entry, 0);
-        this.#options.onFatal(error);
+        this.giveBack(entry, 0);
+        this.options.onFatal(error);
         return false;
     }
   }
 
   /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in hand. */
-  async #bury(entry: Entry, error: BacktalkError): Promise<void> {
-    const { broker, service, durable, backOff, logger, name, locate } = this.#options;
+  private async bury(entry: Entry, error: BacktalkError): Promise<void> {
+    const { broker, service, durable, backOff, logger, name, locate } = this.options;
     const fact = locate(entry.message);
     const { deliveries, stream, sequence } = entry.place;
     const traceparent = entry.message.headers?.get(traceHeader) ?? '';
     const letter = { service, durable, deliveries, fact, reason: error.code, traceparent };
-    for (let tries = 1; !this.#stopping.signal.aborted; tries += 1) {
+    for (let tries = 1; !this.stopping.signal.aborted; tries += 1) {
       try {
         await writeDeadLetter(broker, letter, `${durable}-${stream}-${sequence}`);
         logger.error('fact_dead', { fact: name, reason: error.code, deliveries, sequence: fact.sequence, error });
-        return await this.#settle(entry, `+TERM ${error.code}`, 'dead');
+        return await this.settle(entry, `+TERM ${error.code}`, 'dead');
       } catch (failure) {
         logger.warn('dead_letter_refused', { fact: name, error: asBacktalkError(failure) });
       }
-      await this.#pause(backOffMs(tries, backOff));
+      await this.pause(backOffMs(tries, backOff));
     }
-    this.#giveBack(entry, 0);
+    this.giveBack(entry, 0);
   }
 
   /** The effect is there: the ack is tried again over a lost connection, so that the handler need not be. */
-  async #settle(entry: Entry, answer: '+ACK' | `+TERM ${string}`, outcome: Outcome): Promise<void> {
-    const { logger, name, backOff } = this.#options;
+  private async settle(entry: Entry, answer: '+ACK' | `+TERM ${string}`, outcome: Outcome): Promise<void> {
+    const { logger, name, backOff } = this.options;
     for (let tries = 1; ; tries += 1) {
       try {
         await entry.confirm(answer);
@@ -297,31 +295,31 @@ export class FactFlow<N extends FactName> implements Flow {
           sequence: entry.place.sequence,
           error: asBacktalkError(error),
         });
-        if (this.#stopping.signal.aborted) break;
-        if (tries >= ackTries && this.#options.broker.status() === 'up') break;
+        if (this.stopping.signal.aborted) break;
+        if (tries >= ackTries && this.options.broker.status() === 'up') break;
       }
-      await this.#pause(backOffMs(tries, backOff));
+      await this.pause(backOffMs(tries, backOff));
     }
-    this.#finish(entry, outcome);
+    this.finish(entry, outcome);
   }
 
-  #giveBack(entry: Entry, delayMs: number, outcome: Outcome = 'given_back'): void {
+  private giveBack(entry: Entry, delayMs: number, outcome: Outcome = 'given_back'): void {
     entry.giveBack(delayMs);
-    this.#finish(entry, outcome, 'given_back');
+    this.finish(entry, outcome, 'given_back');
   }
 
-  #finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
+  private finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
     if (entry.end !== undefined) return;
-    this.#inHand.drop(entry, end);
-    this.#count(outcome);
+    this.inFlight.drop(entry, end);
+    this.count(outcome);
   }
 
-  #count(outcome: Outcome): void {
-    this.#options.metrics.handled.inc({ fact: this.#options.name, outcome });
+  private count(outcome: Outcome): void {
+    this.options.metrics.handled.inc({ fact: this.options.name, outcome });
   }
 
   /** Ends early when the consumer stops. */
-  async #pause(ms: number): Promise<void> {
-    await this.#options.clock.sleep(ms, this.#stopping.signal).catch(() => undefined);
+  private async pause(ms: number): Promise<void> {
+    await this.options.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
   }
 }

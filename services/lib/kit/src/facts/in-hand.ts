@@ -9,99 +9,96 @@ const ackTimeoutMs = 2_000;
 export type EntryEnd = 'settled' | 'given_back';
 
 export class Entry {
-  readonly place: MessagePlace;
   /** Failed tries in this process. */
   failures = 0;
   held = false;
   end: EntryEnd | undefined;
-  #message: Msg;
-  readonly #broker: Broker;
+  private newest: Msg;
 
-  constructor(broker: Broker, message: Msg, place: MessagePlace) {
-    this.#broker = broker;
-    this.#message = message;
-    this.place = place;
+  constructor(
+    private readonly broker: Broker,
+    message: Msg,
+    readonly place: MessagePlace,
+  ) {
+    this.newest = message;
   }
 
   get message(): Msg {
-    return this.#message;
+    return this.newest;
   }
 
   /** From now on answers go to the newest delivery. */
   redeliver(message: Msg): void {
-    this.#message = message;
+    this.newest = message;
   }
 
   working(): void {
-    this.#answer('+WPI');
+    this.answer('+WPI');
   }
 
   giveBack(delayMs: number): void {
-    this.#answer(delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : '-NAK');
+    this.answer(delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : '-NAK');
   }
 
   /** Resolves when the broker has confirmed that the fact is settled. */
   async confirm(answer: '+ACK' | `+TERM ${string}`): Promise<void> {
-    const { reply = '' } = this.#message;
-    await this.#broker.ask({ subject: reply, data: answer, timeoutMs: ackTimeoutMs, doing: 'settle a fact' });
+    const { reply = '' } = this.newest;
+    await this.broker.ask({ subject: reply, data: answer, timeoutMs: ackTimeoutMs, doing: 'settle a fact' });
   }
 
-  #answer(text: string): void {
+  private answer(text: string): void {
     // While the connection is away the client would pile answers up; the broker delivers again instead.
-    if (this.#broker.status() === 'up' && !this.#broker.nc.isClosed()) this.#message.respond(text);
+    if (this.broker.status() === 'up' && !this.broker.nc.isClosed()) this.newest.respond(text);
   }
 }
 
 export class InHand {
-  readonly #broker: Broker;
-  readonly #entries = new Map<string, Entry>();
-  readonly #waiting = new Set<() => void>();
+  private readonly byPosition = new Map<string, Entry>();
+  private readonly waiting = new Set<() => void>();
 
-  constructor(broker: Broker) {
-    this.#broker = broker;
-  }
+  constructor(private readonly broker: Broker) {}
 
   /** Nothing when the fact is in hand already: its entry then answers the newer delivery. */
   take(message: Msg): Entry | undefined {
     const place = placeOf(message);
-    const known = this.#entries.get(keyOf(place));
+    const known = this.byPosition.get(keyOf(place));
     if (known !== undefined) {
       known.redeliver(message);
       return undefined;
     }
-    const entry = new Entry(this.#broker, message, place);
-    this.#entries.set(keyOf(place), entry);
+    const entry = new Entry(this.broker, message, place);
+    this.byPosition.set(keyOf(place), entry);
     return entry;
   }
 
   drop(entry: Entry, end: EntryEnd): void {
     entry.end = end;
-    this.#entries.delete(keyOf(entry.place));
+    this.byPosition.delete(keyOf(entry.place));
     this.wake();
   }
 
   /** Resolves when something is settled or given back, or at `wake`. */
   nextDrop(): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.add(resolve);
+      this.waiting.add(resolve);
     });
   }
 
   wake(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
+    for (const resolve of this.waiting) resolve();
+    this.waiting.clear();
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.byPosition.size;
   }
 
   keepAlive(): void {
-    for (const entry of this.#entries.values()) entry.working();
+    for (const entry of this.byPosition.values()) entry.working();
   }
 
   entries(): Entry[] {
-    return [...this.#entries.values()];
+    return [...this.byPosition.values()];
   }
 
   get held(): number {

@@ -50,14 +50,15 @@ interface Outgoing {
 }
 
 export class FactPublisher {
-  readonly #broker: Broker;
-  readonly #timeoutMs: number;
-  readonly #blobs: BlobStore | undefined;
+  private readonly timeoutMs: number;
+  private readonly blobs: BlobStore | undefined;
 
-  constructor(broker: Broker, { timeoutMs = 5_000, blobs }: PublisherOptions = {}) {
-    this.#broker = broker;
-    this.#timeoutMs = timeoutMs;
-    this.#blobs = blobs;
+  constructor(
+    private readonly broker: Broker,
+    { timeoutMs = 5_000, blobs }: PublisherOptions = {},
+  ) {
+    this.timeoutMs = timeoutMs;
+    this.blobs = blobs;
   }
 
   async publish<N extends FactName>(
@@ -66,44 +67,44 @@ export class FactPublisher {
     options: PublishOptions = {},
   ): Promise<Published> {
     const { trace: parent, links = [] } = options;
-    if (parent === undefined || !isTracing()) return this.#store(name, message, options);
+    if (parent === undefined || !isTracing()) return this.store(name, message, options);
     return inSpan(`publish ${name}`, { kind: 'producer', parent, links, attributes: idsOf(message) }, (trace) =>
-      this.#store(name, message, { ...options, trace }),
+      this.store(name, message, { ...options, trace }),
     );
   }
 
-  async #store<N extends FactName>(
+  private async store<N extends FactName>(
     name: N,
     message: FactMessage<N>,
-    { headers: given, trace, expectSequence, timeoutMs = this.#timeoutMs, companyMs }: PublishOptions,
+    { headers: given, trace, expectSequence, timeoutMs = this.timeoutMs, companyMs }: PublishOptions,
   ): Promise<Published> {
     const subject = subjectOf(name, message);
     const expected = expectedSequence(name, expectSequence);
     const headers = headersFor(message, given, trace);
     const encoded = encodeFact(name, message);
-    const bytes = encoded.byteLength <= inlineBytesMax ? encoded : await this.#place(name, encoded, headers);
+    const bytes = encoded.byteLength <= inlineBytesMax ? encoded : await this.place(name, encoded, headers);
     const { stream } = catalogue[name];
     const doing = `publish ${name}`;
     const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, companyMs, doing };
-    const stored = await storeMessage(this.#broker, outgoing);
+    const stored = await storeMessage(this.broker, outgoing);
     if (!stored.refused) return { sequence: stored.sequence, stored: 'now' };
-    return this.#refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
+    return this.refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
   }
 
   /** A large payload goes to the blob store first; the fact then carries its digest. */
-  async #place(name: FactName, bytes: Uint8Array, headers: MsgHdrs): Promise<Uint8Array> {
+  private async place(name: FactName, bytes: Uint8Array, headers: MsgHdrs): Promise<Uint8Array> {
     const { bytesMax } = catalogue[name];
     if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
-    if (this.#blobs === undefined) throw blobErrors.blobStoreAbsent();
-    headers.set(blobHeader, await this.#blobs.put(bytes));
+    if (this.blobs === undefined) throw blobErrors.blobStoreAbsent();
+    headers.set(blobHeader, await this.blobs.put(bytes));
     return new Uint8Array();
   }
 
   /** Somebody was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
-  async #refused(fact: Outgoing, told: number | undefined): Promise<Published> {
+  private async refused(fact: Outgoing, told: number | undefined): Promise<Published> {
     const { kind, stream } = catalogue[fact.name];
     if (kind === 'once' && told !== undefined) return { sequence: told, stored: 'before' };
-    const last = await lastOfSubject(this.#broker, stream, fact.subject, fact.timeoutMs);
+    const last = await lastOfSubject(this.broker, stream, fact.subject, fact.timeoutMs);
     const same = last !== undefined && (kind === 'once' || sameFact(fact, last.data, last.headers));
     if (same) return { sequence: last.sequence, stored: 'before' };
     throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected });

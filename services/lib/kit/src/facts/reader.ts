@@ -42,12 +42,13 @@ interface Found<F extends FactName> {
 const lastTimeoutMs = 5_000;
 
 export class FactReader {
-  readonly #broker: Broker;
-  readonly #blobs: BlobStore | undefined;
+  private readonly blobs: BlobStore | undefined;
 
-  constructor(broker: Broker, blobs?: BlobStore) {
-    this.#broker = broker;
-    this.#blobs = blobs;
+  constructor(
+    private readonly broker: Broker,
+    blobs?: BlobStore,
+  ) {
+    this.blobs = blobs;
   }
 
   /** The newest fact with these ids; ids left out match anything. */
@@ -56,15 +57,15 @@ export class FactReader {
     ids: FactIds<N>,
     { timeoutMs = lastTimeoutMs }: { readonly timeoutMs?: number } = {},
   ): Promise<StoredFact<N> | undefined> {
-    const stored = await lastOfSubject(this.#broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
-    return stored === undefined ? undefined : fromWire(name, stored, this.#blobs);
+    const stored = await lastOfSubject(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
+    return stored === undefined ? undefined : fromWire(name, stored, this.blobs);
   }
 
   /** Facts of one stream come in the order of the log; those of two streams, in the order of the broker's time. */
   async *read<F extends FactName>(names: readonly F[], options: ReadOptions<F> = {}): AsyncIterable<StoredFact<F>> {
-    for await (const { name, stored } of this.#find(names, options, false)) {
+    for await (const { name, stored } of this.find(names, options, false)) {
       try {
-        yield await fromWire(name, stored, this.#blobs);
+        yield await fromWire(name, stored, this.blobs);
       } catch (error) {
         const reason = asBacktalkError(error);
         if (options.onUnreadable === undefined || reason.retry !== 'never') throw reason;
@@ -78,21 +79,21 @@ export class FactReader {
     names: readonly F[],
     options: ReadOptions<F> = {},
   ): AsyncIterable<FactHeadersRow<F>> {
-    for await (const { name, stored } of this.#find(names, options, true)) {
+    for await (const { name, stored } of this.find(names, options, true)) {
       const { sequence, timeMs, subject } = stored;
       yield { name, sequence, timeMs, subject, headers: fromNatsHeaders(stored.headers) };
     }
   }
 
   /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
-  async *#find<F extends FactName>(
+  private async *find<F extends FactName>(
     names: readonly F[],
     { from = 1, sinceMs = 0, filter = {}, signal }: ReadOptions<F>,
     headersOnly: boolean,
   ): AsyncIterable<Found<F>> {
     const streams = [...new Set(names.map((name) => catalogue[name].stream))];
     const ends = new Map(
-      await Promise.all(streams.map(async (stream) => [stream, await this.#lastSequence(stream)] as const)),
+      await Promise.all(streams.map(async (stream) => [stream, await this.lastSequence(stream)] as const)),
     );
     const flows = names.map((name) => {
       const { stream } = catalogue[name];
@@ -100,15 +101,15 @@ export class FactReader {
       const until = ends.get(stream) ?? 0;
       return named(
         name,
-        readStream({ broker: this.#broker, stream, filter: subject, from, sinceMs, until, headersOnly, signal }),
+        readStream({ broker: this.broker, stream, filter: subject, from, sinceMs, until, headersOnly, signal }),
       );
     });
     yield* mergeInOrder(flows, isBefore);
   }
 
-  async #lastSequence(stream: FactStream): Promise<number> {
+  private async lastSequence(stream: FactStream): Promise<number> {
     try {
-      const { state } = await this.#broker.jsm.streams.info(stream);
+      const { state } = await this.broker.jsm.streams.info(stream);
       return state.last_seq;
     } catch (error) {
       throw brokerError(error, { doing: `read ${stream}`, stream });

@@ -68,15 +68,13 @@ export function jobQueue<D>(options: JobQueueOptions<D>): JobQueue<D> {
 }
 
 class WorkQueue<D> implements JobQueue<D> {
-  readonly #options: JobQueueOptions<D>;
-  readonly #queue: Queue<StoredJob>;
-  readonly #clock: Clock;
+  private readonly queue: Queue<StoredJob>;
+  private readonly clock: Clock;
 
-  constructor(options: JobQueueOptions<D>) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+  constructor(private readonly options: JobQueueOptions<D>) {
+    this.clock = options.clock ?? systemClock;
     const { name, valkeyUrl, timeoutMs = 2_000, attempts = 8 } = options;
-    this.#queue = new Queue<StoredJob>(name, {
+    this.queue = new Queue<StoredJob>(name, {
       prefix: jobPrefix,
       // It is asked once, and an answer that comes too late would fail every question of this process's life.
       skipVersionCheck: true,
@@ -91,17 +89,17 @@ class WorkQueue<D> implements JobQueue<D> {
         stackTraceLimit: 0,
       },
     });
-    logErrors(this.#queue, { name, logger: options.logger });
+    logErrors(this.queue, { name, logger: options.logger });
   }
 
   async add(id: string, data: D, { trace = newTrace(), delayMs = 0 }: AddOptions = {}): Promise<void> {
-    const { name, schema } = this.#options;
+    const { name, schema } = this.options;
     if (!isJobId(id)) throw jobErrors.jobInvalid({ queue: name, reason: 'its id holds ":" or is a whole number' });
     const checked = schema.safeParse(data);
     if (!checked.success)
       throw jobErrors.jobInvalid({ queue: name, reason: 'its data has another shape' }, checked.error);
     const stored = { data: checked.data, traceparent: trace.traceparent };
-    await this.#ask('add a job', () => this.#queue.add(name, stored, { jobId: id, delay: delayMs }));
+    await this.ask('add a job', () => this.queue.add(name, stored, { jobId: id, delay: delayMs }));
   }
 
   async counts(): Promise<JobCounts> {
@@ -110,17 +108,17 @@ class WorkQueue<D> implements JobQueue<D> {
       active = 0,
       delayed = 0,
       failed = 0,
-    } = await this.#ask('count jobs', () => this.#queue.getJobCounts('waiting', 'active', 'delayed', 'failed'));
+    } = await this.ask('count jobs', () => this.queue.getJobCounts('waiting', 'active', 'delayed', 'failed'));
     return { waiting, active, delayed, failed };
   }
 
   async oldestWaitingMs(): Promise<number> {
-    const [oldest] = await this.#ask('look at waiting jobs', () => this.#queue.getJobs(['waiting'], 0, 0, true));
-    return oldest === undefined ? 0 : Math.max(0, this.#clock.now() - oldest.timestamp);
+    const [oldest] = await this.ask('look at waiting jobs', () => this.queue.getJobs(['waiting'], 0, 0, true));
+    return oldest === undefined ? 0 : Math.max(0, this.clock.now() - oldest.timestamp);
   }
 
   async failed(limit = 1_000): Promise<FailedJob[]> {
-    const jobs = await this.#ask('list failed jobs', () => this.#queue.getFailed(0, limit - 1));
+    const jobs = await this.ask('list failed jobs', () => this.queue.getFailed(0, limit - 1));
     return jobs.map((job) => ({
       id: job.id ?? '',
       data: job.data.data,
@@ -131,30 +129,30 @@ class WorkQueue<D> implements JobQueue<D> {
   }
 
   async retry(id: string): Promise<void> {
-    const job = await this.#find(id);
-    await this.#ask('retry a job', () => job.retry('failed', { resetAttemptsMade: true }));
+    const job = await this.find(id);
+    await this.ask('retry a job', () => job.retry('failed', { resetAttemptsMade: true }));
   }
 
   async remove(id: string): Promise<void> {
-    await this.#ask('remove a job', () => this.#queue.remove(id));
+    await this.ask('remove a job', () => this.queue.remove(id));
   }
 
   async close(deadlineMs = 2_000): Promise<void> {
-    await within(this.#clock, deadlineMs, this.#queue.close());
-    await within(this.#clock, 1_000, this.#queue.disconnect());
+    await within(this.clock, deadlineMs, this.queue.close());
+    await within(this.clock, 1_000, this.queue.disconnect());
   }
 
-  async #find(id: string): Promise<Job<StoredJob>> {
-    const job = await this.#ask('look for a job', () => this.#queue.getJob(id));
-    if (job === undefined) throw jobErrors.jobInvalid({ queue: this.#options.name, reason: 'it is not there' });
+  private async find(id: string): Promise<Job<StoredJob>> {
+    const job = await this.ask('look for a job', () => this.queue.getJob(id));
+    if (job === undefined) throw jobErrors.jobInvalid({ queue: this.options.name, reason: 'it is not there' });
     return job;
   }
 
   /** The first connection is waited for no longer than any answer. */
-  async #ask<T>(doing: string, question: () => Promise<T>): Promise<T> {
+  private async ask<T>(doing: string, question: () => Promise<T>): Promise<T> {
     const asked = question().then((value) => ({ value }));
     try {
-      const answer = await within(this.#clock, this.#options.timeoutMs ?? 2_000, asked);
+      const answer = await within(this.clock, this.options.timeoutMs ?? 2_000, asked);
       if (answer === undefined) throw jobErrors.valkeyUnavailable({ doing });
       return answer.value;
     } catch (error) {

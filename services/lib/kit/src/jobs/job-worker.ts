@@ -54,21 +54,19 @@ export function jobWorker<D>(options: JobWorkerOptions<D>): JobWorker {
 }
 
 class QueueWorker<D> implements JobWorker {
-  readonly #options: JobWorkerOptions<D>;
-  readonly #clock: Clock;
-  readonly #aborting = new AbortController();
-  readonly #worker: Worker<StoredJob>;
-  readonly #handled;
+  private readonly clock: Clock;
+  private readonly aborting = new AbortController();
+  private readonly worker: Worker<StoredJob>;
+  private readonly handled;
 
-  constructor(options: JobWorkerOptions<D>) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#handled = options.metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [
+  constructor(private readonly options: JobWorkerOptions<D>) {
+    this.clock = options.clock ?? systemClock;
+    this.handled = options.metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [
       'queue',
       'outcome',
     ]);
     const { name, valkeyUrl, concurrency, lockMs = 30_000 } = options;
-    this.#worker = new Worker<StoredJob>(name, (job, token) => this.#handle(job, token), {
+    this.worker = new Worker<StoredJob>(name, (job, token) => this.handle(job, token), {
       autorun: false,
       prefix: jobPrefix,
       connection: connectionOptions({ url: valkeyUrl, name: `worker ${name}` }, 'waiter'),
@@ -78,73 +76,73 @@ class QueueWorker<D> implements JobWorker {
       // A job whose process died is tried again; its attempts bound it.
       maxStalledCount: 8,
       runRetryDelay: 1_000,
-      settings: { backoffStrategy: (tries) => this.#backOffMs(tries) },
+      settings: { backoffStrategy: (tries) => this.backOffMs(tries) },
     });
-    logErrors(this.#worker, { name, logger: options.logger });
+    logErrors(this.worker, { name, logger: options.logger });
   }
 
   async start(): Promise<void> {
     // It runs until it is closed; losses of the connection are mended inside.
-    this.#worker.run().catch((error: unknown) => {
-      this.#fatal(asBacktalkError(error));
+    this.worker.run().catch((error: unknown) => {
+      this.fatal(asBacktalkError(error));
     });
-    await within(this.#clock, 5_000, this.#worker.waitUntilReady());
+    await within(this.clock, 5_000, this.worker.waitUntilReady());
   }
 
   async stop(deadlineMs = 10_000): Promise<void> {
-    const closed = this.#worker.close().then(() => true);
-    if ((await within(this.#clock, deadlineMs, closed)) === true) return;
-    this.#aborting.abort();
-    await within(this.#clock, 1_000, closed);
-    await within(this.#clock, 1_000, this.#worker.disconnect());
+    const closed = this.worker.close().then(() => true);
+    if ((await within(this.clock, deadlineMs, closed)) === true) return;
+    this.aborting.abort();
+    await within(this.clock, 1_000, closed);
+    await within(this.clock, 1_000, this.worker.disconnect());
   }
 
-  async #handle(job: Job<StoredJob>, token: string | undefined): Promise<void> {
-    const { handler, name } = this.#options;
+  private async handle(job: Job<StoredJob>, token: string | undefined): Promise<void> {
+    const { handler, name } = this.options;
     try {
-      const data = this.#read(job);
+      const data = this.read(job);
       const attempt = job.attemptsMade + 1;
       const parent = traceFrom(job.data.traceparent);
       const attributes = { 'backtalk.attempt': attempt };
       await inSpan(`job ${name}`, { kind: 'consumer', parent, attributes }, (trace) =>
-        handler({ id: job.id ?? '', data, trace, attempt, signal: this.#aborting.signal }),
+        handler({ id: job.id ?? '', data, trace, attempt, signal: this.aborting.signal }),
       );
-      this.#handled.inc({ queue: name, outcome: 'handled' });
+      this.handled.inc({ queue: name, outcome: 'handled' });
     } catch (error) {
-      await this.#failed(job, token, asBacktalkError(error));
+      await this.failed(job, token, asBacktalkError(error));
     }
   }
 
-  #read(job: Job<StoredJob>): D {
-    const read = this.#options.schema.safeParse(job.data.data);
+  private read(job: Job<StoredJob>): D {
+    const read = this.options.schema.safeParse(job.data.data);
     if (read.success) return read.data;
-    throw jobErrors.jobInvalid({ queue: this.#options.name, reason: 'its data has another shape' }, read.error);
+    throw jobErrors.jobInvalid({ queue: this.options.name, reason: 'its data has another shape' }, read.error);
   }
 
   /** Valkey is told the code of the error only: messages may quote what must not be kept. */
-  async #failed(job: Job<StoredJob>, token: string | undefined, error: BacktalkError): Promise<never> {
-    const { name, logger } = this.#options;
+  private async failed(job: Job<StoredJob>, token: string | undefined, error: BacktalkError): Promise<never> {
+    const { name, logger } = this.options;
     const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const outage = error.retry === 'later' && error.status === 503;
     const dead = !outage && (last || error.retry !== 'later');
-    this.#handled.inc({ queue: name, outcome: outage ? 'waited' : dead ? 'dead' : 'retried' });
+    this.handled.inc({ queue: name, outcome: outage ? 'waited' : dead ? 'dead' : 'retried' });
     logger[dead ? 'error' : 'warn']('job_failed', { queue: name, job: job.id, attempt: job.attemptsMade + 1, error });
-    if (error.retry === 'stop') this.#fatal(error);
+    if (error.retry === 'stop') this.fatal(error);
     if (outage) {
       // What the job needs is away, for which the job is not to blame: the try is not counted.
-      await job.moveToDelayed(this.#clock.now() + this.#backOffMs(job.attemptsStarted), token);
+      await job.moveToDelayed(this.clock.now() + this.backOffMs(job.attemptsStarted), token);
       throw new DelayedError();
     }
     if (error.retry === 'never') throw new UnrecoverableError(error.code);
     throw jobErrors.jobFailed({ reason: error.code });
   }
 
-  #backOffMs(tries: number): number {
-    return backOffMs(tries, this.#options.backOff ?? { firstMs: 500, mostMs: 30_000 });
+  private backOffMs(tries: number): number {
+    return backOffMs(tries, this.options.backOff ?? { firstMs: 500, mostMs: 30_000 });
   }
 
-  #fatal(error: BacktalkError): void {
-    if (this.#options.onFatal !== undefined) return this.#options.onFatal(error);
+  private fatal(error: BacktalkError): void {
+    if (this.options.onFatal !== undefined) return this.options.onFatal(error);
     // Nobody catches it, so the process ends with the error in its log.
     queueMicrotask(() => {
       throw error;

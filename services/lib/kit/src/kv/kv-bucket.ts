@@ -68,52 +68,47 @@ export function kvBucket<T>(
 }
 
 class Bucket<T> implements KvBucket<T> {
-  readonly #broker: Broker;
-  readonly #bucket: BucketName;
-  readonly #codec: KvCodec<T>;
-  readonly #timeoutMs: number;
-
-  constructor(broker: Broker, bucket: BucketName, codec: KvCodec<T>, timeoutMs: number) {
-    this.#broker = broker;
-    this.#bucket = bucket;
-    this.#codec = codec;
-    this.#timeoutMs = timeoutMs;
-  }
+  constructor(
+    private readonly broker: Broker,
+    private readonly bucket: BucketName,
+    private readonly codec: KvCodec<T>,
+    private readonly timeoutMs: number,
+  ) {}
 
   async get(key: string): Promise<KvEntry<T> | undefined> {
-    const stored = await this.#last(key);
+    const stored = await this.last(key);
     if (stored === undefined || isDeletion(stored)) return undefined;
-    return { value: this.#decode(key, stored.data), revision: stored.sequence };
+    return { value: this.decode(key, stored.data), revision: stored.sequence };
   }
 
   put(key: string, value: T): Promise<number> {
-    return this.#write(key, this.#encode(value));
+    return this.write(key, this.encode(value));
   }
 
   async create(key: string, value: T): Promise<number> {
     try {
-      return await this.#write(key, this.#encode(value), 0);
+      return await this.write(key, this.encode(value), 0);
     } catch (error) {
       if (!isBacktalkError(error, 'kv_conflict')) throw error;
       // A deleted key leaves a mark, which is as good as nothing.
-      const stored = await this.#last(key);
+      const stored = await this.last(key);
       if (stored === undefined || !isDeletion(stored)) throw error;
-      return this.#write(key, this.#encode(value), stored.sequence);
+      return this.write(key, this.encode(value), stored.sequence);
     }
   }
 
   update(key: string, value: T, revision: number): Promise<number> {
-    return this.#write(key, this.#encode(value), revision);
+    return this.write(key, this.encode(value), revision);
   }
 
   async delete(key: string, revision?: number): Promise<void> {
-    await this.#write(key, new Uint8Array(), revision, 'DEL');
+    await this.write(key, new Uint8Array(), revision, 'DEL');
   }
 
   async watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void> {
-    const { stop, ready } = watchBucket(this.#broker, this.#bucket, keyFilter, (change) => {
+    const { stop, ready } = watchBucket(this.broker, this.bucket, keyFilter, (change) => {
       if (change.kind !== 'put') return onChange(change);
-      const value = this.#decodeOrWarn(change.key, change.data);
+      const value = this.decodeOrWarn(change.key, change.data);
       if (value !== undefined) onChange({ ...change, value });
     });
     signal?.addEventListener('abort', stop, { once: true });
@@ -123,67 +118,67 @@ class Bucket<T> implements KvBucket<T> {
   }
 
   async *entries(keyFilter = '>'): AsyncIterable<KvKeyEntry<T>> {
-    const stream = bucketStream(this.#bucket);
+    const stream = bucketStream(this.bucket);
     const reading = {
-      broker: this.#broker,
+      broker: this.broker,
       stream,
-      filter: bucketSubject(this.#bucket, keyFilter),
+      filter: bucketSubject(this.bucket, keyFilter),
       from: 1,
       until: Number.MAX_SAFE_INTEGER,
       headersOnly: false,
     };
     for await (const stored of readStream(reading)) {
-      const key = keyIn(this.#bucket, stored.subject);
+      const key = keyIn(this.bucket, stored.subject);
       if (isDeletion(stored)) continue;
-      yield { key, value: this.#decode(key, stored.data), revision: stored.sequence };
+      yield { key, value: this.decode(key, stored.data), revision: stored.sequence };
     }
   }
 
-  #last(key: string): Promise<StoredMessage | undefined> {
-    return lastOfSubject(this.#broker, bucketStream(this.#bucket), this.#subject(key), this.#timeoutMs);
+  private last(key: string): Promise<StoredMessage | undefined> {
+    return lastOfSubject(this.broker, bucketStream(this.bucket), this.subject(key), this.timeoutMs);
   }
 
-  async #write(key: string, data: Uint8Array, expected?: number, operation?: 'DEL'): Promise<number> {
-    const subject = this.#subject(key);
+  private async write(key: string, data: Uint8Array, expected?: number, operation?: 'DEL'): Promise<number> {
+    const subject = this.subject(key);
     const headers = natsHeaders();
     if (operation !== undefined) headers.set('KV-Operation', operation);
-    const stored = await storeMessage(this.#broker, {
+    const stored = await storeMessage(this.broker, {
       subject,
-      stream: bucketStream(this.#bucket),
+      stream: bucketStream(this.bucket),
       data,
       headers,
-      timeoutMs: this.#timeoutMs,
-      doing: `write to bucket ${this.#bucket}`,
+      timeoutMs: this.timeoutMs,
+      doing: `write to bucket ${this.bucket}`,
       ...(expected === undefined ? {} : { expectLast: expected }),
     });
-    if (stored.refused) throw kvErrors.kvConflict({ bucket: this.#bucket, key });
+    if (stored.refused) throw kvErrors.kvConflict({ bucket: this.bucket, key });
     return stored.sequence;
   }
 
-  #subject(key: string): string {
-    if (!keyPattern.test(key)) throw kvErrors.kvKeyInvalid({ bucket: this.#bucket });
-    return bucketSubject(this.#bucket, key);
+  private subject(key: string): string {
+    if (!keyPattern.test(key)) throw kvErrors.kvKeyInvalid({ bucket: this.bucket });
+    return bucketSubject(this.bucket, key);
   }
 
-  #encode(value: T): Uint8Array {
-    return new TextEncoder().encode(JSON.stringify(this.#codec.toJSON(value)));
+  private encode(value: T): Uint8Array {
+    return new TextEncoder().encode(JSON.stringify(this.codec.toJSON(value)));
   }
 
-  #decode(key: string, data: Uint8Array): T {
+  private decode(key: string, data: Uint8Array): T {
     try {
       const json: unknown = JSON.parse(new TextDecoder().decode(data));
-      return this.#codec.fromJSON(json);
+      return this.codec.fromJSON(json);
     } catch (error) {
-      throw kvErrors.kvValueInvalid({ bucket: this.#bucket, key }, error);
+      throw kvErrors.kvValueInvalid({ bucket: this.bucket, key }, error);
     }
   }
 
   /** A watcher goes on past a value that somebody else has spoilt. */
-  #decodeOrWarn(key: string, data: Uint8Array): T | undefined {
+  private decodeOrWarn(key: string, data: Uint8Array): T | undefined {
     try {
-      return this.#decode(key, data);
+      return this.decode(key, data);
     } catch (error) {
-      this.#broker.logger.warn('kv_value_invalid', { bucket: this.#bucket, error });
+      this.broker.logger.warn('kv_value_invalid', { bucket: this.bucket, error });
       return undefined;
     }
   }

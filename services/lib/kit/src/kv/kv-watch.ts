@@ -44,103 +44,102 @@ export function watchBucket(
 }
 
 class Watcher {
-  readonly #broker: Broker;
-  readonly #bucket: BucketName;
-  readonly #filter: string;
-  readonly #onChange: (change: RawChange) => void;
-  readonly #pull: Pull;
+  private readonly filter: string;
+  private readonly pull: Pull;
   /** Revision of every key that has a value. */
-  readonly #known = new Map<string, number>();
+  private readonly known = new Map<string, number>();
   /** Keys that the present consumer has told, until it has told all. */
-  #told: Set<string> | undefined = new Set();
-  #consumer = '';
-  #consumerSequence = 0;
-  #becomeReady: () => void = () => undefined;
-  #fail: (error: BacktalkError) => void = () => undefined;
+  private told: Set<string> | undefined = new Set();
+  private consumer = '';
+  private consumerSequence = 0;
+  private becomeReady: () => void = () => undefined;
+  private fail: (error: BacktalkError) => void = () => undefined;
 
-  constructor(broker: Broker, bucket: BucketName, keyFilter: string, onChange: (change: RawChange) => void) {
-    this.#broker = broker;
-    this.#bucket = bucket;
-    this.#filter = bucketSubject(bucket, keyFilter);
-    this.#onChange = onChange;
-    this.#pull = new Pull({
+  constructor(
+    private readonly broker: Broker,
+    private readonly bucket: BucketName,
+    keyFilter: string,
+    private readonly onChange: (change: RawChange) => void,
+  ) {
+    this.filter = bucketSubject(bucket, keyFilter);
+    this.pull = new Pull({
       broker,
       stream: bucketStream(bucket),
       slots: inHandMax,
-      ensure: () => this.#create(),
+      ensure: () => this.create(),
       onMessage: (message) => {
-        this.#take(message);
+        this.take(message);
       },
       onFatal: (error) => {
         broker.logger.error('kv_watch_lost', { bucket, error });
-        this.#fail(error);
+        this.fail(error);
       },
     });
   }
 
   async start(): Promise<void> {
     const ready = new Promise<void>((resolve, reject) => {
-      this.#becomeReady = resolve;
-      this.#fail = reject;
+      this.becomeReady = resolve;
+      this.fail = reject;
     });
-    await Promise.all([this.#pull.start(), ready]);
+    await Promise.all([this.pull.start(), ready]);
   }
 
   stop(): void {
-    this.#pull.stop();
-    this.#becomeReady();
+    this.pull.stop();
+    this.becomeReady();
   }
 
-  async #create(): Promise<string> {
+  private async create(): Promise<string> {
     const name = `watch_${randomUUID().replaceAll('-', '')}`;
-    const { pending } = await createConsumer(this.#broker, bucketStream(this.#bucket), {
+    const { pending } = await createConsumer(this.broker, bucketStream(this.bucket), {
       name,
-      filter_subject: this.#filter,
+      filter_subject: this.filter,
       deliver_policy: DeliverPolicy.LastPerSubject,
       ack_policy: AckPolicy.None,
       mem_storage: true,
       num_replicas: 1,
       inactive_threshold: nanos(60_000),
     });
-    this.#consumer = name;
-    this.#consumerSequence = 0;
-    this.#told = new Set();
-    if (pending === 0) this.#allTold();
+    this.consumer = name;
+    this.consumerSequence = 0;
+    this.told = new Set();
+    if (pending === 0) this.allTold();
     return name;
   }
 
-  #take(message: Msg): void {
-    this.#pull.done();
+  private take(message: Msg): void {
+    this.pull.done();
     const place = placeOf(message);
-    if (place.consumer !== this.#consumer) return;
-    if (place.consumerSequence !== this.#consumerSequence + 1) {
-      this.#pull.again();
+    if (place.consumer !== this.consumer) return;
+    if (place.consumerSequence !== this.consumerSequence + 1) {
+      this.pull.again();
       return;
     }
-    this.#consumerSequence = place.consumerSequence;
-    this.#tell(message, place);
-    if (this.#told !== undefined && place.pending === 0) this.#allTold();
+    this.consumerSequence = place.consumerSequence;
+    this.tell(message, place);
+    if (this.told !== undefined && place.pending === 0) this.allTold();
   }
 
-  #tell(message: Msg, { sequence: revision, timeMs }: MessagePlace): void {
-    const key = keyIn(this.#bucket, message.subject);
-    this.#told?.add(key);
+  private tell(message: Msg, { sequence: revision, timeMs }: MessagePlace): void {
+    const key = keyIn(this.bucket, message.subject);
+    this.told?.add(key);
     if (isDeletion({ headers: message.headers })) {
-      if (this.#known.delete(key)) this.#onChange({ kind: 'deleted', key, revision });
-    } else if (this.#known.get(key) !== revision) {
-      this.#known.set(key, revision);
-      this.#onChange({ kind: 'put', key, data: message.data, revision, timeMs });
+      if (this.known.delete(key)) this.onChange({ kind: 'deleted', key, revision });
+    } else if (this.known.get(key) !== revision) {
+      this.known.set(key, revision);
+      this.onChange({ kind: 'put', key, data: message.data, revision, timeMs });
     }
   }
 
-  #allTold(): void {
-    const told = this.#told;
-    this.#told = undefined;
-    for (const key of [...this.#known.keys()]) {
+  private allTold(): void {
+    const told = this.told;
+    this.told = undefined;
+    for (const key of [...this.known.keys()]) {
       if (told?.has(key) === true) continue;
-      this.#known.delete(key);
-      this.#onChange({ kind: 'expired', key });
+      this.known.delete(key);
+      this.onChange({ kind: 'expired', key });
     }
-    this.#becomeReady();
+    this.becomeReady();
   }
 }

@@ -31,29 +31,29 @@ export function leaseBucket(broker: Broker): KvBucket<Lease> {
 
 /** Whether the leases that are held over one connection are taken. */
 class Renewals {
-  readonly #refused = new Set<string>();
-  readonly #listeners = new Set<() => void>();
+  private readonly refusedKeys = new Set<string>();
+  private readonly listeners = new Set<() => void>();
 
   get areRefused(): boolean {
-    return this.#refused.size > 0;
+    return this.refusedKeys.size > 0;
   }
 
   taken(key: string): void {
-    if (this.#refused.delete(key) && this.#refused.size === 0) for (const tell of this.#listeners) tell();
+    if (this.refusedKeys.delete(key) && this.refusedKeys.size === 0) for (const tell of this.listeners) tell();
   }
 
   refused(key: string): void {
-    this.#refused.add(key);
+    this.refusedKeys.add(key);
   }
 
   forget(key: string): void {
-    this.#refused.delete(key);
+    this.refusedKeys.delete(key);
   }
 
   /** Calls `fn` when they are taken again; the returned function ends that. */
   onTakenAgain(fn: () => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
+    this.listeners.add(fn);
+    return () => this.listeners.delete(fn);
   }
 }
 
@@ -145,129 +145,127 @@ interface Seen {
 }
 
 class View implements LeaseView {
-  readonly #broker: Broker;
-  readonly #bucket: KvBucket<Lease>;
-  readonly #renewals: Renewals;
-  readonly #ttlMs: number;
-  readonly #clock: Clock;
-  readonly #seen = new Map<string, Seen>();
-  readonly #listeners = new Set<(leases: readonly Lease[]) => void>();
-  readonly #ending = new AbortController();
-  #looking: Promise<unknown> | undefined;
-  #offStatus: () => void = () => undefined;
-  #offRenewals: () => void = () => undefined;
+  private readonly bucket: KvBucket<Lease>;
+  private readonly renewals: Renewals;
+  private readonly seen = new Map<string, Seen>();
+  private readonly listeners = new Set<(leases: readonly Lease[]) => void>();
+  private readonly ending = new AbortController();
+  private looking: Promise<unknown> | undefined;
+  private offStatus: () => void = () => undefined;
+  private offRenewals: () => void = () => undefined;
 
-  constructor(broker: Broker, ttlMs: number, clock: Clock) {
-    this.#broker = broker;
-    this.#bucket = leaseBucket(broker);
-    this.#renewals = renewalsOver(broker);
-    this.#ttlMs = ttlMs;
-    this.#clock = clock;
+  constructor(
+    private readonly broker: Broker,
+    private readonly ttlMs: number,
+    private readonly clock: Clock,
+  ) {
+    this.bucket = leaseBucket(broker);
+    this.renewals = renewalsOver(broker);
   }
 
   async start(kind: string): Promise<void> {
     // A lease is not renewed while the broker is away: its time starts anew when the broker is back.
-    this.#offStatus = this.#broker.onStatus(() => {
-      this.#startAnew();
+    this.offStatus = this.broker.onStatus(() => {
+      this.startAnew();
     });
-    this.#offRenewals = this.#renewals.onTakenAgain(() => {
-      this.#startAnew();
+    this.offRenewals = this.renewals.onTakenAgain(() => {
+      this.startAnew();
     });
     const take = (change: KvChange<Lease>) => {
-      this.#take(change);
+      this.take(change);
     };
-    await this.#bucket.watch(`${kind}.*`, take, this.#ending.signal);
+    await this.bucket.watch(`${kind}.*`, take, this.ending.signal);
   }
 
   current(): readonly Lease[] {
-    return [...this.#seen].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, { lease }]) => lease);
+    return [...this.seen].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, { lease }]) => lease);
   }
 
   onChange(fn: (leases: readonly Lease[]) => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
+    this.listeners.add(fn);
+    return () => this.listeners.delete(fn);
   }
 
   async lookAgain(): Promise<void> {
     // Many who ask at once are answered together.
-    this.#looking ??= Promise.all([...this.#seen.keys()].map((key) => this.#ask(key))).finally(() => {
-      this.#looking = undefined;
+    this.looking ??= Promise.all([...this.seen.keys()].map((key) => this.ask(key))).finally(() => {
+      this.looking = undefined;
     });
-    await this.#looking;
+    await this.looking;
   }
 
   stop(): void {
-    this.#ending.abort();
-    this.#offStatus();
-    this.#offRenewals();
-    for (const seen of this.#seen.values()) seen.cancel();
-    this.#listeners.clear();
+    this.ending.abort();
+    this.offStatus();
+    this.offRenewals();
+    for (const seen of this.seen.values()) seen.cancel();
+    this.listeners.clear();
   }
 
-  #take(change: KvChange<Lease>): void {
+  private take(change: KvChange<Lease>): void {
     // A restarted broker has let leases expire whose holders live: they get the time to say so.
     if (change.kind === 'expired') return;
     // An older word than what was asked for comes late.
-    if (change.revision < (this.#seen.get(change.key)?.revision ?? 0)) return;
-    if (change.kind === 'deleted') this.#drop(change.key);
-    else this.#hold(change.key, change);
+    if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
+    if (change.kind === 'deleted') this.drop(change.key);
+    else this.hold(change.key, change);
   }
 
-  #hold(key: string, { value: lease, revision }: KvEntry<Lease>): void {
+  private hold(key: string, { value: lease, revision }: KvEntry<Lease>): void {
     const text = JSON.stringify(lease);
-    const known = this.#seen.get(key);
+    const known = this.seen.get(key);
     known?.cancel();
-    this.#seen.set(key, { lease, revision, text, cancel: this.#expireLater(key) });
-    if (known?.text !== text) this.#tell();
+    this.seen.set(key, { lease, revision, text, cancel: this.expireLater(key) });
+    if (known?.text !== text) this.tell();
   }
 
-  #startAnew(): void {
-    for (const [key, seen] of this.#seen) {
+  private startAnew(): void {
+    for (const [key, seen] of this.seen) {
       seen.cancel();
-      seen.cancel = this.#expireLater(key);
+      seen.cancel = this.expireLater(key);
     }
   }
 
-  #expireLater(key: string): () => void {
-    if (this.#broker.status() === 'down') return () => undefined;
-    return this.#clock.timer(this.#ttlMs, () => {
-      void this.#expire(key);
+  private expireLater(key: string): () => void {
+    if (this.broker.status() === 'down') return () => undefined;
+    return this.clock.timer(this.ttlMs, () => {
+      void this.expire(key);
     });
   }
 
   /** What is told of changes may lag behind, as when the server that tells has died: the bucket itself is asked. */
-  async #expire(key: string): Promise<void> {
-    const seen = this.#seen.get(key);
+  private async expire(key: string): Promise<void> {
+    const seen = this.seen.get(key);
     if (seen === undefined) return;
-    const stored = this.#renewals.areRefused ? 'unknown' : await this.#ask(key);
+    const stored = this.renewals.areRefused ? 'unknown' : await this.ask(key);
     // Told of meanwhile, it has a time of its own.
-    if (this.#seen.get(key) !== seen || this.#ending.signal.aborted) return;
-    if (stored === 'unknown') seen.cancel = this.#expireLater(key);
-    else if (stored === undefined || stored.revision === seen.revision) this.#drop(key);
-    else this.#hold(key, stored);
+    if (this.seen.get(key) !== seen || this.ending.signal.aborted) return;
+    if (stored === 'unknown') seen.cancel = this.expireLater(key);
+    else if (stored === undefined || stored.revision === seen.revision) this.drop(key);
+    else this.hold(key, stored);
   }
 
   /** What the bucket holds; newer words are taken as if they had been told. */
-  async #ask(key: string): Promise<KvEntry<Lease> | 'unknown' | undefined> {
+  private async ask(key: string): Promise<KvEntry<Lease> | 'unknown' | undefined> {
     try {
-      const stored = await this.#bucket.get(key);
-      const known = this.#seen.get(key);
-      if (stored !== undefined && known !== undefined && stored.revision > known.revision) this.#hold(key, stored);
+      const stored = await this.bucket.get(key);
+      const known = this.seen.get(key);
+      if (stored !== undefined && known !== undefined && stored.revision > known.revision) this.hold(key, stored);
       return stored;
     } catch (error) {
-      this.#broker.logger.warn('lease_not_looked_up', { error: asBacktalkError(error) });
+      this.broker.logger.warn('lease_not_looked_up', { error: asBacktalkError(error) });
       return 'unknown';
     }
   }
 
-  #drop(key: string): void {
-    this.#seen.get(key)?.cancel();
-    if (this.#seen.delete(key)) this.#tell();
+  private drop(key: string): void {
+    this.seen.get(key)?.cancel();
+    if (this.seen.delete(key)) this.tell();
   }
 
-  #tell(): void {
+  private tell(): void {
     const leases = this.current();
-    for (const listener of this.#listeners) listener(leases);
+    for (const listener of this.listeners) listener(leases);
   }
 }
 

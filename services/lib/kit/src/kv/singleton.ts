@@ -32,123 +32,124 @@ export function singleton(broker: Broker, name: BrokerService, instance: string,
 }
 
 class Candidate implements Singleton {
-  readonly #broker: Broker;
-  readonly #bucket: KvBucket<Lease>;
-  readonly #key: string;
-  readonly #lease: Lease;
-  readonly #options: SingletonOptions;
-  readonly #clock: Clock;
-  #revision: number | undefined;
-  #lead: AbortController | undefined;
-  #stopped = false;
-  #trying: Promise<void> = Promise.resolve();
-  #cancelTry: () => void = () => undefined;
-  #cancelGiveUp: () => void = () => undefined;
+  private readonly bucket: KvBucket<Lease>;
+  private readonly key: string;
+  private readonly lease: Lease;
+  private readonly clock: Clock;
+  private revision: number | undefined;
+  private lead: AbortController | undefined;
+  private stopped = false;
+  private trying: Promise<void> = Promise.resolve();
+  private cancelTry: () => void = () => undefined;
+  private cancelGiveUp: () => void = () => undefined;
 
-  constructor(broker: Broker, name: BrokerService, instance: string, options: SingletonOptions) {
-    this.#broker = broker;
-    this.#bucket = leaseBucket(broker);
-    this.#key = `singleton.${name}`;
+  constructor(
+    private readonly broker: Broker,
+    name: BrokerService,
+    instance: string,
+    private readonly options: SingletonOptions,
+  ) {
+    this.bucket = leaseBucket(broker);
+    this.key = `singleton.${name}`;
     // Two processes may have one name: what tells them apart is made here.
-    this.#lease = Lease.fromPartial({ kind: 'singleton', instance: `${instance}.${newId()}` });
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.lease = Lease.fromPartial({ kind: 'singleton', instance: `${instance}.${newId()}` });
+    this.clock = options.clock ?? systemClock;
   }
 
   get leading(): boolean {
-    return this.#lead !== undefined;
+    return this.lead !== undefined;
   }
 
   start(): Promise<void> {
-    return this.#tryNow();
+    return this.tryNow();
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelTry();
-    await this.#trying;
-    const revision = this.#revision;
-    await this.#lose();
+    this.stopped = true;
+    this.cancelTry();
+    await this.trying;
+    const revision = this.revision;
+    await this.lose();
     if (revision === undefined) return;
-    await this.#bucket.delete(this.#key, revision).catch((error: unknown) => {
-      this.#broker.logger.warn('leadership_not_released', { error: asBacktalkError(error) });
+    await this.bucket.delete(this.key, revision).catch((error: unknown) => {
+      this.broker.logger.warn('leadership_not_released', { error: asBacktalkError(error) });
     });
   }
 
-  #tryNow(): Promise<void> {
-    this.#trying = this.#try().finally(() => {
-      if (this.#stopped) return;
-      this.#cancelTry = this.#clock.timer(this.#options.everyMs ?? leaseEveryMs, () => void this.#tryNow());
+  private tryNow(): Promise<void> {
+    this.trying = this.try().finally(() => {
+      if (this.stopped) return;
+      this.cancelTry = this.clock.timer(this.options.everyMs ?? leaseEveryMs, () => void this.tryNow());
     });
-    return this.#trying;
+    return this.trying;
   }
 
-  async #try(): Promise<void> {
-    const cancelGiveUp = this.#giveUpLater();
+  private async try(): Promise<void> {
+    const cancelGiveUp = this.giveUpLater();
     try {
-      const revision = await this.#write();
-      this.#cancelGiveUp();
-      this.#cancelGiveUp = cancelGiveUp;
-      await this.#gain(revision);
+      const revision = await this.write();
+      this.cancelGiveUp();
+      this.cancelGiveUp = cancelGiveUp;
+      await this.gain(revision);
     } catch (error) {
       cancelGiveUp();
-      await this.#refused(asBacktalkError(error));
+      await this.refused(asBacktalkError(error));
     }
   }
 
-  #write(): Promise<number> {
-    if (this.#revision === undefined) return this.#bucket.create(this.#key, this.#lease);
-    return this.#bucket.update(this.#key, this.#lease, this.#revision);
+  private write(): Promise<number> {
+    if (this.revision === undefined) return this.bucket.create(this.key, this.lease);
+    return this.bucket.update(this.key, this.lease, this.revision);
   }
 
   /** Counted from before the write: the broker's time to live cannot have begun earlier. */
-  #giveUpLater(): () => void {
-    const { ttlMs = leaseTtlMs } = this.#options;
-    return this.#clock.timer(ttlMs * 0.75, () => void this.#lose());
+  private giveUpLater(): () => void {
+    const { ttlMs = leaseTtlMs } = this.options;
+    return this.clock.timer(ttlMs * 0.75, () => void this.lose());
   }
 
-  async #gain(revision: number): Promise<void> {
-    this.#revision = revision;
-    if (this.#lead !== undefined) return;
-    this.#lead = new AbortController();
-    this.#broker.logger.info('leadership_gained', { key: this.#key });
+  private async gain(revision: number): Promise<void> {
+    this.revision = revision;
+    if (this.lead !== undefined) return;
+    this.lead = new AbortController();
+    this.broker.logger.info('leadership_gained', { key: this.key });
     try {
-      await this.#options.onGained(this.#lead.signal);
+      await this.options.onGained(this.lead.signal);
     } catch (error) {
-      this.#broker.logger.error('leadership_not_taken_up', { key: this.#key, error: asBacktalkError(error) });
-      await this.#lose();
+      this.broker.logger.error('leadership_not_taken_up', { key: this.key, error: asBacktalkError(error) });
+      await this.lose();
     }
   }
 
-  async #refused(reason: BacktalkError): Promise<void> {
+  private async refused(reason: BacktalkError): Promise<void> {
     if (!isBacktalkError(reason, 'kv_conflict')) {
-      this.#broker.logger.warn('leadership_not_renewed', { key: this.#key, error: reason });
-    } else if (!(await this.#isOurs())) {
-      await this.#lose();
+      this.broker.logger.warn('leadership_not_renewed', { key: this.key, error: reason });
+    } else if (!(await this.isOurs())) {
+      await this.lose();
     }
   }
 
   /** A renewal whose answer was lost is followed by a conflict with ourselves. */
-  async #isOurs(): Promise<boolean> {
+  private async isOurs(): Promise<boolean> {
     if (!this.leading) return false;
-    const entry = await this.#bucket.get(this.#key).catch(() => undefined);
-    if (entry?.value.instance !== this.#lease.instance) return false;
-    this.#revision = entry.revision;
+    const entry = await this.bucket.get(this.key).catch(() => undefined);
+    if (entry?.value.instance !== this.lease.instance) return false;
+    this.revision = entry.revision;
     return true;
   }
 
-  async #lose(): Promise<void> {
-    this.#cancelGiveUp();
-    this.#revision = undefined;
-    const lead = this.#lead;
+  private async lose(): Promise<void> {
+    this.cancelGiveUp();
+    this.revision = undefined;
+    const lead = this.lead;
     if (lead === undefined) return;
-    this.#lead = undefined;
+    this.lead = undefined;
     lead.abort();
-    this.#broker.logger.warn('leadership_lost', { key: this.#key });
+    this.broker.logger.warn('leadership_lost', { key: this.key });
     try {
-      await this.#options.onLost();
+      await this.options.onLost();
     } catch (error) {
-      this.#broker.logger.error('leadership_loss_failed', { key: this.#key, error: asBacktalkError(error) });
+      this.broker.logger.error('leadership_loss_failed', { key: this.key, error: asBacktalkError(error) });
     }
   }
 }

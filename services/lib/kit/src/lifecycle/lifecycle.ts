@@ -9,49 +9,47 @@ interface Part {
 }
 
 export class Lifecycle {
-  readonly #parts: Part[] = [];
-  readonly #logger: Logger;
-  readonly #clock: Clock;
+  private readonly parts: Part[] = [];
 
-  constructor(logger: Logger, clock: Clock = systemClock) {
-    this.#logger = logger;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly logger: Logger,
+    private readonly clock: Clock = systemClock,
+  ) {}
 
   /** Call it right after the part has started. */
   add(name: string, stop: () => Promise<void> | void): void {
-    this.#parts.push({ name, stop });
+    this.parts.push({ name, stop });
   }
 
   /** Every part is asked to stop, even after the deadline: then it is no longer waited for. */
   async stopAll(deadlineMs: number): Promise<void> {
-    const deadline = this.#clock.now() + deadlineMs;
+    const deadline = this.clock.now() + deadlineMs;
     const unclean: string[] = [];
-    for (const part of this.#parts.splice(0).reverse()) {
-      const stopped = await this.#stopPart(part, Math.max(0, deadline - this.#clock.now()));
+    for (const part of this.parts.splice(0).reverse()) {
+      const stopped = await this.stopPart(part, Math.max(0, deadline - this.clock.now()));
       if (!stopped) unclean.push(part.name);
     }
     if (unclean.length > 0) throw kitErrors.stopIncomplete({ parts: unclean });
   }
 
-  async #stopPart({ name, stop }: Part, waitMs: number): Promise<boolean> {
+  private async stopPart({ name, stop }: Part, waitMs: number): Promise<boolean> {
     const stopping = Promise.resolve()
       .then(stop)
       .then(() => true)
       .catch((error: unknown) => {
-        this.#logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
+        this.logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
         return false;
       });
-    const { promise: late, cancel } = this.#after(waitMs, () => {
-      this.#logger.error('part_stop_late', { part: name, waitMs });
+    const { promise: late, cancel } = this.after(waitMs, () => {
+      this.logger.error('part_stop_late', { part: name, waitMs });
     });
     return Promise.race([stopping, late]).finally(cancel);
   }
 
-  #after(ms: number, onLate: () => void): { promise: Promise<false>; cancel: () => void } {
+  private after(ms: number, onLate: () => void): { promise: Promise<false>; cancel: () => void } {
     let cancel = (): void => undefined;
     const promise = new Promise<false>((resolve) => {
-      cancel = this.#clock.timer(ms, () => {
+      cancel = this.clock.timer(ms, () => {
         onLate();
         resolve(false);
       });

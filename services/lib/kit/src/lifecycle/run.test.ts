@@ -8,7 +8,7 @@ class FakeHost implements Host {
   readonly printed: string[] = [];
   readonly complaints: string[] = [];
   readonly exits: number[] = [];
-  readonly #listeners = new Map<HostEvent, (reason: unknown) => void>();
+  private readonly listeners = new Map<HostEvent, (reason: unknown) => void>();
 
   constructor(
     readonly environment: Readonly<Record<string, string>> = { BACKTALK_PORT: '80', BACKTALK_LOG_LEVEL: 'silent' },
@@ -20,11 +20,11 @@ class FakeHost implements Host {
   }
 
   on(event: HostEvent, listener: (reason: unknown) => void): void {
-    this.#listeners.set(event, listener);
+    this.listeners.set(event, listener);
   }
 
   raise(event: HostEvent, reason?: unknown): void {
-    this.#listeners.get(event)?.(reason);
+    this.listeners.get(event)?.(reason);
   }
 
   print(text: string): void {

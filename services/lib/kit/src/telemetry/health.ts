@@ -16,14 +16,12 @@ export interface HealthOptions {
 export type ReadyCheck = () => true | string;
 
 export class Health {
-  readonly #options: HealthOptions;
-  readonly #checks = new Map<string, ReadyCheck>();
-  readonly #server: Server;
+  private readonly checks = new Map<string, ReadyCheck>();
+  private readonly server: Server;
 
-  constructor(options: HealthOptions) {
-    this.#options = options;
-    this.#server = createServer((request, response) => {
-      this.#answer(request, response).catch((error: unknown) => {
+  constructor(private readonly options: HealthOptions) {
+    this.server = createServer((request, response) => {
+      this.answer(request, response).catch((error: unknown) => {
         options.logger.error('health_answer_failed', { error: asBacktalkError(error) });
         response.destroy();
       });
@@ -31,46 +29,46 @@ export class Health {
   }
 
   check(name: string, ready: ReadyCheck): void {
-    this.#checks.set(name, ready);
+    this.checks.set(name, ready);
   }
 
   /** The port that is really bound: the configured one may be 0. */
   get port(): number {
-    const bound = this.#server.address();
-    return typeof bound === 'object' && bound !== null ? bound.port : this.#options.address.port;
+    const bound = this.server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : this.options.address.port;
   }
 
   async start(): Promise<void> {
-    const { host, port } = this.#options.address;
+    const { host, port } = this.options.address;
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => {
+      this.server.once('error', (error: NodeJS.ErrnoException) => {
         reject(kitErrors.addressInUse({ address: `${host}:${port}`, reason: error.code ?? 'unknown' }, error));
       });
-      this.#server.listen(port, host, resolve);
+      this.server.listen(port, host, resolve);
     });
   }
 
   async stop(): Promise<void> {
-    if (!this.#server.listening) return;
+    if (!this.server.listening) return;
     await new Promise<void>((resolve) => {
-      this.#server.close(() => {
+      this.server.close(() => {
         resolve();
       });
-      this.#server.closeAllConnections();
+      this.server.closeAllConnections();
     });
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/livez') return sendJson(response, 200, { alive: true });
-    if (request.url === '/readyz') return this.#answerReady(response);
+    if (request.url === '/readyz') return this.answerReady(response);
     if (request.url !== '/metrics') return sendJson(response, 404, { error: 'Ask for /livez, /readyz or /metrics.' });
-    const { registry } = this.#options.metrics;
+    const { registry } = this.options.metrics;
     response.setHeader('content-type', registry.contentType);
     response.end(await registry.metrics());
   }
 
-  #answerReady(response: ServerResponse): void {
-    const checks = Object.fromEntries([...this.#checks].map(([name, ready]) => [name, ready()]));
+  private answerReady(response: ServerResponse): void {
+    const checks = Object.fromEntries([...this.checks].map(([name, ready]) => [name, ready()]));
     const ready = Object.values(checks).every((result) => result === true);
     sendJson(response, ready ? 200 : 503, { ready, checks });
   }

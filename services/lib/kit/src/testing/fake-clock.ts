@@ -8,27 +8,27 @@ interface Timer {
 }
 
 export class FakeClock implements Clock {
-  #now: number;
-  readonly #timers = new Set<Timer>();
+  private time: number;
+  private readonly timers = new Set<Timer>();
 
   constructor(now = 1_700_000_000_000) {
-    this.#now = now;
+    this.time = now;
   }
 
   /** How many timers and sleeps wait. */
   get waiting(): number {
-    return this.#timers.size;
+    return this.timers.size;
   }
 
   now(): number {
-    return this.#now;
+    return this.time;
   }
 
   timer(ms: number, fn: () => void): () => void {
-    const timer = { at: this.#now + ms, fire: fn };
-    this.#timers.add(timer);
+    const timer = { at: this.time + ms, fire: fn };
+    this.timers.add(timer);
     return () => {
-      this.#timers.delete(timer);
+      this.timers.delete(timer);
     };
   }
 
@@ -49,19 +49,19 @@ export class FakeClock implements Clock {
 
   /** Moves time on; resolves when everything that fell due has fired and settled. */
   async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
+    const end = this.time + ms;
     await settle();
-    for (let due = this.#nextDue(end); due !== undefined; due = this.#nextDue(end)) {
-      this.#timers.delete(due);
-      this.#now = Math.max(this.#now, due.at);
+    for (let due = this.nextDue(end); due !== undefined; due = this.nextDue(end)) {
+      this.timers.delete(due);
+      this.time = Math.max(this.time, due.at);
       due.fire();
       await settle();
     }
-    this.#now = end;
+    this.time = end;
   }
 
-  #nextDue(end: number): Timer | undefined {
-    const due = [...this.#timers].filter((timer) => timer.at <= end);
+  private nextDue(end: number): Timer | undefined {
+    const due = [...this.timers].filter((timer) => timer.at <= end);
     return due.sort((a, b) => a.at - b.at)[0];
   }
 }

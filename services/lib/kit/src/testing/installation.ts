@@ -7,6 +7,10 @@ export function laptopInstallation(blobs: string): BlobConfig & Omit<Installatio
     profile: 'laptop',
     natsMonitorUrl: '',
     blobStore: { kind: 'folder', path: blobs },
-    ...{ s3Endpoint: '', s3Bucket: '', s3Region: 'us-east-1', s3AccessKey: '', s3SecretKey: '' },
+    s3Endpoint: '',
+    s3Bucket: '',
+    s3Region: 'us-east-1',
+    s3AccessKey: '',
+    s3SecretKey: '',
   };
 }

@@ -34,8 +34,12 @@ export async function startNatsCluster(
     const file = directory.join(`${member}.conf`);
     const peers = members.filter((other) => other !== member).map((other) => `127.0.0.1:${port(other, 2)}`);
     const config = natsConfig({
-      ...{ passwords, port: port(member, 0), monitorPort: port(member, 1), serverName: `nats-${member}` },
-      ...{ storeDirectory: directory.join(`store-${member}`), cluster: { port: port(member, 2), peers } },
+      passwords,
+      port: port(member, 0),
+      monitorPort: port(member, 1),
+      serverName: `nats-${member}`,
+      storeDirectory: directory.join(`store-${member}`),
+      cluster: { port: port(member, 2), peers },
     });
     writeFileSync(file, adapt(config), { mode: 0o600 });
     // Ready when it runs: a member alone has no leader yet.

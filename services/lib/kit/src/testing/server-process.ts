@@ -17,43 +17,40 @@ const outputCharactersMax = 20_000;
 const readyWithinMs = 30_000;
 
 export class ServerProcess {
-  readonly #plan: ServerPlan;
-  #shell: ChildProcess | undefined;
-  #pid = 0;
-  #output = '';
+  private shell: ChildProcess | undefined;
+  private processId = 0;
+  private output = '';
 
-  constructor(plan: ServerPlan) {
-    this.#plan = plan;
-  }
+  constructor(private readonly plan: ServerPlan) {}
 
   get pid(): number {
-    return this.#pid;
+    return this.processId;
   }
 
   async start(): Promise<void> {
-    const { program, ready } = this.#plan;
-    const shell = spawn('sh', ['-c', guard, program, ...this.#plan.arguments], { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#shell = shell;
-    this.#output = '';
+    const { program, ready } = this.plan;
+    const shell = spawn('sh', ['-c', guard, program, ...this.plan.arguments], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.shell = shell;
+    this.output = '';
     const keep = (chunk: Buffer) => {
-      this.#output = (this.#output + chunk.toString()).slice(-outputCharactersMax);
+      this.output = (this.output + chunk.toString()).slice(-outputCharactersMax);
     };
     shell.stdout.on('data', keep);
     shell.stderr.on('data', keep);
     try {
-      this.#pid = await until(() => this.#readPid(), { what: `The start of ${program}` });
+      this.processId = await until(() => this.readPid(), { what: `The start of ${program}` });
       await until(ready, { what: `The readiness of ${program}`, timeoutMs: readyWithinMs, everyMs: 20 });
     } catch (error) {
       await this.kill();
-      throw testingErrors.serverFailed({ program, output: this.#output }, error);
+      throw testingErrors.serverFailed({ program, output: this.output }, error);
     }
   }
 
   /** As a crash does it: SIGKILL. */
   async kill(): Promise<void> {
-    const shell = this.#shell;
+    const shell = this.shell;
     if (shell === undefined) return;
-    this.#shell = undefined;
+    this.shell = undefined;
     const ended = once(shell, 'exit');
     shell.stdin?.end();
     await ended;
@@ -61,15 +58,15 @@ export class ServerProcess {
 
   /** SIGSTOP and SIGCONT: connections stay open and nobody answers. */
   pause(): void {
-    process.kill(this.#pid, 'SIGSTOP');
+    process.kill(this.processId, 'SIGSTOP');
   }
 
   resume(): void {
-    process.kill(this.#pid, 'SIGCONT');
+    process.kill(this.processId, 'SIGCONT');
   }
 
-  #readPid(): number | undefined {
-    const [, digits] = /^pid (\d+)$/m.exec(this.#output) ?? [];
+  private readPid(): number | undefined {
+    const [, digits] = /^pid (\d+)$/m.exec(this.output) ?? [];
     return digits === undefined ? undefined : Number(digits);
   }
 }

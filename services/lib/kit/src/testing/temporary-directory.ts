@@ -5,13 +5,13 @@ import { join } from 'node:path';
 
 export class TemporaryDirectory {
   readonly path: string;
-  readonly #onExit = () => {
+  private readonly onExit = () => {
     this.remove();
   };
 
   constructor(name = 'test') {
     this.path = mkdtempSync(join(tmpdir(), `backtalk-${name}-`));
-    process.once('exit', this.#onExit);
+    process.once('exit', this.onExit);
   }
 
   join(...parts: readonly string[]): string {
@@ -19,7 +19,7 @@ export class TemporaryDirectory {
   }
 
   remove(): void {
-    process.off('exit', this.#onExit);
+    process.off('exit', this.onExit);
     rmSync(this.path, { recursive: true, force: true });
   }
 }
