@@ -13,7 +13,7 @@ import {
 } from '../broker/index.js';
 import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
 import { newId, sha256Hex } from '../identity/index.js';
-import { systemClock } from '../telemetry/index.js';
+import { systemClock } from '../time/index.js';
 import type { BlobInfo, BlobStore } from './blob-store.js';
 import { checkDigest } from './digest.js';
 import { blobErrors } from './errors.js';

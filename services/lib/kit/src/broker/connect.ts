@@ -10,12 +10,13 @@ import {
   type Msg,
   type NatsConnection,
 } from 'nats';
-import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
+import { type Logger } from '../telemetry/index.js';
 import { isOlder } from '../installation/version-order.js';
 import { brokerErrors } from './errors.js';
 import { mendTransport } from './mended-transport.js';
 import { Requests, type Question } from './requests.js';
 import { inboxPrefixOf } from './users.js';
+import { systemClock, type Clock } from '../time/index.js';
 
 export type BrokerStatus = 'up' | 'down';
 

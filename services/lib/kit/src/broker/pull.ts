@@ -3,7 +3,7 @@
 // It survives lost connections, restarted brokers and deleted consumers. It acknowledges nothing.
 import { createInbox, nanos, type Msg, type Subscription } from 'nats';
 import type { BacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../telemetry/index.js';
+import { systemClock, type Clock } from '../time/index.js';
 import type { Broker } from './connect.js';
 import { inboxPrefixOf } from './users.js';
 import { brokerError } from './translate.js';

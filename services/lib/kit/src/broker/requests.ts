@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Msg, MsgHdrs, NatsConnection } from 'nats';
 import type { BacktalkError } from '../errors/index.js';
-import type { Clock } from '../telemetry/index.js';
+import type { Clock } from '../time/index.js';
 import { brokerErrors } from './errors.js';
 import { inboxPrefixOf } from './users.js';
 

@@ -13,7 +13,7 @@ import { blobStream, descriptionsOfAll, piecesOfAll } from '../blobs/object-buck
 import { advisoriesStream, deadStream, replayStream } from '../facts/permissions.js';
 import { bucketNames, buckets, bucketStream, bucketSubject, leaseTtlMs, type BucketName } from '../kv/buckets.js';
 import { asBacktalkError } from '../errors/index.js';
-import { systemClock } from '../telemetry/index.js';
+import { systemClock } from '../time/index.js';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
 import { brokerError } from './translate.js';

@@ -3,8 +3,8 @@
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
 import { createConsumer, Pull, type Broker } from '../broker/index.js';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { backOffMs, type BackOff } from '../lifecycle/index.js';
-import { idsOf, inSpan, isTracing, type Clock, type Logger } from '../telemetry/index.js';
+import { backOffMs, within, type BackOff, type Clock } from '../time/index.js';
+import { idsOf, inSpan, isTracing, type Logger } from '../telemetry/index.js';
 import type { FactName } from './catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
 import { verdictOn, type Delivery, type FactHandler, type Held } from './delivery.js';
@@ -88,24 +88,12 @@ export class FactFlow<N extends FactName> implements Flow {
     this.stopping.abort(factErrors.factsStopped());
     this.inFlight.wake();
     const idle = Promise.allSettled(this.running).then(() => true);
-    if (!(await this.within(deadlineMs, idle))) {
+    if ((await within(this.options.clock, deadlineMs, idle)) === undefined) {
       this.aborting.abort(factErrors.factsStopped());
-      await this.within(1_000, idle);
+      await within(this.options.clock, 1_000, idle);
     }
     this.cancelKeepAlive();
     for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
-  }
-
-  private async within(ms: number, work: Promise<unknown>): Promise<boolean> {
-    let cancel: () => void = () => undefined;
-    const late = new Promise<false>((resolve) => {
-      cancel = this.options.clock.timer(ms, () => {
-        resolve(false);
-      });
-    });
-    const inTime = await Promise.race([work.then(() => true), late]);
-    cancel();
-    return inTime;
   }
 
   private async ensure(): Promise<string> {

@@ -9,3 +9,4 @@ export { FactPublisher, type Published, type PublisherOptions, type PublishOptio
 export { FactReader, type FactHeadersRow, type ReadOptions } from './reader.js';
 export type { FactHeaders, StoredFact } from './stored-fact.js';
 export { durableOf, factNameOf, subjectFilter, subjectOf } from './subjects.js';
+export { TurnLog, type TurnIds } from './turn-log.js';

@@ -4,17 +4,10 @@ import { createServer, type CompatServiceDefinition, type Server, type ServiceIm
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/index.js';
 import { asBacktalkError, isAbort, kitErrors } from '../errors/index.js';
-import {
-  isTracing,
-  startSpan,
-  systemClock,
-  traceFrom,
-  type Clock,
-  type Logger,
-  type Trace,
-} from '../telemetry/index.js';
+import { isTracing, startSpan, traceFrom, type Logger, type Trace } from '../telemetry/index.js';
 import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
 import { toServerError } from './grpc-errors.js';
+import { systemClock, type Clock } from '../time/index.js';
 
 /** What every implementation finds in its call context, beside nice-grpc's own. */
 export interface GrpcCallFacts {

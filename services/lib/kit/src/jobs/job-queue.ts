@@ -2,9 +2,10 @@
 // Out: a job, once, as long as its record exists. It holds no text, and never leaves the service that owns it.
 import { Queue, type Job } from 'bullmq';
 import type { ZodType } from 'zod';
-import { newTrace, systemClock, type Clock, type Logger, type Trace } from '../telemetry/index.js';
+import { newTrace, type Logger, type Trace } from '../telemetry/index.js';
 import { jobErrors } from './errors.js';
 import { connectionOptions, logErrors, valkeyError } from './valkey.js';
+import { systemClock, within, type Clock } from '../time/index.js';
 
 export interface JobQueueOptions<D> {
   /** Letters, digits, "-" and "_": the same for queue and worker. */
@@ -158,22 +159,6 @@ class WorkQueue<D> implements JobQueue<D> {
     } catch (error) {
       throw valkeyError(error, doing);
     }
-  }
-}
-
-/** Nothing when the work is not done in time; what it does later is nobody's concern any more. */
-export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
-  let cancel: () => void = () => undefined;
-  const late = new Promise<undefined>((resolve) => {
-    cancel = clock.timer(ms, () => {
-      resolve(undefined);
-    });
-  });
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    cancel();
   }
 }
 

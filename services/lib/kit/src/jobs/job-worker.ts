@@ -3,18 +3,10 @@
 import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import type { ZodType } from 'zod';
 import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { backOffMs, type BackOff } from '../lifecycle/index.js';
-import {
-  inSpan,
-  systemClock,
-  traceFrom,
-  type Clock,
-  type Logger,
-  type Metrics,
-  type Trace,
-} from '../telemetry/index.js';
+import { backOffMs, systemClock, within, type BackOff, type Clock } from '../time/index.js';
+import { inSpan, traceFrom, type Logger, type Metrics, type Trace } from '../telemetry/index.js';
 import { jobErrors } from './errors.js';
-import { jobPrefix, within, type StoredJob } from './job-queue.js';
+import { jobPrefix, type StoredJob } from './job-queue.js';
 import { connectionOptions, logErrors } from './valkey.js';
 
 export interface JobInHand<D> {

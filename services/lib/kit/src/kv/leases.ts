@@ -4,7 +4,7 @@
 import { Lease } from '@backtalk/proto/weights';
 import type { Broker } from '../broker/index.js';
 import { asBacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../telemetry/index.js';
+import { systemClock, type Clock } from '../time/index.js';
 import { leaseEveryMs, leaseTtlMs } from './buckets.js';
 import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
 

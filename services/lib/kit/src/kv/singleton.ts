@@ -4,7 +4,7 @@ import { Lease } from '@backtalk/proto/weights';
 import type { Broker, BrokerService } from '../broker/index.js';
 import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
 import { newId } from '../identity/index.js';
-import { systemClock, type Clock } from '../telemetry/index.js';
+import { systemClock, type Clock } from '../time/index.js';
 import { leaseEveryMs, leaseTtlMs } from './buckets.js';
 import type { KvBucket } from './kv-bucket.js';
 import { leaseBucket } from './leases.js';

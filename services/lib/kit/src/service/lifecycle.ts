@@ -1,7 +1,8 @@
 // Remembers what was started, and stops it in reverse order within one deadline. A part that fails to stop does not
 // keep the others from stopping: it is logged, and named in the error at the end.
 import { asBacktalkError, kitErrors } from '../errors/index.js';
-import { systemClock, type Clock, type Logger } from '../telemetry/index.js';
+import type { Logger } from '../telemetry/index.js';
+import { systemClock, within, type Clock } from '../time/index.js';
 
 interface Part {
   readonly name: string;
@@ -40,20 +41,8 @@ export class Lifecycle {
         this.logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
         return false;
       });
-    const { promise: late, cancel } = this.after(waitMs, () => {
-      this.logger.error('part_stop_late', { part: name, waitMs });
-    });
-    return Promise.race([stopping, late]).finally(cancel);
-  }
-
-  private after(ms: number, onLate: () => void): { promise: Promise<false>; cancel: () => void } {
-    let cancel = (): void => undefined;
-    const promise = new Promise<false>((resolve) => {
-      cancel = this.clock.timer(ms, () => {
-        onLate();
-        resolve(false);
-      });
-    });
-    return { promise, cancel };
+    const inTime = await within(this.clock, waitMs, stopping);
+    if (inTime === undefined) this.logger.error('part_stop_late', { part: name, waitMs });
+    return inTime ?? false;
   }
 }

@@ -1,0 +1,45 @@
+// What the log holds about one turn. In: a turn with its tenant and user. Out: its facts, found by their subjects, and its
+// conversation with the earlier turns' part put back. It keeps nothing: the same turn may be read again.
+import type { TurnOpened } from '@backtalk/proto/facts';
+import { decodeConversation, type DecodedConversation } from '../conversation/index.js';
+import type { BacktalkError } from '../errors/index.js';
+import type { FactReader } from './reader.js';
+import type { StoredFact } from './stored-fact.js';
+
+export interface TurnIds {
+  readonly tenant: string;
+  readonly user: string;
+  readonly turn: string;
+}
+
+type Found<N extends 'turnOpened' | 'turnCompleted' | 'turnContinued'> = Promise<StoredFact<N> | undefined>;
+
+export class TurnLog {
+  constructor(private readonly reader: FactReader) {}
+
+  opened({ tenant, user, turn }: TurnIds): Found<'turnOpened'> {
+    return this.reader.last('turnOpened', { tenant, user, turn });
+  }
+
+  completed({ tenant, user, turn }: TurnIds): Found<'turnCompleted'> {
+    return this.reader.last('turnCompleted', { tenant, user, turn });
+  }
+
+  continued({ tenant, user, turn }: TurnIds): Found<'turnContinued'> {
+    return this.reader.last('turnContinued', { tenant, user, turn });
+  }
+
+  /**
+   * The messages and tools of a request as the client sent them.
+   * @param missing makes the error for a conversation that is not in the log: this turn's, or one that it builds on
+   */
+  async conversation(opened: TurnOpened, missing: (turn: string) => BacktalkError): Promise<DecodedConversation> {
+    const { tenant, user } = opened;
+    if (opened.conversation === undefined) throw missing(opened.turn);
+    return decodeConversation(opened.conversation, async (turn) => {
+      const base = await this.opened({ tenant, user, turn });
+      if (base?.message.conversation === undefined) throw missing(turn);
+      return base.message.conversation;
+    });
+  }
+}

@@ -1,0 +1,134 @@
+// The start-up that all services share. In: a service's name, its configuration and what it starts on top. Out: a service
+// whose health endpoint answers first and says ready last, and whose parts stop in reverse order within one deadline.
+import type { Lease } from '@backtalk/proto/weights';
+import { openBlobStore, type BlobConfig, type BlobStore } from '../blobs/index.js';
+import { checkStreams, connectBroker, type Broker, type BrokerService } from '../broker/index.js';
+import type { Address, LogLevel } from '../config/index.js';
+import { asBacktalkError } from '../errors/index.js';
+import { FactReader, type FactStream } from '../facts/index.js';
+import { checkInstallation, type InstallationConfig } from '../installation/index.js';
+import { holdLease, leaseAddresses, type LeaseHold } from '../kv/index.js';
+import { createLogger, Health, Metrics, type Logger } from '../telemetry/index.js';
+import { systemClock, type Clock } from '../time/index.js';
+import { Lifecycle } from './lifecycle.js';
+import type { Service } from './run.js';
+
+/** The settings that every service has. */
+export interface ServiceConfig extends InstallationConfig, BlobConfig {
+  readonly natsUrl: string;
+  readonly natsUser: string;
+  readonly natsPassword: string;
+  readonly instance: string;
+  readonly healthAddress: Address;
+  readonly logLevel: LogLevel;
+}
+
+export interface ServiceOverrides {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** Takes an error that no waiting mends; `run` then ends the process. */
+  readonly fail?: (error: unknown) => void;
+}
+
+/** What a service's own parts are made with. */
+export interface ServiceContext<C extends ServiceConfig> {
+  readonly name: BrokerService;
+  readonly config: C;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly lifecycle: Lifecycle;
+  readonly broker: Broker;
+  readonly blobs: BlobStore;
+  readonly reader: FactReader;
+  readonly fail: (error: unknown) => void;
+}
+
+export interface ServiceDefinition<C extends ServiceConfig, P extends string> {
+  readonly name: BrokerService;
+  readonly config: C;
+  readonly overrides: ServiceOverrides;
+  /** Streams that must be there; without them the start fails with one line. */
+  readonly streams: readonly FactStream[];
+  readonly stopWithinMs: number;
+  /** Starts the service's own parts, adding each to the lifecycle; resolves with the ports that it has bound. */
+  readonly start: (context: ServiceContext<C>) => Promise<Readonly<Record<P, number>>>;
+}
+
+export interface ServiceWithPorts<P extends string = never> extends Service {
+  /** Ports that are really bound: `health` once the start has begun, the others once it is done. The configured ones may be 0. */
+  readonly ports: Readonly<Record<P | 'health', number>>;
+}
+
+export function createService<C extends ServiceConfig, P extends string = never>(
+  definition: ServiceDefinition<C, P>,
+): ServiceWithPorts<P> {
+  const { name, config, overrides, streams, stopWithinMs } = definition;
+  const { clock = systemClock, fail = endProcess } = overrides;
+  const logger = overrides.logger ?? createLogger({ service: name, level: config.logLevel });
+  const metrics = new Metrics(name);
+  const lifecycle = new Lifecycle(logger);
+  const health = new Health({ address: config.healthAddress, metrics, logger });
+  const own: { ports: Partial<Record<P, number>> } = { ports: {} };
+  let state: 'starting' | 'started' | 'stopping' = 'starting';
+  health.check('service', () => state === 'started' || `the service is ${state}`);
+
+  async function start(): Promise<void> {
+    await health.start();
+    lifecycle.add('health', () => health.stop());
+    const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
+    const broker = await connectBroker({ url, user, password, name: `${name} ${instance}`, logger });
+    lifecycle.add('broker', () => broker.close());
+    health.check('broker', () => broker.status() === 'up' || 'the broker cannot be reached');
+    await checkInstallation(config, broker);
+    await checkStreams(broker, streams);
+    const blobs = await openBlobStore(config, broker);
+    const reader = new FactReader(broker, blobs);
+    const shared = { name, config, clock, logger, metrics, health, lifecycle };
+    own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
+    state = 'started';
+  }
+
+  return {
+    get ports() {
+      return { ...own.ports, health: health.port } as Readonly<Record<P | 'health', number>>;
+    },
+    start,
+    stop: () => {
+      state = 'stopping';
+      return lifecycle.stopAll(stopWithinMs);
+    },
+  };
+}
+
+/** For services that are started without a process around them: the error reaches whoever watches for uncaught ones. */
+function endProcess(error: unknown): void {
+  queueMicrotask(() => {
+    throw asBacktalkError(error);
+  });
+}
+
+interface LeasedConfig extends ServiceConfig {
+  readonly grpcAddress: Address;
+  /** `<host>:<port>`; empty where others find the service under the address that it listens on. */
+  readonly grpcAdvertised: string;
+}
+
+/**
+ * Holds the service's lease, by which others find its gRPC server, until the service stops.
+ * @param engine is asked anew at each renewal; for loaders
+ */
+export function serviceLease<C extends LeasedConfig>(
+  { name, config, broker, health, lifecycle, logger }: ServiceContext<C>,
+  grpcPort: number,
+  engine: () => Lease['engine'] = () => undefined,
+): LeaseHold {
+  const addresses = leaseAddresses(config, { grpc: grpcPort, health: health.port });
+  const lease = (): Lease => ({ kind: name, instance: config.instance, ...addresses, engine: engine() });
+  const held = holdLease({ broker, lease });
+  lifecycle.add('lease', () =>
+    held.release().catch((error: unknown) => logger.warn('lease_not_released', { error: asBacktalkError(error) })),
+  );
+  return held;
+}
