@@ -107,6 +107,14 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     /pools\.training\.model\.dtype: .*bfloat16 or float32/,
   ],
   [
+    'judges on an engine whose dialect the judge lacks',
+    {
+      judge: { backend: 'free' },
+      pools: { judge: { shares: '', engine: 'sglang', model: { name: 'judge', hub: 'a/b' } } },
+    },
+    /pools\.judge\.engine: judges speak to builtin or vllm/,
+  ],
+  [
     'a type that engines do not compute in',
     { model: { dtype: 'float64', hub: 'a/b' }, pools: { serving: { engine: 'vllm' } } },
     /pools\.serving\.model\.dtype: vllm/,

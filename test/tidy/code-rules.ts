@@ -1,12 +1,11 @@
 // What no line of code does.
 import ts from 'typescript';
 import type { House } from './house.js';
-import { productionPaths, testCode, typescript, type Rule } from './rule.js';
+import { productionPaths, testCode, type Rule } from './rule.js';
 import { calleeOf, importsOf, lineOf, nodesOf } from './syntax.js';
 
 const plainErrorShareMax = 0.03;
-const environmentReaders = 'services/lib/kit/src/config/';
-const clockTest = 'services/lib/kit/src/telemetry/clock.test.ts';
+const clockTest = 'services/lib/kit/src/time/clock.test.ts';
 
 function problemsAt(
   house: House,
@@ -52,55 +51,15 @@ function importsTimers(house: House, path: string): string[] {
     .map(({ line }) => `${path}:${line} imports a sleep; wait for a condition or an event (until, FakeClock).`);
 }
 
-/** `process.env` and `const { env } = process`. */
-function readsEnvironment(node: ts.Node): boolean {
-  if (ts.isPropertyAccessExpression(node)) return /^(globalThis\.)?process\.env$/.test(node.getText());
-  if (ts.isElementAccessExpression(node)) return /^process\[['"`]env/.test(node.getText());
-  return ts.isVariableDeclaration(node) && node.initializer?.getText() === 'process';
-}
-
 function isReexport(statement: ts.Statement): boolean {
   return ts.isExportDeclaration(statement) && statement.moduleSpecifier !== undefined;
 }
 
 export const codeRules: readonly Rule[] = [
   {
-    name: 'nothing is `any`',
-    broken: { 'services/a/src/domain/x.ts': 'let a: any;' },
-    check: (house) =>
-      problemsAt(
-        house,
-        house.paths(typescript),
-        (node) => node.kind === ts.SyntaxKind.AnyKeyword,
-        'says any; say what it is.',
-      ),
-  },
-  {
-    name: 'nothing is declared to be there by `!`',
-    broken: { 'services/a/src/domain/x.ts': 'const a = b!;' },
-    check: (house) =>
-      problemsAt(
-        house,
-        house.paths(typescript),
-        (node) => ts.isNonNullExpression(node),
-        'uses !; handle the absent case.',
-      ),
-  },
-  {
     name: `at most ${plainErrorShareMax * 100} % of throws throw a plain error`,
     broken: { 'services/a/src/domain/x.ts': "throw new Error('no');" },
     check: plainErrorProblems,
-  },
-  {
-    name: 'only the kit’s configuration reads the environment',
-    broken: { 'services/a/src/config.ts': 'const a = process.env.X;\nconst { env } = process;' },
-    check: (house) =>
-      problemsAt(
-        house,
-        house.paths(typescript).filter((path) => !path.startsWith(environmentReaders)),
-        readsEnvironment,
-        'reads process.env; write a setting in config.ts.',
-      ),
   },
   {
     name: 'no test sleeps',

@@ -1,5 +1,6 @@
 // Every rule of the house, in the order in which a reader asks.
 import { codeRules } from './code-rules.js';
+import { dialectRules } from './dialect-rules.js';
 import { documentRules } from './document-rules.js';
 import { domainRules } from './domain-rules.js';
 import { measuringRules } from './measuring-rules.js';
@@ -15,6 +16,7 @@ export const rules: readonly Rule[] = [
   ...measuringRules,
   ...sizeRules,
   ...codeRules,
+  ...dialectRules,
   ...textRules,
   ...documentRules,
   ...workspaceRules,

@@ -1,6 +1,6 @@
 // What stands in no file, and what no file is called.
 import type { House } from './house.js';
-import { typescript, type Rule } from './rule.js';
+import type { Rule } from './rule.js';
 
 const written = /\.(ts|mjs|js|py|proto|md|json|ya?ml|toml|sh|tpl|html|css|txt)$|(^|\/)(\.ci\/run|Dockerfile[^/]*)$/;
 
@@ -47,15 +47,5 @@ export const textRules: readonly Rule[] = [
         .paths(/\.(ts|mjs|js|py)$/)
         .filter(hasVagueName)
         .map((path) => `${path}: a file answers one question, and its name is the question.`),
-  },
-  {
-    name: 'TypeScript files start with what they are',
-    broken: { 'services/a/src/domain/x.ts': 'export const a = 1;' },
-    check: (house) =>
-      house
-        .paths(typescript)
-        .filter((path) => !/(\.test|\.config|^index|\/index)\.ts$/.test(path))
-        .filter((path) => !/^(#!.*\n)?\/[/*]/.test(house.text(path)))
-        .map((path) => `${path} has no header comment that says what it is.`),
   },
 ];

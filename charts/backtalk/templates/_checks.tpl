@@ -68,6 +68,7 @@
 {{- if and (ne .name "judge") (ne .pool.model.name .root.Values.model.name) }}{{ fail (printf "%s.model.name: only the judge pool may have another base model than model.name." $at) }}{{ end }}
 {{- if and (ne .name "judge") .pool.model.lengthMax (lt (int .pool.model.lengthMax) (int .root.Values.model.lengthMax)) }}{{ fail (printf "%s.model.lengthMax: is less than model.lengthMax, which clients of the policy may use; loaders refuse such engines." $at) }}{{ end }}
 {{- if and (ne .name "training") (ne .pool.engine "builtin") (not (include "backtalk.modelPath" .pool)) }}{{ fail (printf "%s.engine: %s needs model.hub or model.path." $at .pool.engine) }}{{ end }}
+{{- if and (eq .name "judge") (eq .pool.engine "sglang") }}{{ fail "pools.judge.engine: judges speak to builtin or vllm; give the pool one of them." }}{{ end }}
 {{- if and .pool.model.claim (not .pool.model.path) }}{{ fail (printf "%s: model.path: say where below /models the claim holds the model." $at) }}{{ end }}
 {{- if and (eq .name "training") (eq .pool.model.dtype "float16") }}{{ fail (printf "%s.model.dtype: training does not compute in float16; give the pool bfloat16 or float32." $at) }}{{ end }}
 {{- if and (has .pool.engine (list "vllm" "sglang")) (ne .name "training") (eq .pool.model.dtype "float64") }}{{ fail (printf "%s.model.dtype: %s does not compute in float64." $at .pool.engine) }}{{ end }}

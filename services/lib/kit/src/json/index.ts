@@ -1,6 +1,1 @@
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** A JSON object: neither a list nor null. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+export { isJsonObject, type JsonObject } from './json-object.js';
