@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { copyFile, mkdir, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { folderBlobStore, type BlobStore } from '../blobs/index.js';
-import type { Broker } from '../broker/index.js';
-import { asBacktalkError } from '../errors/index.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import { folderBlobStore } from '../blobs/folder-blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { backupErrors } from './errors.js';
-import { readManifest, writeManifest, type Manifest, type SnapshotFile } from './manifest.js';
+import { type Manifest, readManifest, type SnapshotFile, writeManifest } from './manifest.js';
 import { readSnapshot, restoreSnapshot } from './snapshot.js';
 
 const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;

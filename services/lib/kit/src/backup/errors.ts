@@ -1,5 +1,5 @@
 // Why a backup or a restore is refused or broken off, in words for the operator.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/define-errors.js';
 
 export const backupErrors = defineErrors('backup', {
   folderTaken: {

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Msg } from 'nats';
 import { z } from 'zod';
-import { inboxPrefixOf, type Broker } from '../broker/index.js';
+import type { Broker } from '../broker/connect.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import { backupErrors } from './errors.js';
 
 const chunkBytes = 128 * 1024;

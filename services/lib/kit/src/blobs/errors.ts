@@ -1,5 +1,5 @@
 // What can go wrong between a service and its blobs.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/define-errors.js';
 
 export const blobErrors = defineErrors('blobs', {
   blobMissing: {

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, opendir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BacktalkError } from '../errors/index.js';
-import { sha256Hex } from '../identity/index.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { sha256Hex } from '../identity/hashes.js';
 import type { BlobInfo, BlobStore } from './blob-store.js';
 import { checkDigest } from './digest.js';
 import { blobErrors } from './errors.js';

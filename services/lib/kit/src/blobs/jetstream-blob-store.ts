@@ -2,31 +2,29 @@
 // A blob appears whole or not at all: its pieces are stored first, then one description that names them. Of two writers
 // one wins, and what the other stored is taken away again. What is read is hashed again. Every call has a deadline.
 import { headers as natsHeaders } from 'nats';
-import {
-  brokerError,
-  checkStreams,
-  lastOfSubject,
-  readStream,
-  storeMessage,
-  type Broker,
-  type NewMessage,
-} from '../broker/index.js';
-import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
-import { newId, sha256Hex } from '../identity/index.js';
-import { systemClock } from '../time/index.js';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject } from '../broker/last-of-subject.js';
+import { readStream } from '../broker/read-stream.js';
+import { type NewMessage, storeMessage } from '../broker/store-message.js';
+import { checkStreams } from '../broker/streams.js';
+import { brokerError } from '../broker/translate.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { sha256Hex } from '../identity/hashes.js';
+import { newId } from '../identity/ids.js';
+import { systemClock } from '../time/clock.js';
+import { blobDescriptions, blobStream } from '../topology/buckets.js';
 import type { BlobInfo, BlobStore } from './blob-store.js';
 import { checkDigest } from './digest.js';
 import { blobErrors } from './errors.js';
 import {
-  blobStream,
   deletionOf,
   describe,
   description,
-  descriptionsOfAll,
+  type Description,
   descriptionSubject,
   pieceBytesMax,
   piecesSubject,
-  type Description,
 } from './object-bucket.js';
 
 export interface JetStreamBlobOptions {
@@ -100,7 +98,7 @@ class JetStreamBlobStore implements BlobStore {
     const reading = {
       broker: this.broker,
       stream: blobStream,
-      filter: descriptionsOfAll,
+      filter: blobDescriptions,
       from: 1,
       until: Number.MAX_SAFE_INTEGER,
       headersOnly: false,

@@ -2,18 +2,7 @@
 // command-line tool can read it. A blob's pieces have a subject of their own making; its description has the digest's.
 // Pure.
 import { z } from 'zod';
-import type { BrokerService } from '../broker/users.js';
-
-export const blobBucket = 'blobs';
-export const blobStream = `OBJ_${blobBucket}`;
-
-export const piecesOfAll = `$O.${blobBucket}.C.>`;
-export const descriptionsOfAll = `$O.${blobBucket}.M.>`;
-
-/** Facts above the broker's bound are put by those who publish them, weights by the trainer. */
-export const blobWriters: readonly BrokerService[] = ['gateway', 'collector', 'judge', 'trainer', 'cli'];
-/** The trainer sweeps old weights; an erasure takes the blobs of a person's facts. */
-export const blobDeleters: readonly BrokerService[] = ['trainer', 'collector', 'cli'];
+import { blobBucket } from '../topology/buckets.js';
 
 /** The broker lets nobody write more than its `max_payload` at once, 1 MB where nobody has raised it. */
 export const pieceBytesMax = 256 * 1024;

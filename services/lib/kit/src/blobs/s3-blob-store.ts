@@ -2,7 +2,7 @@
 // chosen. A blob appears whole or not at all, as the protocol has it; what is read is hashed again. Every call has a
 // deadline, and the client tries a call that may pass three times within it.
 import type * as S3 from '@aws-sdk/client-s3';
-import { sha256Hex } from '../identity/index.js';
+import { sha256Hex } from '../identity/hashes.js';
 import type { BlobInfo, BlobStore } from './blob-store.js';
 import { checkDigest } from './digest.js';
 import { blobErrors } from './errors.js';

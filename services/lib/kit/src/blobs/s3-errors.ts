@@ -1,5 +1,6 @@
 // Turns what the S3 client throws into the house's errors, once, at the edge. It retries nothing.
-import { asBacktalkError, BacktalkError } from '../errors/index.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { BacktalkError } from '../errors/backtalk-error.js';
 import { blobErrors } from './errors.js';
 
 export interface S3Doing {

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { DebugEvents } from 'nats';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort, silentLogger, startNats, until, type TestNats } from '../testing/index.js';
+import { freePort } from '../testing/free-port.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { silentLogger } from '../testing/silent-logger.js';
+import { until } from '../testing/until.js';
 import { connectBroker } from './connect.js';
 import { checkStreams, ensureStreams } from './streams.js';
 

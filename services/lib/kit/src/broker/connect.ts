@@ -10,13 +10,13 @@ import {
   type Msg,
   type NatsConnection,
 } from 'nats';
-import { type Logger } from '../telemetry/index.js';
-import { isOlder } from '../installation/version-order.js';
+import type { Logger } from '../telemetry/logger.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
 import { mendTransport } from './mended-transport.js';
-import { Requests, type Question } from './requests.js';
-import { inboxPrefixOf } from './users.js';
-import { systemClock, type Clock } from '../time/index.js';
+import { type Question, Requests } from './requests.js';
+import { isOlder } from './version-order.js';
 
 export type BrokerStatus = 'up' | 'down';
 

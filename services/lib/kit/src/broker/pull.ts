@@ -2,10 +2,10 @@
 // In: how to make sure that the consumer exists, and what to do with a message. Out: messages, one callback each.
 // It survives lost connections, restarted brokers and deleted consumers. It acknowledges nothing.
 import { createInbox, nanos, type Msg, type Subscription } from 'nats';
-import type { BacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../time/index.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import type { Broker } from './connect.js';
-import { inboxPrefixOf } from './users.js';
 import { brokerError } from './translate.js';
 
 export interface PullOptions {

@@ -1,6 +1,7 @@
 // Reads a whole configuration at once. In: a shape of readers and an environment. Out: a frozen, typed object, or one
 // `config_invalid` that lists every bad value. This file is the only place of the house that reads the environment.
-import { isBacktalkError, kitErrors } from '../errors/index.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
+import { kitErrors } from '../errors/kit-errors.js';
 import type { Reader } from './reader.js';
 
 export type Shape = Readonly<Record<string, Reader<unknown>>>;

@@ -1,7 +1,7 @@
 // One configuration value: which variable, what it means, how its text becomes a typed value.
 // A reader knows nothing about the environment it is read from.
-import type { BacktalkError } from '../errors/index.js';
-import { kitErrors } from '../errors/index.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { kitErrors } from '../errors/kit-errors.js';
 
 export interface Reader<T> {
   readonly variable: string;

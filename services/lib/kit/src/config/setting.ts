@@ -1,8 +1,11 @@
 // The vocabulary in which a service's config.ts is written: one function for each kind of value.
 import {
+  type Address,
   addressKind,
+  type BlobPlace,
   blobPlaceKind,
   booleanKind,
+  type Bounds,
   durationKind,
   listKind,
   numberKind,
@@ -10,9 +13,6 @@ import {
   textKind,
   urlKind,
   urlsKind,
-  type Address,
-  type BlobPlace,
-  type Bounds,
 } from './kinds.js';
 import { makeReader, optional, type Reader, type SettingOptions } from './reader.js';
 

@@ -1,5 +1,5 @@
 // What can be wrong with a stored conversation.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/define-errors.js';
 
 export const conversationErrors = defineErrors('kit', {
   unreadable: {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { asBacktalkError, BacktalkError, defineErrors, isAbort, isBacktalkError } from './index.js';
+import { asBacktalkError, isAbort } from './as-backtalk-error.js';
+import { BacktalkError, isBacktalkError } from './backtalk-error.js';
+import { defineErrors } from './define-errors.js';
 
 const errors = defineErrors('gateway', {
   unknownModel: {

@@ -1,6 +1,6 @@
 // A fact's bytes. In: its name and message. Out: protobuf. All facts are written with one writer, because a new one grows
 // from nothing and asks for memory at every step.
-import { catalogue, type FactMessage, type FactName, type FactWriter } from './catalogue.js';
+import { catalogue, type FactMessage, type FactName, type FactWriter } from '../topology/catalogue.js';
 
 /** A writer that was made larger than this by one fact is not kept for the next. */
 const keptBytesMax = 1024 * 1024;

@@ -1,5 +1,5 @@
 // The numbers of a consumer of facts. Labels are names of facts and outcomes, never ids.
-import type { Metrics } from '../telemetry/index.js';
+import type { Metrics } from '../telemetry/metrics.js';
 
 export type Outcome = 'handled' | 'held' | 'retried' | 'waited' | 'dead' | 'given_back';
 

@@ -1,17 +1,23 @@
 // One fact's way through one service: delivered, handled, settled. What becomes of a failure follows from the error.
 // In: a durable consumer's messages and a handler. Out: acks, retries, dead letters. It never drops a fact silently.
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
-import { createConsumer, Pull, type Broker } from '../broker/index.js';
-import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { backOffMs, within, type BackOff, type Clock } from '../time/index.js';
-import { idsOf, inSpan, isTracing, type Logger } from '../telemetry/index.js';
-import type { FactName } from './catalogue.js';
+import type { Broker } from '../broker/connect.js';
+import { createConsumer } from '../broker/create-consumer.js';
+import { Pull } from '../broker/pull.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import type { Logger } from '../telemetry/logger.js';
+import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
+import { type BackOff, backOffMs } from '../time/back-off.js';
+import type { Clock } from '../time/clock.js';
+import { within } from '../time/within.js';
+import type { FactName } from '../topology/catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
-import { verdictOn, type Delivery, type FactHandler, type Held } from './delivery.js';
+import { type Delivery, type FactHandler, type Held, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
 import type { FactMetrics, Outcome } from './fact-metrics.js';
-import { InHand, type Entry, type EntryEnd } from './in-hand.js';
-import { traceHeader, type StoredFact } from './stored-fact.js';
+import { type Entry, type EntryEnd, InHand } from './in-hand.js';
+import { type StoredFact, traceHeader } from './stored-fact.js';
 
 export interface FlowOptions<N extends FactName> {
   readonly broker: Broker;

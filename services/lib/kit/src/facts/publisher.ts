@@ -2,14 +2,18 @@
 // In: a fact's name and message. Out: where it is stored and whether it was there before. It waits for the broker no
 // longer than it was told, and never keeps a fact back to send it later.
 import type { MsgHdrs } from 'nats';
-import { blobErrors, type BlobStore } from '../blobs/index.js';
-import { lastOfSubject, storeMessage, type Broker } from '../broker/index.js';
-import { idsOf, inSpan, isTracing, type Trace } from '../telemetry/index.js';
-import { catalogue, type FactMessage, type FactName } from './catalogue.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import { blobErrors } from '../blobs/errors.js';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject } from '../broker/last-of-subject.js';
+import { storeMessage } from '../broker/store-message.js';
+import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
+import type { Trace } from '../telemetry/trace.js';
+import { catalogue, type FactMessage, type FactName } from '../topology/catalogue.js';
+import { subjectErrors, subjectOf } from '../topology/subjects.js';
 import { encodeFact } from './encode-fact.js';
 import { factErrors } from './errors.js';
-import { blobHeader, headersFor, type FactHeaders } from './stored-fact.js';
-import { subjectOf } from './subjects.js';
+import { blobHeader, type FactHeaders, headersFor } from './stored-fact.js';
 
 export interface PublisherOptions {
   /** How long one publish may wait for the broker. */
@@ -113,7 +117,8 @@ export class FactPublisher {
 
 function expectedSequence(name: FactName, expectSequence: number | undefined): number {
   const isChain = catalogue[name].kind === 'chain';
-  if (isChain !== (expectSequence !== undefined)) throw factErrors.factInvalid({ fact: name, field: 'expectSequence' });
+  if (isChain !== (expectSequence !== undefined))
+    throw subjectErrors.factInvalid({ fact: name, field: 'expectSequence' });
   return expectSequence ?? 0;
 }
 

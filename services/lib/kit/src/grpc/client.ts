@@ -3,8 +3,9 @@
 import { createChannel, createClientFactory, type Client, type CompatServiceDefinition } from 'nice-grpc';
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
-import { asBacktalkError } from '../errors/index.js';
-import { childTrace, isTracing, startSpan, unfollowedTrace, type Span, type Trace } from '../telemetry/index.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { isTracing, type Span, startSpan } from '../telemetry/spans.js';
+import { childTrace, type Trace, unfollowedTrace } from '../telemetry/trace.js';
 import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
 import { fromClientError, grpcErrors } from './grpc-errors.js';
 

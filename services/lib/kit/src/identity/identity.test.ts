@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { keyedHash, newSessionId, newTurnId, sha256Hex } from './index.js';
+import { keyedHash, sha256Hex } from './hashes.js';
+import { newSessionId, newTurnId } from './ids.js';
 
 describe('ids', () => {
   it('are subject tokens that sort by the time of their making', () => {

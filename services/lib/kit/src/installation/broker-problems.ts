@@ -1,11 +1,11 @@
 // What is wrong with the broker, as far as a service's own user can see it: its version, and how many copies its streams
 // have. In: a connection. Out: sentences that say what to do; none is good.
-import { brokerError, brokerServices, type Broker } from '../broker/index.js';
-import { blobStream } from '../blobs/index.js';
-import { catalogue, factNames, mayRead } from '../facts/index.js';
-import { bucketNames, buckets } from '../kv/index.js';
-import { bucketStream } from '../kv/buckets.js';
-import { isOlder } from './version-order.js';
+import type { Broker } from '../broker/connect.js';
+import { brokerError } from '../broker/translate.js';
+import { isOlder } from '../broker/version-order.js';
+import { blobStream, bucketNames, buckets, bucketStream } from '../topology/buckets.js';
+import { catalogue, factNames, mayRead } from '../topology/catalogue.js';
+import { brokerServices } from '../topology/users.js';
 
 const copiesMin = 3;
 

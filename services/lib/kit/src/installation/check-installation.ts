@@ -1,9 +1,10 @@
 // Is this installation fit for what its profile promises? In: the profile and what the service is connected to. Out:
 // nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is away
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
-import { oldestServer, type Broker } from '../broker/index.js';
-import type { BlobPlace, Profile } from '../config/index.js';
-import { asBacktalkError } from '../errors/index.js';
+import { type Broker, oldestServer } from '../broker/connect.js';
+import type { Profile } from '../config/base-settings.js';
+import type { BlobPlace } from '../config/kinds.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { brokerProblems } from './broker-problems.js';
 import { installationErrors } from './errors.js';
 import { syncProblems } from './sync-problems.js';

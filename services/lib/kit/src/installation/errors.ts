@@ -1,5 +1,5 @@
 // Why a service refuses to start on an installation.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/define-errors.js';
 
 export const installationErrors = defineErrors('installation', {
   installationUnfit: {

@@ -1,7 +1,7 @@
 // Does the broker write through to the disk before it acknowledges? A client cannot ask that: only the monitoring port
 // tells. In: its addresses. Out: sentences that say what to do; none is good, or not known, which is warned of.
 import { z } from 'zod';
-import type { Logger } from '../telemetry/index.js';
+import type { Logger } from '../telemetry/logger.js';
 
 const askWithinMs = 3_000;
 const answer = z.object({

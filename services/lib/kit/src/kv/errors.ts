@@ -1,5 +1,5 @@
 // What can go wrong between a service and a key-value bucket.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/define-errors.js';
 
 export const kvErrors = defineErrors('kv', {
   kvConflict: {

@@ -1,9 +1,13 @@
 // One bucket with typed values. In: a codec, keys, values. Out: the newest value of each key, and its revision, which
 // lets one of several writers win. A bucket is a cache or a lease: what it holds can be made again from facts.
 import { headers as natsHeaders } from 'nats';
-import { lastOfSubject, readStream, storeMessage, type Broker, type StoredMessage } from '../broker/index.js';
-import { isBacktalkError } from '../errors/index.js';
-import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject } from '../broker/last-of-subject.js';
+import { readStream } from '../broker/read-stream.js';
+import { storeMessage } from '../broker/store-message.js';
+import type { StoredMessage } from '../broker/stored-message.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
+import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
 import { kvErrors } from './errors.js';
 import { isDeletion, keyIn, watchBucket } from './kv-watch.js';
 

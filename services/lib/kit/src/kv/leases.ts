@@ -2,10 +2,10 @@
 // seconds after it has stopped. Nobody is taken for dead while the broker is away, nor while a broker that elects takes
 // nobody's leases: who cannot renew its own does not believe that others could.
 import { Lease } from '@backtalk/proto/weights';
-import type { Broker } from '../broker/index.js';
-import { asBacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../time/index.js';
-import { leaseEveryMs, leaseTtlMs } from './buckets.js';
+import type { Broker } from '../broker/connect.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
 import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
 
 export interface HoldLeaseOptions {

@@ -1,8 +1,10 @@
 // Remembers what was started, and stops it in reverse order within one deadline. A part that fails to stop does not
 // keep the others from stopping: it is logged, and named in the error at the end.
-import { asBacktalkError, kitErrors } from '../errors/index.js';
-import type { Logger } from '../telemetry/index.js';
-import { systemClock, within, type Clock } from '../time/index.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { kitErrors } from '../errors/kit-errors.js';
+import type { Logger } from '../telemetry/logger.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { within } from '../time/within.js';
 
 interface Part {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { setting } from '../config/index.js';
-import { kitErrors } from '../errors/index.js';
+import { setting } from '../config/setting.js';
+import { kitErrors } from '../errors/kit-errors.js';
 import type { Host, HostEvent } from './host.js';
 import { run, type RunContext, type Service } from './run.js';
 

@@ -1,17 +1,12 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
-import {
-  describeConfig,
-  logLevels,
-  readConfig,
-  tracingSettings,
-  type ConfigOf,
-  type LogLevel,
-  type Shape,
-} from '../config/index.js';
-import { asBacktalkError, isBacktalkError } from '../errors/index.js';
-import { createLogger, exportSpans, type Logger, type SpanExport } from '../telemetry/index.js';
-import { processHost, type Host } from './host.js';
+import { type LogLevel, logLevels, tracingSettings } from '../config/base-settings.js';
+import { type ConfigOf, describeConfig, readConfig, type Shape } from '../config/read-config.js';
+import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
+import { exportSpans, type SpanExport } from '../telemetry/export-spans.js';
+import { createLogger, type Logger } from '../telemetry/logger.js';
+import { type Host, processHost } from './host.js';
 
 export interface Service {
   start(): Promise<void>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kitErrors } from '../errors/index.js';
+import { kitErrors } from '../errors/kit-errors.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { Mutex } from './mutex.js';
 import { within } from './within.js';
