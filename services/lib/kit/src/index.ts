@@ -18,11 +18,18 @@ export {
   type LogLevel,
   tracingSettings,
 } from './config/base-settings.js';
-export { inheritedEnvironment } from './config/inherited-environment.js';
-export type { Address, BlobPlace } from './config/kinds.js';
-export { type ConfigOf, describeConfig, type Environment, readConfig, type Shape } from './config/read-config.js';
-export type { Reader, SettingOptions } from './config/reader.js';
-export { setting } from './config/setting.js';
+export {
+  describeConfig,
+  inheritedEnvironment,
+  readConfig,
+  settings,
+  shapeOf,
+  type ConfigOf,
+  type Environment,
+  type Settings,
+  type Shape,
+} from './config/read-config.js';
+export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export { asBacktalkError } from './errors/as-backtalk-error.js';
 export { BacktalkError, isBacktalkError, type Retry } from './errors/backtalk-error.js';

@@ -1,7 +1,7 @@
 // Which store holds the blobs? One setting decides, the same for all services. In: settings and the broker. Out: the
 // store. A store that is not as it must be stops the start.
 import type { Broker } from '../broker/connect.js';
-import type { BlobPlace } from '../config/kinds.js';
+import type { BlobPlace } from '../config/setting.js';
 import type { BlobStore } from './blob-store.js';
 import { blobErrors } from './errors.js';
 import { folderBlobStore } from './folder-blob-store.js';

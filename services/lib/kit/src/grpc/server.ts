@@ -2,7 +2,7 @@
 // turns errors into statuses that keep their code, logs what failed, and drains before it cuts.
 import { createServer, type CompatServiceDefinition, type Server, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
-import type { Address } from '../config/kinds.js';
+import type { Address } from '../config/setting.js';
 import { asBacktalkError, isAbort } from '../errors/as-backtalk-error.js';
 import { kitErrors } from '../errors/kit-errors.js';
 import type { Logger } from '../telemetry/logger.js';

@@ -3,7 +3,7 @@
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
 import { type Broker, oldestServer } from '../broker/connect.js';
 import type { Profile } from '../config/base-settings.js';
-import type { BlobPlace } from '../config/kinds.js';
+import type { BlobPlace } from '../config/setting.js';
 import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { brokerProblems } from './broker-problems.js';
 import { installationErrors } from './errors.js';

@@ -1,7 +1,14 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
 import { type LogLevel, logLevels, tracingSettings } from '../config/base-settings.js';
-import { type ConfigOf, describeConfig, readConfig, type Shape } from '../config/read-config.js';
+import {
+  type ConfigOf,
+  describeConfig,
+  readConfig,
+  type Shape,
+  shapeOf,
+  type Settings,
+} from '../config/read-config.js';
 import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { isBacktalkError } from '../errors/backtalk-error.js';
 import { exportSpans, type SpanExport } from '../telemetry/export-spans.js';
@@ -19,7 +26,7 @@ export interface RunContext {
   fail(error: unknown): void;
 }
 
-export interface RunOptions<S extends Shape> {
+export interface RunOptions<S extends Shape | Settings> {
   readonly name: string;
   readonly config: S;
   readonly create: (config: ConfigOf<S>, context: RunContext) => Service;
@@ -27,11 +34,11 @@ export interface RunOptions<S extends Shape> {
 
 export const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as const;
 
-export async function run<S extends Shape>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
+export async function run<S extends Shape | Settings>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
   const { name } = options;
   if (host.arguments.includes('--help')) {
     host.print(
-      `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...options.config, ...tracingSettings })}`,
+      `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...shapeOf(options.config), ...tracingSettings })}`,
     );
     return host.exit(exitCodes.done);
   }
@@ -65,9 +72,9 @@ function logLevelOf(config: object): LogLevel {
   return logLevels.find((known) => known === level) ?? 'info';
 }
 
-function readOrComplain<S extends Shape>(shape: S, host: Host): ConfigOf<S> | undefined {
+function readOrComplain<S extends Shape | Settings>(given: S, host: Host): ConfigOf<S> | undefined {
   try {
-    return readConfig(shape, host.environment);
+    return readConfig(given, host.environment);
   } catch (error) {
     if (!isBacktalkError(error, 'config_invalid')) throw error;
     host.complain(`Cannot start: the configuration is not valid.\n${error.message}`);
@@ -75,7 +82,7 @@ function readOrComplain<S extends Shape>(shape: S, host: Host): ConfigOf<S> | un
   }
 }
 
-async function runUntilStopped<S extends Shape>(
+async function runUntilStopped<S extends Shape | Settings>(
   { create }: RunOptions<S>,
   config: ConfigOf<S>,
   logger: Logger,

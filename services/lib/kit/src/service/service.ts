@@ -6,7 +6,7 @@ import { type BlobConfig, openBlobStore } from '../blobs/open-blob-store.js';
 import { type Broker, connectBroker } from '../broker/connect.js';
 import { checkStreams } from '../broker/streams.js';
 import type { LogLevel } from '../config/base-settings.js';
-import type { Address } from '../config/kinds.js';
+import type { Address } from '../config/setting.js';
 import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { FactReader } from '../facts/reader.js';
 import { checkInstallation, type InstallationConfig } from '../installation/check-installation.js';

@@ -1,7 +1,7 @@
 // The side door for operators: /livez says that the process turns, /readyz says whether it can do its work and why not,
 // /metrics gives the numbers. It asks no dependency anything: checks report what the service already knows.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Address } from '../config/kinds.js';
+import type { Address } from '../config/setting.js';
 import { asBacktalkError } from '../errors/as-backtalk-error.js';
 import { kitErrors } from '../errors/kit-errors.js';
 import type { Logger } from './logger.js';
