@@ -57,6 +57,7 @@ const reconnectWaitMs = 250;
 const reconnectJitterMs = 100;
 
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
+  mendTransport();
   const nc = await firstConnection(options);
   const version = nc.info?.version ?? '0';
   if (isOlder(version, oldestServer)) {
@@ -111,7 +112,6 @@ async function firstConnection(options: BrokerOptions): Promise<NatsConnection> 
 }
 
 async function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
-  mendTransport();
   let nc: NatsConnection | undefined = undefined;
   nc = await connect({
     servers: url.split(','),

@@ -20,6 +20,12 @@ export const brokerErrors = defineErrors('broker', {
     message: (p: { version: string; oldest: string }) =>
       `nats-server ${p.version} is too old: run ${p.oldest} or later.`,
   },
+  brokerClientUnknown: {
+    code: 'broker_client_unknown',
+    retry: 'stop',
+    message: (p: { version: string; known: string }) =>
+      `The library nats is ${p.version}, and its transport is repaired for ${p.known} only: install that one (npm ci).`,
+  },
   brokerForbidden: {
     code: 'broker_forbidden',
     retry: 'never',
