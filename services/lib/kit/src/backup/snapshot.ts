@@ -5,7 +5,7 @@ import type { Msg } from 'nats';
 import { z } from 'zod';
 import type { Broker } from '../broker/connect.js';
 import { inboxPrefixOf } from '../topology/users.js';
-import { backupErrors } from './errors.js';
+import { backupErrors } from './backup.js';
 
 const chunkBytes = 128 * 1024;
 const askWithinMs = 30_000;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Broker } from '../broker/connect.js';
-import { sha256Hex } from '../identity/hashes.js';
+import { sha256Hex } from '../identity/ids.js';
 import { collect } from '../testing/collect.js';
 import { freePort } from '../testing/free-port.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
@@ -10,8 +10,7 @@ import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { blobPieces, blobStream } from '../topology/buckets.js';
 import type { BlobStore } from './blob-store.js';
 import { folderBlobStore } from './folder-blob-store.js';
-import { openJetStreamBlobStore } from './jetstream-blob-store.js';
-import { descriptionSubject, pieceBytesMax } from './object-bucket.js';
+import { descriptionSubject, openJetStreamBlobStore, pieceBytesMax } from './jetstream-blob-store.js';
 import { openBlobStore } from './open-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';
 

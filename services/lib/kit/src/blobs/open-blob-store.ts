@@ -2,8 +2,7 @@
 // store. A store that is not as it must be stops the start.
 import type { Broker } from '../broker/connect.js';
 import type { BlobPlace } from '../config/setting.js';
-import type { BlobStore } from './blob-store.js';
-import { blobErrors } from './errors.js';
+import { blobErrors, type BlobStore } from './blob-store.js';
 import { folderBlobStore } from './folder-blob-store.js';
 import { openJetStreamBlobStore } from './jetstream-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';

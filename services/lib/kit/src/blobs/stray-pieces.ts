@@ -4,7 +4,7 @@ import type { Broker } from '../broker/connect.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
-import { description, piecesSubject } from './object-bucket.js';
+import { description, piecesSubject } from './jetstream-blob-store.js';
 
 const graceMs = 60 * 60 * 1000;
 

@@ -16,7 +16,6 @@ import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
 import { mendTransport } from './mended-transport.js';
 import { type Question, Requests } from './requests.js';
-import { isOlder } from './version-order.js';
 
 export type BrokerStatus = 'up' | 'down';
 
@@ -174,4 +173,15 @@ function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requ
 async function closeQuietly(nc: NatsConnection): Promise<void> {
   if (nc.isClosed()) return;
   await nc.close();
+}
+
+export function isOlder(version: string, oldest: string): boolean {
+  const [left, right] = [version, oldest].map((text) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
+  );
+  for (let i = 0; i < 3; i += 1) {
+    const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
 }

@@ -1,5 +1,5 @@
 // What can go wrong between a service and the broker. It holds no handling: what becomes of the work follows from `retry`.
-import { defineErrors } from '../errors/define-errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export const brokerErrors = defineErrors('broker', {
   brokerUnavailable: {

@@ -5,10 +5,8 @@ import { AckPolicy, DeliverPolicy, nanos, type ConsumerConfig, type Msg } from '
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import { systemClock } from '../time/clock.js';
 import type { Broker } from './connect.js';
-import { createConsumer } from './create-consumer.js';
-import { placeOf } from './message-place.js';
-import { Pull } from './pull.js';
-import type { StoredMessage } from './stored-message.js';
+import type { StoredMessage } from './last-of-subject.js';
+import { createConsumer, placeOf, Pull } from './pull.js';
 
 export interface StreamReading {
   readonly broker: Broker;

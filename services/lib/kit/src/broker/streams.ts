@@ -1,7 +1,7 @@
 // Makes and changes the streams and buckets of an installation, for the admin user; services only look for them. Doing it
 // twice changes nothing.
 import { NatsError, type StreamConfig } from 'nats';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
+import { asBacktalkError } from '../errors/backtalk-error.js';
 import { systemClock } from '../time/clock.js';
 import { type StreamBounds, type StreamPlan, streamPlans } from '../topology/streams.js';
 import type { Broker } from './connect.js';

@@ -1,7 +1,6 @@
 // Reads a whole configuration at once. In: settings and an environment. Out: a frozen, typed object, or one
 // `config_invalid` that lists every bad value. This file is the only place of the house that reads the environment.
-import { isBacktalkError } from '../errors/backtalk-error.js';
-import { kitErrors } from '../errors/kit-errors.js';
+import { isBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import type { Reader } from './setting.js';
 
 export type Shape = Readonly<Record<string, Reader<unknown>>>;

@@ -1,7 +1,7 @@
 // The vocabulary in which a service's config.ts is written: one function for each kind of value. A reader knows its
 // variable, its meaning and how text becomes a value; it knows nothing about the environment it is read from.
 import { z } from 'zod';
-import { kitErrors } from '../errors/kit-errors.js';
+import { kitErrors } from '../errors/backtalk-error.js';
 
 export interface Reader<T> {
   readonly variable: string;

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asBacktalkError, isAbort } from './as-backtalk-error.js';
-import { BacktalkError, isBacktalkError } from './backtalk-error.js';
-import { defineErrors } from './define-errors.js';
+import { asBacktalkError, BacktalkError, defineErrors, isAbort, isBacktalkError } from './backtalk-error.js';
 
 const errors = defineErrors('gateway', {
   unknownModel: {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defineErrors } from '../errors/define-errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { ConsumerGround } from '../testing/consumer-ground.js';
 import { until } from '../testing/until.js';

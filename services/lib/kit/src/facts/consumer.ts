@@ -3,23 +3,20 @@
 import type { Msg } from 'nats';
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
-import { placeOf } from '../broker/message-place.js';
+import { placeOf } from '../broker/pull.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import type { BacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { BackOff } from '../time/back-off.js';
-import { type Clock, systemClock } from '../time/clock.js';
+import { type BackOff, type Clock, systemClock } from '../time/clock.js';
 import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
 import { replayStream } from '../topology/streams.js';
 import { durableOf, subjectFilter } from '../topology/subjects.js';
 import { pointerIn } from './dead-letters.js';
 import type { FactHandler } from './delivery.js';
 import { factErrors } from './errors.js';
-import { factMetrics, type FactMetrics } from './fact-metrics.js';
-import { FactFlow, type Flow, type FlowOptions } from './flow.js';
+import { FactFlow, factMetrics, type FactMetrics, type Flow, type FlowOptions } from './flow.js';
 import { fromWire, type StoredFact } from './stored-fact.js';
 
 export interface ConsumeOptions<F extends FactName> {

@@ -2,9 +2,9 @@
 // In: a failed delivery. Out: a dead letter, which an operator lists, replays to the one service that failed, or drops.
 import { headers as natsHeaders, type MsgHdrs } from 'nats';
 import type { Broker } from '../broker/connect.js';
+import type { StoredMessage } from '../broker/last-of-subject.js';
 import { readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
-import type { StoredMessage } from '../broker/stored-message.js';
 import { brokerError } from '../broker/translate.js';
 import { deadStream, replayStream } from '../topology/streams.js';
 import { factErrors } from './errors.js';

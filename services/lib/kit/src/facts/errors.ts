@@ -1,5 +1,5 @@
 // What can go wrong with a fact itself: its making, its storing, its reading.
-import { defineErrors } from '../errors/define-errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export const factErrors = defineErrors('facts', {
   factSuperseded: {

@@ -2,7 +2,7 @@
 // In: messages as they are delivered. Out: one Entry for each fact, even when the broker delivers it again meanwhile.
 import { nanos, type Msg } from 'nats';
 import type { Broker } from '../broker/connect.js';
-import { type MessagePlace, placeOf } from '../broker/message-place.js';
+import { type MessagePlace, placeOf } from '../broker/pull.js';
 
 const ackTimeoutMs = 2_000;
 

@@ -2,12 +2,10 @@
 // It changes nothing on the broker but for temporary consumers, which vanish by themselves.
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
-import { lastOfSubject } from '../broker/last-of-subject.js';
+import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
 import { mergeInOrder, readStream } from '../broker/read-stream.js';
-import type { StoredMessage } from '../broker/stored-message.js';
 import { brokerError } from '../broker/translate.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import type { BacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
 import { catalogue, type FactIds, type FactName, type FactStream } from '../topology/catalogue.js';
 import { subjectFilter } from '../topology/subjects.js';
 import { type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';

@@ -4,9 +4,7 @@ import {
   type TrainingWorkerServiceImplementation,
 } from '@backtalk/proto/training';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
-import { defineErrors } from '../errors/define-errors.js';
-import { kitErrors } from '../errors/kit-errors.js';
+import { type BacktalkError, defineErrors, isBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import { newTrace } from '../telemetry/trace.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { silentLogger } from '../testing/silent-logger.js';

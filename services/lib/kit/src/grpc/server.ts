@@ -3,13 +3,12 @@
 import { createServer, type CompatServiceDefinition, type Server, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/setting.js';
-import { asBacktalkError, isAbort } from '../errors/as-backtalk-error.js';
-import { kitErrors } from '../errors/kit-errors.js';
+import { asBacktalkError, isAbort, kitErrors } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
 import { isTracing, startSpan } from '../telemetry/spans.js';
 import { type Trace, traceFrom } from '../telemetry/trace.js';
 import { type Clock, systemClock } from '../time/clock.js';
-import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
+import { callerEntry, channelSettings, traceEntry } from './client.js';
 import { toServerError } from './grpc-errors.js';
 
 /** What every implementation finds in its call context, beside nice-grpc's own. */

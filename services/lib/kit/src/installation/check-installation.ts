@@ -4,10 +4,8 @@
 import { type Broker, oldestServer } from '../broker/connect.js';
 import type { Profile } from '../config/base-settings.js';
 import type { BlobPlace } from '../config/setting.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import { brokerProblems } from './broker-problems.js';
-import { installationErrors } from './errors.js';
-import { syncProblems } from './sync-problems.js';
+import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
+import { brokerProblems, syncProblems } from './broker-problems.js';
 import { valkeyProblems } from './valkey-problems.js';
 
 /** The values of `installationSettings`, and `valkeyUrl` of those services that use Valkey. */
@@ -55,3 +53,12 @@ async function lookOrWarn(look: () => Promise<string[]>, broker: Broker): Promis
     return [];
   }
 }
+
+export const installationErrors = defineErrors('installation', {
+  installationUnfit: {
+    code: 'installation_unfit',
+    retry: 'stop',
+    message: (p: { problems: readonly string[] }) =>
+      `BACKTALK_PROFILE is production, and this installation may lose what it was given: ${p.problems.join('; ')}.`,
+  },
+});

@@ -1,7 +1,7 @@
 // What is wrong with Valkey or Redis: its version, and whether it may drop jobs to make room. In: its address. Out:
 // sentences that say what to do; none is good.
 import { connectionOptions, valkeyError } from '../jobs/index.js';
-import { isOlder } from '../broker/version-order.js';
+import { isOlder } from '../broker/connect.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Redis } from 'ioredis';
 

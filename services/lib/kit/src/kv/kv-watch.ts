@@ -3,10 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
 import type { Broker } from '../broker/connect.js';
-import { createConsumer } from '../broker/create-consumer.js';
-import { type MessagePlace, placeOf } from '../broker/message-place.js';
-import { Pull } from '../broker/pull.js';
-import type { StoredMessage } from '../broker/stored-message.js';
+import type { StoredMessage } from '../broker/last-of-subject.js';
+import { createConsumer, type MessagePlace, placeOf, Pull } from '../broker/pull.js';
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
 

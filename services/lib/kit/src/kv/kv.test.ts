@@ -6,8 +6,7 @@ import { collect } from '../testing/collect.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
 import { until } from '../testing/until.js';
-import { jsonCodec } from './json-codec.js';
-import { kvBucket, type KvChange } from './kv-bucket.js';
+import { jsonCodec, kvBucket, type KvChange } from './kv-bucket.js';
 import { holdLease, leaseBucket, watchLeases } from './leases.js';
 import { singleton } from './singleton.js';
 

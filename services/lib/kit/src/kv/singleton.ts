@@ -2,8 +2,7 @@
 // at a time: who cannot renew its lease stops leading before the lease can expire for others.
 import { Lease } from '@backtalk/proto/weights';
 import type { Broker } from '../broker/connect.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import { type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { newId } from '../identity/ids.js';
 import { type Clock, systemClock } from '../time/clock.js';
 import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';

@@ -5,15 +5,13 @@ import {
   type ConfigOf,
   describeConfig,
   readConfig,
+  type Settings,
   type Shape,
   shapeOf,
-  type Settings,
 } from '../config/read-config.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import { isBacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { exportSpans, type SpanExport } from '../telemetry/export-spans.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
-import { type Host, processHost } from './host.js';
 
 export interface Service {
   start(): Promise<void>;
@@ -142,3 +140,32 @@ function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (e
   };
   return { promise, fail };
 }
+
+export type HostEvent = 'SIGTERM' | 'SIGINT' | 'uncaughtException' | 'unhandledRejection';
+
+export interface Host {
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>> | undefined;
+  on(event: HostEvent, listener: (reason: unknown) => void): void;
+  print(text: string): void;
+  complain(text: string): void;
+  exit(code: number): void;
+}
+
+export const processHost: Host = {
+  arguments: process.argv.slice(2),
+  // Undefined lets readConfig read the environment itself.
+  environment: undefined,
+  on: (event, listener) => {
+    process.on(event, listener);
+  },
+  print: (text) => {
+    process.stdout.write(`${text}\n`);
+  },
+  complain: (text) => {
+    process.stderr.write(`${text}\n`);
+  },
+  exit: (code) => {
+    process.exit(code);
+  },
+};

@@ -2,8 +2,7 @@
 // /metrics gives the numbers. It asks no dependency anything: checks report what the service already knows.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Address } from '../config/setting.js';
-import { asBacktalkError } from '../errors/as-backtalk-error.js';
-import { kitErrors } from '../errors/kit-errors.js';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import type { Logger } from './logger.js';
 import type { Metrics } from './metrics.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { defineErrors } from '../errors/define-errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 import { collectSpans, idsOf, inSpan, isTracing, type SpanOptions, startSpan } from './spans.js';
 import { childTrace, newTrace } from './trace.js';
 

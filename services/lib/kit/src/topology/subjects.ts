@@ -1,6 +1,6 @@
 // The names of a fact on the broker: its subject, the filter that finds it, the durable consumer that delivers it. A token
 // that could change a subject's meaning is refused.
-import { defineErrors } from '../errors/define-errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 import { catalogue, type FactIds, type FactMessage, type FactName } from './catalogue.js';
 
 export const subjectErrors = defineErrors('facts', {
