@@ -1,16 +1,99 @@
-export * from './conversation/index.js';
-export * from './config/index.js';
-export * from './errors/index.js';
-export * from './grpc/index.js';
-export * from './identity/index.js';
+// What services use of the kit, name by name.
+export { backUp, keptStreams, restoreBackup } from './backup/backup.js';
+export { readManifest, type Manifest } from './backup/manifest.js';
+export { blobErrors, type BlobInfo, type BlobStore } from './blobs/blob-store.js';
+export { folderBlobStore } from './blobs/folder-blob-store.js';
+export { openJetStreamBlobStore } from './blobs/jetstream-blob-store.js';
+export { openBlobStore, type BlobConfig } from './blobs/open-blob-store.js';
+export { dropStrayPieces } from './blobs/stray-pieces.js';
+export { connectBroker, type Broker } from './broker/connect.js';
+export { brokerErrors } from './broker/errors.js';
+export type { StoredMessage } from './broker/last-of-subject.js';
+export { checkStreams, ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
+export {
+  baseSettings,
+  blobSettings,
+  installationSettings,
+  tracingSettings,
+  type LogLevel,
+} from './config/base-settings.js';
+export {
+  describeConfig,
+  inheritedEnvironment,
+  readConfig,
+  settings,
+  shapeOf,
+  type ConfigOf,
+  type Environment,
+  type Settings,
+  type Shape,
+} from './config/read-config.js';
+export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
+export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
+export {
+  asBacktalkError,
+  BacktalkError,
+  defineErrors,
+  isBacktalkError,
+  kitErrors,
+  type CatalogueRow,
+  type ErrorFactories,
+  type ErrorSpec,
+  type Retry,
+} from './errors/backtalk-error.js';
+export { consumeFacts, type FactConsumer, type FactPosition } from './facts/consumer.js';
+export { deadLetters, type DeadLetter } from './facts/dead-letters.js';
+export type { Delivery, FactHandler, Held } from './facts/delivery.js';
+export { factErrors } from './facts/errors.js';
+export { FactPublisher, type Published } from './facts/publisher.js';
+export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reader.js';
+export type { StoredFact } from './facts/stored-fact.js';
+export { TurnLog, type TurnIds } from './facts/turn-log.js';
+export { grpcClient, type GrpcClient } from './grpc/client.js';
+export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
+export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity/ids.js';
+export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
+export { checkInstallation } from './installation/check-installation.js';
+export { isJsonObject, type JsonObject } from './json/json-object.js';
+export { keyGrant, type KeyGrant } from './kv/key-grant.js';
+export {
+  jsonCodec,
+  kvBucket,
+  kvErrors,
+  type KvBucket,
+  type KvChange,
+  type KvCodec,
+  type KvEntry,
+} from './kv/kv-bucket.js';
+export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
+export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
+export { Lifecycle } from './service/lifecycle.js';
+export { run, type RunContext, type Service } from './service/run.js';
+export {
+  createService,
+  serviceLease,
+  type ServiceConfig,
+  type ServiceContext,
+  type ServiceOverrides,
+  type ServiceWithPorts,
+} from './service/service.js';
+export { Health, type ReadyCheck } from './telemetry/health.js';
+export { createLogger, type Logger } from './telemetry/logger.js';
+export { Metrics } from './telemetry/metrics.js';
+export { idsOf, inSpan, startSpan, type Span } from './telemetry/spans.js';
+export { newTrace, traceFrom, type Trace } from './telemetry/trace.js';
+export { backOffMs, Mutex, systemClock, within, type BackOff, type Clock } from './time/clock.js';
+export { blobStream } from './topology/buckets.js';
+export {
+  catalogue,
+  factNames,
+  type FactIds,
+  type FactMessage,
+  type FactName,
+  type FactStream,
+} from './topology/catalogue.js';
+export { natsConfig } from './topology/nats-config.js';
+export { permissionsOf } from './topology/permissions.js';
+export { durableOf } from './topology/subjects.js';
+export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
 export * from './jobs/index.js';
-export * from './kv/index.js';
-export * from './service/index.js';
-export * from './time/index.js';
-export * from './json/index.js';
-export * from './telemetry/index.js';
-export * from './blobs/index.js';
-export * from './broker/index.js';
-export * from './facts/index.js';
-export * from './installation/index.js';
-export * from './backup/index.js';

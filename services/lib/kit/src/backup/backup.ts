@@ -6,11 +6,11 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { copyFile, mkdir, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { folderBlobStore, type BlobStore } from '../blobs/index.js';
-import type { Broker } from '../broker/index.js';
-import { asBacktalkError } from '../errors/index.js';
-import { backupErrors } from './errors.js';
-import { readManifest, writeManifest, type Manifest, type SnapshotFile } from './manifest.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import { folderBlobStore } from '../blobs/folder-blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
+import { type Manifest, readManifest, type SnapshotFile, writeManifest } from './manifest.js';
 import { readSnapshot, restoreSnapshot } from './snapshot.js';
 
 const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;
@@ -140,3 +140,33 @@ async function getUnlessSwept(from: BlobStore, digest: string): Promise<Uint8Arr
     throw error;
   }
 }
+
+export const backupErrors = defineErrors('backup', {
+  folderTaken: {
+    code: 'backup_folder_taken',
+    retry: 'never',
+    message: (p: { folder: string }) => `${p.folder} holds a backup already: name another folder.`,
+  },
+  notABackup: {
+    code: 'backup_unreadable',
+    retry: 'never',
+    message: (p: { folder: string; why: string }) => `${p.folder} is not a whole backup: ${p.why}.`,
+  },
+  notEmpty: {
+    code: 'restore_not_empty',
+    retry: 'never',
+    message: (p: { stream: string }) =>
+      `Stream ${p.stream} exists here already: restore into an installation that has never run.`,
+  },
+  tooBusy: {
+    code: 'backup_too_busy',
+    retry: 'later',
+    message: (p: { tries: number }) =>
+      `Batches closed during each of ${String(p.tries)} copies: pause learning (npx backtalk pause) and try again.`,
+  },
+  snapshotBroken: {
+    code: 'snapshot_broken',
+    retry: 'later',
+    message: (p: { stream: string; why: string }) => `The snapshot of stream ${p.stream} broke off: ${p.why}.`,
+  },
+});

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { backupErrors } from './errors.js';
+import { backupErrors } from './backup.js';
 
 const snapshotFile = z.object({
   stream: z.string(),

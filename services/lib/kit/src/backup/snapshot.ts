@@ -3,8 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Msg } from 'nats';
 import { z } from 'zod';
-import { inboxPrefixOf, type Broker } from '../broker/index.js';
-import { backupErrors } from './errors.js';
+import type { Broker } from '../broker/connect.js';
+import { inboxPrefixOf } from '../topology/users.js';
+import { backupErrors } from './backup.js';
 
 const chunkBytes = 128 * 1024;
 const askWithinMs = 30_000;

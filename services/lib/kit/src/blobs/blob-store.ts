@@ -1,5 +1,7 @@
 // Bytes that are named by what they are. In: bytes. Out: their sha256, by which they come back, verified.
 
+import { defineErrors } from '../errors/backtalk-error.js';
+
 export interface BlobInfo {
   readonly digest: string;
   readonly bytes: number;
@@ -17,4 +19,57 @@ export interface BlobStore {
   delete(digest: string): Promise<void>;
   list(): AsyncIterable<BlobInfo>;
   usedBytes(): Promise<number>;
+}
+
+export const blobErrors = defineErrors('blobs', {
+  blobMissing: {
+    code: 'blob_missing',
+    retry: 'later',
+    message: (p: { digest: string }) => `Blob ${p.digest} is not in the store.`,
+  },
+  blobCorrupt: {
+    code: 'blob_corrupt',
+    retry: 'never',
+    message: (p: { digest: string }) => `Blob ${p.digest} has other bytes than its name says.`,
+  },
+  blobStoreFull: {
+    code: 'blob_store_full',
+    status: 503,
+    retry: 'later',
+    message: () => 'The blob store is full: nothing more is stored until space is freed.',
+  },
+  blobStoreFailed: {
+    code: 'blob_store_failed',
+    // It is away: no fault of the fact that needs it, which waits.
+    status: 503,
+    retry: 'later',
+    message: (p: { doing: string; reason: string }) => `The blob store failed (${p.doing}, ${p.reason}).`,
+  },
+  blobStoreRefused: {
+    code: 'blob_store_refused',
+    status: 503,
+    retry: 'later',
+    message: (p: { bucket: string; reason: string }) =>
+      `Bucket ${p.bucket} cannot be used (${p.reason}): check BACKTALK_S3_BUCKET, BACKTALK_S3_ACCESS_KEY and BACKTALK_S3_SECRET_KEY.`,
+  },
+  blobBucketUnnamed: {
+    code: 'blob_bucket_unnamed',
+    retry: 'stop',
+    message: () => 'BACKTALK_BLOB_STORE is s3, and BACKTALK_S3_BUCKET names no bucket: set it.',
+  },
+  blobDigestInvalid: {
+    code: 'blob_digest_invalid',
+    retry: 'never',
+    message: () => 'A blob is named by 64 hexadecimal digits.',
+  },
+  blobStoreAbsent: {
+    code: 'blob_store_absent',
+    retry: 'stop',
+    message: () => 'A fact keeps its payload in the blob store, but this service was given none.',
+  },
+});
+
+export function checkDigest(text: string): string {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw blobErrors.blobDigestInvalid();
+  return text;
 }

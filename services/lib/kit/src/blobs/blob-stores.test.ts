@@ -1,22 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Broker } from '../broker/index.js';
-import { sha256Hex } from '../identity/index.js';
-import {
-  collect,
-  freePort,
-  hasS3,
-  s3Missing,
-  startNats,
-  startS3,
-  TemporaryDirectory,
-  type TestNats,
-  type TestS3,
-} from '../testing/index.js';
+import type { Broker } from '../broker/connect.js';
+import { sha256Hex } from '../identity/ids.js';
+import { collect } from '../testing/collect.js';
+import { freePort } from '../testing/free-port.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { hasS3, s3Missing, startS3, type TestS3 } from '../testing/s3-server.js';
+import { TemporaryDirectory } from '../testing/temporary-directory.js';
+import { blobPieces, blobStream } from '../topology/buckets.js';
 import type { BlobStore } from './blob-store.js';
 import { folderBlobStore } from './folder-blob-store.js';
-import { openJetStreamBlobStore } from './jetstream-blob-store.js';
-import { blobStream, descriptionSubject, pieceBytesMax, piecesOfAll } from './object-bucket.js';
+import { descriptionSubject, openJetStreamBlobStore, pieceBytesMax } from './jetstream-blob-store.js';
 import { openBlobStore } from './open-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';
 
@@ -114,7 +108,7 @@ describe('the object store', () => {
     expect(bytes.equals((await bucket.getBlob(digest)) ?? new Uint8Array())).toBe(true);
     await store.delete(digest);
     expect(await bucket.getBlob(digest)).toBeNull();
-    const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: piecesOfAll });
+    const { state } = await admin.jsm.streams.info(blobStream, { subjects_filter: blobPieces });
     expect(state.subjects ?? {}).toEqual({});
   });
 

@@ -1,7 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sha256Hex } from '../identity/index.js';
-import { collect, TemporaryDirectory } from '../testing/index.js';
+import { sha256Hex } from '../identity/ids.js';
+import { collect } from '../testing/collect.js';
+import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { folderBlobStore } from './folder-blob-store.js';
 
 const directory = new TemporaryDirectory('blobs');

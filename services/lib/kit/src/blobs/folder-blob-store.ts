@@ -3,11 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, opendir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BacktalkError } from '../errors/index.js';
-import { sha256Hex } from '../identity/index.js';
-import type { BlobInfo, BlobStore } from './blob-store.js';
-import { checkDigest } from './digest.js';
-import { blobErrors } from './errors.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { sha256Hex } from '../identity/ids.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
 
 export interface FolderBlobOptions {
   /** Beyond it, `put` throws `blob_store_full`. */

@@ -2,32 +2,18 @@
 // A blob appears whole or not at all: its pieces are stored first, then one description that names them. Of two writers
 // one wins, and what the other stored is taken away again. What is read is hashed again. Every call has a deadline.
 import { headers as natsHeaders } from 'nats';
-import {
-  brokerError,
-  checkStreams,
-  lastOfSubject,
-  readStream,
-  storeMessage,
-  type Broker,
-  type NewMessage,
-} from '../broker/index.js';
-import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
-import { newId, sha256Hex } from '../identity/index.js';
-import { systemClock } from '../time/index.js';
-import type { BlobInfo, BlobStore } from './blob-store.js';
-import { checkDigest } from './digest.js';
-import { blobErrors } from './errors.js';
-import {
-  blobStream,
-  deletionOf,
-  describe,
-  description,
-  descriptionsOfAll,
-  descriptionSubject,
-  pieceBytesMax,
-  piecesSubject,
-  type Description,
-} from './object-bucket.js';
+import { z } from 'zod';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject } from '../broker/last-of-subject.js';
+import { readStream } from '../broker/read-stream.js';
+import { type NewMessage, storeMessage } from '../broker/store-message.js';
+import { checkStreams } from '../broker/streams.js';
+import { brokerError } from '../broker/translate.js';
+import { asBacktalkError, type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { newId, sha256Hex } from '../identity/ids.js';
+import { systemClock } from '../time/clock.js';
+import { blobBucket, blobDescriptions, blobStream } from '../topology/buckets.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
 
 export interface JetStreamBlobOptions {
   /** Of one question to the broker. */
@@ -100,7 +86,7 @@ class JetStreamBlobStore implements BlobStore {
     const reading = {
       broker: this.broker,
       stream: blobStream,
-      filter: descriptionsOfAll,
+      filter: blobDescriptions,
       from: 1,
       until: Number.MAX_SAFE_INTEGER,
       headersOnly: false,
@@ -208,4 +194,53 @@ function read(data: Uint8Array): Description {
 
 function full(error: unknown): BacktalkError {
   return isBacktalkError(error, 'stream_full') ? blobErrors.blobStoreFull({}, error) : asBacktalkError(error);
+}
+
+/** The broker lets nobody write more than its `max_payload` at once, 1 MB where nobody has raised it. */
+export const pieceBytesMax = 256 * 1024;
+
+export const description = z.object({
+  name: z.string(),
+  bucket: z.string(),
+  /** Names the subject of the pieces: new for every try, so that two writers never mix theirs. */
+  nuid: z.string(),
+  size: z.number().int().min(0),
+  chunks: z.number().int().min(0),
+  digest: z.string().default(''),
+  mtime: z.string().default(''),
+  deleted: z.boolean().default(false),
+  options: z.object({ max_chunk_size: z.number().int().optional() }).default({}),
+});
+export type Description = z.infer<typeof description>;
+
+export function descriptionSubject(digest: string): string {
+  return `$O.${blobBucket}.M.${base64Url(Buffer.from(digest))}`;
+}
+
+export function piecesSubject(nuid: string): string {
+  return `$O.${blobBucket}.C.${nuid}`;
+}
+
+/** In the form that object clients check: the digest itself, in base64. */
+export function describe(digest: string, nuid: string, size: number, nowMs: number): Description {
+  return {
+    name: digest,
+    bucket: blobBucket,
+    nuid,
+    size,
+    chunks: Math.ceil(size / pieceBytesMax),
+    digest: `SHA-256=${base64Url(Buffer.from(digest, 'hex'))}`,
+    mtime: new Date(nowMs).toISOString(),
+    deleted: false,
+    options: { max_chunk_size: pieceBytesMax },
+  };
+}
+
+/** What is left when a blob goes, until it is put again. */
+export function deletionOf(gone: Description): Description {
+  return { ...gone, size: 0, chunks: 0, digest: '', deleted: true };
+}
+
+function base64Url(bytes: Buffer): string {
+  return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }

@@ -1,12 +1,11 @@
 // Which store holds the blobs? One setting decides, the same for all services. In: settings and the broker. Out: the
 // store. A store that is not as it must be stops the start.
-import type { Broker } from '../broker/index.js';
-import type { BlobPlace } from '../config/index.js';
-import type { BlobStore } from './blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import type { BlobPlace } from '../config/setting.js';
+import { blobErrors, type BlobStore } from './blob-store.js';
 import { folderBlobStore } from './folder-blob-store.js';
 import { openJetStreamBlobStore } from './jetstream-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';
-import { blobErrors } from './errors.js';
 
 /** The values of `blobSettings`. */
 export interface BlobConfig {

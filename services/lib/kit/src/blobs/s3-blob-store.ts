@@ -2,11 +2,9 @@
 // chosen. A blob appears whole or not at all, as the protocol has it; what is read is hashed again. Every call has a
 // deadline, and the client tries a call that may pass three times within it.
 import type * as S3 from '@aws-sdk/client-s3';
-import { sha256Hex } from '../identity/index.js';
-import type { BlobInfo, BlobStore } from './blob-store.js';
-import { checkDigest } from './digest.js';
-import { blobErrors } from './errors.js';
-import { isPreconditionFailed, isUnsupportedCondition, s3Error } from './s3-errors.js';
+import { asBacktalkError, BacktalkError } from '../errors/backtalk-error.js';
+import { sha256Hex } from '../identity/ids.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
 
 export interface S3BlobOptions {
   /** Empty: Amazon's own, by region. */
@@ -178,4 +176,55 @@ class S3BlobStore implements BlobStore {
   private move(): { abortSignal: AbortSignal } {
     return { abortSignal: AbortSignal.timeout(this.times.moveWithinMs) };
   }
+}
+
+export interface S3Doing {
+  readonly doing: string;
+  readonly bucket: string;
+  readonly digest?: string;
+}
+
+const refused: ReadonlySet<string> = new Set([
+  'NoSuchBucket',
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'Forbidden',
+]);
+/** What servers say when their disk or their quota is used up. */
+const full: ReadonlySet<string> = new Set([
+  'XMinioStorageFull',
+  'QuotaExceeded',
+  'InsufficientStorage',
+  'EntityTooLarge',
+]);
+
+export function isPreconditionFailed(error: unknown): boolean {
+  return statusOf(error) === 412;
+}
+
+/** Servers that do not know conditional writes. */
+export function isUnsupportedCondition(error: unknown): boolean {
+  return statusOf(error) === 501;
+}
+
+export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): BacktalkError {
+  if (thrown instanceof BacktalkError) return thrown;
+  const name = thrown instanceof Error ? thrown.name : '';
+  const status = statusOf(thrown);
+  if (refused.has(name) || status === 401 || status === 403) {
+    return blobErrors.blobStoreRefused({ bucket, reason: name }, thrown);
+  }
+  if (status === 404) return blobErrors.blobMissing({ digest: digest ?? bucket }, thrown);
+  if (full.has(name) || status === 507) return blobErrors.blobStoreFull({}, thrown);
+  if (status !== undefined) return blobErrors.blobStoreFailed({ doing, reason: name }, thrown);
+  const translated = asBacktalkError(thrown);
+  return translated.code === 'internal' ? blobErrors.blobStoreFailed({ doing, reason: name }, thrown) : translated;
+}
+
+function statusOf(error: unknown): number | undefined {
+  const metadata: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, '$metadata') : undefined;
+  const status: unknown =
+    typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'httpStatusCode') : undefined;
+  return typeof status === 'number' ? status : undefined;
 }

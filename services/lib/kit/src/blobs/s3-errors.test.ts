@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { verdictOn } from '../facts/delivery.js';
-import { s3Error } from './s3-errors.js';
+import { s3Error } from './s3-blob-store.js';
 
 const doing = { doing: 'get', bucket: 'b', digest: 'd' };
 const answer = (name: string, status: number) =>

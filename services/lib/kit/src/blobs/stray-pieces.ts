@@ -1,7 +1,10 @@
 // Pieces that a writer left when it died: named by no description. In: the admin user's connection. Out: how many writers'
 // pieces went. Young ones are spared, because somebody may be about to name them.
-import { brokerError, readStream, type Broker } from '../broker/index.js';
-import { blobStream, description, descriptionsOfAll, piecesOfAll, piecesSubject } from './object-bucket.js';
+import type { Broker } from '../broker/connect.js';
+import { readStream } from '../broker/read-stream.js';
+import { brokerError } from '../broker/translate.js';
+import { blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
+import { description, piecesSubject } from './jetstream-blob-store.js';
 
 const graceMs = 60 * 60 * 1000;
 
@@ -17,7 +20,7 @@ export async function dropStrayPieces(broker: Broker, nowMs: number): Promise<nu
 
 async function subjectsOfPieces(broker: Broker): Promise<string[]> {
   try {
-    const { state } = await broker.jsm.streams.info(blobStream, { subjects_filter: piecesOfAll });
+    const { state } = await broker.jsm.streams.info(blobStream, { subjects_filter: blobPieces });
     return Object.keys(state.subjects ?? {});
   } catch (error) {
     throw brokerError(error, { doing: 'look for stray pieces', stream: blobStream });
@@ -28,7 +31,7 @@ async function namedPieces(broker: Broker): Promise<ReadonlySet<string>> {
   const reading = {
     broker,
     stream: blobStream,
-    filter: descriptionsOfAll,
+    filter: blobDescriptions,
     from: 1,
     until: Number.MAX_SAFE_INTEGER,
     headersOnly: false,

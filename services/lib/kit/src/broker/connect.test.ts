@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { DebugEvents } from 'nats';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort, silentLogger, startNats, until, type TestNats } from '../testing/index.js';
+import { freePort } from '../testing/free-port.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { silentLogger } from '../testing/silent-logger.js';
+import { until } from '../testing/until.js';
 import { connectBroker } from './connect.js';
+import { mendTransport } from './mended-transport.js';
 import { checkStreams, ensureStreams } from './streams.js';
 
 let nats: TestNats;
@@ -92,6 +96,13 @@ describe('a connection', () => {
     await until(() => changes.join() === 'down,up');
     clock.mockRestore();
     await broker.close();
+  });
+
+  it('is refused over a version of the client library whose transport is not known', () => {
+    expect(() => mendTransport('2.30.0')).toThrow(
+      'The library nats is 2.30.0, and its transport is repaired for 2.29.3 only',
+    );
+    expect(() => mendTransport()).not.toThrow();
   });
 
   it('with a wrong password ends at once, with words that say what to check', async () => {

@@ -10,13 +10,12 @@ import {
   type Msg,
   type NatsConnection,
 } from 'nats';
-import { type Logger } from '../telemetry/index.js';
-import { isOlder } from '../installation/version-order.js';
+import type { Logger } from '../telemetry/logger.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
 import { mendTransport } from './mended-transport.js';
-import { Requests, type Question } from './requests.js';
-import { inboxPrefixOf } from './users.js';
-import { systemClock, type Clock } from '../time/index.js';
+import { type Question, Requests } from './requests.js';
 
 export type BrokerStatus = 'up' | 'down';
 
@@ -57,6 +56,7 @@ const reconnectWaitMs = 250;
 const reconnectJitterMs = 100;
 
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
+  mendTransport();
   const nc = await firstConnection(options);
   const version = nc.info?.version ?? '0';
   if (isOlder(version, oldestServer)) {
@@ -111,7 +111,6 @@ async function firstConnection(options: BrokerOptions): Promise<NatsConnection> 
 }
 
 async function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
-  mendTransport();
   let nc: NatsConnection | undefined = undefined;
   nc = await connect({
     servers: url.split(','),
@@ -174,4 +173,15 @@ function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requ
 async function closeQuietly(nc: NatsConnection): Promise<void> {
   if (nc.isClosed()) return;
   await nc.close();
+}
+
+export function isOlder(version: string, oldest: string): boolean {
+  const [left, right] = [version, oldest].map((text) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
+  );
+  for (let i = 0; i < 3; i += 1) {
+    const difference = (left?.[i] ?? 0) - (right?.[i] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
 }

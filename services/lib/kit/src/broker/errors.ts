@@ -1,5 +1,5 @@
 // What can go wrong between a service and the broker. It holds no handling: what becomes of the work follows from `retry`.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export const brokerErrors = defineErrors('broker', {
   brokerUnavailable: {
@@ -19,6 +19,12 @@ export const brokerErrors = defineErrors('broker', {
     retry: 'stop',
     message: (p: { version: string; oldest: string }) =>
       `nats-server ${p.version} is too old: run ${p.oldest} or later.`,
+  },
+  brokerClientUnknown: {
+    code: 'broker_client_unknown',
+    retry: 'stop',
+    message: (p: { version: string; known: string }) =>
+      `The library nats is ${p.version}, and its transport is repaired for ${p.known} only: install that one (npm ci).`,
   },
   brokerForbidden: {
     code: 'broker_forbidden',

@@ -2,7 +2,6 @@
 import type { MsgHdrs } from 'nats';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
-import type { StoredMessage } from './stored-message.js';
 
 export async function lastOfSubject(
   broker: Broker,
@@ -26,4 +25,13 @@ function placeOf(headers: MsgHdrs): { subject: string; sequence: number; timeMs:
     sequence: Number(headers.get('Nats-Sequence')),
     timeMs: Date.parse(headers.get('Nats-Time-Stamp')),
   };
+}
+
+export interface StoredMessage {
+  readonly subject: string;
+  readonly sequence: number;
+  /** The broker's time, milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly headers: MsgHdrs | undefined;
+  readonly data: Uint8Array;
 }

@@ -1,14 +1,21 @@
-// Three repairs of the transport of `nats` 2.29.3, which a broker that stands still for longer than a connection may take
-// leaves with sockets that nobody owns: when it goes on, they answer, are closed by the broker, and each close breaks the
-// healthy connection anew, for ever. In: nothing. Out: the library's own class, mended once.
+// Three repairs of the transport of `nats` 2.29.3. A broker that stands still for longer than a connection may take leaves
+// it with sockets that nobody owns: when the broker goes on, they answer, it closes them, and each close breaks the healthy
+// connection again. On another version of the library nothing is repaired and nothing starts: its inside is not known.
+// The test "is whole again after a broker that stood still …" in connect.test.ts fails without the repairs.
+import { createRequire } from 'node:module';
 import transports, { type NodeTransport } from 'nats/lib/src/node_transport.js';
+import { isJsonObject } from '../json/json-object.js';
 import { brokerErrors } from './errors.js';
 
 /** Connections that were given up before they stood. */
 const givenUp = new WeakSet<NodeTransport>();
 let isMended = false;
 
-export function mendTransport(): void {
+const mendedVersion = '2.29.3';
+
+/** Throws `broker_client_unknown` on any other version of the library than the pinned one. */
+export function mendTransport(version = installedVersion()): void {
+  if (version !== mendedVersion) throw brokerErrors.brokerClientUnknown({ version, known: mendedVersion });
   if (isMended) return;
   isMended = true;
   const prototype = transports.NodeTransport.prototype;
@@ -35,4 +42,9 @@ export function mendTransport(): void {
   prototype.disconnect = function disconnect(this: NodeTransport) {
     this.close(brokerErrors.brokerUnavailable({ doing: 'ping' })).catch(() => undefined);
   };
+}
+
+function installedVersion(): string {
+  const manifest: unknown = createRequire(import.meta.url)('nats/package.json');
+  return isJsonObject(manifest) ? String(manifest['version']) : 'without a version';
 }

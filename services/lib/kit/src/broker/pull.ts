@@ -1,11 +1,20 @@
 // A flow of messages from one JetStream consumer, never more in hand than there are slots for.
 // In: how to make sure that the consumer exists, and what to do with a message. Out: messages, one callback each.
 // It survives lost connections, restarted brokers and deleted consumers. It acknowledges nothing.
-import { createInbox, nanos, type Msg, type Subscription } from 'nats';
-import type { BacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../time/index.js';
+import {
+  createInbox,
+  nanos,
+  type Msg,
+  type Subscription,
+  type NatsError,
+  type ConsumerConfig,
+  type ConsumerInfo,
+} from 'nats';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import type { Broker } from './connect.js';
-import { inboxPrefixOf } from './users.js';
+import { apiError } from './store-message.js';
 import { brokerError } from './translate.js';
 
 export interface PullOptions {
@@ -193,4 +202,52 @@ export class Pull {
 
 function isJetStreamMessage(message: Msg): boolean {
   return message.reply?.startsWith('$JS.ACK.') ?? false;
+}
+
+export interface MessagePlace {
+  readonly stream: string;
+  readonly consumer: string;
+  /** 1 at the first delivery. */
+  readonly deliveries: number;
+  readonly sequence: number;
+  /** Of the consumer: gaps mean lost messages. */
+  readonly consumerSequence: number;
+  readonly timeMs: number;
+  /** How many the consumer has yet to deliver. */
+  readonly pending: number;
+}
+
+/** `$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<time>.<pending>`, or with domain and account before the stream. */
+export function placeOf(message: Msg): MessagePlace {
+  const tokens = (message.reply ?? '').split('.');
+  const at = tokens.length > 9 ? 4 : 2;
+  const number = (offset: number) => Number(tokens[at + offset] ?? 0);
+  return {
+    stream: tokens[at] ?? '',
+    consumer: tokens[at + 1] ?? '',
+    deliveries: number(2),
+    sequence: number(3),
+    consumerSequence: number(4),
+    timeMs: Math.floor(number(5) / 1e6),
+    pending: number(6),
+  };
+}
+
+export type ConsumerPlan = Partial<ConsumerConfig> & { readonly name: string; readonly filter_subject: string };
+
+type Answer = Partial<ConsumerInfo> & { readonly error?: NatsError['api_error'] };
+
+export interface CreatedConsumer {
+  readonly name: string;
+  readonly pending: number;
+}
+
+export async function createConsumer(broker: Broker, stream: string, plan: ConsumerPlan): Promise<CreatedConsumer> {
+  const subject = `$JS.API.CONSUMER.CREATE.${stream}.${plan.name}.${plan.filter_subject}`;
+  const data = JSON.stringify({ stream_name: stream, config: plan, action: '' });
+  const doing = `create a consumer of ${stream}`;
+  const reply = await broker.ask({ subject, data, timeoutMs: 5_000, doing });
+  const answer = reply.json<Answer>();
+  if (answer.error !== undefined) throw brokerError(apiError(answer.error), { doing, subject, stream });
+  return { name: plan.name, pending: answer.num_pending ?? 0 };
 }

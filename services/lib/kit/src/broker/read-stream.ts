@@ -2,13 +2,11 @@
 // In: stream, filter, first and last sequence. Out: messages, each once, with no gap, whatever happens to the broker.
 import { randomUUID } from 'node:crypto';
 import { AckPolicy, DeliverPolicy, nanos, type ConsumerConfig, type Msg } from 'nats';
-import { systemClock } from '../time/index.js';
-import type { BacktalkError } from '../errors/index.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { systemClock } from '../time/clock.js';
 import type { Broker } from './connect.js';
-import { createConsumer } from './create-consumer.js';
-import { placeOf } from './message-place.js';
-import { Pull } from './pull.js';
-import type { StoredMessage } from './stored-message.js';
+import type { StoredMessage } from './last-of-subject.js';
+import { createConsumer, placeOf, Pull } from './pull.js';
 
 export interface StreamReading {
   readonly broker: Broker;

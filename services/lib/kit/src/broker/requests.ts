@@ -4,10 +4,10 @@
 // asked may have been done or not.
 import { randomBytes } from 'node:crypto';
 import type { Msg, MsgHdrs, NatsConnection } from 'nats';
-import type { BacktalkError } from '../errors/index.js';
-import type { Clock } from '../time/index.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import type { Clock } from '../time/clock.js';
+import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
-import { inboxPrefixOf } from './users.js';
 
 export interface Question {
   readonly subject: string;

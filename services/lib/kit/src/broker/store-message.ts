@@ -1,9 +1,8 @@
 // Stores one message in the stream that takes its subject. In: bytes, headers, the sequence it is expected to follow.
 // Out: its sequence. It tries once.
-import { NatsError, type MsgHdrs } from 'nats';
+import { NatsError, type MsgHdrs, MsgHdrsImpl } from 'nats';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
-import { PlainHeaders } from './plain-headers.js';
 import { brokerError } from './translate.js';
 
 export interface NewMessage {
@@ -75,4 +74,18 @@ export function apiError(error: ApiError | undefined): NatsError {
 function sequenceIn(description: string): number | undefined {
   const [, digits] = /wrong last sequence: (\d+)/.exec(description) ?? [];
   return digits === undefined ? undefined : Number(digits);
+}
+
+export class PlainHeaders extends MsgHdrsImpl {
+  override set(name: string, value: string): void {
+    this.headers.set(name, [MsgHdrsImpl.validHeaderValue(value)]);
+  }
+
+  override encode(): Uint8Array {
+    if (this.headers.size === 0) return new Uint8Array(0);
+    let text = 'NATS/1.0\r\n';
+    for (const [name, [value = '']] of this.headers) text += `${name}: ${value}\r\n`;
+    // Small buffers share one block of memory; the client's encoder asks for a block of its own for each.
+    return Buffer.from(`${text}\r\n`);
+  }
 }

@@ -1,42 +1,19 @@
-// The streams and buckets of an installation: made and changed by the admin user, only looked for by services.
-// In: bounds. Out: streams as they should be; doing it twice changes nothing.
-import {
-  DiscardPolicy,
-  nanos,
-  NatsError,
-  RetentionPolicy,
-  StorageType,
-  StoreCompression,
-  type StreamConfig,
-} from 'nats';
-import { blobStream, descriptionsOfAll, piecesOfAll } from '../blobs/object-bucket.js';
-import { advisoriesStream, deadStream, replayStream } from '../facts/permissions.js';
-import { bucketNames, buckets, bucketStream, bucketSubject, leaseTtlMs, type BucketName } from '../kv/buckets.js';
-import { asBacktalkError } from '../errors/index.js';
-import { systemClock } from '../time/index.js';
+// Makes and changes the streams and buckets of an installation, for the admin user; services only look for them. Doing it
+// twice changes nothing.
+import { NatsError, type StreamConfig } from 'nats';
+import { asBacktalkError } from '../errors/backtalk-error.js';
+import { systemClock } from '../time/clock.js';
+import { type StreamBounds, type StreamPlan, streamPlans } from '../topology/streams.js';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
 import { brokerError } from './translate.js';
 
-export interface StreamOptions {
-  /** Copies of every stream: 3 in a cluster. */
-  readonly replicas?: number;
-  readonly turnsAgeMsMax?: number;
-  /** When the stream of turns is full, new ones are refused and gateways spool. */
-  readonly turnsBytesMax?: number;
-  /** Bound of the bucket of blobs; by default whatever the broker has room for. */
-  readonly blobsBytesMax?: number;
-  readonly leaseTtlMs?: number;
+export interface StreamOptions extends StreamBounds {
   /** Names of those to look at; all when left out. */
   readonly only?: readonly string[];
   /** A cluster that has just started has no leader yet, then too few servers for the copies: how long that may take. */
   readonly withinMs?: number;
 }
-
-type StreamPlan = Partial<StreamConfig> & { readonly name: string };
-
-const dayMs = 24 * 60 * 60 * 1000;
-const gibibyte = 1024 ** 3;
 
 export interface EnsuredStream {
   readonly stream: string;
@@ -65,7 +42,7 @@ export async function ensureStreams(
 
 async function ensureOnce(broker: Broker, options: StreamOptions): Promise<EnsuredStream[]> {
   const ensured: EnsuredStream[] = [];
-  for (const plan of plansFor(options)) {
+  for (const plan of streamPlans(options)) {
     if (options.only?.includes(plan.name) === false) continue;
     try {
       ensured.push({ stream: plan.name, done: await addOrUpdate(broker, plan), replicas: options.replicas ?? 1 });
@@ -119,72 +96,4 @@ async function configOf(broker: Broker, stream: string): Promise<StreamConfig | 
     if (brokerError(error, { doing: `look for stream ${stream}`, stream }).code === 'stream_missing') return undefined;
     throw error;
   }
-}
-
-function plansFor(options: StreamOptions): StreamPlan[] {
-  const shared = { storage: StorageType.File, num_replicas: options.replicas ?? 1, allow_direct: true } as const;
-  return [
-    {
-      ...shared,
-      name: 'TURNS',
-      subjects: ['backtalk.turn.>', 'backtalk.session.>', 'backtalk.feedback.>', 'backtalk.person.>'],
-      max_age: nanos(options.turnsAgeMsMax ?? 30 * dayMs),
-      max_bytes: options.turnsBytesMax ?? 8 * gibibyte,
-      discard: DiscardPolicy.New,
-      compression: StoreCompression.S2,
-    },
-    { ...shared, name: 'WEIGHTS', subjects: ['backtalk.batch.>', 'backtalk.weights.>'], discard: DiscardPolicy.New },
-    {
-      ...shared,
-      name: deadStream,
-      subjects: ['backtalk.dead.>'],
-      max_age: nanos(30 * dayMs),
-      max_msgs: 100_000,
-      discard: DiscardPolicy.Old,
-    },
-    {
-      ...shared,
-      name: replayStream,
-      subjects: ['backtalk.replay.>'],
-      retention: RetentionPolicy.Workqueue,
-      max_msgs: 100_000,
-      discard: DiscardPolicy.New,
-    },
-    {
-      ...shared,
-      name: advisoriesStream,
-      subjects: ['$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>', '$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>'],
-      max_age: nanos(7 * dayMs),
-      max_msgs: 10_000,
-      discard: DiscardPolicy.Old,
-    },
-    { ...shared, ...blobsPlan(options) },
-    ...bucketNames.map((bucket) => ({ ...shared, ...bucketPlan(bucket, options) })),
-  ];
-}
-
-/** As the broker's own object clients lay buckets out. */
-function blobsPlan({ blobsBytesMax }: StreamOptions): StreamPlan {
-  return {
-    name: blobStream,
-    subjects: [piecesOfAll, descriptionsOfAll],
-    max_bytes: blobsBytesMax ?? -1,
-    discard: DiscardPolicy.New,
-    allow_rollup_hdrs: true,
-  };
-}
-
-/** As the broker's own key-value clients lay buckets out, so that its command-line tool can read them. */
-function bucketPlan(bucket: BucketName, options: StreamOptions): StreamPlan {
-  const ttlMs = buckets[bucket].expires ? (options.leaseTtlMs ?? leaseTtlMs) : 0;
-  return {
-    name: bucketStream(bucket),
-    subjects: [bucketSubject(bucket, '>')],
-    max_msgs_per_subject: 1,
-    max_age: nanos(ttlMs),
-    discard: DiscardPolicy.New,
-    allow_rollup_hdrs: true,
-    deny_delete: true,
-    duplicate_window: nanos(ttlMs === 0 ? 120_000 : ttlMs),
-  };
 }

@@ -1,7 +1,7 @@
 // Turns what the NATS client throws into the house's errors, once, at the edge.
 // In: anything thrown and what was being done. Out: a BacktalkError. It retries nothing.
 import { ErrorCode, NatsError } from 'nats';
-import { asBacktalkError, BacktalkError } from '../errors/index.js';
+import { asBacktalkError, BacktalkError } from '../errors/backtalk-error.js';
 import { brokerErrors } from './errors.js';
 
 /** Numbers by which JetStream names its errors (its errors.json); only those that are acted on. */

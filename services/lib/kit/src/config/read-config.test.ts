@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isBacktalkError } from '../errors/index.js';
-import { describeConfig, readConfig } from './read-config.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
+import { describeConfig, readConfig, settings } from './read-config.js';
 import { setting } from './setting.js';
 
 const shape = {
@@ -26,6 +26,34 @@ describe('readConfig', () => {
     expect(lines).toHaveLength(2);
     expect(lines[0]).toContain('BACKTALK_PORT is not set');
     expect(lines[1]).toContain('BACKTALK_WAIT: "soon" is not a duration');
+  });
+});
+
+describe('settings', () => {
+  const asked: unknown[] = [];
+  const checked = settings(shape, (config) => {
+    asked.push(config);
+    return config.wait < config.port ? ['BACKTALK_WAIT is below BACKTALK_PORT; give at least as much.'] : [];
+  });
+
+  it('are read like a plain shape where their check finds nothing', () => {
+    const config: { readonly port: number; readonly wait: number } = readConfig(checked, { BACKTALK_PORT: '80' });
+    expect(config).toEqual({ port: 80, wait: 30_000 });
+  });
+
+  it('are refused with the lines of their check', () => {
+    const environment = { BACKTALK_PORT: '80', BACKTALK_WAIT: '79ms' };
+    expect(() => readConfig(checked, environment)).toThrow('BACKTALK_WAIT is below BACKTALK_PORT');
+  });
+
+  it('are not checked together while a single value is bad', () => {
+    asked.length = 0;
+    expect(() => readConfig(checked, { BACKTALK_PORT: 'many' })).toThrow('BACKTALK_PORT: "many" is not a number');
+    expect(asked).toEqual([]);
+  });
+
+  it('are described without their check', () => {
+    expect(describeConfig(checked)).toBe(describeConfig(shape));
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBacktalkError } from '../errors/index.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
 import { baseSettings } from './base-settings.js';
 import { setting } from './setting.js';
 

@@ -4,7 +4,7 @@
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
-import { conversationErrors } from './errors.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export interface DecodedConversation {
   readonly messages: readonly unknown[];
@@ -58,3 +58,11 @@ export async function decodeConversation(
   }
   throw conversationErrors.unreadable({ what: `it is a chain of more than ${String(linksMax)} differences` });
 }
+
+export const conversationErrors = defineErrors('kit', {
+  unreadable: {
+    code: 'conversation_unreadable',
+    retry: 'never',
+    message: ({ what }: { what: string }) => `A stored conversation cannot be decoded: ${what}.`,
+  },
+});

@@ -34,3 +34,127 @@ export class BacktalkError extends Error {
 export function isBacktalkError(error: unknown, code?: string): error is BacktalkError {
   return error instanceof BacktalkError && (code === undefined || error.code === code);
 }
+
+/** One row of a catalogue: the code is the contract, the message is for people. */
+export interface ErrorSpec {
+  readonly code: string;
+  readonly retry: Retry;
+  readonly status?: number;
+  readonly message: (params: never) => string;
+}
+
+export interface CatalogueRow {
+  readonly owner: string;
+  readonly code: string;
+  readonly retry: Retry;
+  readonly status?: number;
+}
+
+type Factory<M> = M extends () => string
+  ? (params?: object, cause?: unknown) => BacktalkError
+  : M extends (params: infer P) => string
+    ? (params: P, cause?: unknown) => BacktalkError
+    : never;
+
+export type ErrorFactories<S extends Record<string, ErrorSpec>> = {
+  readonly [K in keyof S]: Factory<S[K]['message']>;
+} & { readonly catalogue: readonly CatalogueRow[] };
+
+export function defineErrors<const S extends Record<string, ErrorSpec>>(owner: string, specs: S): ErrorFactories<S> {
+  const factories = Object.entries(specs).map(([name, spec]) => [name, factoryOf(spec)]);
+  const catalogue = Object.values(specs).map(({ code, retry, status }) =>
+    Object.freeze(status === undefined ? { owner, code, retry } : { owner, code, retry, status }),
+  );
+  return Object.freeze({ ...Object.fromEntries(factories), catalogue }) as ErrorFactories<S>;
+}
+
+function factoryOf(spec: ErrorSpec) {
+  return (params: object = {}, cause?: unknown): BacktalkError =>
+    new BacktalkError({
+      code: spec.code,
+      retry: spec.retry,
+      status: spec.status,
+      message: spec.message(params as never),
+      detail: { ...params },
+      cause,
+    });
+}
+
+/** System errors that mean the other side is away for now, so the same work may succeed later. */
+const awayCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+export function asBacktalkError(thrown: unknown): BacktalkError {
+  if (thrown instanceof BacktalkError) return thrown;
+  if (thrown instanceof Error) return fromForeign(thrown);
+  return kitErrors.internal({}, thrown);
+}
+
+/** Whether work ended because an AbortSignal said so: the name that `abort()` gives its reason. */
+export function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === 'AbortError';
+}
+
+function fromForeign(error: Error): BacktalkError {
+  if (isAbort(error)) return kitErrors.cancelled({}, error);
+  // The name that AbortSignal.timeout() gives its reason.
+  if (error.name === 'TimeoutError') return kitErrors.deadlineExceeded({}, error);
+  const code = systemCodeOf(error);
+  if (code !== undefined && awayCodes.has(code)) return kitErrors.unreachable({ reason: code }, error);
+  return kitErrors.internal({}, error);
+}
+
+function systemCodeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+export const kitErrors = defineErrors('kit', {
+  internal: {
+    code: 'internal',
+    status: 500,
+    retry: 'later',
+    message: () => 'Something went wrong inside the service; the log has the cause.',
+  },
+  cancelled: {
+    code: 'cancelled',
+    status: 499,
+    retry: 'later',
+    message: () => 'The work was cancelled before it was done.',
+  },
+  deadlineExceeded: {
+    code: 'deadline_exceeded',
+    status: 504,
+    retry: 'later',
+    message: () => 'The work took longer than its deadline.',
+  },
+  unreachable: {
+    code: 'unreachable',
+    status: 503,
+    retry: 'later',
+    message: (p: { reason: string }) => `A part that is needed cannot be reached (${p.reason}).`,
+  },
+  configInvalid: {
+    code: 'config_invalid',
+    retry: 'stop',
+    message: (p: { problems: readonly string[] }) => p.problems.join('\n'),
+  },
+  addressInUse: {
+    code: 'address_unavailable',
+    retry: 'stop',
+    message: (p: { address: string; reason: string }) => `Cannot listen on ${p.address} (${p.reason}).`,
+  },
+  stopIncomplete: {
+    code: 'stop_incomplete',
+    retry: 'stop',
+    message: (p: { parts: readonly string[] }) => `These parts did not stop cleanly: ${p.parts.join(', ')}.`,
+  },
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asBacktalkError, BacktalkError, defineErrors, isAbort, isBacktalkError } from './index.js';
+import { asBacktalkError, BacktalkError, defineErrors, isAbort, isBacktalkError } from './backtalk-error.js';
 
 const errors = defineErrors('gateway', {
   unknownModel: {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../testing/index.js';
-import { ConsumerGround, endedSession } from './consumer-ground.js';
+import { ConsumerGround, endedSession } from '../testing/consumer-ground.js';
+import { until } from '../testing/until.js';
 import { FactPublisher } from './publisher.js';
 
 let ground: ConsumerGround;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defineErrors } from '../errors/index.js';
-import { Metrics } from '../telemetry/index.js';
-import { until } from '../testing/index.js';
-import { ConsumerGround } from './consumer-ground.js';
+import { defineErrors } from '../errors/backtalk-error.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { ConsumerGround } from '../testing/consumer-ground.js';
+import { until } from '../testing/until.js';
 import { deadLetters } from './dead-letters.js';
 
 const errors = defineErrors('test', {

@@ -1,20 +1,23 @@
 // Consumes facts for one service. In: a handler for each fact. Out: every fact handled at least once, bounded in number,
 // kept alive while it is worked on, settled only when its effect is stored. Different facts keep no order among them.
 import type { Msg } from 'nats';
-import type { BlobStore } from '../blobs/index.js';
-import { brokerError, placeOf, readStream, type Broker } from '../broker/index.js';
-import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { type BackOff, systemClock, type Clock } from '../time/index.js';
-import { type Logger, type Metrics } from '../telemetry/index.js';
-import { catalogue, type FactIds, type FactName } from './catalogue.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { placeOf } from '../broker/pull.js';
+import { readStream } from '../broker/read-stream.js';
+import { brokerError } from '../broker/translate.js';
+import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { type BackOff, type Clock, systemClock } from '../time/clock.js';
+import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
+import { replayStream } from '../topology/streams.js';
+import { durableOf, subjectFilter } from '../topology/subjects.js';
 import { pointerIn } from './dead-letters.js';
 import type { FactHandler } from './delivery.js';
 import { factErrors } from './errors.js';
-import { factMetrics, type FactMetrics } from './fact-metrics.js';
-import { FactFlow, type Flow, type FlowOptions } from './flow.js';
-import { replayStream } from './permissions.js';
+import { FactFlow, factMetrics, type FactMetrics, type Flow, type FlowOptions } from './flow.js';
 import { fromWire, type StoredFact } from './stored-fact.js';
-import { durableOf, subjectFilter } from './subjects.js';
 
 export interface ConsumeOptions<F extends FactName> {
   readonly broker: Broker;

@@ -1,9 +1,13 @@
 // Facts that could not be handled: a bounded stream of references, each with a reason and never with text.
 // In: a failed delivery. Out: a dead letter, which an operator lists, replays to the one service that failed, or drops.
 import { headers as natsHeaders, type MsgHdrs } from 'nats';
-import { brokerError, readStream, storeMessage, type Broker, type StoredMessage } from '../broker/index.js';
+import type { Broker } from '../broker/connect.js';
+import type { StoredMessage } from '../broker/last-of-subject.js';
+import { readStream } from '../broker/read-stream.js';
+import { storeMessage } from '../broker/store-message.js';
+import { brokerError } from '../broker/translate.js';
+import { deadStream, replayStream } from '../topology/streams.js';
 import { factErrors } from './errors.js';
-import { deadStream, replayStream } from './permissions.js';
 import { traceHeader } from './stored-fact.js';
 
 export interface DeadLetter {

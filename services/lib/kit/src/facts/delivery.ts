@@ -1,6 +1,6 @@
 // What a handler gets beside the fact, and what becomes of a failed one. Pure.
-import type { BacktalkError } from '../errors/index.js';
-import type { FactName } from './catalogue.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import type { FactName } from '../topology/catalogue.js';
 import type { StoredFact } from './stored-fact.js';
 
 export interface Held {

@@ -1,5 +1,5 @@
 // What can go wrong with a fact itself: its making, its storing, its reading.
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export const factErrors = defineErrors('facts', {
   factSuperseded: {
@@ -16,21 +16,10 @@ export const factErrors = defineErrors('facts', {
     message: (p: { fact: string; bytes: number; bytesMax: number }) =>
       `${p.fact} has ${p.bytes} bytes; at most ${p.bytesMax} can be stored.`,
   },
-  factInvalid: {
-    code: 'fact_invalid',
-    retry: 'never',
-    message: (p: { fact: string; field: string }) =>
-      `${p.fact} needs a ${p.field} made of letters, digits, "-" and "_" only.`,
-  },
   factUndecodable: {
     code: 'fact_undecodable',
     retry: 'never',
     message: (p: { fact: string; sequence: number }) => `${p.fact} at sequence ${p.sequence} cannot be decoded.`,
-  },
-  factUnknown: {
-    code: 'fact_unknown',
-    retry: 'never',
-    message: (p: { subject: string }) => `No fact of the catalogue has subject ${p.subject}.`,
   },
   factsStopped: {
     code: 'facts_stopped',

@@ -1,17 +1,19 @@
 // One fact's way through one service: delivered, handled, settled. What becomes of a failure follows from the error.
 // In: a durable consumer's messages and a handler. Out: acks, retries, dead letters. It never drops a fact silently.
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
-import { createConsumer, Pull, type Broker } from '../broker/index.js';
-import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { backOffMs, within, type BackOff, type Clock } from '../time/index.js';
-import { idsOf, inSpan, isTracing, type Logger } from '../telemetry/index.js';
-import type { FactName } from './catalogue.js';
+import type { Broker } from '../broker/connect.js';
+import { createConsumer, Pull } from '../broker/pull.js';
+import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
+import { type BackOff, backOffMs, type Clock, within } from '../time/clock.js';
+import type { FactName } from '../topology/catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
-import { verdictOn, type Delivery, type FactHandler, type Held } from './delivery.js';
+import { type Delivery, type FactHandler, type Held, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
-import type { FactMetrics, Outcome } from './fact-metrics.js';
-import { InHand, type Entry, type EntryEnd } from './in-hand.js';
-import { traceHeader, type StoredFact } from './stored-fact.js';
+import { type Entry, type EntryEnd, InHand } from './in-hand.js';
+import { type StoredFact, traceHeader } from './stored-fact.js';
 
 export interface FlowOptions<N extends FactName> {
   readonly broker: Broker;
@@ -310,4 +312,27 @@ export class FactFlow<N extends FactName> implements Flow {
   private async pause(ms: number): Promise<void> {
     await this.options.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
   }
+}
+
+export type Outcome = 'handled' | 'held' | 'retried' | 'waited' | 'dead' | 'given_back';
+
+export type FactMetrics = ReturnType<typeof factMetrics>;
+
+export function factMetrics(metrics: Metrics) {
+  return {
+    handled: metrics.counter('facts_handled_total', 'Deliveries of facts, by what became of them.', [
+      'fact',
+      'outcome',
+    ]),
+    seconds: metrics.histogram(
+      'facts_handling_seconds',
+      'Time a handler took for one fact.',
+      [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+      ['fact'],
+    ),
+    pending: metrics.gauge('facts_pending', 'Facts in the log that this service has not settled.', ['fact']),
+    inHand: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
+    held: metrics.gauge('facts_held', 'Facts that are kept un-acked until their effect is stored.', ['fact']),
+    oldestAge: metrics.gauge('facts_oldest_age_seconds', 'Age of the oldest fact that is being handled.', ['fact']),
+  };
 }

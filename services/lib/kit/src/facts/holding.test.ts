@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../testing/index.js';
-import { ConsumerGround } from './consumer-ground.js';
+import { ConsumerGround } from '../testing/consumer-ground.js';
+import { until } from '../testing/until.js';
 import type { Held } from './delivery.js';
 
 let ground: ConsumerGround;

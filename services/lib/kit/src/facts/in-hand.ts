@@ -1,7 +1,8 @@
 // The deliveries that this process has in hand and has not settled, each kept alive until it is.
 // In: messages as they are delivered. Out: one Entry for each fact, even when the broker delivers it again meanwhile.
 import { nanos, type Msg } from 'nats';
-import { placeOf, type Broker, type MessagePlace } from '../broker/index.js';
+import type { Broker } from '../broker/connect.js';
+import { type MessagePlace, placeOf } from '../broker/pull.js';
 
 const ackTimeoutMs = 2_000;
 

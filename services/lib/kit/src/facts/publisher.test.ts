@@ -1,10 +1,12 @@
 import { BatchClosed, PersonErased, TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { folderBlobStore } from '../blobs/index.js';
-import type { Broker } from '../broker/index.js';
-import { newId } from '../identity/index.js';
-import { newTrace } from '../telemetry/index.js';
-import { startNats, TemporaryDirectory, until, type TestNats } from '../testing/index.js';
+import { folderBlobStore } from '../blobs/folder-blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { newId } from '../identity/ids.js';
+import { newTrace } from '../telemetry/trace.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { TemporaryDirectory } from '../testing/temporary-directory.js';
+import { until } from '../testing/until.js';
 import { FactPublisher } from './publisher.js';
 import { FactReader } from './reader.js';
 

@@ -2,14 +2,16 @@
 // In: a fact's name and message. Out: where it is stored and whether it was there before. It waits for the broker no
 // longer than it was told, and never keeps a fact back to send it later.
 import type { MsgHdrs } from 'nats';
-import { blobErrors, type BlobStore } from '../blobs/index.js';
-import { lastOfSubject, storeMessage, type Broker } from '../broker/index.js';
-import { idsOf, inSpan, isTracing, type Trace } from '../telemetry/index.js';
-import { catalogue, type FactMessage, type FactName } from './catalogue.js';
-import { encodeFact } from './encode-fact.js';
+import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject } from '../broker/last-of-subject.js';
+import { storeMessage } from '../broker/store-message.js';
+import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
+import type { Trace } from '../telemetry/trace.js';
+import { catalogue, type FactMessage, type FactName, type FactWriter } from '../topology/catalogue.js';
+import { subjectErrors, subjectOf } from '../topology/subjects.js';
 import { factErrors } from './errors.js';
-import { blobHeader, headersFor, type FactHeaders } from './stored-fact.js';
-import { subjectOf } from './subjects.js';
+import { blobHeader, type FactHeaders, headersFor } from './stored-fact.js';
 
 export interface PublisherOptions {
   /** How long one publish may wait for the broker. */
@@ -113,11 +115,27 @@ export class FactPublisher {
 
 function expectedSequence(name: FactName, expectSequence: number | undefined): number {
   const isChain = catalogue[name].kind === 'chain';
-  if (isChain !== (expectSequence !== undefined)) throw factErrors.factInvalid({ fact: name, field: 'expectSequence' });
+  if (isChain !== (expectSequence !== undefined))
+    throw subjectErrors.factInvalid({ fact: name, field: 'expectSequence' });
   return expectSequence ?? 0;
 }
 
 function sameFact(fact: Outgoing, data: Uint8Array, headers: MsgHdrs | undefined): boolean {
   const sameBlob = (headers?.get(blobHeader) ?? '') === fact.headers.get(blobHeader);
   return sameBlob && Buffer.compare(data, fact.bytes) === 0;
+}
+
+/** A writer that was made larger than this by one fact is not kept for the next. */
+const keptBytesMax = 1024 * 1024;
+
+let idle: FactWriter | undefined;
+
+export function encodeFact<N extends FactName>(name: N, message: FactMessage<N>): Uint8Array {
+  const writer = idle;
+  // One that fails half-way is left behind with what it wrote.
+  idle = undefined;
+  const used = catalogue[name].codec.encode(message, writer);
+  const bytes = used.finish();
+  if (bytes.byteLength <= keptBytesMax) idle = used;
+  return bytes;
 }

@@ -1,8 +1,11 @@
 import { BatchClosed, SessionEnded, TurnOpened, WeightsTrained } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { brokerError, type Broker } from '../broker/index.js';
-import { newId } from '../identity/index.js';
-import { collect, startNats, until, type TestNats } from '../testing/index.js';
+import type { Broker } from '../broker/connect.js';
+import { brokerError } from '../broker/translate.js';
+import { newId } from '../identity/ids.js';
+import { collect } from '../testing/collect.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { until } from '../testing/until.js';
 import { FactPublisher } from './publisher.js';
 import { FactReader } from './reader.js';
 

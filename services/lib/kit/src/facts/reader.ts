@@ -1,18 +1,14 @@
 // Reads facts without consuming them. In: names and ids. Out: stored facts in the order of the log, to the present end.
 // It changes nothing on the broker but for temporary consumers, which vanish by themselves.
-import type { BlobStore } from '../blobs/index.js';
-import {
-  brokerError,
-  lastOfSubject,
-  mergeInOrder,
-  readStream,
-  type Broker,
-  type StoredMessage,
-} from '../broker/index.js';
-import { asBacktalkError, type BacktalkError } from '../errors/index.js';
-import { catalogue, type FactIds, type FactName, type FactStream } from './catalogue.js';
-import { fromNatsHeaders, fromWire, type FactHeaders, type StoredFact } from './stored-fact.js';
-import { subjectFilter } from './subjects.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
+import { mergeInOrder, readStream } from '../broker/read-stream.js';
+import { brokerError } from '../broker/translate.js';
+import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
+import { catalogue, type FactIds, type FactName, type FactStream } from '../topology/catalogue.js';
+import { subjectFilter } from '../topology/subjects.js';
+import { type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';
 
 export interface ReadOptions<F extends FactName> {
   /** First stream sequence to read; the beginning by default. */

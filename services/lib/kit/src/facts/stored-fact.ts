@@ -1,11 +1,11 @@
 // A fact as the log has it, and its two translations: message to wire, wire to message.
 // What goes on the wire: protobuf, small headers of ids, and a digest in place of a payload that is too large.
 import type { MsgHdrs } from 'nats';
-import { blobErrors, type BlobStore } from '../blobs/index.js';
-import { PlainHeaders } from '../broker/plain-headers.js';
-import type { StoredMessage } from '../broker/stored-message.js';
-import { traceFrom, type Trace } from '../telemetry/index.js';
-import { catalogue, type FactMessage, type FactName } from './catalogue.js';
+import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
+import type { StoredMessage } from '../broker/last-of-subject.js';
+import { PlainHeaders } from '../broker/store-message.js';
+import { type Trace, traceFrom } from '../telemetry/trace.js';
+import { catalogue, type FactMessage, type FactName } from '../topology/catalogue.js';
 import { factErrors } from './errors.js';
 
 /** Ids by which indexes are rebuilt without reading any payload. */

@@ -1,8 +1,8 @@
 // What the log holds about one turn. In: a turn with its tenant and user. Out: its facts, found by their subjects, and its
 // conversation with the earlier turns' part put back. It keeps nothing: the same turn may be read again.
 import type { TurnOpened } from '@backtalk/proto/facts';
-import { decodeConversation, type DecodedConversation } from '../conversation/index.js';
-import type { BacktalkError } from '../errors/index.js';
+import { decodeConversation, type DecodedConversation } from '../conversation/decode.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
 import type { FactReader } from './reader.js';
 import type { StoredFact } from './stored-fact.js';
 

@@ -3,9 +3,10 @@
 import { createChannel, createClientFactory, type Client, type CompatServiceDefinition } from 'nice-grpc';
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
-import { asBacktalkError } from '../errors/index.js';
-import { childTrace, isTracing, startSpan, unfollowedTrace, type Span, type Trace } from '../telemetry/index.js';
-import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
+import type { ChannelOptions } from '@grpc/grpc-js';
+import { asBacktalkError } from '../errors/backtalk-error.js';
+import { isTracing, type Span, startSpan } from '../telemetry/spans.js';
+import { childTrace, type Trace, unfollowedTrace } from '../telemetry/trace.js';
 import { fromClientError, grpcErrors } from './grpc-errors.js';
 
 export interface GrpcCallOptions {
@@ -79,3 +80,20 @@ function spanOf(path: string, parent: Trace | undefined): Span | undefined {
 function failureCode(failure: unknown): string {
   return asBacktalkError(failure).code;
 }
+
+/** A batch of samples fits; anything larger goes through the blob store. */
+const messageBytesMax = 64 * 1024 * 1024;
+
+export const channelSettings: ChannelOptions = {
+  'grpc.max_receive_message_length': messageBytesMax,
+  'grpc.max_send_message_length': messageBytesMax,
+  // A peer that was stopped or cut off is noticed within 15 s.
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.keepalive_permit_without_calls': 1,
+  'grpc.initial_reconnect_backoff_ms': 250,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+};
+
+export const callerEntry = 'backtalk-caller';
+export const traceEntry = 'traceparent';

@@ -1,7 +1,14 @@
 // How an error crosses a gRPC call. On the way out a BacktalkError becomes a status and three trailer entries; on the
 // way in they become the same BacktalkError again. Peers that know nothing of Backtalk are judged by their status.
 import { ClientError, ServerError, Status, type Metadata } from 'nice-grpc-common';
-import { asBacktalkError, BacktalkError, defineErrors, isAbort, kitErrors, type Retry } from '../errors/index.js';
+import {
+  asBacktalkError,
+  BacktalkError,
+  defineErrors,
+  isAbort,
+  kitErrors,
+  type Retry,
+} from '../errors/backtalk-error.js';
 
 const codeEntry = 'backtalk-code';
 const retryEntry = 'backtalk-retry';

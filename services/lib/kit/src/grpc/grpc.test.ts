@@ -4,12 +4,12 @@ import {
   type TrainingWorkerServiceImplementation,
 } from '@backtalk/proto/training';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isBacktalkError, kitErrors, type BacktalkError } from '../errors/index.js';
-import { defineErrors } from '../errors/index.js';
-import { newTrace } from '../telemetry/index.js';
+import { type BacktalkError, defineErrors, isBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import { newTrace } from '../telemetry/trace.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { silentLogger } from '../testing/silent-logger.js';
-import { grpcClient, serveGrpc, type GrpcCallFacts } from './index.js';
+import { grpcClient } from './client.js';
+import { type GrpcCallFacts, serveGrpc } from './server.js';
 
 type Implementation = TrainingWorkerServiceImplementation<GrpcCallFacts>;
 

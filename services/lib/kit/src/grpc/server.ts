@@ -2,12 +2,14 @@
 // turns errors into statuses that keep their code, logs what failed, and drains before it cuts.
 import { createServer, type CompatServiceDefinition, type Server, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
-import type { Address } from '../config/index.js';
-import { asBacktalkError, isAbort, kitErrors } from '../errors/index.js';
-import { isTracing, startSpan, traceFrom, type Logger, type Trace } from '../telemetry/index.js';
-import { callerEntry, channelSettings, traceEntry } from './channel-settings.js';
+import type { Address } from '../config/setting.js';
+import { asBacktalkError, isAbort, kitErrors } from '../errors/backtalk-error.js';
+import type { Logger } from '../telemetry/logger.js';
+import { isTracing, startSpan } from '../telemetry/spans.js';
+import { type Trace, traceFrom } from '../telemetry/trace.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { callerEntry, channelSettings, traceEntry } from './client.js';
 import { toServerError } from './grpc-errors.js';
-import { systemClock, type Clock } from '../time/index.js';
 
 /** What every implementation finds in its call context, beside nice-grpc's own. */
 export interface GrpcCallFacts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyedHash, newSessionId, newTurnId, sha256Hex } from './index.js';
+import { keyedHash, newSessionId, newTurnId, sha256Hex } from './ids.js';
 
 describe('ids', () => {
   it('are subject tokens that sort by the time of their making', () => {

@@ -1,6 +1,6 @@
 // Names for new things. They sort by the time of their making (UUID version 7) and hold no dash, colon or dot, so
 // that they are valid broker subject tokens and job ids.
-import { randomFillSync } from 'node:crypto';
+import { randomFillSync, createHash, createHmac } from 'node:crypto';
 import { v7 } from 'uuid';
 
 export function newTurnId(): string {
@@ -35,4 +35,13 @@ function randomBlock(): Buffer {
   }
   used += blockBytes;
   return pool.subarray(used - blockBytes, used);
+}
+
+/** HMAC-SHA256 in hex, cut to `length` characters (64 bits at 16). */
+export function keyedHash(secret: string, text: string, length = 16): string {
+  return createHmac('sha256', secret).update(text).digest('hex').slice(0, length);
+}
+
+export function sha256Hex(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -1,11 +1,12 @@
 // What is wrong with the broker, as far as a service's own user can see it: its version, and how many copies its streams
 // have. In: a connection. Out: sentences that say what to do; none is good.
-import { brokerError, brokerServices, type Broker } from '../broker/index.js';
-import { blobStream } from '../blobs/index.js';
-import { catalogue, factNames, mayRead } from '../facts/index.js';
-import { bucketNames, buckets } from '../kv/index.js';
-import { bucketStream } from '../kv/buckets.js';
-import { isOlder } from './version-order.js';
+import { z } from 'zod';
+import { type Broker, isOlder } from '../broker/connect.js';
+import { brokerError } from '../broker/translate.js';
+import type { Logger } from '../telemetry/logger.js';
+import { blobStream, bucketNames, buckets, bucketStream } from '../topology/buckets.js';
+import { catalogue, factNames, mayRead } from '../topology/catalogue.js';
+import { brokerServices } from '../topology/users.js';
 
 const copiesMin = 3;
 
@@ -38,4 +39,25 @@ async function copiesOf(broker: Broker, stream: string): Promise<number> {
   } catch (error) {
     throw brokerError(error, { doing: `look at stream ${stream}`, stream });
   }
+}
+
+const askWithinMs = 3_000;
+const answer = z.object({
+  server_name: z.string().default('?'),
+  jetstream: z.object({
+    config: z.object({ sync_always: z.boolean().default(false) }).default({ sync_always: false }),
+  }),
+});
+
+export async function syncProblems(monitorUrls: string, logger: Logger): Promise<string[]> {
+  const urls = monitorUrls.split(',').filter((url) => url.trim() !== '');
+  if (urls.length === 0) logger.warn('broker_sync_not_checked', { variable: 'BACKTALK_NATS_MONITOR_URL' });
+  return (await Promise.all(urls.map(syncProblem))).flat();
+}
+
+async function syncProblem(url: string): Promise<string[]> {
+  const response = await fetch(new URL('/varz', url), { signal: AbortSignal.timeout(askWithinMs) });
+  const { server_name: name, jetstream } = answer.parse(await response.json());
+  if (jetstream.config.sync_always) return [];
+  return [`nats-server ${name} acknowledges before it has written to disk, set jetstream sync_interval: always`];
 }

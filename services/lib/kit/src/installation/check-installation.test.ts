@@ -1,16 +1,11 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureStreams } from '../broker/index.js';
-import {
-  freePort,
-  laptopInstallation,
-  startNats,
-  startNatsCluster,
-  startValkey,
-  type TestNats,
-  type TestNatsCluster,
-  type TestValkey,
-} from '../testing/index.js';
+import { ensureStreams } from '../broker/streams.js';
+import { freePort } from '../testing/free-port.js';
+import { laptopInstallation } from '../testing/installation.js';
+import { startNatsCluster, type TestNatsCluster } from '../testing/nats-cluster.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { startValkey, type TestValkey } from '../testing/valkey-server.js';
 import { checkInstallation, type InstallationConfig } from './check-installation.js';
 
 let alone: TestNats;

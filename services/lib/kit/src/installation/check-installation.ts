@@ -1,12 +1,11 @@
 // Is this installation fit for what its profile promises? In: the profile and what the service is connected to. Out:
 // nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is away
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
-import { oldestServer, type Broker } from '../broker/index.js';
-import type { BlobPlace, Profile } from '../config/index.js';
-import { asBacktalkError } from '../errors/index.js';
-import { brokerProblems } from './broker-problems.js';
-import { installationErrors } from './errors.js';
-import { syncProblems } from './sync-problems.js';
+import { type Broker, oldestServer } from '../broker/connect.js';
+import type { Profile } from '../config/base-settings.js';
+import type { BlobPlace } from '../config/setting.js';
+import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
+import { brokerProblems, syncProblems } from './broker-problems.js';
 import { valkeyProblems } from './valkey-problems.js';
 
 /** The values of `installationSettings`, and `valkeyUrl` of those services that use Valkey. */
@@ -54,3 +53,12 @@ async function lookOrWarn(look: () => Promise<string[]>, broker: Broker): Promis
     return [];
   }
 }
+
+export const installationErrors = defineErrors('installation', {
+  installationUnfit: {
+    code: 'installation_unfit',
+    retry: 'stop',
+    message: (p: { problems: readonly string[] }) =>
+      `BACKTALK_PROFILE is production, and this installation may lose what it was given: ${p.problems.join('; ')}.`,
+  },
+});

@@ -1,9 +1,9 @@
 // What is wrong with Valkey or Redis: its version, and whether it may drop jobs to make room. In: its address. Out:
 // sentences that say what to do; none is good.
 import { connectionOptions, valkeyError } from '../jobs/index.js';
-import type { Logger } from '../telemetry/index.js';
+import { isOlder } from '../broker/connect.js';
+import type { Logger } from '../telemetry/logger.js';
 import { Redis } from 'ioredis';
-import { isOlder } from './version-order.js';
 
 const askWithinMs = 3_000;
 

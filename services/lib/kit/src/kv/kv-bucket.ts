@@ -1,10 +1,13 @@
 // One bucket with typed values. In: a codec, keys, values. Out: the newest value of each key, and its revision, which
 // lets one of several writers win. A bucket is a cache or a lease: what it holds can be made again from facts.
 import { headers as natsHeaders } from 'nats';
-import { lastOfSubject, readStream, storeMessage, type Broker, type StoredMessage } from '../broker/index.js';
-import { isBacktalkError } from '../errors/index.js';
-import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
-import { kvErrors } from './errors.js';
+import type { ZodType } from 'zod';
+import type { Broker } from '../broker/connect.js';
+import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
+import { readStream } from '../broker/read-stream.js';
+import { storeMessage } from '../broker/store-message.js';
+import { defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
+import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
 import { isDeletion, keyIn, watchBucket } from './kv-watch.js';
 
 /** Codecs made from the wire types fit; so does `jsonCodec`. */
@@ -182,4 +185,28 @@ class Bucket<T> implements KvBucket<T> {
       return undefined;
     }
   }
+}
+
+export const kvErrors = defineErrors('kv', {
+  kvConflict: {
+    code: 'kv_conflict',
+    status: 409,
+    retry: 'never',
+    message: (p: { bucket: string; key: string }) => `Somebody else has changed ${p.key} in bucket ${p.bucket}.`,
+  },
+  kvKeyInvalid: {
+    code: 'kv_key_invalid',
+    retry: 'never',
+    message: (p: { bucket: string }) =>
+      `A key of bucket ${p.bucket} is made of letters, digits, "-", "_" and "=", in parts with dots between.`,
+  },
+  kvValueInvalid: {
+    code: 'kv_value_invalid',
+    retry: 'never',
+    message: (p: { bucket: string; key: string }) => `The value of ${p.key} in bucket ${p.bucket} cannot be read.`,
+  },
+});
+
+export function jsonCodec<T>(schema: ZodType<T>): KvCodec<T> {
+  return { toJSON: (value) => value, fromJSON: (json) => schema.parse(json) };
 }

@@ -2,9 +2,11 @@
 // already is not repeated, and what is missing from them is told as expired.
 import { randomUUID } from 'node:crypto';
 import { AckPolicy, DeliverPolicy, nanos, type Msg } from 'nats';
-import { createConsumer, placeOf, Pull, type Broker, type MessagePlace, type StoredMessage } from '../broker/index.js';
-import type { BacktalkError } from '../errors/index.js';
-import { bucketStream, bucketSubject, type BucketName } from './buckets.js';
+import type { Broker } from '../broker/connect.js';
+import type { StoredMessage } from '../broker/last-of-subject.js';
+import { createConsumer, type MessagePlace, placeOf, Pull } from '../broker/pull.js';
+import type { BacktalkError } from '../errors/backtalk-error.js';
+import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
 
 export type RawChange =
   | {

@@ -1,10 +1,12 @@
 import { Lease, Routes } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Broker } from '../broker/index.js';
-import { collect, FakeClock, startNats, until, type TestNats } from '../testing/index.js';
-import { jsonCodec } from './json-codec.js';
-import { kvBucket, type KvChange } from './kv-bucket.js';
+import type { Broker } from '../broker/connect.js';
+import { collect } from '../testing/collect.js';
+import { FakeClock } from '../testing/fake-clock.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { until } from '../testing/until.js';
+import { jsonCodec, kvBucket, type KvChange } from './kv-bucket.js';
 import { holdLease, leaseBucket, watchLeases } from './leases.js';
 import { singleton } from './singleton.js';
 

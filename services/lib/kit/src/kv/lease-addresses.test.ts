@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leaseAddresses } from './lease-addresses.js';
+import { leaseAddresses } from './leases.js';
 
 const ports = { grpc: 30_020, health: 30_010 };
 

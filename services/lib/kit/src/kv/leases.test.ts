@@ -1,9 +1,11 @@
 import { Lease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Broker } from '../broker/index.js';
-import { FakeClock, startNats, until, type TestNats } from '../testing/index.js';
-import { bucketStream } from './buckets.js';
-import { holdLease, leaseBucket, watchLeases, type LeaseHold, type LeaseView } from './leases.js';
+import type { Broker } from '../broker/connect.js';
+import { FakeClock } from '../testing/fake-clock.js';
+import { startNats, type TestNats } from '../testing/nats-server.js';
+import { until } from '../testing/until.js';
+import { bucketStream } from '../topology/buckets.js';
+import { holdLease, leaseBucket, type LeaseHold, type LeaseView, watchLeases } from './leases.js';
 
 const ttlMs = 1_000;
 /** On the broker leases outlast these tests: what goes from a view goes by the view's own clock. */

@@ -2,10 +2,10 @@
 // seconds after it has stopped. Nobody is taken for dead while the broker is away, nor while a broker that elects takes
 // nobody's leases: who cannot renew its own does not believe that others could.
 import { Lease } from '@backtalk/proto/weights';
-import type { Broker } from '../broker/index.js';
-import { asBacktalkError } from '../errors/index.js';
-import { systemClock, type Clock } from '../time/index.js';
-import { leaseEveryMs, leaseTtlMs } from './buckets.js';
+import type { Broker } from '../broker/connect.js';
+import { asBacktalkError } from '../errors/backtalk-error.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
 import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
 
 export interface HoldLeaseOptions {
@@ -271,4 +271,26 @@ class View implements LeaseView {
 
 function keyOf({ kind, instance }: Lease): string {
   return `${kind}.${instance}`;
+}
+
+interface Listening {
+  readonly grpcAddress: { readonly host: string };
+  readonly healthAddress: { readonly host: string };
+  /** `<host>:<port>`; empty where others find the part under the address that it listens on. */
+  readonly grpcAdvertised: string;
+}
+
+/** A part that listens on every address is found, health and all, under the host that it advertises. */
+export function leaseAddresses(
+  { grpcAddress, healthAddress, grpcAdvertised }: Listening,
+  ports: { readonly grpc: number; readonly health: number },
+): Pick<Lease, 'grpcAddress' | 'healthAddress'> {
+  if (grpcAdvertised === '') {
+    return {
+      grpcAddress: `${grpcAddress.host}:${ports.grpc}`,
+      healthAddress: `${healthAddress.host}:${ports.health}`,
+    };
+  }
+  const host = grpcAdvertised.slice(0, grpcAdvertised.lastIndexOf(':'));
+  return { grpcAddress: grpcAdvertised, healthAddress: `${host}:${ports.health}` };
 }

@@ -1,11 +1,12 @@
 // Makes one instance of a service the leader. In: what to do when leadership is gained and lost. Out: at most one leader
 // at a time: who cannot renew its lease stops leading before the lease can expire for others.
 import { Lease } from '@backtalk/proto/weights';
-import type { Broker, BrokerService } from '../broker/index.js';
-import { asBacktalkError, isBacktalkError, type BacktalkError } from '../errors/index.js';
-import { newId } from '../identity/index.js';
-import { systemClock, type Clock } from '../time/index.js';
-import { leaseEveryMs, leaseTtlMs } from './buckets.js';
+import type { Broker } from '../broker/connect.js';
+import { asBacktalkError, type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { newId } from '../identity/ids.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
+import type { BrokerService } from '../topology/users.js';
 import type { KvBucket } from './kv-bucket.js';
 import { leaseBucket } from './leases.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBacktalkError } from '../errors/index.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { silentLogger } from '../testing/silent-logger.js';
 import { Lifecycle } from './lifecycle.js';

@@ -1,8 +1,8 @@
 // Remembers what was started, and stops it in reverse order within one deadline. A part that fails to stop does not
 // keep the others from stopping: it is logged, and named in the error at the end.
-import { asBacktalkError, kitErrors } from '../errors/index.js';
-import type { Logger } from '../telemetry/index.js';
-import { systemClock, within, type Clock } from '../time/index.js';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import type { Logger } from '../telemetry/logger.js';
+import { type Clock, systemClock, within } from '../time/clock.js';
 
 interface Part {
   readonly name: string;

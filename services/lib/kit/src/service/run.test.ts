@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { setting } from '../config/index.js';
-import { kitErrors } from '../errors/index.js';
-import type { Host, HostEvent } from './host.js';
-import { run, type RunContext, type Service } from './run.js';
+import { setting } from '../config/setting.js';
+import { kitErrors } from '../errors/backtalk-error.js';
+import { type Host, type HostEvent, run, type RunContext, type Service } from './run.js';
 
 class FakeHost implements Host {
   readonly printed: string[] = [];

@@ -1,17 +1,17 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
+import { type LogLevel, logLevels, tracingSettings } from '../config/base-settings.js';
 import {
-  describeConfig,
-  logLevels,
-  readConfig,
-  tracingSettings,
   type ConfigOf,
-  type LogLevel,
+  describeConfig,
+  readConfig,
+  type Settings,
   type Shape,
-} from '../config/index.js';
-import { asBacktalkError, isBacktalkError } from '../errors/index.js';
-import { createLogger, exportSpans, type Logger, type SpanExport } from '../telemetry/index.js';
-import { processHost, type Host } from './host.js';
+  shapeOf,
+} from '../config/read-config.js';
+import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { exportSpans, type SpanExport } from '../telemetry/export-spans.js';
+import { createLogger, type Logger } from '../telemetry/logger.js';
 
 export interface Service {
   start(): Promise<void>;
@@ -24,7 +24,7 @@ export interface RunContext {
   fail(error: unknown): void;
 }
 
-export interface RunOptions<S extends Shape> {
+export interface RunOptions<S extends Shape | Settings> {
   readonly name: string;
   readonly config: S;
   readonly create: (config: ConfigOf<S>, context: RunContext) => Service;
@@ -32,11 +32,11 @@ export interface RunOptions<S extends Shape> {
 
 export const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as const;
 
-export async function run<S extends Shape>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
+export async function run<S extends Shape | Settings>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
   const { name } = options;
   if (host.arguments.includes('--help')) {
     host.print(
-      `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...options.config, ...tracingSettings })}`,
+      `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...shapeOf(options.config), ...tracingSettings })}`,
     );
     return host.exit(exitCodes.done);
   }
@@ -70,9 +70,9 @@ function logLevelOf(config: object): LogLevel {
   return logLevels.find((known) => known === level) ?? 'info';
 }
 
-function readOrComplain<S extends Shape>(shape: S, host: Host): ConfigOf<S> | undefined {
+function readOrComplain<S extends Shape | Settings>(given: S, host: Host): ConfigOf<S> | undefined {
   try {
-    return readConfig(shape, host.environment);
+    return readConfig(given, host.environment);
   } catch (error) {
     if (!isBacktalkError(error, 'config_invalid')) throw error;
     host.complain(`Cannot start: the configuration is not valid.\n${error.message}`);
@@ -80,7 +80,7 @@ function readOrComplain<S extends Shape>(shape: S, host: Host): ConfigOf<S> | un
   }
 }
 
-async function runUntilStopped<S extends Shape>(
+async function runUntilStopped<S extends Shape | Settings>(
   { create }: RunOptions<S>,
   config: ConfigOf<S>,
   logger: Logger,
@@ -140,3 +140,32 @@ function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (e
   };
   return { promise, fail };
 }
+
+export type HostEvent = 'SIGTERM' | 'SIGINT' | 'uncaughtException' | 'unhandledRejection';
+
+export interface Host {
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>> | undefined;
+  on(event: HostEvent, listener: (reason: unknown) => void): void;
+  print(text: string): void;
+  complain(text: string): void;
+  exit(code: number): void;
+}
+
+export const processHost: Host = {
+  arguments: process.argv.slice(2),
+  // Undefined lets readConfig read the environment itself.
+  environment: undefined,
+  on: (event, listener) => {
+    process.on(event, listener);
+  },
+  print: (text) => {
+    process.stdout.write(`${text}\n`);
+  },
+  complain: (text) => {
+    process.stderr.write(`${text}\n`);
+  },
+  exit: (code) => {
+    process.exit(code);
+  },
+};

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kitErrors } from '../errors/index.js';
+import { kitErrors } from '../errors/backtalk-error.js';
 import { freePort } from '../testing/free-port.js';
 import { laptopInstallation } from '../testing/installation.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';

@@ -1,15 +1,22 @@
 // The start-up that all services share. In: a service's name, its configuration and what it starts on top. Out: a service
 // whose health endpoint answers first and says ready last, and whose parts stop in reverse order within one deadline.
 import type { Lease } from '@backtalk/proto/weights';
-import { openBlobStore, type BlobConfig, type BlobStore } from '../blobs/index.js';
-import { checkStreams, connectBroker, type Broker, type BrokerService } from '../broker/index.js';
-import type { Address, LogLevel } from '../config/index.js';
-import { asBacktalkError } from '../errors/index.js';
-import { FactReader, type FactStream } from '../facts/index.js';
-import { checkInstallation, type InstallationConfig } from '../installation/index.js';
-import { holdLease, leaseAddresses, type LeaseHold } from '../kv/index.js';
-import { createLogger, Health, Metrics, type Logger } from '../telemetry/index.js';
-import { systemClock, type Clock } from '../time/index.js';
+import type { BlobStore } from '../blobs/blob-store.js';
+import { type BlobConfig, openBlobStore } from '../blobs/open-blob-store.js';
+import { type Broker, connectBroker } from '../broker/connect.js';
+import { checkStreams } from '../broker/streams.js';
+import type { LogLevel } from '../config/base-settings.js';
+import type { Address } from '../config/setting.js';
+import { asBacktalkError } from '../errors/backtalk-error.js';
+import { FactReader } from '../facts/reader.js';
+import { checkInstallation, type InstallationConfig } from '../installation/check-installation.js';
+import { holdLease, leaseAddresses, type LeaseHold } from '../kv/leases.js';
+import { Health } from '../telemetry/health.js';
+import { createLogger, type Logger } from '../telemetry/logger.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { type Clock, systemClock } from '../time/clock.js';
+import type { FactStream } from '../topology/catalogue.js';
+import type { BrokerService } from '../topology/users.js';
 import { Lifecycle } from './lifecycle.js';
 import type { Service } from './run.js';
 

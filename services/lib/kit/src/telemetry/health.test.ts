@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { isBacktalkError } from '../errors/index.js';
+import { isBacktalkError } from '../errors/backtalk-error.js';
 import { silentLogger } from '../testing/silent-logger.js';
 import { Health } from './health.js';
 import { Metrics } from './metrics.js';

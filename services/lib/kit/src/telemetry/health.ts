@@ -1,8 +1,8 @@
 // The side door for operators: /livez says that the process turns, /readyz says whether it can do its work and why not,
 // /metrics gives the numbers. It asks no dependency anything: checks report what the service already knows.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Address } from '../config/index.js';
-import { asBacktalkError, kitErrors } from '../errors/index.js';
+import type { Address } from '../config/setting.js';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import type { Logger } from './logger.js';
 import type { Metrics } from './metrics.js';
 

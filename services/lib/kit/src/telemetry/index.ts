@@ -1,7 +1,7 @@
+export { exportSpans, type SpanExport } from './export-spans.js';
 export { Health, type HealthOptions, type ReadyCheck } from './health.js';
 export { createLogger, type Logger, type LoggerOptions } from './logger.js';
 export { Metrics } from './metrics.js';
-export { exportSpans, type SpanExport } from './export-spans.js';
 export {
   collectSpans,
   idsOf,
@@ -12,4 +12,4 @@ export {
   type SpanKind,
   type SpanOptions,
 } from './spans.js';
-export { childTrace, unfollowedTrace, newTrace, traceFrom, type Trace } from './trace.js';
+export { childTrace, newTrace, traceFrom, unfollowedTrace, type Trace } from './trace.js';

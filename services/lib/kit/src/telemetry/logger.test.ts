@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LogLevel } from '../config/index.js';
-import { defineErrors } from '../errors/index.js';
+import type { LogLevel } from '../config/base-settings.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 import { createLogger } from './logger.js';
 
 function capture(level: LogLevel) {

@@ -1,8 +1,8 @@
 // Structured log lines on standard output. In: an event's name and its fields. Out: one line of JSON.
 // Fields hold ids, counts, codes and errors, never what users or models wrote.
 import { pino, stdSerializers, type DestinationStream, type Logger as PinoLogger } from 'pino';
-import type { LogLevel } from '../config/index.js';
-import { BacktalkError } from '../errors/index.js';
+import type { LogLevel } from '../config/base-settings.js';
+import { BacktalkError } from '../errors/backtalk-error.js';
 
 export interface Logger {
   debug(event: string, fields?: object): void;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { defineErrors } from '../errors/index.js';
-import { collectSpans, idsOf, inSpan, isTracing, startSpan, type SpanOptions } from './spans.js';
+import { defineErrors } from '../errors/backtalk-error.js';
+import { collectSpans, idsOf, inSpan, isTracing, type SpanOptions, startSpan } from './spans.js';
 import { childTrace, newTrace } from './trace.js';
 
 const errors = defineErrors('test', { broke: { code: 'broke', retry: 'later', message: () => 'It broke.' } });

@@ -1,7 +1,7 @@
 // Spans: what took how long, as part of which trace. In: a name, the trace it belongs to, a few ids. Out: the trace to hand
 // on. While nobody collects spans, which is the default, nothing is made and the trace is handed on as it is. Spans hold
 // ids, names and codes, never what users or models wrote.
-import { asBacktalkError } from '../errors/index.js';
+import { asBacktalkError } from '../errors/backtalk-error.js';
 import type { Trace } from './trace.js';
 
 export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer';

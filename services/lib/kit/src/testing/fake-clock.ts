@@ -1,6 +1,6 @@
 // A clock that tests move by hand. Timers fire in order of their time, and what they set off settles before the next.
 import { setImmediate as settle } from 'node:timers/promises';
-import type { Clock } from '../time/index.js';
+import type { Clock } from '../time/clock.js';
 
 interface Timer {
   readonly at: number;

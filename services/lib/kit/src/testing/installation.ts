@@ -1,6 +1,6 @@
 // What an installation decides, for services that a test composes by hand: a laptop whose blobs lie in a folder.
-import type { BlobConfig } from '../blobs/index.js';
-import type { InstallationConfig } from '../installation/index.js';
+import type { BlobConfig } from '../blobs/open-blob-store.js';
+import type { InstallationConfig } from '../installation/check-installation.js';
 
 export function laptopInstallation(blobs: string): BlobConfig & Omit<InstallationConfig, 'valkeyUrl'> {
   return {

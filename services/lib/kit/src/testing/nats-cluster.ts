@@ -2,7 +2,9 @@
 // In: how the configuration differs. Out: their addresses, until they are stopped.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { brokerUsers, connectBroker, natsConfig, type Broker, type BrokerUser } from '../broker/index.js';
+import { type Broker, connectBroker } from '../broker/connect.js';
+import { natsConfig } from '../topology/nats-config.js';
+import { type BrokerUser, brokerUsers } from '../topology/users.js';
 import { freePort } from './free-port.js';
 import { pythonEnvironment } from './python-environment.js';
 import { ServerProcess } from './server-process.js';

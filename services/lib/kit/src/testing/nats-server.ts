@@ -4,16 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'nats';
-import {
-  adminUser,
-  connectBroker,
-  ensureStreams,
-  natsConfig,
-  type Broker,
-  type BrokerUser,
-  type StreamOptions,
-} from '../broker/index.js';
-import type { Logger } from '../telemetry/index.js';
+import { type Broker, connectBroker } from '../broker/connect.js';
+import { ensureStreams, type StreamOptions } from '../broker/streams.js';
+import type { Logger } from '../telemetry/logger.js';
+import { natsConfig } from '../topology/nats-config.js';
+import { adminUser, type BrokerUser } from '../topology/users.js';
 import { freePort } from './free-port.js';
 import { pythonEnvironment } from './python-environment.js';
 import { ServerProcess } from './server-process.js';

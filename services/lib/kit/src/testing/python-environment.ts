@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfig, setting } from '../config/index.js';
+import { readConfig } from '../config/read-config.js';
+import { setting } from '../config/setting.js';
 import { testingErrors } from './until.js';
 
 const shape = {

@@ -1,5 +1,5 @@
 // A logger that says nothing, for tests that look at something else.
-import type { Logger } from '../telemetry/index.js';
+import type { Logger } from '../telemetry/logger.js';
 
 export const silentLogger: Logger = {
   debug: () => undefined,

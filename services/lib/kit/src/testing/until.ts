@@ -1,6 +1,6 @@
 // Waits for a condition, bounded. In: a condition that may throw until it holds. Out: its first value that is not false.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineErrors } from '../errors/index.js';
+import { defineErrors } from '../errors/backtalk-error.js';
 
 export const testingErrors = defineErrors('testing', {
   neverHappened: {

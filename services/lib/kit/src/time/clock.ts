@@ -23,3 +23,51 @@ export const systemClock: Clock = {
   },
   sleep: (ms, signal) => sleepFor(Math.min(ms, timerMsMax), undefined, signal === undefined ? {} : { signal }),
 };
+
+/** The result of the work, or undefined when it takes longer than `ms`. Late failures are dropped: the caller has gone on. */
+export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
+  let cancel: () => void = () => undefined;
+  const late = new Promise<undefined>((resolve) => {
+    cancel = clock.timer(ms, () => {
+      resolve(undefined);
+    });
+  });
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    cancel();
+  }
+}
+
+export interface BackOff {
+  readonly firstMs: number;
+  readonly mostMs: number;
+}
+
+/** Doubles with every try; half of it is by chance, so that what failed together does not come back together. */
+export function backOffMs(tries: number, { firstMs, mostMs }: BackOff, random: () => number = Math.random): number {
+  const full = Math.min(mostMs, firstMs * 2 ** Math.min(tries - 1, 30));
+  return Math.round(full * (0.5 + random() / 2));
+}
+
+/** Runs pieces of work one after the other, in the order in which they were given; a failed piece stops none. */
+export class Mutex {
+  private last: Promise<unknown> = Promise.resolve();
+  private count = 0;
+
+  /** Pieces that wait or run: callers bound it. */
+  get size(): number {
+    return this.count;
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    this.count += 1;
+    const result = this.last.then(work).finally(() => {
+      this.count -= 1;
+    });
+    // The caller hears of the failure; the next piece only waits for the end.
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+}

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { kitErrors } from '../errors/index.js';
+import { kitErrors } from '../errors/backtalk-error.js';
 import { FakeClock } from '../testing/fake-clock.js';
-import { Mutex } from './mutex.js';
-import { within } from './within.js';
+import { Mutex, within } from './clock.js';
 
 describe('Mutex', () => {
   it('runs the next piece only after the one before has ended, and after a failed one too', async () => {

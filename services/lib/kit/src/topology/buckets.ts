@@ -1,6 +1,6 @@
-// The one table of key-value buckets: caches and leases that are rebuilt from facts when they are lost.
-// Who may read and write which keys derives from it.
-import { brokerServices, type BrokerService } from '../broker/users.js';
+// What the broker keeps beside the log: key-value buckets, which are caches and leases that are rebuilt from facts when
+// they are lost, and one bucket of blobs. Who may read and write what derives from these tables.
+import { type BrokerService, brokerServices } from './users.js';
 
 export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings';
 
@@ -39,7 +39,7 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   },
 };
 
-export const bucketNames: readonly BucketName[] = ['leases', 'routes', 'load', 'keys', 'settings'];
+export const bucketNames = Object.keys(buckets) as readonly BucketName[];
 
 /** Lease time to live, and how often it is renewed. */
 export const leaseTtlMs = 12_000;
@@ -52,3 +52,14 @@ export function bucketStream(bucket: BucketName): string {
 export function bucketSubject(bucket: BucketName, key: string): string {
   return `$KV.${bucket}.${key}`;
 }
+
+/** The bucket of the broker's object store that holds blobs. */
+export const blobBucket = 'blobs';
+export const blobStream = `OBJ_${blobBucket}`;
+export const blobPieces = `$O.${blobBucket}.C.>`;
+export const blobDescriptions = `$O.${blobBucket}.M.>`;
+
+/** Facts above the broker's bound are put by those who publish them, weights by the trainer. */
+export const blobWriters: readonly BrokerService[] = ['gateway', 'collector', 'judge', 'trainer', 'cli'];
+/** The trainer sweeps old weights. */
+export const blobDeleters: readonly BrokerService[] = ['trainer', 'cli'];

@@ -1,6 +1,6 @@
 // The configuration of nats-server, as text. In: passwords, ports, a folder. Out: a file in which every service has a
 // user with its own permissions. Deployments and tests use the same one. Passwords stand in it in clear: keep the file private.
-import { permissionsOf } from '../facts/permissions.js';
+import { permissionsOf } from './permissions.js';
 import { adminUser, brokerServices, type BrokerUser } from './users.js';
 
 export interface NatsConfigOptions {

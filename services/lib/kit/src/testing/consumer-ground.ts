@@ -1,12 +1,13 @@
 // What tests of consumers stand on: a real broker, facts of a user of each test's own, a durable consumer of its own.
 import { SessionEnded } from '@backtalk/proto/facts';
-import type { Broker } from '../broker/index.js';
-import { newId } from '../identity/index.js';
-import { Metrics } from '../telemetry/index.js';
-import { silentLogger, startNats, type TestNats } from '../testing/index.js';
-import { consumeFacts, type ConsumeOptions, type FactConsumer } from './consumer.js';
-import type { FactHandler } from './delivery.js';
-import { FactPublisher } from './publisher.js';
+import type { Broker } from '../broker/connect.js';
+import { consumeFacts, type ConsumeOptions, type FactConsumer } from '../facts/consumer.js';
+import type { FactHandler } from '../facts/delivery.js';
+import { FactPublisher } from '../facts/publisher.js';
+import { newId } from '../identity/ids.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { startNats, type TestNats } from './nats-server.js';
+import { silentLogger } from './silent-logger.js';
 
 export interface Place {
   readonly user: string;

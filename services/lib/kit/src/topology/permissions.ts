@@ -1,31 +1,36 @@
 // What each service may do on the broker, derived from the catalogue of facts and the table of buckets. Pure.
 // A service publishes the facts it owns, reads the facts it is named for, acknowledges its own deliveries, and hears
 // replies under its own inbox prefix only.
-import { blobDeleters, blobStream, blobWriters, descriptionsOfAll, piecesOfAll } from '../blobs/object-bucket.js';
-import { brokerServices, inboxPrefixOf, type BrokerService } from '../broker/users.js';
-import { bucketNames, buckets, bucketStream, bucketSubject } from '../kv/buckets.js';
-import { catalogue, factNames, mayRead, type FactName } from './catalogue.js';
+import {
+  blobDeleters,
+  blobDescriptions,
+  blobPieces,
+  blobStream,
+  blobWriters,
+  bucketNames,
+  buckets,
+  bucketStream,
+  bucketSubject,
+} from './buckets.js';
+import { catalogue, type FactName, factNames, mayRead } from './catalogue.js';
+import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
+import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
 
 export interface Permissions {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
 }
 
-export const deadStream = 'DEAD';
-export const replayStream = 'REPLAY';
-export const advisoriesStream = 'ADVISORIES';
-
 /** `suffixes`: those of durable consumers that exist beside the plain one, such as the names of policies. */
 export function permissionsOf(service: BrokerService, suffixes: readonly string[]): Permissions {
   const publish = [
-    ...factNames.filter((name) => catalogue[name].by.includes(service)).map((name) => subjectFilter(name)),
+    ...factNames.filter((name) => catalogue[name].publishers.includes(service)).map((name) => subjectFilter(name)),
     ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
     ...bucketPermissions(service),
     ...blobPermissions(service),
     ...deadLetterPermissions(service),
     ...(service === 'cli' ? operatorPermissions : []),
-    ...(service === 'collector' || service === 'cli' ? ['$JS.API.STREAM.PURGE.TURNS'] : []),
   ];
   return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
 }
@@ -67,10 +72,10 @@ function bucketPermissions(service: BrokerService): string[] {
 /** The broker's permissions tell streams apart when it purges, not subjects: whoever deletes one blob could delete all. */
 function blobPermissions(service: BrokerService): string[] {
   return [
-    ...consumePermissions(blobStream, descriptionsOfAll),
-    ...consumePermissions(blobStream, piecesOfAll),
-    `$JS.API.DIRECT.GET.${blobStream}.${descriptionsOfAll}`,
-    ...(blobWriters.includes(service) ? [descriptionsOfAll, piecesOfAll] : []),
+    ...consumePermissions(blobStream, blobDescriptions),
+    ...consumePermissions(blobStream, blobPieces),
+    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
+    ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
     ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
   ];
 }

@@ -1,7 +1,16 @@
-// Where a fact stands: its subject, the filter that finds it, the durable consumer that delivers it.
-// Pure. A token that could break out of its place is refused.
-import { catalogue, factNames, type FactIds, type FactMessage, type FactName } from './catalogue.js';
-import { factErrors } from './errors.js';
+// The names of a fact on the broker: its subject, the filter that finds it, the durable consumer that delivers it. A token
+// that could change a subject's meaning is refused.
+import { defineErrors } from '../errors/backtalk-error.js';
+import { catalogue, type FactIds, type FactMessage, type FactName } from './catalogue.js';
+
+export const subjectErrors = defineErrors('facts', {
+  factInvalid: {
+    code: 'fact_invalid',
+    retry: 'never',
+    message: (p: { fact: string; field: string }) =>
+      `${p.fact} needs a ${p.field} made of letters, digits, "-" and "_" only.`,
+  },
+});
 
 const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;
 
@@ -23,13 +32,6 @@ export function subjectFilter<N extends FactName>(name: N, ids?: FactIds<N>): st
   return ['backtalk', catalogue[name].subject, ...tokens].join('.');
 }
 
-export function factNameOf(subject: string): FactName {
-  const [root, noun, verb] = subject.split('.');
-  const name = factNames.find((candidate) => catalogue[candidate].subject === `${noun}.${verb}`);
-  if (root !== 'backtalk' || name === undefined) throw factErrors.factUnknown({ subject: subject.slice(0, 80) });
-  return name;
-}
-
 /** One durable consumer for each service and fact, so that every kind of fact has an ack floor of its own. */
 export function durableOf(service: string, name: FactName, suffix?: string): string {
   return suffix === undefined ? `${service}_${name}` : `${service}_${name}_${suffix}`;
@@ -37,6 +39,6 @@ export function durableOf(service: string, name: FactName, suffix?: string): str
 
 function token(name: FactName, field: string, value: unknown): string {
   const text = typeof value === 'number' ? String(value) : value;
-  if (typeof text !== 'string' || !tokenPattern.test(text)) throw factErrors.factInvalid({ fact: name, field });
+  if (typeof text !== 'string' || !tokenPattern.test(text)) throw subjectErrors.factInvalid({ fact: name, field });
   return text;
 }

@@ -1,1 +1,0 @@
-export { decodeConversation, type DecodedConversation } from './decode.js';

@@ -1,3 +1,0 @@
-export { checkInstallation, type InstallationConfig, type Oldest } from './check-installation.js';
-export { installationErrors } from './errors.js';
-export { isOlder } from './version-order.js';

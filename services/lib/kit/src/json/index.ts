@@ -1,1 +1,0 @@
-export { isJsonObject, type JsonObject } from './json-object.js';

@@ -1,0 +1,182 @@
+// The one table of all facts. Subjects, filters, streams, publishers, readers, consumers and the broker's permissions
+// derive from a fact's row, and so do its types. Facts are read for ever: fields are added to a message, never changed.
+import {
+  BatchClosed,
+  FeedbackGiven,
+  PersonErased,
+  SessionClosed,
+  SessionEnded,
+  TurnCompleted,
+  TurnContinued,
+  TurnJudged,
+  TurnOpened,
+  WeightsStaged,
+  WeightsTrained,
+} from '@backtalk/proto/facts';
+import type { BrokerService } from './users.js';
+
+/** Writes messages one after another, each from an empty start. */
+export type FactWriter = ReturnType<typeof TurnOpened.encode>;
+
+export interface FactCodec<M> {
+  encode(message: M, writer?: FactWriter): FactWriter;
+  decode(bytes: Uint8Array): M;
+}
+
+/** The fields of a message that a subject can hold: texts and numbers. */
+type TokenOf<M> = { [K in keyof M & string]: M[K] extends string | number ? K : never }[keyof M & string];
+
+export interface FactRow<M, T extends string = string, S extends string = string> {
+  readonly codec: FactCodec<M>;
+  readonly stream: S;
+  /** Noun and verb, in the past tense. */
+  readonly subject: string;
+  /** The fields of the message that follow in its subject, in this order. */
+  readonly tokens: readonly T[];
+  /** `once`: one message a subject, ever. `chain`: each message names the one before it. */
+  readonly kind: 'once' | 'chain';
+  readonly publishers: readonly BrokerService[];
+  /** Who may read and consume it. Those who publish it may, too. */
+  readonly readers: readonly BrokerService[];
+  /** Encoded, wherever it is stored. */
+  readonly bytesMax: number;
+}
+
+/** Ties a row's tokens to the fields of its message: a wrong one does not compile. */
+export function fact<M, T extends TokenOf<M>, const S extends string>(row: FactRow<M, T, S>): FactRow<M, T, S> {
+  return row;
+}
+
+const mebibyte = 1024 * 1024;
+
+const rows = {
+  turnOpened: fact({
+    codec: TurnOpened,
+    stream: 'TURNS',
+    subject: 'turn.opened',
+    tokens: ['tenant', 'user', 'turn'],
+    kind: 'once',
+    publishers: ['gateway'],
+    readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    bytesMax: 32 * mebibyte,
+  }),
+  turnCompleted: fact({
+    codec: TurnCompleted,
+    stream: 'TURNS',
+    subject: 'turn.completed',
+    tokens: ['tenant', 'user', 'turn'],
+    kind: 'once',
+    publishers: ['gateway'],
+    readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    bytesMax: 32 * mebibyte,
+  }),
+  turnContinued: fact({
+    codec: TurnContinued,
+    stream: 'TURNS',
+    subject: 'turn.continued',
+    tokens: ['tenant', 'user', 'turn'],
+    kind: 'once',
+    publishers: ['collector'],
+    readers: ['gateway', 'judge', 'trainer', 'publisher', 'cli'],
+    bytesMax: 32 * mebibyte,
+  }),
+  turnJudged: fact({
+    codec: TurnJudged,
+    stream: 'TURNS',
+    subject: 'turn.judged',
+    tokens: ['tenant', 'user', 'policy', 'turn', 'revision'],
+    kind: 'once',
+    publishers: ['judge'],
+    readers: ['collector', 'trainer', 'publisher', 'cli'],
+    bytesMax: 4 * mebibyte,
+  }),
+  sessionEnded: fact({
+    codec: SessionEnded,
+    stream: 'TURNS',
+    subject: 'session.ended',
+    tokens: ['tenant', 'user', 'session'],
+    kind: 'once',
+    publishers: ['gateway'],
+    readers: ['collector', 'cli'],
+    bytesMax: mebibyte,
+  }),
+  sessionClosed: fact({
+    codec: SessionClosed,
+    stream: 'TURNS',
+    subject: 'session.closed',
+    tokens: ['tenant', 'user', 'session'],
+    kind: 'once',
+    publishers: ['collector'],
+    readers: ['gateway', 'judge', 'trainer', 'cli'],
+    bytesMax: 4 * mebibyte,
+  }),
+  feedbackGiven: fact({
+    codec: FeedbackGiven,
+    stream: 'TURNS',
+    subject: 'feedback.given',
+    tokens: ['tenant', 'user', 'turn', 'digest'],
+    kind: 'once',
+    publishers: ['gateway'],
+    readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    bytesMax: 4 * mebibyte,
+  }),
+  /** Published by no service today; what the log holds of it stays readable. */
+  personErased: fact({
+    codec: PersonErased,
+    stream: 'TURNS',
+    subject: 'person.erased',
+    tokens: ['tenant', 'user'],
+    kind: 'once',
+    publishers: ['gateway', 'cli'],
+    readers: ['collector', 'judge', 'trainer', 'publisher'],
+    bytesMax: mebibyte,
+  }),
+  batchClosed: fact({
+    codec: BatchClosed,
+    stream: 'WEIGHTS',
+    subject: 'batch.closed',
+    tokens: ['policy'],
+    kind: 'chain',
+    publishers: ['trainer'],
+    readers: ['judge', 'publisher', 'cli'],
+    bytesMax: 32 * mebibyte,
+  }),
+  weightsTrained: fact({
+    codec: WeightsTrained,
+    stream: 'WEIGHTS',
+    subject: 'weights.trained',
+    tokens: ['policy'],
+    kind: 'chain',
+    publishers: ['trainer'],
+    readers: ['publisher', 'loader', 'cli'],
+    bytesMax: 4 * mebibyte,
+  }),
+  weightsStaged: fact({
+    codec: WeightsStaged,
+    stream: 'WEIGHTS',
+    subject: 'weights.staged',
+    tokens: ['policy'],
+    kind: 'chain',
+    publishers: ['publisher'],
+    readers: ['gateway', 'collector', 'judge', 'trainer', 'loader', 'cli'],
+    bytesMax: 4 * mebibyte,
+  }),
+};
+
+type Rows = typeof rows;
+type Messages = { [N in FactName]: Rows[N] extends FactRow<infer M> ? M : never };
+
+export type FactName = keyof Rows;
+export type FactMessage<N extends FactName> = Messages[N];
+export type FactStream = Rows[FactName]['stream'];
+export type FactToken<N extends FactName> = Rows[N]['tokens'][number];
+/** Some or all of a subject's tokens; those left out match anything. */
+export type FactIds<N extends FactName> = Readonly<Partial<Record<FactToken<N>, string | number>>>;
+
+export const catalogue: { readonly [N in FactName]: FactRow<FactMessage<N>, FactToken<N>, FactStream> } = rows;
+
+export const factNames = Object.keys(rows) as readonly FactName[];
+
+export function mayRead(service: BrokerService, name: FactName): boolean {
+  return catalogue[name].readers.includes(service) || catalogue[name].publishers.includes(service);
+}
