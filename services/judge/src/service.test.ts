@@ -32,7 +32,7 @@ describe('judging a continued turn', () => {
       session: talk.session,
       revision: 0,
       judgeModel: rig.engine.baseModel,
-      evidence: [{ name: 'wording', verdict: -1 }],
+      evidence: [],
     });
     expect(judged.votes.map(({ verdict, valid }) => [verdict, valid])).toEqual(Array(3).fill([-1, true]));
     expect(new Set(judged.votes.map(({ seed }) => seed)).size).toBe(3);
@@ -50,7 +50,9 @@ describe('judging a continued turn', () => {
   });
 
   it('leaves votes out where the policy has moved on since somebody spoke, and says so', async () => {
-    const early = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
+    const failed = { text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' };
+    const early = await rig.turn([failed]);
+    const spoken = await rig.turn([{ text: 'Great. Always answer in Spanish from now on.' }]);
     const routes = kvBucket(rig.admin, 'routes', Routes);
     const saidMs = Date.now();
     await until(() => Date.now() > saidMs + 5, { what: 'Another millisecond' });
@@ -59,9 +61,9 @@ describe('judging a continued turn', () => {
     const judged = await rig.untilJudged(early);
     expect(judged).toMatchObject({ verdict: -1, judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE });
     expect(judged.votes).toEqual([]);
-    expect(judged.hint).not.toBe('');
+    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: 'Always answer in Spanish from now on.' });
     expect((await rig.untilJudged(await rig.turn([{ text: neutral }]))).votes).toHaveLength(3);
-    expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(1);
+    expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(2);
     await routes.delete(policy);
   });
 
@@ -94,7 +96,7 @@ describe('judging a continued turn', () => {
       votes: [],
       judgeModel: 'rules',
       source: TurnJudged_Source.SOURCE_EVIDENCE,
-      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }, { name: 'words' }],
+      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }],
     });
   });
 

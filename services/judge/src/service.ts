@@ -27,7 +27,7 @@ import {
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { Backend, JudgeConfig } from './config.js';
-import type { Reader } from './domain/reading/reader.js';
+import type { Reader } from './domain/small-model/reader.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { Ballots, voteJob, voteTriesMax } from './inputs/ballots.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
@@ -38,7 +38,7 @@ import { BallotBox } from './outputs/ballot-box.js';
 import { EnginePool } from './outputs/engine-pool.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { Judgements } from './outputs/judgements.js';
-import { readCalibrationTable, readLabelledItems, readReader, scoredPrompts } from './outputs/labelled-set.js';
+import { readCalibrationTable, readReader, scoredPrompts } from './outputs/labelled-set.js';
 import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { TurnLog } from './outputs/turn-log.js';
@@ -146,7 +146,7 @@ async function startPool(building: Building, broker: Broker): Promise<BallotBox 
 function voterOf(backend: Backend): Voter | undefined {
   switch (backend) {
     case 'scored':
-      return new ScoredVoter(scoredPrompts(readLabelledItems()), readCalibrationTable());
+      return new ScoredVoter(scoredPrompts(), readCalibrationTable());
     case 'free':
       return new FreeVoter();
     case 'rules':
@@ -154,9 +154,9 @@ function voterOf(backend: Backend): Voter | undefined {
   }
 }
 
-/** A model that can be asked in words reads better than words that are counted. */
+/** Only models too small to read are helped by words that are counted. */
 function readerOf(backend: Backend): Reader | undefined {
-  return backend === 'free' ? undefined : readReader();
+  return backend === 'scored' ? readReader() : undefined;
 }
 
 async function startBallots(building: Building, box: BallotBox): Promise<Ballots> {

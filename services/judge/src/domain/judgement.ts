@@ -3,7 +3,7 @@ import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { extractHint } from './hints/extract.js';
 import { chooseHint, type HintChoice } from './hints/choose.js';
 import type { Material, TurnPlace } from './material.js';
-import type { RoleWeights } from './reading/pool.js';
+import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
 /** Who voted, and by which prompts and thresholds. */
@@ -16,9 +16,9 @@ export interface JudgeMark {
 }
 
 /** What can be said of a next state without any vote. */
-export interface Shown {
+export interface Findings {
   readonly evidence: readonly EvidenceVote[];
-  /** Nothing where words are not read. */
+  /** Only where the model that votes is too small to read. */
   readonly reading?: Reading | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Judgement {
 export function judge(
   material: Material,
   votes: readonly CastVote[],
-  { evidence, reading }: Shown,
+  { evidence, reading }: Findings,
   mark: JudgeMark,
   choice: HintChoice,
 ): Judgement {
@@ -44,7 +44,7 @@ export function judge(
     verdict: outcome.verdict,
     confidence: outcome.confidence,
     hint,
-    evidence: [...evidence],
+    evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });
   return { message, outcome };

@@ -5,7 +5,7 @@ import type { BallotBox } from '../outputs/ballot-box.js';
 import type { Judgements } from '../outputs/judgements.js';
 import type { TurnLog } from '../outputs/turn-log.js';
 import type { VersionTimes } from '../outputs/version-times.js';
-import type { Reader } from '../domain/reading/reader.js';
+import type { Reader } from '../domain/small-model/reader.js';
 import type { Clock } from '@backtalk/kit';
 import type { Ballots } from './ballots.js';
 
@@ -16,7 +16,7 @@ export interface JudgeParts {
   /** Nothing where evidence alone decides. */
   readonly ballots: Ballots | undefined;
   readonly box: BallotBox | undefined;
-  /** Nothing where words are not weighed against votes. */
+  /** Only where the model that votes is too small to read. */
   readonly reader: Reader | undefined;
   readonly versionTimes: VersionTimes;
   readonly clock: Clock;

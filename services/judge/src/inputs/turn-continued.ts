@@ -2,11 +2,10 @@
 // stored.
 import type { Delivery, StoredFact } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
-import { gatherEvidence } from '../domain/evidence/gather.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
+import { gatherEvidence } from '../domain/tool-evidence.js';
 import { leftOut } from '../domain/vote-rule.js';
-import { wordsVote } from '../domain/reading/reader.js';
 import type { SkipReason } from '../events.js';
 import type { Ballots, Delivered } from './ballots.js';
 import type { JudgeParts } from './parts.js';
@@ -66,8 +65,7 @@ async function judgement(parts: JudgeParts, material: Material, saidMs: number, 
   const votes = (await ballots?.castAll(material, delivered)) ?? [];
   const mark = (ballots === undefined ? undefined : box?.facts()) ?? evidenceOnly;
   const reading = reader?.read(material, mark.weights);
-  const found = gatherEvidence(material.next, material.question, material.answer);
-  const evidence = reading === undefined ? found : [...found, wordsVote(reading)];
+  const evidence = gatherEvidence(material.next);
   events.evidenceFound(evidence);
   return judge(material, votes, { evidence, reading }, mark, config.hintChoice);
 }
