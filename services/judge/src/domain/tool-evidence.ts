@@ -98,25 +98,15 @@ function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
   return denied === undefined ? undefined : { name: 'tool_error', verdict: 1, detail: denied };
 }
 
-const states: ReadonlyMap<string, Verdict> = new Map<string, Verdict>([
-  ...(['error', 'failed', 'failure', 'rejected', 'denied', 'aborted', 'timeout'] as const).map(minus),
-  ...(['pending', 'queued', 'running', 'in_progress', 'waiting', 'scheduled', 'started', 'processing'] as const).map(
-    zero,
-  ),
-  ...(['awaiting_confirmation', 'needs_input', 'requires_action', 'accepted'] as const).map(zero),
-  ...(['ok', 'success', 'succeeded', 'done', 'completed', 'complete', 'finished'] as const).map(plus),
+const states: ReadonlyMap<string, Verdict> = new Map([
+  ...statesOf(-1, 'error failed failure rejected denied aborted timeout'),
+  ...statesOf(0, 'pending queued running in_progress waiting scheduled started processing'),
+  ...statesOf(0, 'awaiting_confirmation needs_input requires_action accepted'),
+  ...statesOf(1, 'ok success succeeded done completed complete finished'),
 ]);
 
-function minus(state: string): [string, Verdict] {
-  return [state, -1];
-}
-
-function zero(state: string): [string, Verdict] {
-  return [state, 0];
-}
-
-function plus(state: string): [string, Verdict] {
-  return [state, 1];
+function statesOf(verdict: Verdict, names: string): [string, Verdict][] {
+  return names.split(' ').map((name) => [name, verdict]);
 }
 
 function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {

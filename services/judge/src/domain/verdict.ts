@@ -35,11 +35,9 @@ export type Likelihoods = Readonly<Record<Label, number>>;
 export const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
 export const verdictFrom: Readonly<Record<Label, Verdict>> = { satisfied: 1, unrelated: 0, correction: -1 };
 
-export const evidenceNames = ['exit_code', 'http_status', 'tool_error', 'test_verdict', 'words', 'feedback'] as const;
-export type EvidenceName = (typeof evidenceNames)[number];
-
 export interface EvidenceVote {
-  readonly name: EvidenceName;
+  /** On the wire; `words` is the record of a reading, and `feedback` that of a later revision. */
+  readonly name: 'exit_code' | 'http_status' | 'tool_error' | 'test_verdict' | 'words' | 'feedback';
   readonly verdict: Verdict;
   /** Few-valued: a code or the name of a field, never text of the next state. */
   readonly detail: string;

@@ -6,7 +6,7 @@ import type { Wordings } from './wordings.js';
 
 const bias = z.object({ satisfied: z.number(), correction: z.number() });
 
-export const calibrationEntry = z.object({
+const calibrationEntry = z.object({
   model: z.string(),
   promptDigest: z.string(),
   low: z.number(),
