@@ -37,7 +37,7 @@ describe('judging a continued turn', () => {
     expect(judged.votes.map(({ verdict, valid }) => [verdict, valid])).toEqual(Array(3).fill([-1, true]));
     expect(new Set(judged.votes.map(({ seed }) => seed)).size).toBe(3);
     expect(judged.promptDigest).toMatch(/^[0-9a-f]{64}$/);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 0);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 0);
   });
 
   it('takes the majority, and counts a vote that cannot be read as null', async () => {
@@ -81,7 +81,7 @@ describe('judging a continued turn', () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 1);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 1);
     expect(await rig.judged(talk)).toBeUndefined();
     rig.engine.settings.faults = {};
     const judged = await rig.untilJudged(talk);
@@ -124,7 +124,7 @@ describe('a judge that is interrupted', () => {
     const user = newId();
     const talks = [];
     for (let at = 0; at < 4; at += 1) talks.push(await rig.turn([{ text: neutral }], { user }));
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 4);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 4);
     await rig.valkey.flush();
     await until(async () => (await rig.metric(judge, 'votes_requeued_total')) > 0);
     rig.engine.settings.faults = {};
@@ -136,7 +136,7 @@ describe('a judge that is interrupted', () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 1);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 1);
     await rig.valkey.kill();
     const later = await rig.turn([{ text: neutral }], { user: talk.user });
     rig.engine.settings.faults = {};
@@ -151,7 +151,7 @@ describe('a judge that is interrupted', () => {
     const user = newId();
     const talks = [];
     for (let at = 0; at < 3; at += 1) talks.push(await rig.turn([{ text: neutral }], { user }));
-    await until(async () => (await rig.metric(first, 'turns_in_hand')) === 3);
+    await until(async () => (await rig.metric(first, 'turns_in_flight')) === 3);
     await rig.stopJudges();
     rig.engine.settings.faults = {};
     await rig.judge();

@@ -3,7 +3,7 @@ export * from './config/index.js';
 export * from './errors/index.js';
 export * from './grpc/index.js';
 export * from './identity/index.js';
-export * from './jobs/index.js';
+export * from './valkey/index.js';
 export * from './kv/index.js';
 export * from './service/index.js';
 export * from './time/index.js';

@@ -1,9 +1,10 @@
-// Connections to Valkey with bounded tempers. In: a URL and a role. Out: a client that reconnects within two seconds of
-// Valkey's return. Askers fail fast while Valkey is away; waiters (workers) wait for ever.
+// Connections to Valkey. In: a URL and a role. Out: a client that reconnects within two seconds of Valkey's return and
+// notices within twelve seconds that Valkey has stopped without closing. An asker's commands fail fast while Valkey
+// cannot be reached; a waiter's commands wait until it can.
 import { Redis } from 'ioredis';
 import { asBacktalkError, BacktalkError } from '../errors/index.js';
 import type { Logger } from '../telemetry/index.js';
-import { jobErrors } from './errors.js';
+import { valkeyErrors } from './errors.js';
 
 export type ValkeyRole = 'asker' | 'waiter';
 
@@ -12,8 +13,14 @@ export interface ValkeyOptions {
   /** Shown in Valkey's own client list. */
   readonly name: string;
   readonly logger: Logger;
-  /** How long one command may take; for askers. */
+  /** How long one command of an asker may take. */
   readonly commandTimeoutMs?: number;
+  /** How often an asker's command is sent again over a new connection. */
+  readonly maxRetriesPerRequest?: number;
+  /** Sends commands of one tick together. */
+  readonly enableAutoPipelining?: boolean;
+  /** Connects with `connect()`, not by itself. */
+  readonly lazyConnect?: boolean;
 }
 
 /** The part of the client's options that is used, as both ioredis and BullMQ take it. */
@@ -28,6 +35,8 @@ export interface ValkeyConnection {
   retryStrategy: (times: number) => number;
   maxRetriesPerRequest: number | null;
   enableOfflineQueue: boolean;
+  enableAutoPipelining: boolean;
+  lazyConnect: boolean;
   commandTimeout?: number;
   username?: string;
   password?: string;
@@ -37,7 +46,14 @@ export interface ValkeyConnection {
 const reconnectMostMs = 2_000;
 
 export function connectionOptions(
-  { url, name, commandTimeoutMs = 2_000 }: Omit<ValkeyOptions, 'logger'>,
+  {
+    url,
+    name,
+    commandTimeoutMs = 2_000,
+    maxRetriesPerRequest = 1,
+    enableAutoPipelining = false,
+    lazyConnect = false,
+  }: Omit<ValkeyOptions, 'logger'>,
   role: ValkeyRole,
 ): ValkeyConnection {
   const { hostname, port, username, password, protocol, pathname } = new URL(url);
@@ -51,18 +67,20 @@ export function connectionOptions(
     // A peer that has stopped without closing is noticed: workers ask at least every five seconds.
     socketTimeout: 12_000,
     retryStrategy: (times: number) => Math.min(times * 100, reconnectMostMs),
+    enableAutoPipelining,
+    lazyConnect,
     ...(username === '' ? {} : { username: decodeURIComponent(username) }),
     ...(password === '' ? {} : { password: decodeURIComponent(password) }),
     ...(protocol === 'rediss:' ? { tls: {} } : {}),
   };
   if (role === 'waiter') return { ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null };
-  return { ...shared, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: commandTimeoutMs };
+  return { ...shared, enableOfflineQueue: false, maxRetriesPerRequest, commandTimeout: commandTimeoutMs };
 }
 
-/** A client for a service's own working memory; it connects in the background and fails fast until it has. */
-export function connectValkey(options: ValkeyOptions): Redis {
-  const client = new Redis(connectionOptions(options, 'asker'));
-  logErrors(client, options);
+/** A client for a service's own working memory; it connects in the background. */
+export function connectValkey(options: ValkeyOptions, role: ValkeyRole = 'asker'): Redis {
+  const client = new Redis(connectionOptions(options, role));
+  logValkeyErrors(client, options);
   return client;
 }
 
@@ -75,27 +93,27 @@ export async function checkValkey(client: Redis): Promise<void> {
   } catch (error) {
     throw valkeyError(error, 'check its settings');
   }
-  if (policy !== undefined && policy !== 'noeviction') throw jobErrors.valkeyEvicts({ policy });
+  if (policy !== undefined && policy !== 'noeviction') throw valkeyErrors.valkeyEvicts({ policy });
 }
 
 /** One line for each loss of the connection, not one for each attempt to mend it. */
-export function logErrors(
+export function logValkeyErrors(
   source: { on(event: 'error', fn: (error: Error) => void): unknown },
-  options: Pick<ValkeyOptions, 'name' | 'logger'>,
+  { name, logger }: Pick<ValkeyOptions, 'name' | 'logger'>,
 ): void {
   let last = '';
   source.on('error', (error) => {
     const reason = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
     if (reason === last) return;
     last = reason;
-    options.logger.warn('valkey_error', { name: options.name, reason });
+    logger.warn('valkey_error', { name, reason });
   });
 }
 
 export function valkeyError(thrown: unknown, doing: string): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;
   if (!(thrown instanceof Error)) return asBacktalkError(thrown);
-  if (/^(OOM|MISCONF)\b/.test(thrown.message)) return jobErrors.valkeyFull({}, thrown);
-  if (thrown.name === 'ReplyError') return jobErrors.valkeyFailed({ doing }, thrown);
-  return jobErrors.valkeyUnavailable({ doing }, thrown);
+  if (/^(OOM|MISCONF)\b/.test(thrown.message)) return valkeyErrors.valkeyFull({}, thrown);
+  if (thrown.name === 'ReplyError') return valkeyErrors.valkeyFailed({ doing }, thrown);
+  return valkeyErrors.valkeyUnavailable({ doing }, thrown);
 }
