@@ -22,7 +22,7 @@ export const judgeSettings = {
   ...installationSettings,
   backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
     description:
-      'How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (evidence only).',
+      "How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (no votes: tools' fields and feedback only).",
     default: 'scored',
   }),
   votes: setting.integer('BACKTALK_JUDGE_VOTES', {
@@ -80,7 +80,8 @@ export const judgeSettings = {
     max: 1024,
   }),
   queueCheckMs: setting.durationMs('BACKTALK_JUDGE_QUEUE_CHECK', {
-    description: 'How often it is checked that turns in flight have their votes in the queue, and how long the queue is.',
+    description:
+      'How often it is checked that turns in flight have their votes in the queue, and how long the queue is.',
     default: '2s',
     min: 50,
   }),
