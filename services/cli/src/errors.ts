@@ -43,6 +43,17 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { why: string }) =>
       `The scorer stopped: ${p.why}. Its packages are installed by: node deploy/start.mjs setup --with scoring`,
   },
+  measuresNotBuilt: {
+    code: 'measures_not_built',
+    retry: 'never',
+    message: (p: { file: string }) =>
+      `The judge is measured from a checkout whose tests are built, and ${p.file} is not there: npx turbo run build --filter=@backtalk/test`,
+  },
+  measureFailed: {
+    code: 'measure_failed',
+    retry: 'never',
+    message: (p: { why: string }) => `The judge could not be measured: ${p.why}.`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',

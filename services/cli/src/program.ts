@@ -117,7 +117,7 @@ function addWatching(program: Command, run: Run): void {
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
-    .description("measure the judge on the labelled set's untouched third")
+    .description('measure scored votes of the serving engine on labelled next states (whatever backend judges)')
     .addOption(new Option('--split <name>', 'which part of the set').choices(['test', 'dev']).default('test'))
     .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
 }

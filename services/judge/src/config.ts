@@ -22,7 +22,7 @@ export const judgeSettings = {
   ...installationSettings,
   backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
     description:
-      'How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (evidence only).',
+      "How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (no votes: tools' fields and feedback only).",
     default: 'scored',
   }),
   votes: setting.integer('BACKTALK_JUDGE_VOTES', {
@@ -73,14 +73,15 @@ export const judgeSettings = {
     min: 1,
     max: 256,
   }),
-  turnsInHand: setting.integer('BACKTALK_JUDGE_TURNS_IN_HAND', {
-    description: 'Turns that this process judges at the same time; it bounds the queue of votes.',
+  turnsInFlight: setting.integer('BACKTALK_JUDGE_TURNS_IN_FLIGHT', {
+    description: 'Turns whose facts this process holds while votes are cast; it bounds the queue of votes.',
     default: 8,
     min: 1,
     max: 1024,
   }),
   queueCheckMs: setting.durationMs('BACKTALK_JUDGE_QUEUE_CHECK', {
-    description: 'How often it is checked that votes still to be cast have their jobs.',
+    description:
+      'How often it is checked that turns in flight have their votes in the queue, and how long the queue is.',
     default: '2s',
     min: 50,
   }),

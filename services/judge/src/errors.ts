@@ -22,7 +22,18 @@ export const judgeErrors = defineErrors('judge', {
   votesLeft: {
     code: 'votes_left',
     retry: 'later',
-    message: () => 'The judge stopped before all votes were cast: the turn is judged by whoever gets it next.',
+    message: () => 'The judge stopped before all votes were cast: another judge goes on.',
+  },
+  /** What the queue keeps as the reason is the message. */
+  jobFailed: {
+    code: 'job_failed',
+    retry: 'later',
+    message: (p: { reason: string }) => p.reason,
+  },
+  judgementLost: {
+    code: 'judgement_lost',
+    retry: 'later',
+    message: () => 'A judgement that was made is not in the log: it is made again.',
   },
   /** Its facts may still be in a gateway's spool, so it is tried again before it is given up. */
   turnUnreadable: {

@@ -13,7 +13,7 @@ export type JudgeEvents = ReturnType<typeof createEvents>;
 const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
-  const { judged, hints, skipped, turnSeconds, evidence, agreement, sessions, inHand, engines } = numbersOf(metrics);
+  const { judged, hints, skipped, turnSeconds, evidence, agreement, sessions, inFlight, engines } = numbersOf(metrics);
   return {
     ...voteEvents(logger, metrics),
     turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
@@ -32,8 +32,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     evidenceFound: (found: readonly EvidenceVote[]): void => {
       for (const { name } of found) evidence.inc({ name });
     },
-    turnsInHand: (count: number): void => {
-      inHand.set(count);
+    turnsInFlight: (count: number): void => {
+      inFlight.set(count);
     },
     enginesKnown: (count: number): void => {
       engines.set(count);
@@ -58,11 +58,15 @@ function numbersOf(metrics: Metrics) {
   ]);
   const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
   const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
-  const turnSeconds = metrics.histogram('turn_seconds', 'Time from a turn in hand to its judgement.', secondsBuckets);
+  const turnSeconds = metrics.histogram(
+    'turn_seconds',
+    'Time from the delivery of a turn to its judgement.',
+    secondsBuckets,
+  );
   const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
   const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
   const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
-  const inHand = metrics.gauge('turns_in_hand', 'Turns whose votes are being cast.');
+  const inFlight = metrics.gauge('turns_in_flight', 'Turns whose facts this process holds while votes are cast.');
   const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
   return {
     judged,
@@ -72,7 +76,7 @@ function numbersOf(metrics: Metrics) {
     evidence,
     agreement,
     sessions,
-    inHand,
+    inFlight,
     engines,
   };
 }
@@ -83,18 +87,15 @@ function voteEvents(logger: Logger, metrics: Metrics) {
   const requeued = metrics.counter('votes_requeued_total', 'Votes whose jobs had vanished and were queued again.');
   const leftOut = metrics.counter('turns_without_votes_total', 'Turns that got no votes, by reason.', ['reason']);
   for (const reason of leftOutReasons) leftOut.inc({ reason }, 0);
-  const waiting = metrics.gauge('votes_waiting', 'Votes in the queue of this process that nobody casts yet.');
+  const waiting = metrics.gauge('votes_waiting', 'Votes in the queue of all judges that none casts yet.');
   const oldest = metrics.gauge(
     'votes_oldest_age_seconds',
-    'Age of the vote that has waited longest, 0 when none waits.',
+    'Age of the vote in the queue of all judges that has waited longest, 0 when none waits.',
   );
   return {
     voteCast: (vote: CastVote, ms: number): void => {
       votes.inc({ result: vote.valid ? String(vote.verdict) : vote.reason });
       voteSeconds.observe(ms / 1000);
-    },
-    voteDropped: (): void => {
-      votes.inc({ result: 'dropped' });
     },
     voteFailed: (error: unknown, attempt: number): void => {
       logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
@@ -110,8 +111,8 @@ function voteEvents(logger: Logger, metrics: Metrics) {
       waiting.set(count);
       oldest.set(oldestMs / 1000);
     },
-    queueNotChecked: (error: unknown): void => {
-      logger.warn('queue_not_checked', { error: asBacktalkError(error) });
+    queueNotMeasured: (error: unknown): void => {
+      logger.warn('queue_not_measured', { error: asBacktalkError(error) });
     },
   };
 }

@@ -1,26 +1,32 @@
 /**
- * The judge as a library: the service for tests of the loop, and its evaluation for operators.
+ * The judge as a library: the service for tests of the loop, and what `test/judge` measures and fits.
  */
+export { example } from './domain/small-model/wordings.js';
+export type { CalibrationEntry, CalibrationTable } from './domain/small-model/calibration.js';
+export { featuresOf } from './domain/small-model/features.js';
 export {
-  evaluateJudge,
-  rowNames,
-  type EvaluateOptions,
-  type EvaluationRow,
-  type RowName,
-} from './outputs/evaluation/evaluate.js';
-export { fitCalibration, type Measured } from './domain/evaluation/fit.js';
-export { fitPool, type HeardOf } from './domain/evaluation/fit-pool.js';
-export { measureLikelihoods, type MeasureOptions } from './outputs/evaluation/measure.js';
-export { FreeVoter } from './outputs/free-voter.js';
-export {
-  readCalibrationTable,
-  readLabelledItems,
-  readReader,
-  scoredPrompts,
-  type ScoredPrompts,
-} from './outputs/labelled-set.js';
+  createReader,
+  logSoftmax,
+  meanLikelihoods,
+  saidFor,
+  sumsOf,
+  wordLikelihoods,
+  type Reader,
+  type RoleWeights,
+  type Sources,
+  type Weighing,
+  type WordTable,
+  type WordWeights,
+} from './domain/small-model/reader.js';
+export { scoreOf, verdictFromScore, type Thresholds, type WordingCalibration } from './domain/small-model/score.js';
+export { saidIn, type Wordings } from './domain/small-model/wordings.js';
+export type { Material } from './domain/material.js';
+export type { NextState } from './domain/next-state.js';
+export { gatherEvidence } from './domain/tool-evidence.js';
+export type { Verdict } from './domain/verdict-value.js';
+export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } from './domain/verdict.js';
+export { readCalibrationTable, readReader, scoredPrompts, type ScoredPrompts } from './outputs/labelled-set.js';
 export { ScoredVoter } from './outputs/scored-voter.js';
 export type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './outputs/voter.js';
 export { judgeSettings, type JudgeConfig } from './config.js';
 export { createJudge, type Judge, type JudgeOverrides } from './service.js';
-export type { LabelledItem } from './domain/labelled-item.js';

@@ -1,4 +1,3 @@
-// The judge as a process.
 import { run } from '@backtalk/kit';
 import { judgeSettings } from './config.js';
 import { createJudge } from './service.js';

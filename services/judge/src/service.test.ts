@@ -32,12 +32,12 @@ describe('judging a continued turn', () => {
       session: talk.session,
       revision: 0,
       judgeModel: rig.engine.baseModel,
-      evidence: [{ name: 'wording', verdict: -1 }],
+      evidence: [],
     });
     expect(judged.votes.map(({ verdict, valid }) => [verdict, valid])).toEqual(Array(3).fill([-1, true]));
     expect(new Set(judged.votes.map(({ seed }) => seed)).size).toBe(3);
     expect(judged.promptDigest).toMatch(/^[0-9a-f]{64}$/);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 0);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 0);
   });
 
   it('takes the majority, and counts a vote that cannot be read as null', async () => {
@@ -50,7 +50,9 @@ describe('judging a continued turn', () => {
   });
 
   it('leaves votes out where the policy has moved on since somebody spoke, and says so', async () => {
-    const early = await rig.turn([{ text: 'Too long! One short sentence, please.' }]);
+    const failed = { text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' };
+    const early = await rig.turn([failed]);
+    const spoken = await rig.turn([{ text: 'Great. Always answer in Spanish from now on.' }]);
     const routes = kvBucket(rig.admin, 'routes', Routes);
     const saidMs = Date.now();
     await until(() => Date.now() > saidMs + 5, { what: 'Another millisecond' });
@@ -59,9 +61,9 @@ describe('judging a continued turn', () => {
     const judged = await rig.untilJudged(early);
     expect(judged).toMatchObject({ verdict: -1, judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE });
     expect(judged.votes).toEqual([]);
-    expect(judged.hint).not.toBe('');
+    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: 'Always answer in Spanish from now on.' });
     expect((await rig.untilJudged(await rig.turn([{ text: neutral }]))).votes).toHaveLength(3);
-    expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(1);
+    expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(2);
     await routes.delete(policy);
   });
 
@@ -79,7 +81,7 @@ describe('judging a continued turn', () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 1);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 1);
     expect(await rig.judged(talk)).toBeUndefined();
     rig.engine.settings.faults = {};
     const judged = await rig.untilJudged(talk);
@@ -94,7 +96,7 @@ describe('judging a continued turn', () => {
       votes: [],
       judgeModel: 'rules',
       source: TurnJudged_Source.SOURCE_EVIDENCE,
-      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }, { name: 'words' }],
+      evidence: [{ name: 'exit_code', verdict: -1, detail: '1' }],
     });
   });
 
@@ -122,7 +124,7 @@ describe('a judge that is interrupted', () => {
     const user = newId();
     const talks = [];
     for (let at = 0; at < 4; at += 1) talks.push(await rig.turn([{ text: neutral }], { user }));
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 4);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 4);
     await rig.valkey.flush();
     await until(async () => (await rig.metric(judge, 'votes_requeued_total')) > 0);
     rig.engine.settings.faults = {};
@@ -134,7 +136,7 @@ describe('a judge that is interrupted', () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
-    await until(async () => (await rig.metric(judge, 'turns_in_hand')) === 1);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 1);
     await rig.valkey.kill();
     const later = await rig.turn([{ text: neutral }], { user: talk.user });
     rig.engine.settings.faults = {};
@@ -149,7 +151,7 @@ describe('a judge that is interrupted', () => {
     const user = newId();
     const talks = [];
     for (let at = 0; at < 3; at += 1) talks.push(await rig.turn([{ text: neutral }], { user }));
-    await until(async () => (await rig.metric(first, 'turns_in_hand')) === 3);
+    await until(async () => (await rig.metric(first, 'turns_in_flight')) === 3);
     await rig.stopJudges();
     rig.engine.settings.faults = {};
     await rig.judge();

@@ -1,198 +1,91 @@
-// The judge as a whole: what it is made of and in which order it starts and stops. In: configuration. Out: a service.
-// It has no state of its own: what it has in hand when it dies is delivered to the next judge.
+// The judge as a whole. It keeps nothing of its own: votes lie in a queue that all judges share, and a fact that is not
+// settled when a judge dies is delivered to another.
 import {
-  checkInstallation,
-  checkStreams,
-  connectBroker,
   consumeFacts,
-  createLogger,
+  createService,
   FactPublisher,
-  FactReader,
-  Health,
-  jobQueue,
-  jobWorker,
   kvBucket,
-  Lifecycle,
-  Metrics,
-  openBlobStore,
-  systemClock,
   watchLeases,
   type BackOff,
-  type BacktalkError,
-  type BlobStore,
-  type Broker,
-  type Clock,
-  type Logger,
-  type Service,
+  type ServiceContext,
+  type ServiceOverrides,
+  type ServiceWithPorts,
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { Backend, JudgeConfig } from './config.js';
-import type { Reader } from './domain/reading/reader.js';
+import type { Reader } from './domain/small-model/reader.js';
 import { createEvents, type JudgeEvents } from './events.js';
-import { Ballots, voteJob, voteTriesMax } from './inputs/ballots.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
-import type { JudgeParts } from './inputs/parts.js';
+import type { JudgeParts, Voting } from './inputs/parts.js';
 import { sessionClosed } from './inputs/session-closed.js';
 import { turnContinued } from './inputs/turn-continued.js';
-import { BallotBox } from './outputs/ballot-box.js';
+import { voteHandlers } from './inputs/votes.js';
 import { EnginePool } from './outputs/engine-pool.js';
 import { FreeVoter } from './outputs/free-voter.js';
+import { JudgedTurns } from './outputs/judged-turns.js';
 import { Judgements } from './outputs/judgements.js';
-import { readCalibrationTable, readLabelledItems, readReader, scoredPrompts } from './outputs/labelled-set.js';
+import { readCalibrationTable, readReader, scoredPrompts } from './outputs/labelled-set.js';
 import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
-import { TurnLog } from './outputs/turn-log.js';
 import { VersionTimes } from './outputs/version-times.js';
+import { VoteCaster } from './outputs/vote-caster.js';
+import { VoteQueue } from './outputs/vote-queue.js';
 import type { Voter } from './outputs/voter.js';
 
-export interface JudgeOverrides {
-  readonly clock?: Clock;
-  readonly logger?: Logger;
+export interface JudgeOverrides extends ServiceOverrides {
   /** In place of that of the configured backend. */
   readonly voter?: Voter;
-  /** How fast failed facts and jobs come again. */
+  /** How fast failed facts and votes come again. */
   readonly backOff?: BackOff;
-  /** Told of errors that no waiting mends. */
-  readonly fail?: (error: unknown) => void;
 }
 
-export interface Judge extends Service {
-  readonly healthPort: number;
-}
+export type Judge = ServiceWithPorts;
 
-/** What every step of the start is given. */
-interface Building {
-  readonly config: JudgeConfig;
-  readonly overrides: JudgeOverrides;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly events: JudgeEvents;
-  readonly lifecycle: Lifecycle;
-  readonly health: Health;
-  readonly onFatal: (error: BacktalkError) => void;
-}
+type Context = ServiceContext<JudgeConfig>;
 
-const stopDeadlineMs = 9_000;
-/** Votes in hand may end; what is left is cast again by the next judge. */
-const votesDeadlineMs = 2_000;
-const factsDeadlineMs = 1_000;
+const stopWithinMs = 9_000;
+/** Votes that are being cast may end; the others go to another judge. */
+const votesStopWithinMs = 2_000;
+const factsStopWithinMs = 1_000;
 
 export function createJudge(config: JudgeConfig, overrides: JudgeOverrides = {}): Judge {
-  const { clock = systemClock, fail = () => undefined } = overrides;
-  const logger = overrides.logger ?? createLogger({ service: 'judge', level: config.logLevel });
-  const metrics = new Metrics('judge');
-  const lifecycle = new Lifecycle(logger);
-  const health = new Health({ address: config.healthAddress, metrics, logger });
-  const events = createEvents(logger, metrics);
-  const building = { config, overrides, logger, metrics, clock, events, lifecycle, health, onFatal: fail };
-  return {
-    get healthPort() {
-      return health.port;
-    },
-    start: () => start(building),
-    stop: () => lifecycle.stopAll(stopDeadlineMs),
-  };
+  return createService({
+    name: 'judge',
+    config,
+    overrides,
+    streams: ['TURNS'],
+    stopWithinMs,
+    start: (context) => start(context, overrides),
+  });
 }
 
-async function start(building: Building): Promise<void> {
-  const { config, logger, health, lifecycle, clock, events } = building;
-  await health.start();
-  lifecycle.add('health', () => health.stop());
-  const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
-  const broker = await connectBroker({ url, user, password, name: `judge ${instance}`, logger });
-  lifecycle.add('broker', () => broker.close());
-  await checkInstallation(config, broker);
-  health.check('broker', () => broker.status() === 'up' || 'the broker is away');
-  await checkStreams(broker, ['TURNS']);
-  const blobs = await openBlobStore(config, broker);
-  const reader = new FactReader(broker, blobs);
-  const box = await startPool(building, broker);
-  const versionTimes = new VersionTimes(kvBucket(broker, 'routes', Routes));
-  await versionTimes.start();
-  lifecycle.add('routes', () => {
-    versionTimes.stop();
-  });
+async function start(context: Context, { voter, backOff }: JudgeOverrides): Promise<Record<never, number>> {
+  const { config, broker, blobs, reader, clock, logger, metrics, lifecycle } = context;
+  const events = createEvents(logger, metrics);
+  const voting = await startVoting(context, voter ?? voterOf(config.backend), backOff, events);
   const parts: JudgeParts = {
     config,
     clock,
     events,
-    box,
-    versionTimes,
+    voting,
     reader: readerOf(config.backend),
-    log: new TurnLog(reader),
+    turns: new JudgedTurns(reader),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
-    ballots: box === undefined ? undefined : await startBallots(building, box),
   };
-  await startConsumer(building, broker, blobs, parts);
-}
-
-/** Nothing where evidence alone decides. */
-async function startPool(building: Building, broker: Broker): Promise<BallotBox | undefined> {
-  const { config, overrides, clock, events, lifecycle, health } = building;
-  const voter = overrides.voter ?? voterOf(config.backend);
-  if (voter === undefined) return undefined;
-  const { engineUrls } = config;
-  const urls = engineUrls.length > 0 ? new ResolvedUrls({ urls: engineUrls, clock, events }) : undefined;
-  const leases = urls === undefined ? await watchLeases(broker, 'loader') : undefined;
-  const { engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
-  const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events });
-  await pool.start();
-  lifecycle.add('engines', () => pool.stop());
-  health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');
-  return new BallotBox({ pool, voter, voteWaitMs, clock, events });
-}
-
-function voterOf(backend: Backend): Voter | undefined {
-  switch (backend) {
-    case 'scored':
-      return new ScoredVoter(scoredPrompts(readLabelledItems()), readCalibrationTable());
-    case 'free':
-      return new FreeVoter();
-    case 'rules':
-      return undefined;
+  if (voting !== undefined) {
+    await voting.queue.start(voteHandlers(parts, voting));
+    lifecycle.add('votes', () => voting.queue.stop(votesStopWithinMs));
   }
-}
-
-/** A model that can be asked in words reads better than words that are counted. */
-function readerOf(backend: Backend): Reader | undefined {
-  return backend === 'free' ? undefined : readReader();
-}
-
-async function startBallots(building: Building, box: BallotBox): Promise<Ballots> {
-  const { config, overrides, logger, metrics, clock, events, lifecycle, onFatal } = building;
-  const { valkeyUrl, votes, voteConcurrency: concurrency, queueCheckMs: checkEveryMs, ackWaitMs: lockMs } = config;
-  // A queue for each process: only the process that has a turn in hand knows what its jobs are about.
-  const shared = { name: `judge-votes-${config.instance}`, valkeyUrl, schema: voteJob, logger, clock };
-  const queue = jobQueue({ ...shared, attempts: voteTriesMax });
-  lifecycle.add('votes queue', () => queue.close());
-  const ballots = new Ballots({ queue, box, votes, checkEveryMs, clock, events });
-  ballots.start();
-  lifecycle.add('queue check', () => {
-    ballots.stop();
-  });
-  const handler = (job: Parameters<Ballots['handle']>[0]) => ballots.handle(job);
-  const backOff = overrides.backOff ?? { firstMs: 500, mostMs: 15_000 };
-  const worker = jobWorker({ ...shared, handler, concurrency, lockMs, backOff, metrics, onFatal });
-  await worker.start();
-  lifecycle.add('votes', () => worker.stop(votesDeadlineMs));
-  return ballots;
-}
-
-async function startConsumer(building: Building, broker: Broker, blobs: BlobStore, parts: JudgeParts): Promise<void> {
-  const { config, overrides, logger, metrics, clock, lifecycle, onFatal } = building;
-  const { ackWaitMs, turnsInHand: concurrency } = config;
-  const { backOff } = overrides;
   const consumer = consumeFacts({
     broker,
     blobs,
-    ackWaitMs,
-    concurrency,
+    clock,
     logger,
     metrics,
-    clock,
-    onFatal,
     ...(backOff === undefined ? {} : { backOff }),
+    ackWaitMs: config.ackWaitMs,
+    concurrency: config.turnsInFlight,
+    onFatal: context.fail,
     service: 'judge',
     facts: ['turnContinued', 'feedbackGiven', 'sessionClosed'],
     handlers: {
@@ -202,5 +95,47 @@ async function startConsumer(building: Building, broker: Broker, blobs: BlobStor
     },
   });
   await consumer.start();
-  lifecycle.add('facts', () => consumer.stop(factsDeadlineMs));
+  lifecycle.add('facts', () => consumer.stop(factsStopWithinMs));
+  return {};
+}
+
+/** Nothing where evidence alone decides. */
+async function startVoting(
+  context: Context,
+  voter: Voter | undefined,
+  backOff: BackOff = { firstMs: 500, mostMs: 15_000 },
+  events: JudgeEvents,
+): Promise<Voting | undefined> {
+  if (voter === undefined) return undefined;
+  const { config, broker, clock, lifecycle, health } = context;
+  const versionTimes = new VersionTimes(kvBucket(broker, 'routes', Routes));
+  await versionTimes.start();
+  lifecycle.add('routes', () => {
+    versionTimes.stop();
+  });
+  const { engineUrls, engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
+  const urls = engineUrls.length > 0 ? new ResolvedUrls({ urls: engineUrls, clock, events }) : undefined;
+  const leases = urls === undefined ? await watchLeases(broker, 'loader') : undefined;
+  const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events });
+  await pool.start();
+  lifecycle.add('engines', () => pool.stop());
+  health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');
+  const caster = new VoteCaster(pool, voter, voteWaitMs, clock, events);
+  return { queue: new VoteQueue(config, backOff, events, context), caster, versionTimes };
+}
+
+function voterOf(backend: Backend): Voter | undefined {
+  switch (backend) {
+    case 'scored':
+      return new ScoredVoter(scoredPrompts(), readCalibrationTable());
+    case 'free':
+      return new FreeVoter();
+    case 'rules':
+      return undefined;
+  }
+}
+
+/** Only models too small to read are helped by words that are counted. */
+function readerOf(backend: Backend): Reader | undefined {
+  return backend === 'scored' ? readReader() : undefined;
 }

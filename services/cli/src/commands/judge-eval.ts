@@ -1,23 +1,61 @@
-// `judge eval`: how good the judge is with the running engine, on labelled next states that it was not fitted on.
-import { createEngineClient } from '@backtalk/dialects';
-import {
-  evaluateJudge as evaluate,
-  readCalibrationTable,
-  readLabelledItems,
-  readReader,
-  ScoredVoter,
-  scoredPrompts,
-  type EvaluationRow,
-} from '@backtalk/judge';
+// `judge eval`: how good scored votes of the serving engine are, with the words beside them, on labelled next states that
+// they were not fitted on. What measures is part of the checkout's tests, which images do not carry.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import type { CommandContext } from '../context.js';
 import { cliErrors } from '../errors.js';
+import type { Progress } from '../output.js';
 
 const splits = ['test', 'dev'] as const;
-const votes = 3;
+const program = fileURLToPath(new URL('../../../../test/dist/judge/evaluate-main.js', import.meta.url));
 
-function cells(row: EvaluationRow): string[] {
-  const { name, balancedAccuracy, interval, n, injectionFlipRate, byRole } = row;
-  const digits = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? '' : value.toFixed(2));
+const share = z.number();
+const row = z.object({
+  name: z.string(),
+  balancedAccuracy: share,
+  interval: z.object({ low: share, high: share }),
+  n: z.number(),
+  injectionFlipRate: share.optional(),
+  byRole: z.object({ user: share, tool: share }),
+});
+type Row = z.infer<typeof row>;
+const line = z.union([z.object({ done: z.number(), all: z.number() }), z.object({ row })]);
+
+export async function evaluateJudge({ connection, output, signal }: CommandContext, wanted: string): Promise<void> {
+  const split = splits.find((known) => known === wanted);
+  if (split === undefined) throw cliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
+  if (!existsSync(program)) throw cliErrors.measuresNotBuilt({ file: program });
+  const flags = ['--engine', connection.engine, '--model', connection.baseModel, '--split', split];
+  const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'pipe', 'inherit'], signal });
+  const ended = once(child, 'close');
+  let progress: Progress | undefined;
+  const rows: Row[] = [];
+  for await (const text of createInterface({ input: child.stdout })) {
+    const said = line.parse(JSON.parse(text));
+    if ('row' in said) {
+      rows.push(said.row);
+      continue;
+    }
+    progress ??= output.progress('judging', said.all);
+    progress.update(said.done, `${split} part`);
+  }
+  progress?.stop();
+  const [status] = z
+    .tuple([z.number().nullable()])
+    .rest(z.unknown())
+    .parse(await ended);
+  if (status !== 0) throw cliErrors.measureFailed({ why: `the program ended with ${String(status)}` });
+  output.line(`Scored votes of ${connection.baseModel} at ${connection.engine}, whatever backend the judge uses:`);
+  for (const one of rows) output.value({ split, ...one });
+  output.table(['judged by', 'balanced accuracy', '95 %', 'user', 'tool', 'injection flips', 'n'], rows.map(cells));
+}
+
+function cells({ name, balancedAccuracy, interval, n, injectionFlipRate, byRole }: Row): string[] {
+  const digits = (value: number | undefined) => value?.toFixed(2) ?? '';
   return [
     name,
     digits(balancedAccuracy),
@@ -27,22 +65,4 @@ function cells(row: EvaluationRow): string[] {
     digits(injectionFlipRate),
     String(n),
   ];
-}
-
-export async function evaluateJudge({ connection, output, signal }: CommandContext, wanted: string): Promise<void> {
-  const split = splits.find((known) => known === wanted);
-  if (split === undefined) throw cliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
-  const labelled = readLabelledItems();
-  const items = labelled.filter((item) => item.split === split);
-  const voter = new ScoredVoter(scoredPrompts(labelled), readCalibrationTable());
-  const client = createEngineClient({ dialect: 'vllm', url: connection.engine });
-  const progress = output.progress('judging', items.length);
-  const engine = { client, model: connection.baseModel };
-  const onProgress = (done: number) => {
-    progress.update(done, `${split} part`);
-  };
-  const rows = await evaluate({ voter, engine, reader: readReader(labelled), items, votes, signal, onProgress });
-  progress.stop();
-  for (const row of rows) output.value({ split, ...row });
-  output.table(['judge', 'balanced accuracy', '95 %', 'user', 'tool', 'injection flips', 'n'], rows.map(cells));
 }

@@ -1,7 +1,6 @@
-// Explicit feedback as a judgement. In: what somebody said an answer was worth, and the judgement before, if any.
+// Explicit feedback as a judgement. In: what a person said an answer was worth, and the judgement before, if any.
 // Out: a later revision that outranks it. Pure.
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
-import { wordingEvidence } from './evidence/wording.js';
 import { chooseHint, isAccepted, type HintChoice } from './hints/choose.js';
 import { extractHint } from './hints/extract.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
@@ -45,26 +44,24 @@ export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
   return judged.source === TurnJudged_Source.SOURCE_FEEDBACK && judged.evidence.at(-1)?.detail === digest;
 }
 
-/** Without a score, a correction says that the answer was wrong; a comment is read like any reply. */
-function feedbackVerdict(
-  { hasScore, score, comment, correction }: FeedbackGiven,
-  before: TurnJudged | undefined,
-): Verdict {
+/** Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was. */
+function feedbackVerdict({ hasScore, score, correction }: FeedbackGiven, before: TurnJudged | undefined): Verdict {
   if (hasScore) return verdictOf(score);
   if (correction !== '') return -1;
-  return wordingEvidence(comment)?.verdict ?? verdictOf(before?.verdict ?? 0);
+  return verdictOf(before?.verdict ?? 0);
 }
 
 function feedbackHint(
-  { comment, correction }: FeedbackGiven,
+  { hasScore, comment, correction }: FeedbackGiven,
   verdict: Verdict,
   answer: string,
   choice: HintChoice,
 ): string {
   const quoted = [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '');
   const found = chooseHint(quoted, answer, choice);
-  if (found !== '' || verdict === 1) return found;
-  // A complaint that gives no instruction is still somebody's explicit word on how to answer.
+  const isComplaint = verdict === -1 || (verdict === 0 && hasScore);
+  if (found !== '' || !isComplaint) return found;
+  // A complaint that gives no instruction is still a person's explicit word on how to answer.
   const whole = comment.replaceAll(/\s+/g, ' ').trim();
   return whole.length <= wholeCommentMax && isAccepted(whole, answer) ? whole : '';
 }

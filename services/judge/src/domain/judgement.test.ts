@@ -28,9 +28,9 @@ function material(role: Role, text: string): Material {
 
 describe('a judgement', () => {
   it('carries votes, evidence, model, prompt and thresholds', () => {
-    const evidence = [{ name: 'wording' as const, verdict: -1 as const, detail: 'shorter' }];
+    const evidence = [{ name: 'exit_code' as const, verdict: -1 as const, detail: '1' }];
     const nulled: CastVote = { valid: false, reason: 'timeout', seed: 8 };
-    const { message } = judge(material('user', 'Shorter, please.'), [vote(1), nulled], { evidence }, mark, 'longest');
+    const { message } = judge(material('tool', 'Exit code: 1'), [vote(1), nulled], { evidence }, mark, 'longest');
     expect(message).toMatchObject({
       ...place,
       revision: 0,
@@ -110,10 +110,10 @@ describe('feedback', () => {
     expect(holdsFeedback(judged, 'abd')).toBe(false);
   });
 
-  it('without a score, is read from correction or comment', () => {
+  it('without a score is −1 with a correction, and leaves the verdict as it was with a comment', () => {
     expect(given({ correction: 'It is Canberra.' }).verdict).toBe(-1);
-    expect(given({ comment: 'thanks!' }).verdict).toBe(1);
-    expect(given({ comment: 'blue' }).verdict).toBe(1);
+    expect(given({ comment: 'This is wrong.' })).toMatchObject({ verdict: 1, hint: '' });
+    expect(given({ comment: 'Answer in one sentence, please.' }).hint).toBe('Answer in one sentence.');
   });
 
   it('takes a complaint as it is for a hint, and no praise', () => {

@@ -2,8 +2,8 @@
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { extractHint } from './hints/extract.js';
 import { chooseHint, type HintChoice } from './hints/choose.js';
-import type { Material, TurnPlace } from './material.js';
-import type { RoleWeights } from './reading/pool.js';
+import type { Material } from './material.js';
+import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
 /** Who voted, and by which prompts and thresholds. */
@@ -16,9 +16,9 @@ export interface JudgeMark {
 }
 
 /** What can be said of a next state without any vote. */
-export interface Shown {
+export interface Findings {
   readonly evidence: readonly EvidenceVote[];
-  /** Nothing where words are not read. */
+  /** Only where the model that votes is too small to read. */
   readonly reading?: Reading | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Judgement {
 export function judge(
   material: Material,
   votes: readonly CastVote[],
-  { evidence, reading }: Shown,
+  { evidence, reading }: Findings,
   mark: JudgeMark,
   choice: HintChoice,
 ): Judgement {
@@ -44,7 +44,7 @@ export function judge(
     verdict: outcome.verdict,
     confidence: outcome.confidence,
     hint,
-    evidence: [...evidence],
+    evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });
   return { message, outcome };
@@ -58,6 +58,7 @@ function hintOf(material: Material, votes: readonly CastVote[], outcome: Outcome
   return chooseHint(written.length > 0 ? written : quoted(next.userText, outcome), answer, choice);
 }
 
+/** What a person says of all answers, not of one. */
 const standing = /\b(?:always|never|from now on|next time|in future|every (?:time|answer)|all your answers)\b/i;
 
 /** "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one. */
@@ -74,9 +75,4 @@ export function wireVote(vote: CastVote) {
   return vote.valid
     ? { verdict: vote.verdict, valid: true, reason: '', seed, score: vote.score, hint: vote.hint }
     : { verdict: 0, valid: false, reason: vote.reason, seed, score: 0, hint: '' };
-}
-
-/** Where a judgement belongs, read back from one. */
-export function placeOf({ turn, tenant, user, policy, session }: TurnPlace): TurnPlace {
-  return { turn, tenant, user, policy, session };
 }

@@ -1,5 +1,6 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
 // material, or nothing when nobody said anything. Pure.
+import { isJsonObject } from '@backtalk/kit';
 import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';
 import { readNextState } from './next-state.js';
@@ -25,7 +26,7 @@ export function readMaterial(
 }
 
 function readMessage(message: unknown): Message[] {
-  if (!isRecord(message)) return [];
+  if (!isJsonObject(message)) return [];
   const role = message['role'];
   const text = textOf(message['content']);
   return typeof role === 'string' && text !== '' ? [{ role, text }] : [];
@@ -35,15 +36,11 @@ function readMessage(message: unknown): Message[] {
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
-  const texts = content.map((part: unknown) => (isRecord(part) ? part['text'] : undefined));
+  const texts = content.map((part: unknown) => (isJsonObject(part) ? part['text'] : undefined));
   return texts.filter((text) => typeof text === 'string').join('\n');
 }
 
 /** Tool calls are a part of the answer. */
 function callsIn(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : `[calls ${Buffer.from(bytes).toString('utf8')}]`;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

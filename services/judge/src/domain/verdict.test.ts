@@ -1,4 +1,10 @@
+import { FeedbackGiven } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
+import { judgeFeedback } from './feedback.js';
+import { judge } from './judgement.js';
+import type { Material } from './material.js';
+import type { NextState } from './next-state.js';
+import { gatherEvidence } from './tool-evidence.js';
 import { combine, evidenceVerdict, majority, meanVote, type CastVote, type EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 
@@ -19,19 +25,70 @@ describe('majority', () => {
 });
 
 describe('evidence', () => {
-  it('is silent where pieces contradict each other, and prefers structure to wording', () => {
+  it('is silent where pieces contradict each other', () => {
     expect(evidenceVerdict([])).toBeUndefined();
     expect(evidenceVerdict([piece('exit_code', 1), piece('test_verdict', -1)])).toBeUndefined();
-    expect(evidenceVerdict([piece('regenerated', -1), piece('wording', 1)])).toBe(-1);
+    expect(evidenceVerdict([piece('exit_code', -1), piece('test_verdict', -1)])).toBe(-1);
   });
 
-  it('decides where it speaks, and leaves the rest to the votes', () => {
-    expect(combine([piece('wording', -1)], [valid(1), valid(1), valid(-1)])).toEqual({
-      verdict: -1,
-      confidence: 1 / 3,
-      restsOn: 'evidence',
-    });
-    expect(combine([], [valid(1), valid(1), valid(-1)])).toMatchObject({ verdict: 1, restsOn: 'votes' });
+  it('of a tool decides against all votes', () => {
+    const votes = [valid(1), valid(1), valid(-1)];
+    expect(combine([piece('exit_code', -1)], votes)).toEqual({ verdict: -1, confidence: 1 / 3, restsOn: 'evidence' });
+    const reading = { words: piece('words', 1), weigh: () => 1 as const };
+    expect(combine([piece('exit_code', -1)], votes, reading).verdict).toBe(-1);
+  });
+});
+
+describe('a judge that reads', () => {
+  const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
+  const mark = { model: 'large', promptDigest: 'd', low: 0, high: 0 };
+  const judged = (next: NextState, votes: readonly CastVote[]) => {
+    const material: Material = {
+      place,
+      conversation: [],
+      question: 'Is the build green?',
+      answer: 'It is.',
+      thoughts: '',
+      version: '',
+      next,
+    };
+    return judge(material, votes, { evidence: gatherEvidence(next) }, mark, 'longest');
+  };
+  const said = (text: string): NextState => ({ role: 'user', text, userText: text, toolResults: [] });
+  const ran = (text: string): NextState => ({ role: 'tool', text, userText: '', toolResults: [{ name: 'run', text }] });
+
+  it.each(['Oh great, now the build is red.', 'Nice try.', 'Great, it deleted my files.', 'Thanks for nothing.'])(
+    'is not outvoted by the phrases of "%s"',
+    (text) => {
+      expect(judged(said(text), [valid(-1), valid(-1), valid(-1)]).outcome).toEqual({
+        verdict: -1,
+        confidence: 1,
+        restsOn: 'votes',
+      });
+      expect(judged(said(text), [valid(1), valid(1), valid(0)]).outcome.verdict).toBe(1);
+    },
+  );
+
+  it('says nothing of words that it did not vote on', () => {
+    expect(judged(said('Perfect, thank you!'), []).outcome).toEqual({ verdict: 0, confidence: 0, restsOn: 'evidence' });
+  });
+
+  it('is outvoted by what a tool says in its fields, and that by explicit feedback', () => {
+    const { message } = judged(ran('{"exit_code": 1}'), [valid(1), valid(1), valid(1)]);
+    expect(message.verdict).toBe(-1);
+    const feedback = FeedbackGiven.fromPartial({ ...place, digest: 'x', hasScore: true, score: 1 });
+    const parts = {
+      feedback,
+      answer: 'It is.',
+      before: message,
+      session: 's',
+      revision: 1,
+      choice: 'longest' as const,
+    };
+    expect(judgeFeedback(parts).verdict).toBe(1);
+    expect(
+      judgeFeedback({ ...parts, feedback: { ...feedback, score: -1 }, before: { ...message, verdict: 1 } }),
+    ).toEqual(expect.objectContaining({ verdict: -1, revision: 1 }));
   });
 });
 

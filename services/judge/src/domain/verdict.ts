@@ -1,50 +1,45 @@
-// What votes and evidence come to. In: votes and evidence. Out: a verdict, the share that agrees with it, and what it
-// rests on. It decides nothing from text.
+// What votes and evidence come to. In: votes and evidence. Out: a verdict, the share of the votes that agrees with it,
+// and what it rests on. It decides nothing from text: what a machine says in its fields stands above every vote, and
+// below it the votes alone decide.
 import type { Verdict } from './verdict-value.js';
-import { pool, type PoolWeights } from './reading/pool.js';
-import type { Likelihoods } from './scored/score.js';
 
 /** Why a vote has no verdict. */
 export type NullReason = 'timeout' | 'unparsable' | 'engine' | 'uncalibrated' | 'refused';
 
 export type CastVote = ValidVote | NullVote;
 
-interface VotePlace {
+export interface ValidVote {
   readonly seed: number;
-}
-
-export interface ValidVote extends VotePlace {
   readonly valid: true;
   readonly verdict: Verdict;
   /** Behind a scored choice: above 0 leans to satisfied, below 0 to correction. */
   readonly score: number;
-  /** How likely the next state is under each verdict's examples, where that was asked. */
+  /** How likely the next state is under each verdict's examples, where that was measured. */
   readonly likelihoods?: Likelihoods;
   /** As the judge's model wrote it; not yet accepted. */
   readonly hint: string;
 }
 
-export interface NullVote extends VotePlace {
+export interface NullVote {
+  readonly seed: number;
   readonly valid: false;
   readonly reason: NullReason;
 }
 
-export const evidenceNames = [
-  'exit_code',
-  'http_status',
-  'tool_error',
-  'test_verdict',
-  'regenerated',
-  'wording',
-  'words',
-  'feedback',
-] as const;
-export type EvidenceName = (typeof evidenceNames)[number];
+/** A verdict as a name. */
+export const labels = ['satisfied', 'unrelated', 'correction'] as const;
+export type Label = (typeof labels)[number];
+/** Logarithms, by verdict. */
+export type Likelihoods = Readonly<Record<Label, number>>;
+
+export const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
+export const verdictFrom: Readonly<Record<Label, Verdict>> = { satisfied: 1, unrelated: 0, correction: -1 };
 
 export interface EvidenceVote {
-  readonly name: EvidenceName;
+  /** On the wire; `words` is the record of a reading, and `feedback` that of a later revision. */
+  readonly name: 'exit_code' | 'http_status' | 'tool_error' | 'test_verdict' | 'words' | 'feedback';
   readonly verdict: Verdict;
-  /** Few-valued: a code or the name of a rule, never text of the next state. */
+  /** Few-valued: a code or the name of a field, never text of the next state. */
   readonly detail: string;
 }
 
@@ -60,7 +55,7 @@ export interface Outcome extends Tally {
 
 /** Majority of the valid votes; a tie or no valid vote gives 0. */
 export function majority(votes: readonly CastVote[]): Tally {
-  const verdicts = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
+  const verdicts = verdictsOf(votes);
   if (verdicts.length === 0) return { verdict: 0, confidence: 0 };
   const counts = ([-1, 0, 1] as const).map((verdict) => ({ verdict, count: countOf(verdicts, verdict) }));
   const most = Math.max(...counts.map(({ count }) => count));
@@ -72,58 +67,39 @@ export function majority(votes: readonly CastVote[]): Tally {
 
 /** Evidence that agrees with itself; pieces that contradict each other say nothing. */
 export function evidenceVerdict(evidence: readonly EvidenceVote[]): Verdict | undefined {
-  const certain = evidence.filter(({ name }) => name !== 'words');
-  const structured = certain.filter(({ name }) => name !== 'wording');
-  const speaking = structured.length > 0 ? structured : certain;
-  const [first, ...rest] = speaking;
+  const [first, ...rest] = evidence;
   if (first === undefined) return undefined;
   return rest.every(({ verdict }) => verdict === first.verdict) ? first.verdict : undefined;
 }
 
-/** What the words of a next state say, and how they are weighed against the rest. */
+/** What helps votes of a model too small to read. Every other judge has none. */
 export interface Reading {
-  readonly words: Likelihoods;
-  readonly withVotes: PoolWeights | undefined;
-  readonly withoutVotes: PoolWeights;
-  /** What a machine says in its fields is outvoted by no word. */
-  readonly evidenceDecides: boolean;
+  /** What the words say by themselves, for the record. */
+  readonly words: EvidenceVote;
+  /** What votes and words come to together, also where there are no votes. */
+  weigh(votes: readonly CastVote[]): Verdict;
 }
 
-/**
- * With a reading, votes, words and evidence are weighed. Without one evidence speaks first, and the votes where it is
- * silent.
- */
+/** Evidence decides where it speaks; elsewhere the majority does, or what a reading makes of the votes. */
 export function combine(evidence: readonly EvidenceVote[], votes: readonly CastVote[], reading?: Reading): Outcome {
   const tally = majority(votes);
-  const shown = evidenceVerdict(evidence);
-  const found = reading === undefined ? shown : weigh(reading, shown, votes);
-  if (found === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
-  const verdicts = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
-  const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, found) / verdicts.length;
-  const restsOnVotes = shown !== found && verdicts.length > 0 && tally.verdict === found;
-  return { verdict: found, confidence, restsOn: restsOnVotes ? 'votes' : 'evidence' };
-}
-
-function weigh(reading: Reading, shown: Verdict | undefined, votes: readonly CastVote[]): Verdict {
-  const { words, withVotes, withoutVotes, evidenceDecides } = reading;
-  if (shown !== undefined && evidenceDecides) return shown;
-  const asked = meanLikelihoods(votes);
-  return asked === undefined || withVotes === undefined
-    ? pool(withoutVotes, { votes: undefined, words, evidence: shown })
-    : pool(withVotes, { votes: asked, words, evidence: shown });
-}
-
-function meanLikelihoods(votes: readonly CastVote[]): Likelihoods | undefined {
-  const asked = votes.flatMap((vote) => (vote.valid && vote.likelihoods !== undefined ? [vote.likelihoods] : []));
-  if (asked.length === 0) return undefined;
-  const mean = (label: keyof Likelihoods) => asked.reduce((sum, found) => sum + found[label], 0) / asked.length;
-  return { satisfied: mean('satisfied'), unrelated: mean('unrelated'), correction: mean('correction') };
+  const fields = evidenceVerdict(evidence);
+  const verdict = fields ?? reading?.weigh(votes);
+  if (verdict === undefined) return { ...tally, restsOn: votes.length === 0 ? 'evidence' : 'votes' };
+  const verdicts = verdictsOf(votes);
+  const confidence = verdicts.length === 0 ? 1 : countOf(verdicts, verdict) / verdicts.length;
+  const restsOnVotes = fields === undefined && verdicts.length > 0 && tally.verdict === verdict;
+  return { verdict, confidence, restsOn: restsOnVotes ? 'votes' : 'evidence' };
 }
 
 /** Mean of the valid votes, 0 without any. */
 export function meanVote(votes: readonly CastVote[]): number {
-  const verdicts: readonly number[] = votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
+  const verdicts: readonly number[] = verdictsOf(votes);
   return verdicts.length === 0 ? 0 : verdicts.reduce((sum, verdict) => sum + verdict, 0) / verdicts.length;
+}
+
+function verdictsOf(votes: readonly CastVote[]): Verdict[] {
+  return votes.flatMap((vote) => (vote.valid ? [vote.verdict] : []));
 }
 
 function countOf(verdicts: readonly Verdict[], wanted: Verdict): number {

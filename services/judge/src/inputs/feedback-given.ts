@@ -1,18 +1,18 @@
-// Somebody said in so many words what an answer was worth: a revision that outranks the votes.
+// Explicit feedback becomes a revision of the judgement that outranks the votes.
 import type { StoredFact } from '@backtalk/kit';
 import { holdsFeedback, judgeFeedback } from '../domain/feedback.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {
-  const { log, judgements, events, config } = parts;
+  const { turns, judgements, events, config } = parts;
   const [opened, completed, continued] = await Promise.all([
-    log.opened(message),
-    log.completed(message),
-    log.continued(message),
+    turns.opened(message),
+    turns.completed(message),
+    turns.continued(message),
   ]);
   if (opened.consent?.train !== true) return events.turnSkipped('opted_out');
-  if (await log.isErased(message)) return events.turnSkipped('erased');
+  if (await turns.isErased(message)) return events.turnSkipped('erased');
   const stored = await judgements.append(
     message,
     {

@@ -1,24 +1,29 @@
-// What the handlers of facts are given.
-import type { JudgeConfig } from '../config.js';
-import type { JudgeEvents } from '../events.js';
-import type { BallotBox } from '../outputs/ballot-box.js';
-import type { Judgements } from '../outputs/judgements.js';
-import type { TurnLog } from '../outputs/turn-log.js';
-import type { VersionTimes } from '../outputs/version-times.js';
-import type { Reader } from '../domain/reading/reader.js';
 import type { Clock } from '@backtalk/kit';
-import type { Ballots } from './ballots.js';
+import type { JudgeConfig } from '../config.js';
+import type { Reader } from '../domain/small-model/reader.js';
+import type { JudgeEvents } from '../events.js';
+import type { JudgedTurns } from '../outputs/judged-turns.js';
+import type { Judgements } from '../outputs/judgements.js';
+import type { VersionTimes } from '../outputs/version-times.js';
+import type { VoteCaster } from '../outputs/vote-caster.js';
+import type { VoteQueue } from '../outputs/vote-queue.js';
 
+/** What votes need. */
+export interface Voting {
+  readonly queue: VoteQueue;
+  readonly caster: VoteCaster;
+  readonly versionTimes: VersionTimes;
+}
+
+/** What the handlers of facts and votes are given. */
 export interface JudgeParts {
   readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'voteShare' | 'versionsBehind'>;
-  readonly log: TurnLog;
+  readonly turns: JudgedTurns;
   readonly judgements: Judgements;
   /** Nothing where evidence alone decides. */
-  readonly ballots: Ballots | undefined;
-  readonly box: BallotBox | undefined;
-  /** Nothing where words are not weighed against votes. */
+  readonly voting: Voting | undefined;
+  /** Only where the model that votes is too small to read. */
   readonly reader: Reader | undefined;
-  readonly versionTimes: VersionTimes;
   readonly clock: Clock;
   readonly events: JudgeEvents;
 }

@@ -1,26 +1,15 @@
 // A session is over: where none of its turns would train, the at-least-one rule looks for the best of them.
-import type { Delivery, StoredFact } from '@backtalk/kit';
-import {
-  Provenance,
-  TurnJudged_Source,
-  type SessionClosed,
-  type TurnContinued,
-  type TurnJudged,
-} from '@backtalk/proto/facts';
+import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
+import { TurnJudged_Source, type SessionClosed, type TurnContinued, type TurnJudged } from '@backtalk/proto/facts';
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate, leaningOf } from '../domain/at-least-one.js';
-import type { Material } from '../domain/material.js';
-import type { Role } from '../domain/next-state.js';
+import type { JudgeMark } from '../domain/judgement.js';
 import { meanVote, type CastVote } from '../domain/verdict.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import { judgeErrors } from '../errors.js';
+import type { Judgement } from '../outputs/vote-queue.js';
 import type { JudgeParts } from './parts.js';
-import { ballotsFor, isJudgeable } from './turn-continued.js';
+import { evidenceOnly, isJudgeable, votingOn } from './turn-continued.js';
 
-const provenanceOf: Readonly<Record<Role, Provenance>> = {
-  user: Provenance.PROVENANCE_USER,
-  tool: Provenance.PROVENANCE_TOOL,
-  environment: Provenance.PROVENANCE_ENVIRONMENT,
-};
 /** A longer session is judged by its last turns. */
 const turnsMax = 64;
 /** After so many deliveries a turn that has no judgement will not get one. */
@@ -29,26 +18,59 @@ const deliveriesMax = 6;
 export async function sessionClosed(
   parts: JudgeParts,
   { message, trace, timeMs }: StoredFact<'sessionClosed'>,
-  delivery: Delivery,
+  { deliveries, signal }: Delivery,
 ): Promise<void> {
-  const { config, events } = parts;
+  const { config, events, turns } = parts;
   if (config.atLeastOne === 'off') return events.sessionClosed('off');
-  const { judged, continued } = await readSession(parts, message, delivery.deliveries);
+  const { judged, continued } = await readSession(parts, message, deliveries);
   if (judged.some((one) => isEffective(one))) return events.sessionClosed('effective');
   const candidate = bestCandidate(judged);
   if (candidate === undefined) return events.sessionClosed('nothing');
-  const kept = await advantageOf(parts, candidate, continued, { ...delivery, trace, timeMs });
-  if (kept === undefined) return events.sessionClosed('votes_disagree');
-  const mark = parts.box?.facts() ?? { model: 'rules', promptDigest: '', low: 0, high: 0 };
-  const stored = await parts.judgements.append(
+  const leaning = leaningOf(candidate);
+  if (config.atLeastOne === 'always' && leaning !== 0) return keep(parts, candidate, leaning, [], evidenceOnly, trace);
+  const at = continued.findIndex(({ turn }) => turn === candidate.turn);
+  const fact = continued[at];
+  const material = fact === undefined ? undefined : await turns.material(fact);
+  const voting = material === undefined ? undefined : votingOn(parts, material, timeMs);
+  if (voting === undefined) return events.sessionClosed('votes_disagree');
+  const { tenant, user, policy, turn } = candidate;
+  // Votes have the rest of the session as hindsight.
+  const later = continued.slice(at + 1).map((one) => one.turn);
+  await voting.queue.decide({ kind: 'closed', tenant, user, policy, turn, later }, trace, signal);
+}
+
+/** Keeps the candidate with what its fresh votes say, where they say something. */
+export async function keepAgreed(
+  parts: JudgeParts,
+  judgement: Judgement,
+  votes: readonly CastVote[],
+  mark: JudgeMark,
+  trace: Trace,
+): Promise<void> {
+  const candidate = await parts.judgements.highest(judgement);
+  const advantage = parts.config.atLeastOne === 'always' ? meanVote(votes) : agreedAdvantage(votes);
+  if (candidate === undefined || advantage === undefined || advantage === 0)
+    return parts.events.sessionClosed('votes_disagree');
+  await keep(parts, candidate, advantage, votes, mark, trace);
+}
+
+async function keep(
+  { judgements, events }: JudgeParts,
+  candidate: TurnJudged,
+  advantage: number,
+  votes: readonly CastVote[],
+  mark: JudgeMark,
+  trace: Trace,
+): Promise<void> {
+  const stored = await judgements.append(
     candidate,
     {
       isThere: ({ source }) => source === TurnJudged_Source.SOURCE_AT_LEAST_ONE,
       make: (revision, before) =>
-        // Somebody may have spoken in the meantime.
+        // Feedback may have come in the meantime.
         before !== undefined && isEffective(before)
           ? undefined
-          : keepCandidate(before ?? candidate, revision, kept.advantage, kept.votes, mark),
+          : keepCandidate(before ?? candidate, revision, advantage, votes, mark),
     },
     trace,
   );
@@ -63,7 +85,7 @@ interface SessionTurns {
 }
 
 async function readSession(
-  { log, judgements }: JudgeParts,
+  { turns: log, judgements }: JudgeParts,
   { tenant, user, policy, turns }: SessionClosed,
   deliveries: number,
 ): Promise<SessionTurns> {
@@ -78,39 +100,4 @@ async function readSession(
     else if (deliveries < deliveriesMax) throw judgeErrors.sessionNotJudged();
   }
   return { judged, continued };
-}
-
-interface Kept {
-  readonly advantage: number;
-  readonly votes: readonly CastVote[];
-}
-
-async function advantageOf(
-  parts: JudgeParts,
-  candidate: TurnJudged,
-  continued: readonly TurnContinued[],
-  delivered: Pick<Delivery, 'deliveries' | 'signal'> & Pick<StoredFact<'sessionClosed'>, 'trace' | 'timeMs'>,
-): Promise<Kept | undefined> {
-  const { config, log } = parts;
-  const leaning = leaningOf(candidate);
-  if (config.atLeastOne === 'always' && leaning !== 0) return { advantage: leaning, votes: [] };
-  const fact = continued.find(({ turn }) => turn === candidate.turn);
-  const material = fact === undefined ? undefined : await log.material(fact);
-  if (material === undefined) return undefined;
-  const ballots = ballotsFor(parts, material, delivered.timeMs);
-  if (ballots === undefined) return undefined;
-  const votes = await ballots.castAll(withHindsight(material, continued), delivered);
-  const advantage = config.atLeastOne === 'always' ? meanVote(votes) : agreedAdvantage(votes);
-  return advantage === undefined || advantage === 0 ? undefined : { advantage, votes };
-}
-
-/** The whole rest of the session as the next state: what its role says in this turn and all later ones. */
-function withHindsight(material: Material, continued: readonly TurnContinued[]): Material {
-  const at = continued.findIndex(({ turn }) => turn === material.place.turn);
-  const later = continued
-    .slice(at + 1)
-    .flatMap(({ nextState }) => nextState)
-    .filter(({ provenance }) => provenance === provenanceOf[material.next.role])
-    .map(({ text }) => text);
-  return { ...material, next: { ...material.next, text: [material.next.text, ...later].join('\n') } };
 }

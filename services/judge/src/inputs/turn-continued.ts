@@ -1,33 +1,43 @@
 // A turn's next state is known: votes and evidence become its first judgement. The fact is settled only when that is
-// stored.
-import type { Delivery, StoredFact } from '@backtalk/kit';
+// stored, by this judge or another.
+import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
-import { gatherEvidence } from '../domain/evidence/gather.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
+import { gatherEvidence } from '../domain/tool-evidence.js';
+import type { CastVote } from '../domain/verdict.js';
 import { leftOut } from '../domain/vote-rule.js';
-import { wordsVote } from '../domain/reading/reader.js';
+import { judgeErrors } from '../errors.js';
 import type { SkipReason } from '../events.js';
-import type { Ballots, Delivered } from './ballots.js';
-import type { JudgeParts } from './parts.js';
+import type { Judgement } from '../outputs/vote-queue.js';
+import type { JudgeParts, Voting } from './parts.js';
 
-const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
+export const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
 
 export async function turnContinued(
   parts: JudgeParts,
   { message, trace, timeMs }: StoredFact<'turnContinued'>,
-  delivery: Delivery,
+  { redelivered, signal }: Delivery,
 ): Promise<void> {
-  const { clock, events } = parts;
+  const { clock, events, judgements, turns } = parts;
   const startedMs = clock.now();
-  const skipped = await skipReason(parts, message, delivery.redelivered);
+  const skipped = await skipReason(parts, message, redelivered);
   if (skipped !== undefined) return events.turnSkipped(skipped);
-  const material = await parts.log.material(message);
+  const material = await turns.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
-  const { deliveries, signal } = delivery;
-  const made = await judgement(parts, material, timeMs, { deliveries, signal, trace });
-  if (!(await parts.judgements.storeFirst(made.message, trace))) return events.turnSkipped('judged_before');
-  events.turnJudged(made.outcome.restsOn, made.outcome, made.message.hint);
+  const voting = votingOn(parts, material, timeMs);
+  if (voting === undefined) {
+    await judgeTurn(parts, material, [], evidenceOnly, trace);
+  } else {
+    const { tenant, user, policy, turn } = material.place;
+    const judgement: Judgement = { kind: 'continued', tenant, user, policy, turn, later: [] };
+    await voting.queue.decide(judgement, trace, signal);
+    if (!(await judgements.isJudged(message))) {
+      // The queue remembers a judgement that the log does not, as after a restored backup.
+      await voting.queue.forget(judgement);
+      throw judgeErrors.judgementLost();
+    }
+  }
   events.turnTook(clock.now() - startedMs);
 }
 
@@ -38,36 +48,41 @@ export function isJudgeable({ main, consent }: TurnContinued): SkipReason | unde
 }
 
 async function skipReason(
-  { log, judgements }: JudgeParts,
+  { turns, judgements }: JudgeParts,
   message: TurnContinued,
   redelivered: boolean,
 ): Promise<SkipReason | undefined> {
   const never = isJudgeable(message);
   if (never !== undefined) return never;
   if (redelivered && (await judgements.isJudged(message))) return 'judged_before';
-  return (await log.isErased(message)) ? 'erased' : undefined;
+  return (await turns.isErased(message)) ? 'erased' : undefined;
 }
 
 /** Nothing where evidence alone decides. */
-export function ballotsFor(parts: JudgeParts, { place, version }: Material, saidMs: number): Ballots | undefined {
-  const { ballots, versionTimes, events, config } = parts;
-  if (ballots === undefined) return undefined;
+export function votingOn(parts: JudgeParts, { place, version }: Material, saidMs: number): Voting | undefined {
+  const { voting, events, config } = parts;
+  if (voting === undefined) return undefined;
   const { turn, policy } = place;
+  const { versionTimes } = voting;
   const progress = { since: versionTimes.since(policy, saidMs), back: versionTimes.back(policy, version) };
   const why = leftOut(turn, progress, config);
-  if (why === undefined) return ballots;
+  if (why === undefined) return voting;
   events.votesLeftOut(why);
   return undefined;
 }
 
-async function judgement(parts: JudgeParts, material: Material, saidMs: number, delivered: Delivered) {
-  const { box, events, config, reader } = parts;
-  const ballots = ballotsFor(parts, material, saidMs);
-  const votes = (await ballots?.castAll(material, delivered)) ?? [];
-  const mark = (ballots === undefined ? undefined : box?.facts()) ?? evidenceOnly;
+/** Stores the first judgement of a turn, once. */
+export async function judgeTurn(
+  { events, config, reader, judgements }: JudgeParts,
+  material: Material,
+  votes: readonly CastVote[],
+  mark: JudgeMark,
+  trace: Trace,
+): Promise<void> {
   const reading = reader?.read(material, mark.weights);
-  const found = gatherEvidence(material.next, material.question, material.answer);
-  const evidence = reading === undefined ? found : [...found, wordsVote(reading)];
+  const evidence = gatherEvidence(material.next);
   events.evidenceFound(evidence);
-  return judge(material, votes, { evidence, reading }, mark, config.hintChoice);
+  const { message, outcome } = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
+  if (!(await judgements.storeFirst(message, trace))) return events.turnSkipped('judged_before');
+  events.turnJudged(outcome.restsOn, outcome, message.hint);
 }

@@ -2,9 +2,8 @@
 // gave one.
 import { randomBytes } from 'node:crypto';
 import { sha256Hex } from '@backtalk/kit';
+import { freePrompt, freeWordings, readFreeAnswer } from '../domain/free-vote.js';
 import type { Material } from '../domain/material.js';
-import { freePrompt, freeWordings } from '../domain/prompts/free.js';
-import { readFreeAnswer } from '../domain/prompts/free-answer.js';
 import type { CastVote } from '../domain/verdict.js';
 import { seedOf } from '../domain/seeds.js';
 import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';

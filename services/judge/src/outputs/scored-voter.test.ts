@@ -1,14 +1,21 @@
 import { createEngineClient } from '@backtalk/dialects';
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { materialOfItem } from '../domain/evaluation/material-of-item.js';
-import { readLabelledItems, scoredPrompts } from './labelled-set.js';
-import { measureLikelihoods } from './evaluation/measure.js';
+import type { Material } from '../domain/material.js';
+import { scoredPrompts } from './labelled-set.js';
 import { ScoredVoter } from './scored-voter.js';
 import type { JudgeEngine } from './voter.js';
 
-const items = readLabelledItems();
-const prompts = scoredPrompts(items);
+const prompts = scoredPrompts();
+const material: Material = {
+  place: { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' },
+  conversation: [],
+  question: 'Is the build green?',
+  answer: 'It is.',
+  thoughts: '',
+  version: '',
+  next: { role: 'user', text: 'No, red.', userText: 'No, red.', toolResults: [] },
+};
 const bias = { satisfied: 0, correction: 0 };
 const wordings = Object.fromEntries([...prompts.wordings.user, ...prompts.wordings.tool].map(({ id }) => [id, bias]));
 const options = { deadlineMs: 10_000 };
@@ -33,10 +40,6 @@ function voterFor(model: string): ScoredVoter {
 describe('a scored vote', () => {
   it('is the same each time, another one for another wording, and names its thresholds', async () => {
     const voter = voterFor(fake.baseModel);
-    const [item] = items;
-    const material = item === undefined ? undefined : materialOfItem(item);
-    expect(material).toBeDefined();
-    if (material === undefined) return;
     const first = await voter.cast(engine, material, 0, options);
     expect(await voter.cast(engine, material, 0, options)).toEqual(first);
     expect(first).toMatchObject({ valid: true, hint: '' });
@@ -46,24 +49,6 @@ describe('a scored vote', () => {
 
   it('is null for a model that no thresholds were fitted for', async () => {
     const voter = voterFor('another-model');
-    for (const item of items.slice(0, 1))
-      expect(await voter.cast(engine, materialOfItem(item), 0, options)).toMatchObject({
-        valid: false,
-        reason: 'uncalibrated',
-      });
-  });
-
-  it('gives one likelihood for each item and wording of its role to fit thresholds on', async () => {
-    const some = items.slice(0, 2);
-    const { wordings: all } = prompts;
-    const found = await measureLikelihoods({
-      voter: voterFor('m'),
-      engine,
-      wordings: all,
-      items: some,
-      voteWaitMs: 10_000,
-    });
-    expect(found).toHaveLength(some.length * all.user.length);
-    expect(found.every(({ found: { satisfied } }) => satisfied < 0)).toBe(true);
+    expect(await voter.cast(engine, material, 0, options)).toMatchObject({ valid: false, reason: 'uncalibrated' });
   });
 });

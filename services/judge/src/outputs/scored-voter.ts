@@ -1,12 +1,12 @@
 // Casts scored votes: asks the engine how likely the next state is as the next entry of each list of examples. The
 // lists are turned into tokens once for each engine; the engine keeps what it computed of them from vote to vote.
 import type { Material } from '../domain/material.js';
-import { findCalibration, type CalibrationEntry, type CalibrationTable } from '../domain/scored/calibration.js';
-import { likelihoodOf, scoreOf, verdictFromScore, withBias, type Likelihoods } from '../domain/scored/score.js';
-import { entryOf, saidIn, wordingFor, type Label, type Wording } from '../domain/scored/wordings.js';
-import type { CastVote } from '../domain/verdict.js';
-import type { ScoredPrompts } from './labelled-set.js';
 import { seedOf } from '../domain/seeds.js';
+import { findCalibration, type CalibrationEntry, type CalibrationTable } from '../domain/small-model/calibration.js';
+import { likelihoodOf, scoreOf, verdictFromScore, withBias } from '../domain/small-model/score.js';
+import { entryOf, saidIn, wordingFor, type Wording } from '../domain/small-model/wordings.js';
+import type { CastVote, Label, Likelihoods } from '../domain/verdict.js';
+import type { ScoredPrompts } from './labelled-set.js';
 import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
 
 type ListIds = Readonly<Record<Label, readonly number[]>>;

@@ -2,7 +2,7 @@
 // cast in the same way again: wording and seed follow from its number and the turn's id.
 import type { EngineClient } from '@backtalk/dialects';
 import type { Material } from '../domain/material.js';
-import type { RoleWeights } from '../domain/reading/pool.js';
+import type { RoleWeights } from '../domain/small-model/reader.js';
 import type { CastVote } from '../domain/verdict.js';
 
 export interface JudgeEngine {
@@ -21,7 +21,7 @@ export interface VoterFacts {
   readonly promptDigest: string;
   readonly low: number;
   readonly high: number;
-  /** How its votes are weighed against words and evidence; nothing where that was not fitted. */
+  /** How its votes are weighed against words; nothing where that was not fitted. */
   readonly weights?: RoleWeights;
 }
 

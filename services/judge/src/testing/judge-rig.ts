@@ -97,7 +97,7 @@ export class JudgeRig {
         model: '',
         voteWaitMs: 20_000,
         voteConcurrency: 4,
-        turnsInHand: 8,
+        turnsInFlight: 8,
         queueCheckMs: 100,
         hintChoice: 'longest',
         atLeastOne: 'agree',
@@ -153,7 +153,7 @@ export class JudgeRig {
   }
 
   async metric(judge: Judge, line: string): Promise<number> {
-    const response = await fetch(`http://127.0.0.1:${judge.healthPort}/metrics`, {
+    const response = await fetch(`http://127.0.0.1:${judge.ports.health}/metrics`, {
       signal: AbortSignal.timeout(5_000),
     });
     const found = (await response.text()).split('\n').find((one) => one.startsWith(`backtalk_judge_${line} `));

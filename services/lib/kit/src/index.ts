@@ -96,4 +96,5 @@ export { natsConfig } from './topology/nats-config.js';
 export { permissionsOf } from './topology/permissions.js';
 export { durableOf } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
-export * from './jobs/index.js';
+export { valkeyErrors } from './valkey/errors.js';
+export { checkValkey, connectionOptions, connectValkey, logValkeyErrors, valkeyError } from './valkey/valkey.js';

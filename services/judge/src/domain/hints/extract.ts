@@ -1,9 +1,9 @@
 // Finds the sentence that says how to answer, and turns it into a standing instruction. In: a person's own words.
 // Out: an instruction such as "Answer in one short sentence.", or nothing. It quotes: it never makes up words about
 // the task, and never reads what a tool, a file or a page said.
-import { ownWords } from '../evidence/own-words.js';
-import { sentencesOf } from './sentences.js';
+import { ownWords } from '../own-words.js';
 
+const sentencesMax = 40;
 const instructionsMax = 2;
 /** A longer sentence tells a story, not a rule. */
 const sentenceCharactersMax = 200;
@@ -24,6 +24,14 @@ export function extractHint(userText: string): string {
     .map((sentence) => instructionIn(sentence))
     .filter((instruction) => instruction !== '');
   return [...new Set(found)].slice(0, instructionsMax).join(' ');
+}
+
+function sentencesOf(text: string): string[] {
+  const parts = text
+    .replaceAll('\u2019', "'")
+    .split(/(?<=[.!?\u2026])\s+|\n+/u)
+    .map((part) => part.replaceAll(/\s+/g, ' ').trim());
+  return parts.filter((part) => /\p{L}/u.test(part)).slice(0, sentencesMax);
 }
 
 function instructionIn(sentence: string): string {

@@ -1,6 +1,6 @@
 // What is wrong with Valkey or Redis: its version, and whether it may drop jobs to make room. In: its address. Out:
 // sentences that say what to do; none is good.
-import { connectionOptions, valkeyError } from '../jobs/index.js';
+import { connectionOptions, valkeyError } from '../valkey/valkey.js';
 import { isOlder } from '../broker/connect.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Redis } from 'ioredis';

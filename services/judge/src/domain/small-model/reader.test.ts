@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { createReader, logSoftmax, weigh, wordLikelihoods, type Weighing, type WordWeights } from './reader.js';
+import { featuresOf, type Read } from './features.js';
+import type { NextState } from '../next-state.js';
+import { combine, type CastVote, type Likelihoods } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
+
+const read = (text: string, role: NextState['role'] = 'user'): Read => ({
+  next: { role, text, userText: '', toolResults: [] },
+  question: 'How tall is it?',
+  answer: '300 metres.',
+});
+const featuresIn = (text: string, role: NextState['role'] = 'user') => featuresOf(read(text, role));
+
+const leaning = (verdict: Verdict, by = 1): Likelihoods => ({
+  satisfied: verdict === 1 ? 0 : -by,
+  unrelated: verdict === 0 ? 0 : -by,
+  correction: verdict === -1 ? 0 : -by,
+});
+
+describe('features of a next state', () => {
+  it('are the beginnings of words, pairs of them, and opinions with their negation', () => {
+    const found = featuresIn('That isn\u2019t helpful. Great answers!');
+    for (const name of ['that', 'is not', 'answe', 'great answe', '_blames', '_praises']) expect(found).toContain(name);
+  });
+
+  it('leave out what a person quotes, and what a tool prints further down', () => {
+    expect(featuresIn('Thanks! Now: "this is useless, wrong, redo it at once"')).not.toContain('usele');
+    expect(featuresIn(`${'x '.repeat(100)} useless`, 'tool')).not.toContain('usele');
+  });
+
+  it('tell a question about the answer from one about something else', () => {
+    expect(featuresIn('How many metres wide?')).toContain('_asks near');
+    expect(featuresIn('Who painted the ceiling?')).toContain('_asks apart');
+  });
+});
+
+describe('what words say', () => {
+  const weights: WordWeights = { always: [0, 0.5, 0], features: { good: [2, 0, -1], bad: [-1, 0, 2] } };
+
+  it('is a probability for each verdict, from the features that have weights', () => {
+    const found = wordLikelihoods(weights, new Set(['good', 'zebra', 'constructor']));
+    expect(found.satisfied).toBeGreaterThan(found.unrelated);
+    expect(found.unrelated).toBeGreaterThan(found.correction);
+    expect([found.satisfied, found.unrelated, found.correction]).toEqual(logSoftmax([2, 0.5, -1]));
+    const sum = Object.values(found).reduce((total, logprob) => total + Math.exp(logprob), 0);
+    expect(sum).toBeCloseTo(1);
+  });
+
+  it('is what is likely beforehand where nothing is known', () => {
+    expect(wordLikelihoods(weights, new Set(['zebra'])).unrelated).toBeCloseTo(logSoftmax([0, 0.5, 0])[1] ?? 0);
+  });
+});
+
+const equal: Weighing = { votes: 1, words: 1, satisfied: 0, correction: 0 };
+
+describe('weighing', () => {
+  it('lets the clearer of votes and words win', () => {
+    expect(weigh(equal, { votes: leaning(1), words: leaning(-1, 0.5) })).toBe(1);
+    expect(weigh(equal, { votes: leaning(1, 0.5), words: leaning(-1) })).toBe(-1);
+    expect(weigh({ ...equal, votes: 0 }, { votes: leaning(1), words: leaning(-1, 0.1) })).toBe(-1);
+  });
+});
+
+describe('the verdict of a small model', () => {
+  const table = {
+    always: [0, 0, 0] as [number, number, number],
+    features: { usele: [-2, -2, 0] as [number, number, number] },
+  };
+  const reader = createReader(
+    { user: table, tool: table },
+    { user: { ...equal, votes: 0 }, tool: { ...equal, votes: 0 } },
+  );
+  const reading = reader.read(read('useless'), { user: equal, tool: equal });
+  const vote = (verdict: Verdict, by = 1): CastVote => ({
+    valid: true,
+    verdict,
+    score: verdict,
+    likelihoods: leaning(verdict, by),
+    hint: '',
+    seed: 1,
+  });
+
+  it('is that of the words where there is no vote', () => {
+    expect(combine([], [], reading)).toEqual({ verdict: -1, confidence: 1, restsOn: 'evidence' });
+    expect(reading.words).toEqual({ name: 'words', verdict: -1, detail: 'learned' });
+  });
+
+  it('rests on votes where they are behind it, on evidence elsewhere', () => {
+    expect(combine([], [vote(1, 5), vote(1, 5), vote(0)], reading)).toMatchObject({ verdict: 1, restsOn: 'votes' });
+    expect(combine([], [vote(0), vote(0)], reading)).toMatchObject({ verdict: -1, restsOn: 'evidence' });
+  });
+});

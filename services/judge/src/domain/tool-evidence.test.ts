@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { toolEvidence } from './tool-evidence.js';
+
+const verdicts = (text: string, name = 'run_command') =>
+  toolEvidence({ name, text }).map((vote) => [vote.name, vote.verdict, vote.detail]);
+
+describe('evidence in tool results', () => {
+  it('reads exit codes from fields, and from the first or last line', () => {
+    expect(verdicts('{"stdout": "", "exit_code": 2}')).toEqual([['exit_code', -1, '2']]);
+    expect(verdicts('compiled\nExit code: 0')).toEqual([['exit_code', 1, '0']]);
+    expect(verdicts('<returncode>1</returncode>\nno such file')).toEqual([['exit_code', -1, '1']]);
+    expect(verdicts('one\nExit code: 1\nthree')).toEqual([]);
+  });
+
+  it('reads HTTP status, where 202 is neither success nor failure', () => {
+    expect(verdicts('HTTP/1.1 404 Not Found\n\nsorry')).toEqual([['http_status', -1, '404']]);
+    expect(verdicts('{"status": 200, "body": "x"}')).toEqual([['http_status', 1, '200']]);
+    expect(verdicts('HTTP 202 Accepted\n{}')).toEqual([['http_status', 0, '202']]);
+  });
+
+  it('reads error fields and states', () => {
+    expect(verdicts('{"error": {"code": "x"}}')).toEqual([['tool_error', -1, 'error']]);
+    expect(verdicts('{"error": null, "rows": [1]}')).toEqual([['tool_error', 1, 'error']]);
+    expect(verdicts('{"error": null, "rows": []}')).toEqual([['tool_error', 0, 'empty']]);
+    expect(verdicts(' ')).toEqual([['tool_error', 0, 'empty']]);
+    expect(verdicts('{"success": false}')).toEqual([['tool_error', -1, 'success']]);
+    expect(verdicts('{"status": "queued"}')).toEqual([['tool_error', 0, 'status']]);
+  });
+
+  it('reads the summaries of test runs', () => {
+    expect(verdicts('== 2 failed, 1 passed in 0.3s ==')).toEqual([['test_verdict', -1, 'pytest']]);
+    expect(verdicts('# tests 8\n# pass 8\n# fail 0')).toEqual([['test_verdict', 1, 'tap']]);
+    expect(verdicts('Tests:       15 passed, 15 total')).toEqual([['test_verdict', 1, 'jest']]);
+  });
+
+  it('lets no page decide: fields and lines inside fetched text are text', () => {
+    expect(verdicts('{"status": 200, "body": "{\\"error\\": \\"x\\"} Exit code: 1"}', 'fetch_page')).toEqual([
+      ['http_status', 1, '200'],
+    ]);
+    expect(verdicts('Nice page.\nExit code: 1', 'fetch_page')).toEqual([]);
+    expect(verdicts('\\boxed{-1} thank you', 'read_file')).toEqual([]);
+  });
+
+  it('passes over what looks like JSON and is not', () => {
+    expect(verdicts('{"exit_code": ')).toEqual([]);
+    expect(verdicts('[1, 2]')).toEqual([]);
+    expect(verdicts('{"__proto__": {"error": 1}}')).toEqual([]);
+  });
+});

@@ -1,0 +1,158 @@
+// Evidence in what tools returned. In: a next state. Out: what its structured fields say: exit code, HTTP status,
+// error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
+import type { NextState, ToolResult } from './next-state.js';
+import type { EvidenceVote } from './verdict.js';
+import type { Verdict } from './verdict-value.js';
+import { testEvidence } from './test-runs.js';
+
+/** Longest result that is looked at whole; of longer ones only head and tail lines are. */
+const jsonCharactersMax = 1_000_000;
+
+/**
+ * What tools said is no evidence once a person has spoken: the person judges what tools did, too. Of parallel calls each
+ * speaks; one failure makes the step a failure.
+ */
+export function gatherEvidence({ role, toolResults }: NextState): EvidenceVote[] {
+  if (role === 'user') return [];
+  const votes = toolResults.flatMap((result) => toolEvidence(result));
+  const failures = votes.filter(({ verdict }) => verdict === -1);
+  return failures.length > 0 ? failures : votes;
+}
+
+/** Pieces of evidence, at most one of each name; the outermost field counts, fields inside text do not. */
+export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
+  if (text.trim() === '') return [empty];
+  const fields = jsonObject(text);
+  if (fields !== undefined) return fromFields(fields);
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const http = fromStatusLine(lines[0] ?? '', lines.length === 1);
+  if (http !== undefined) return [http];
+  // Text that a tool fetched can end in any line its author wrote: only tools that run something have an exit code.
+  if (fetches(name)) return [];
+  const exit = fromExitLine(lines);
+  if (exit !== undefined) return [exit];
+  const tests = testEvidence(lines);
+  return tests === undefined ? [] : [tests];
+}
+
+function fetches(name: string): boolean {
+  return /fetch|search|browse|web|read|page|url|open/i.test(name);
+}
+
+function jsonObject(text: string): Map<string, unknown> | undefined {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('{') || trimmed.length > jsonCharactersMax) return undefined;
+  try {
+    const value: unknown = JSON.parse(trimmed);
+    return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : undefined;
+  } catch {
+    // Not JSON: then it has no fields.
+    return undefined;
+  }
+}
+
+function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
+  const found = [exitField(fields), httpField(fields), errorField(fields), stateField(fields), emptyField(fields)];
+  const votes = found.filter((vote) => vote !== undefined);
+  const failures = votes.filter(({ verdict }) => verdict === -1);
+  if (failures.length > 0) return failures;
+  // A transport that went well says less than the state of what it carried.
+  const waiting = votes.filter(({ verdict }) => verdict === 0);
+  return waiting.length > 0 ? waiting : votes;
+}
+
+function exitField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  const code = numberIn(fields, ['exit_code', 'exitCode', 'exit_status', 'exitStatus', 'returncode', 'return_code']);
+  return code === undefined ? undefined : exitEvidence(code);
+}
+
+function exitEvidence(code: number): EvidenceVote {
+  return { name: 'exit_code', verdict: code === 0 ? 1 : -1, detail: String(code) };
+}
+
+function httpField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', 'code']);
+  return status !== undefined && status >= 100 && status < 600 ? httpEvidence(status) : undefined;
+}
+
+function httpEvidence(status: number): EvidenceVote {
+  const verdict: Verdict = status >= 400 ? -1 : status === 202 || status < 200 ? 0 : 1;
+  return { name: 'http_status', verdict, detail: String(status) };
+}
+
+const errorNames = ['error', 'errors', 'isError', 'is_error', 'exception'];
+const successNames = ['ok', 'success', 'succeeded', 'applied'];
+
+function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  for (const name of errorNames) {
+    if (fields.has(name) && isSet(fields.get(name))) return { name: 'tool_error', verdict: -1, detail: name };
+  }
+  for (const name of successNames) {
+    const value = fields.get(name);
+    if (typeof value === 'boolean') return { name: 'tool_error', verdict: value ? 1 : -1, detail: name };
+  }
+  const denied = errorNames.find((name) => fields.has(name));
+  return denied === undefined ? undefined : { name: 'tool_error', verdict: 1, detail: denied };
+}
+
+const states: ReadonlyMap<string, Verdict> = new Map([
+  ...statesOf(-1, 'error failed failure rejected denied aborted timeout'),
+  ...statesOf(0, 'pending queued running in_progress waiting scheduled started processing'),
+  ...statesOf(0, 'awaiting_confirmation needs_input requires_action accepted'),
+  ...statesOf(1, 'ok success succeeded done completed complete finished'),
+]);
+
+function statesOf(verdict: Verdict, names: string): [string, Verdict][] {
+  return names.split(' ').map((name) => [name, verdict]);
+}
+
+function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  for (const name of ['status', 'state', 'result', 'phase']) {
+    const value = fields.get(name);
+    const verdict = typeof value === 'string' ? states.get(value.toLowerCase()) : undefined;
+    if (verdict !== undefined) return { name: 'tool_error', verdict, detail: name };
+  }
+  return undefined;
+}
+
+/** Nothing was found: neither success nor failure. */
+const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
+
+function emptyField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
+  const lists = ['results', 'rows', 'hits', 'items', 'matches', 'data'].filter((name) =>
+    Array.isArray(fields.get(name)),
+  );
+  return lists.length > 0 && lists.every((name) => !isSet(fields.get(name))) ? empty : undefined;
+}
+
+function numberIn(fields: ReadonlyMap<string, unknown>, names: readonly string[]): number | undefined {
+  const value = names.map((name) => fields.get(name)).find((found) => Number.isInteger(found));
+  return typeof value === 'number' ? value : undefined;
+}
+
+function isSet(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value !== null && value !== undefined && value !== false && value !== '' && value !== 0;
+}
+
+function fromStatusLine(line: string, alone: boolean): EvidenceVote | undefined {
+  const [, status] = /^HTTP(?:\/[\d.]+)? ([1-5]\d\d)\b/.exec(line) ?? [];
+  if (status === undefined || (!alone && line.length > 80)) return undefined;
+  return httpEvidence(Number(status));
+}
+
+const exitLine =
+  /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
+
+/** Harnesses write it first or last; in between it is somebody's output. */
+function fromExitLine(lines: readonly string[]): EvidenceVote | undefined {
+  for (const line of [lines.at(-1), lines[0]]) {
+    const [, ...codes] = exitLine.exec(line ?? '') ?? [];
+    const code = codes.find((found) => found !== undefined);
+    if (code !== undefined) return exitEvidence(Number(code));
+  }
+  return undefined;
+}

@@ -1,0 +1,69 @@
+// Casts one vote on the judge pool, and says in the judge's own words what went wrong: whether the vote is to blame,
+// or only has to wait.
+import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock } from '@backtalk/kit';
+import type { JudgeMark } from '../domain/judgement.js';
+import type { Material } from '../domain/material.js';
+import type { CastVote } from '../domain/verdict.js';
+import { judgeErrors } from '../errors.js';
+import type { JudgeEvents } from '../events.js';
+import type { EnginePool } from './engine-pool.js';
+import type { Voter } from './voter.js';
+
+export interface VoteOfModel {
+  readonly cast: CastVote;
+  /** That cast it. */
+  readonly model: string;
+}
+
+export class VoteCaster {
+  /** Models whose missing thresholds were logged. */
+  private readonly uncalibrated = new Set<string>();
+
+  constructor(
+    private readonly pool: EnginePool,
+    private readonly voter: Voter,
+    private readonly voteWaitMs: number,
+    private readonly clock: Clock,
+    private readonly events: JudgeEvents,
+  ) {}
+
+  async cast(material: Material, vote: number, signal: AbortSignal): Promise<VoteOfModel> {
+    const options = { deadlineMs: this.voteWaitMs, signal };
+    const startedMs = this.clock.now();
+    try {
+      const found = await this.pool.use(options, async (engine) => ({
+        model: engine.model,
+        cast: await this.voter.cast(engine, material, vote, options),
+      }));
+      this.events.voteCast(found.cast, this.clock.now() - startedMs);
+      if (!found.cast.valid && found.cast.reason === 'uncalibrated') this.logOnce(found.model);
+      return found;
+    } catch (error) {
+      throw translate(asBacktalkError(error), this.voteWaitMs);
+    }
+  }
+
+  /** What stands on a judgement with votes of this model; of the pool's last one where no engine answered. */
+  mark(model: string): JudgeMark {
+    const known = model === '' ? this.pool.lastModel : model;
+    return { model: known, ...this.voter.facts(known) };
+  }
+
+  private logOnce(model: string): void {
+    if (this.uncalibrated.has(model)) return;
+    this.uncalibrated.add(model);
+    this.events.thresholdsMissing(model, this.voter.facts(model).promptDigest);
+  }
+}
+
+/** Too slow is the vote's own failure; a lack of room or of an engine is not. */
+function translate(error: BacktalkError, afterMs: number): BacktalkError {
+  if (timeoutCodes.has(error.code)) return judgeErrors.voteTimedOut({ afterMs }, error);
+  if (abortCodes.has(error.code)) return judgeErrors.votesLeft({}, error);
+  if (error.status === 503)
+    return isBacktalkError(error, 'judge_engine_away') ? error : judgeErrors.engineAway({}, error);
+  return judgeErrors.voteFailed({ reason: error.code }, error);
+}
+
+const timeoutCodes = new Set(['deadline_exceeded', 'engine_timeout']);
+const abortCodes = new Set(['cancelled', 'request_aborted']);

@@ -1,0 +1,294 @@
+// The queue of votes, one for all judges. In: what is to be judged, as ids. Out: the votes on it, each cast by any judge,
+// and the judgement, made by the judge that is free when the last vote is there. It holds no text: a worker reads what it
+// votes on from the log. Records have the shape of this release; another shape takes another name of the queue.
+import { asBacktalkError, backOffMs, connectionOptions, connectValkey, inSpan, logValkeyErrors } from '@backtalk/kit';
+import { traceFrom, valkeyError, valkeyErrors, within } from '@backtalk/kit';
+import type { BackOff, Clock, Logger, Metrics, ServiceContext, Trace } from '@backtalk/kit';
+import { DelayedError, FlowProducer, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
+import type { JudgeConfig } from '../config.js';
+import type { CastVote } from '../domain/verdict.js';
+import { judgeErrors } from '../errors.js';
+import type { JudgeEvents } from '../events.js';
+
+/** One turn to judge, by ids. */
+export interface Judgement {
+  /** The first judgement of a continued turn, or that of the best turn of a closed session. */
+  readonly kind: 'continued' | 'closed';
+  readonly tenant: string;
+  readonly user: string;
+  readonly policy: string;
+  readonly turn: string;
+  /** Turns after it whose next states are read with its own, oldest first. */
+  readonly later: readonly string[];
+}
+
+/** A vote as it lies in the queue: its hint is sealed. */
+export interface QueuedVote {
+  readonly vote: number;
+  readonly model: string;
+  readonly cast: CastVote;
+}
+
+export interface Attempt {
+  /** 1 at the first try. */
+  readonly number: number;
+  readonly isLast: boolean;
+  /** Aborted when the judge stops and the vote has used up the time it had left. */
+  readonly signal: AbortSignal;
+}
+
+export interface VoteHandlers {
+  readonly cast: (judgement: Judgement, vote: number, attempt: Attempt) => Promise<QueuedVote>;
+  readonly finish: (judgement: Judgement, votes: readonly QueuedVote[], trace: Trace) => Promise<void>;
+}
+
+export type VoteQueueConfig = Pick<
+  JudgeConfig,
+  'valkeyUrl' | 'votes' | 'voteConcurrency' | 'turnsInFlight' | 'queueCheckMs' | 'ackWaitMs'
+>;
+
+interface JobData {
+  readonly judgement: Judgement;
+  readonly traceparent: string;
+  /** -1 in the job that waits for the votes. */
+  readonly vote: number;
+}
+
+const votesName = 'judge-votes';
+const judgementsName = 'judge-judgements';
+const prefix = 'backtalk';
+const answerWithinMs = 2_000;
+/** The first, and two more. */
+const voteTriesMax = 3;
+const attempts = { attempts: voteTriesMax, backoff: { type: 'worker' }, stackTraceLimit: 0 };
+/** A finished judgement is remembered for facts that are delivered again; its votes stand in it. */
+const kept = { age: 3_600, count: 10_000 };
+const oldestOf = 32;
+
+export class VoteQueue {
+  private readonly client;
+  private readonly flows;
+  private readonly votes;
+  private readonly judgements;
+  private readonly finished;
+  private readonly workers: Worker[] = [];
+  private readonly stopping = new AbortController();
+  private readonly handled;
+  /** Turns in flight in this process, each with what ends its pause. */
+  private readonly waiting = new Map<string, () => void>();
+  private cancelMeasure: () => void = () => undefined;
+
+  constructor(
+    private readonly config: VoteQueueConfig,
+    private readonly backOff: BackOff,
+    private readonly events: JudgeEvents,
+    private readonly context: {
+      readonly clock: Clock;
+      readonly logger: Logger;
+      readonly metrics: Metrics;
+      readonly fail: ServiceContext<never>['fail'];
+    },
+  ) {
+    const { logger, metrics } = context;
+    const url = config.valkeyUrl;
+    this.client = connectValkey({ url, name: 'judge', logger, commandTimeoutMs: answerWithinMs });
+    // The version is asked once, and an answer that comes too late would fail everything that this process asks later.
+    const options = { prefix, connection: this.client, skipVersionCheck: true };
+    this.flows = new FlowProducer(options);
+    this.votes = new Queue<JobData>(votesName, options);
+    this.judgements = new Queue<JobData>(judgementsName, options);
+    const connection = connectionOptions({ url, name: 'judge events' }, 'waiter');
+    this.finished = new QueueEvents(judgementsName, { ...options, connection, blockingTimeout: 5_000 });
+    this.handled = metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [
+      'queue',
+      'outcome',
+    ]);
+    for (const source of [this.flows, this.votes, this.judgements, this.finished])
+      logValkeyErrors(source, { name: 'judge queue', logger });
+  }
+
+  async start({ cast, finish }: VoteHandlers): Promise<void> {
+    for (const event of ['completed', 'failed'] as const)
+      this.finished.on(event, ({ jobId }: { jobId: string }) => this.waiting.get(jobId)?.());
+    const castVote = async (job: Job<JobData>): Promise<QueuedVote> => {
+      const number = job.attemptsMade + 1;
+      const attempt = { number, isLast: number >= voteTriesMax, signal: this.stopping.signal };
+      return cast(job.data.judgement, job.data.vote, attempt);
+    };
+    const finishJudgement = async (job: Job<JobData>, trace: Trace): Promise<void> => {
+      const votes = Object.values(await job.getChildrenValues<QueuedVote>());
+      votes.sort((a, b) => a.vote - b.vote);
+      await finish(job.data.judgement, votes, trace);
+    };
+    const { voteConcurrency, turnsInFlight } = this.config;
+    await Promise.all([
+      this.work(votesName, voteConcurrency, castVote),
+      this.work(judgementsName, turnsInFlight, finishJudgement),
+    ]);
+    this.measureLater();
+  }
+
+  /** Lets votes end until the deadline; the others go to another judge at once. */
+  async stop(deadlineMs: number): Promise<void> {
+    const { clock } = this.context;
+    this.cancelMeasure();
+    const closed = Promise.all(this.workers.map((worker) => worker.close())).then(() => true);
+    if ((await within(clock, deadlineMs, closed)) !== true) {
+      this.stopping.abort();
+      await within(clock, 1_000, closed);
+    }
+    await within(clock, 1_000, Promise.all([...this.workers, this.finished].map((one) => one.disconnect())));
+    this.client.disconnect();
+  }
+
+  /**
+   * Resolves when the votes are cast and the judgement is made, here or by another judge. Jobs that vanished from the queue
+   * are added again; while their records exist, they are added once.
+   */
+  async decide(judgement: Judgement, trace: Trace, signal: AbortSignal): Promise<void> {
+    const id = `${judgement.turn}-${judgement.kind}`;
+    const { clock } = this.context;
+    try {
+      for (let looks = 0; ; looks += 1) {
+        if (signal.aborted) throw judgeErrors.votesLeft();
+        const ended = new AbortController();
+        this.waiting.set(id, () => ended.abort());
+        this.events.turnsInFlight(this.waiting.size);
+        const state = await this.ask('look for a judgement', () => this.judgements.getJobState(id));
+        if (state === 'completed') return;
+        if (state === 'failed') await this.forget(judgement);
+        if (state === 'failed' || state === 'unknown') await this.add(id, judgement, trace);
+        if (looks > 0 && state === 'unknown') this.events.votesRequeued(this.config.votes);
+        const pause = AbortSignal.any([signal, ended.signal]);
+        await clock.sleep(this.config.queueCheckMs, pause).catch(() => undefined);
+      }
+    } finally {
+      this.waiting.delete(id);
+      this.events.turnsInFlight(this.waiting.size);
+    }
+  }
+
+  /** The judgement may be made anew. */
+  async forget({ turn, kind }: Judgement): Promise<void> {
+    await this.ask('remove a judgement', () => this.judgements.remove(`${turn}-${kind}`, { removeChildren: true }));
+  }
+
+  private async add(id: string, judgement: Judgement, { traceparent }: Trace): Promise<void> {
+    const children = Array.from({ length: this.config.votes }, (_, vote) => ({
+      name: votesName,
+      queueName: votesName,
+      prefix,
+      data: { judgement, traceparent, vote },
+      opts: {
+        ...attempts,
+        jobId: `${id}-v${vote}`,
+        failParentOnFailure: true,
+        removeOnComplete: true,
+        removeOnFail: true,
+      },
+    }));
+    const opts = { ...attempts, jobId: id, removeOnComplete: kept, removeOnFail: kept };
+    const data = { judgement, traceparent, vote: -1 };
+    const flow = { name: judgementsName, queueName: judgementsName, prefix, data, opts, children };
+    await this.ask('add votes', () => this.flows.add(flow));
+  }
+
+  private async work<R>(
+    name: string,
+    concurrency: number,
+    handle: (job: Job<JobData>, trace: Trace) => Promise<R>,
+  ): Promise<void> {
+    const { clock, logger, fail } = this.context;
+    const process = (job: Job<JobData>, token?: string) =>
+      inSpan(
+        `job ${name}`,
+        {
+          kind: 'consumer',
+          parent: traceFrom(job.data.traceparent),
+          attributes: { 'backtalk.attempt': job.attemptsMade + 1 },
+        },
+        async (trace) => {
+          const result = await handle(job, trace).catch((error: unknown) => this.failed(name, job, token, error));
+          this.handled.inc({ queue: name, outcome: 'handled' });
+          return result;
+        },
+      );
+    const worker = new Worker<JobData, R>(name, process, {
+      autorun: false,
+      prefix,
+      connection: connectionOptions({ url: this.config.valkeyUrl, name: `worker ${name}` }, 'waiter'),
+      concurrency,
+      lockDuration: this.config.ackWaitMs,
+      stalledInterval: this.config.ackWaitMs,
+      // The job of a process that died is tried again; its attempts bound it.
+      maxStalledCount: 8,
+      runRetryDelay: 1_000,
+      settings: { backoffStrategy: (tries) => backOffMs(tries, this.backOff) },
+    });
+    this.workers.push(worker);
+    logValkeyErrors(worker, { name: `worker ${name}`, logger });
+    // It runs until it is closed; losses of the connection are mended inside.
+    worker.run().catch(fail);
+    await within(clock, 5_000, worker.waitUntilReady());
+  }
+
+  /** Valkey gets the code of the error only: messages may quote what must not be kept. */
+  private async failed(queue: string, job: Job<JobData>, token: string | undefined, thrown: unknown): Promise<never> {
+    const { logger, clock, fail } = this.context;
+    const error = asBacktalkError(thrown);
+    const isLast = job.attemptsMade + 1 >= voteTriesMax;
+    const waits = error.retry === 'later' && error.status === 503;
+    const outcome = this.stopping.signal.aborted || waits ? 'waited' : isLast ? 'dead' : 'retried';
+    this.handled.inc({ queue, outcome });
+    logger[outcome === 'dead' ? 'error' : 'warn']('job_failed', { queue, job: job.id, outcome, error });
+    if (error.retry === 'stop') fail(error);
+    if (this.stopping.signal.aborted) {
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+    if (waits) {
+      // What the job needs cannot be reached, for which the job is not to blame: the try is not counted.
+      await job.moveToDelayed(clock.now() + backOffMs(job.attemptsStarted, this.backOff), token);
+      throw new DelayedError();
+    }
+    if (error.retry === 'never') throw new UnrecoverableError(error.code);
+    throw judgeErrors.jobFailed({ reason: error.code });
+  }
+
+  private measureLater(): void {
+    this.cancelMeasure = this.context.clock.timer(this.config.queueCheckMs, () => {
+      this.measure()
+        .catch((error: unknown) => this.events.queueNotMeasured(error))
+        .finally(() => {
+          if (!this.stopping.signal.aborted) this.measureLater();
+        });
+    });
+  }
+
+  /** The same on every judge, for the queue is theirs together. */
+  private async measure(): Promise<void> {
+    const [{ waiting = 0, delayed = 0 }, oldest] = await this.ask('measure the queue', () =>
+      Promise.all([
+        this.votes.getJobCounts('waiting', 'delayed'),
+        this.votes.getJobs(['waiting', 'delayed'], 0, oldestOf, true),
+      ]),
+    );
+    const now = this.context.clock.now();
+    // A job may be gone between the list and its reading.
+    const ages = oldest.map((job?: Job<JobData>) => now - (job?.timestamp ?? now));
+    this.events.votesWaiting(waiting + delayed, Math.max(0, ...ages));
+  }
+
+  /** The first connection is waited for no longer than any answer. */
+  private async ask<T>(doing: string, request: () => Promise<T>): Promise<T> {
+    try {
+      const asked = request().then((value) => ({ value }));
+      const answer = await within(this.context.clock, answerWithinMs, asked);
+      if (answer === undefined) throw valkeyErrors.valkeyUnavailable({ doing });
+      return answer.value;
+    } catch (error) {
+      throw valkeyError(error, doing);
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import { featuresOf, labels, readCalibrationTable, readReader, scoredPrompts, wordLikelihoods } from '@backtalk/judge';
+import { describe, expect, it } from 'vitest';
+import { balancedAccuracy, bootstrapInterval, type Pair } from './balanced-accuracy.js';
+import { evaluateJudge } from './evaluate.js';
+import { fitJudgeWords, fitWeights } from './fit.js';
+import { fitCalibration } from './fit-thresholds.js';
+import { fitWeighing } from './fit-weighing.js';
+import { fitRole } from './fit-words.js';
+import { grouped, materialOfItem, readItems, type LabelledItem } from './items.js';
+
+const items = readItems();
+const count = (wanted: (item: LabelledItem) => boolean) => items.filter((item) => wanted(item)).length;
+
+describe('the labelled set', () => {
+  it('has enough next states of every class, role and kind in every part', () => {
+    expect(items.length).toBeGreaterThanOrEqual(260);
+    for (const split of ['fewshot', 'dev', 'calibration', 'test'] as const)
+      for (const role of ['user', 'tool'] as const)
+        for (const label of [-1, 0, 1] as const)
+          expect(count((item) => item.split === split && item.role === role && item.label === label)).toBeGreaterThan(
+            5,
+          );
+    for (const tag of ['polite', 'rude', 'indirect', 'injection'])
+      expect(count((item) => item.split === 'test' && item.tags.includes(tag))).toBeGreaterThan(5);
+  });
+
+  it('is split by wording family, and 210 next states and more are kept for the test', () => {
+    for (const [, family] of grouped(items, (item) => item.family))
+      expect(new Set(family.map(({ split }) => split)).size).toBe(1);
+    expect(count(({ split }) => split === 'test')).toBeGreaterThanOrEqual(210);
+    expect(new Set(items.map(({ next, role }) => `${role} ${next}`)).size).toBe(items.length);
+  });
+
+  it('has thresholds for the prompts as they are', () => {
+    const { digest, wordings } = scoredPrompts();
+    const entry = readCalibrationTable().entries.find(({ promptDigest }) => promptDigest === digest);
+    expect(entry?.weights).toBeDefined();
+    expect(Object.keys(entry?.wordings ?? {}).sort()).toEqual(
+      [...wordings.user, ...wordings.tool].map(({ id }) => id).sort(),
+    );
+  });
+});
+
+const pair = (label: Pair['label'], verdict: Pair['verdict'], family = 'f'): Pair => ({ label, verdict, family });
+
+describe('balanced accuracy', () => {
+  it('counts each class the same', () => {
+    expect(balancedAccuracy([pair(1, 1), pair(1, 1), pair(1, 1), pair(-1, 1)])).toBe(0.5);
+    expect(balancedAccuracy([])).toBe(0);
+  });
+
+  it('has the same interval each time, around the value', () => {
+    const pairs = Array.from({ length: 60 }, (_, at) =>
+      pair(at % 2 === 0 ? 1 : -1, at % 3 === 0 ? 0 : 1, `f${at % 9}`),
+    );
+    const interval = bootstrapInterval(pairs);
+    expect(bootstrapInterval(pairs)).toEqual(interval);
+    expect(interval.low).toBeLessThanOrEqual(balancedAccuracy(pairs));
+    expect(interval.high).toBeGreaterThanOrEqual(balancedAccuracy(pairs));
+  });
+});
+
+describe('fitting the words', () => {
+  const examples = (['good', 'fine'] as const).flatMap((word) => [
+    { features: new Set([word, 'work', `${word} work`]), label: 1 as const },
+    { features: new Set([word, 'not', `not ${word}`]), label: -1 as const },
+    { features: new Set([word, 'rain', 'snow']), label: 0 as const },
+  ]);
+
+  it('finds which words go with which verdict, the same each time', () => {
+    const fitted = fitRole(examples);
+    expect(fitRole(examples)).toEqual(fitted);
+    const { satisfied, unrelated, correction } = wordLikelihoods(fitted, new Set(['rain', 'snow']));
+    expect(unrelated).toBeGreaterThan(Math.max(satisfied, correction));
+  });
+
+  it('gives no weight to what was seen once', () => {
+    expect(Object.keys(fitRole(examples).features)).not.toContain('good work');
+  });
+});
+
+describe('fitting the weights of votes and words', () => {
+  it('gives the source that is right its weight', () => {
+    const leaning = (label: 1 | 0 | -1) => ({
+      satisfied: label === 1 ? 0 : -1,
+      unrelated: label === 0 ? 0 : -1,
+      correction: label === -1 ? 0 : -1,
+    });
+    const labelled = ([1, 0, -1] as const).flatMap((label) =>
+      ([1, 0, -1] as const).map((other) => ({ sources: { votes: leaning(label), words: leaning(other) }, label })),
+    );
+    const fitted = fitWeighing(labelled);
+    expect(fitted.votes).toBeGreaterThan(1);
+    expect(Math.abs(fitted.words)).toBeLessThan(0.2);
+  });
+});
+
+describe("the judge's fitted files", () => {
+  it('are what the labelled next states give that are not kept for the test', () => {
+    const reader = readReader();
+    const { user, tool } = fitJudgeWords(items);
+    for (const item of items.filter(({ split }) => split === 'calibration')) {
+      const material = materialOfItem(item);
+      const found = wordLikelihoods(item.role === 'user' ? user : tool, featuresOf(material));
+      const [likeliest] = [...labels].sort((a, b) => found[b] - found[a]);
+      const { words } = reader.read(material, undefined);
+      expect(words.verdict).toBe(likeliest === 'satisfied' ? 1 : likeliest === 'correction' ? -1 : 0);
+    }
+    expect(readCalibrationTable().withoutVotes).toEqual(fitWeights(items));
+  });
+});
+
+describe('fitting thresholds', () => {
+  it('finds biases that tell the classes apart', () => {
+    const shifted = ([1, 0, -1] as const).flatMap((label) =>
+      Array.from({ length: 6 }, (_, at) => ({
+        wording: 'w',
+        item: `${label}-${at}`,
+        label,
+        // Satisfied looks likelier than it is.
+        found: {
+          satisfied: label === 1 ? -1 : -2,
+          unrelated: label === 0 ? -2.3 : -3,
+          correction: label === -1 ? -2 : -4,
+        },
+      })),
+    );
+    const entry = fitCalibration(shifted, 'm', 'd', 18);
+    expect(entry.wordings['w']?.satisfied).toBeLessThan(0);
+    expect(entry).toMatchObject({ model: 'm', promptDigest: 'd', fittedOn: 18 });
+  });
+});
+
+describe('evaluating the judge', () => {
+  const calibration = items.filter(({ split }) => split === 'calibration');
+  const silent = { voter: undefined, engine: undefined, votes: 0 };
+
+  it('gives a row for each way of judging, also without an engine', async () => {
+    const dev = items.filter(({ split }, at) => split === 'dev' && at % 5 === 0);
+    const seen: number[] = [];
+    const rows = await evaluateJudge({ ...silent, items: dev, onProgress: (done) => seen.push(done) });
+    expect(rows.map(({ name }) => name)).toEqual(['majority baseline', 'votes alone', 'without votes', 'all together']);
+    expect(rows[0]?.balancedAccuracy).toBeCloseTo(1 / 3);
+    expect(seen.at(-1)).toBe(dev.length);
+  });
+
+  it('finds that words say more than nothing', async () => {
+    const [, , plain] = await evaluateJudge({ ...silent, items: calibration });
+    const [, , read] = await evaluateJudge({ ...silent, items: calibration, reader: readReader() });
+    expect(read?.balancedAccuracy).toBeGreaterThan((plain?.balancedAccuracy ?? 1) + 0.1);
+  });
+
+  it('finds that injected text does not turn what a tool says in its fields', async () => {
+    const injected = items.filter(({ tags, split }) => split === 'dev' && tags.includes('injection'));
+    const rows = await evaluateJudge({ ...silent, items: injected });
+    expect(rows.find(({ name }) => name === 'without votes')?.injectionFlipRate).toBe(0);
+  });
+});

@@ -1,0 +1,58 @@
+// `node test/dist/judge/fit-main.js [--engine URL --model NAME [--thresholds]]`: fits the judge's files under
+// services/judge/labelled. Words and weights without votes need no engine. With one, the weights of that model are
+// fitted too, and its thresholds where there are none for the present prompts, or where that is asked.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createEngineClient } from '@backtalk/dialects';
+import { readCalibrationTable, scoredPrompts, type CalibrationTable } from '@backtalk/judge';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { castVotes, fitEntry, fitJudgeWords, fitWeights } from './fit.js';
+import { readItems } from './items.js';
+
+const { values: asked } = parseArgs({
+  options: {
+    engine: { type: 'string' },
+    model: { type: 'string', default: 'smollm2-135m-instruct' },
+    thresholds: { type: 'boolean', default: false },
+  },
+});
+const items = readItems();
+const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(items) };
+write('words.json', perLine(fitJudgeWords(items)));
+write('thresholds.json', JSON.stringify(asked.engine === undefined ? table : await withModel(asked.engine), null, 2));
+
+async function withModel(url: string): Promise<CalibrationTable> {
+  const { model } = asked;
+  const client = createEngineClient({ dialect: 'vllm', url });
+  try {
+    const engine = { client, model };
+    const prompts = scoredPrompts();
+    const isOf = (entry: { model: string; promptDigest: string }) =>
+      entry.model === model && entry.promptDigest === prompts.digest;
+    const known = asked.thresholds ? undefined : table.entries.find((entry) => isOf(entry));
+    const entry = known ?? (await fitEntry(items, prompts, engine, report));
+    const votes = await castVotes(items, prompts, { entries: [entry] }, engine, report);
+    const fitted = { ...entry, weights: fitWeights(items, votes) };
+    // Thresholds of the same model for older prompts hold for nothing any more.
+    return { ...table, entries: [...table.entries.filter((other) => other.model !== model), fitted] };
+  } finally {
+    await client.close();
+  }
+}
+
+function report(what: string, done: number, all: number): void {
+  if (done % 50 === 0 || done === all) process.stderr.write(`${what}: ${String(done)} of ${String(all)}\n`);
+}
+
+/** One feature a line: a difference can be read. */
+function perLine(words: ReturnType<typeof fitJudgeWords>): string {
+  return JSON.stringify(words, null, 1).replaceAll(
+    /\[\s+([^\]]+?)\s+\]/g,
+    (_, inside: string) => `[${inside.replaceAll(/\s+/g, ' ')}]`,
+  );
+}
+
+function write(name: string, text: string): void {
+  writeFileSync(join(repositoryRoot(), 'services/judge/labelled', name), `${text}\n`);
+}

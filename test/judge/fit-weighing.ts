@@ -1,0 +1,56 @@
+// Fits how much votes and words count against each other. In: what each said of labelled next states that neither was
+// made from. Out: weights. Plain descent on the likelihood of the labels, classes counting the same, with a small price
+// on large weights.
+import {
+  labelOf,
+  labels,
+  logSoftmax,
+  saidFor,
+  sumsOf,
+  type Sources,
+  type Verdict,
+  type Weighing,
+} from '@backtalk/judge';
+
+export interface LabelledSources {
+  readonly sources: Sources;
+  readonly label: Verdict;
+}
+
+const steps = 2_000;
+const rate = 0.3;
+const price = 0.01;
+
+/** No source is believed before the first item. */
+const none: Weighing = { votes: 0, words: 0, satisfied: 0, correction: 0 };
+
+export function fitWeighing(items: readonly LabelledSources[]): Weighing {
+  let weights = none;
+  for (let at = 0; at < steps; at += 1) {
+    const gradient = gradientAt(items, weights);
+    weights = mapped((source) => weights[source] - rate * (gradient[source] + price * weights[source]));
+  }
+  // More digits than were measured would only look exact.
+  return mapped((source) => Math.round(weights[source] * 100) / 100);
+}
+
+function gradientAt(items: readonly LabelledSources[], weights: Weighing): Weighing {
+  const counts = new Map<Verdict, number>();
+  for (const { label } of items) counts.set(label, (counts.get(label) ?? 0) + 1);
+  let sums = none;
+  for (const { sources, label } of items) {
+    const share = 1 / (labels.length * (counts.get(label) ?? 1));
+    const found = logSoftmax(sumsOf(weights, sources));
+    for (const [at, one] of labels.entries()) {
+      const off = share * (Math.exp(found[at] ?? 0) - (labelOf[label] === one ? 1 : 0));
+      const said = saidFor(one, sources);
+      const before = sums;
+      sums = mapped((source) => before[source] + off * said[source]);
+    }
+  }
+  return sums;
+}
+
+function mapped(of: (source: keyof Weighing) => number): Weighing {
+  return { votes: of('votes'), words: of('words'), satisfied: of('satisfied'), correction: of('correction') };
+}

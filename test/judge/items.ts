@@ -1,0 +1,58 @@
+// The labelled next states: one row each, with what it says of the answer before it. The examples of the judge's prompts
+// come with the judge; all others stand here.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { example, type Material, type NextState } from '@backtalk/judge';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { z } from 'zod';
+
+export const labelledItem = example.extend({
+  id: z.string(),
+  /** Items of one family share a way of saying it, and stand in one part together. */
+  family: z.string(),
+  /** Examples of the prompts; what is developed on; what weights are fitted on; what is kept for the test. */
+  split: z.enum(['fewshot', 'dev', 'calibration', 'test']),
+  tool: z.string().optional(),
+  tags: z.array(z.string()),
+  question: z.string(),
+  answer: z.string(),
+  /** The same next state without the injected instructions. */
+  clean: z.string().optional(),
+});
+export type LabelledItem = z.infer<typeof labelledItem>;
+
+const files = ['services/judge/labelled/examples.jsonl', 'test/judge/labelled/next-states.jsonl'];
+
+export function readItems(): LabelledItem[] {
+  const lines = files.flatMap((file) => readFileSync(join(repositoryRoot(), file), 'utf8').split('\n'));
+  return lines.filter((line) => line !== '').map((line) => labelledItem.parse(JSON.parse(line)));
+}
+
+/** An item as the judge would meet it. */
+export function materialOfItem(item: LabelledItem, text: string = item.next): Material {
+  return {
+    place: { turn: item.id, tenant: 'labelled', user: 'labelled', policy: 'labelled', session: 'labelled' },
+    conversation: [{ role: 'user', text: item.question }],
+    question: item.question,
+    answer: item.answer,
+    thoughts: '',
+    version: '',
+    next: nextOf(item, text),
+  };
+}
+
+function nextOf({ role, tool = '' }: LabelledItem, text: string): NextState {
+  if (role === 'user') return { role, text, userText: text, toolResults: [] };
+  return { role, text, userText: '', toolResults: [{ name: tool, text }] };
+}
+
+/** In the order of first appearance. */
+export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
