@@ -39,14 +39,14 @@ const step = {
   clipHigh: number(0, 10, 'Upper clip of the trust region.'),
   dualClip: number(1.01, 100, 'Dual clip for negative advantages.'),
   opdAdvantageClipNats: number(0, 1_000, "Bound of the sampled form's advantages; 0 is none."),
-  stepBoundNats: number(0, 1_000, 'How far one step may move the policy, an answer; 0 is no bound.'),
+  stepBoundNats: number(0, 1_000, 'How far one step may move the policy, nats an answer; 0 is no bound.'),
   klForm: oneOf(['full', 'sampled'], 'How the KL to the base is computed.'),
   klBetaFirst: number(
     0,
     1,
     'Weight of the KL to the base at the first step; it adapts to the target. 0 is off until the target is passed.',
   ),
-  klTargetNats: number(0.001, 100_000, 'Drift from the base that is aimed for at most, an answer.'),
+  klTargetNats: number(0.001, 100_000, 'Drift from the base that is aimed for at most, nats an answer.'),
   answerTokensMax: whole(1, 131_072, 'At most this many tokens of each answer are trained on.'),
   sampleTokensMax: whole(16, 1_048_576, 'Longest prompt and answer together; longer samples are dropped.'),
   microBatchTokens: whole(16, 16_777_216, 'Tokens of one micro-batch.'),
@@ -86,7 +86,7 @@ const batch = {
   learnedNats: number(
     0,
     1_000,
-    'Divergence to the teacher, an answer, at which a lesson is left alone after two batches.',
+    'Divergence to the teacher, nats an answer, at which a lesson is left alone after two batches.',
   ),
 };
 
@@ -143,7 +143,7 @@ export interface Preset {
 }
 
 export const recipePresets: Readonly<Record<'tiny' | 'small', Preset>> = {
-  tiny: { about: 'Models up to 0.3B on a laptop; every number was measured.', recipe: tiny },
+  tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
     about: 'Models up to 2B: the numbers of the published methods. Not measured here.',
     recipe: {
