@@ -1,4 +1,4 @@
-// The trainer's settings, with the laptop's defaults. All numbers of training stand in one document, the recipe.
+// The trainer's settings, with the laptop's defaults, and its recipe: the one document with all numbers of training.
 import {
   baseSettings,
   inheritedEnvironment,
@@ -7,10 +7,13 @@ import {
   setting,
   type ConfigOf,
 } from '@backtalk/kit';
+import { readFileSync } from 'node:fs';
 
 import { anchorsMax, type Recipe } from './domain/recipe.js';
-import { nearestName } from './domain/recipe-reading.js';
-import { loadRecipe } from './recipe.js';
+import { nearestName, readRecipe, type RecipeReading } from './domain/recipe-reading.js';
+
+export { recipePresets, type Recipe } from './domain/recipe.js';
+export { describeRecipe, type RecipeReading } from './domain/recipe-reading.js';
 
 const minuteMs = 60_000;
 
@@ -79,6 +82,18 @@ export const trainerSettings = {
 };
 
 export type TrainerConfig = ConfigOf<typeof trainerSettings>;
+
+/** @param nameOrPath name of a preset, or path of a JSON file */
+export function loadRecipe(nameOrPath: string, overrides: string): RecipeReading {
+  if (!/[/\\]|\.json$/.test(nameOrPath)) return readRecipe({ preset: nameOrPath }, overrides);
+  try {
+    const document: unknown = JSON.parse(readFileSync(nameOrPath, 'utf8'));
+    return readRecipe(document, overrides);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { problems: [`The recipe ${nameOrPath} cannot be read: ${reason}`] };
+  }
+}
 
 /** Throws `config_invalid` with a line for everything that is wrong in the recipe. */
 export function recipeOf(config: Pick<TrainerConfig, 'recipe' | 'recipeSet' | 'pendingMax'>): Recipe {

@@ -1,9 +1,8 @@
 // The trainer as a process. `--help` shows the recipe too.
 import { readConfig, run } from '@backtalk/kit';
 
-import { recipeSettings, trainerSettings } from './config.js';
+import { describeRecipe, loadRecipe, recipeSettings, trainerSettings } from './config.js';
 import { createTrainer } from './service.js';
-import { describeRecipe, loadRecipe } from './recipe.js';
 
 if (process.argv.includes('--help')) {
   const { recipe, recipeSet } = readConfig(recipeSettings);

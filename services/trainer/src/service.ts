@@ -3,6 +3,7 @@
 import {
   asBacktalkError,
   createService,
+  FactPublisher,
   singleton,
   type ServiceContext,
   type ServiceOverrides,
@@ -13,7 +14,9 @@ import {
 import { recipeOf, retiredVariables, type TrainerConfig } from './config.js';
 import { planOf } from './domain/step-plan.js';
 import { createEvents } from './events.js';
-import { trainPolicy, type TrainerTools } from './inputs/policy-trainer.js';
+import { trainPolicy } from './inputs/policy-trainer.js';
+import type { TrainerTools } from './inputs/trainer-tools.js';
+import { Ledger } from './outputs/ledger.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
 import { TrainingWorker } from './outputs/training-worker.js';
@@ -69,14 +72,16 @@ function toolsOf({
 
 /** Leads in the background: the lease is renewed meanwhile. */
 function leads(service: ServiceContext<TrainerConfig>, tools: TrainerTools, lease: TrainerOverrides['lease']) {
-  const { broker, config, clock } = service;
+  const { broker, blobs, reader, config, clock } = service;
+  const publisher = new FactPublisher(broker, { blobs });
+  const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher));
   let leading: Promise<unknown> = Promise.resolve();
   return singleton(broker, 'trainer', config.instance, {
     ...lease,
     clock,
     onGained: (signal) => {
       tools.events.leadershipChanged(true);
-      leading = Promise.all(config.policies.map((policy) => keepTraining(policy, service, tools, signal)));
+      leading = Promise.all(ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)));
     },
     onLost: async () => {
       tools.events.leadershipChanged(false);
@@ -86,19 +91,19 @@ function leads(service: ServiceContext<TrainerConfig>, tools: TrainerTools, leas
 }
 
 async function keepTraining(
-  policy: string,
+  ledger: Ledger,
   service: ServiceContext<TrainerConfig>,
   tools: TrainerTools,
   signal: AbortSignal,
 ): Promise<void> {
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
-      await trainPolicy(policy, service, tools, signal);
+      await trainPolicy(ledger, service, tools, signal);
       return;
     } catch (thrown) {
       if (signal.aborted) return;
       const error = asBacktalkError(thrown);
-      tools.events.ledgerTroubled(policy, error, failures, startAgainMs);
+      tools.events.ledgerTroubled(ledger.policy, error, failures, startAgainMs);
       if (error.retry === 'stop') return service.fail(error);
     }
     await service.clock.sleep(startAgainMs, signal).catch(() => undefined);

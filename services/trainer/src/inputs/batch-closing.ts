@@ -11,7 +11,7 @@ import { weighTurns } from '../domain/weigh-turns.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
-import type { TrainerTools } from './policy-trainer.js';
+import type { TrainerTools } from './trainer-tools.js';
 
 const acksAtOnce = 64;
 

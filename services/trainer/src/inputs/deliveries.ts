@@ -4,7 +4,7 @@ import type { Delivery, StoredFact } from '@backtalk/kit';
 import { WeightsStaged_Stage, type TurnJudged } from '@backtalk/proto/facts';
 
 import { candidateOf } from '../domain/candidate.js';
-import type { TrainerTools } from './policy-trainer.js';
+import type { TrainerTools } from './trainer-tools.js';
 import type { Ledger } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
 

@@ -1,15 +1,9 @@
 // Trains one policy while this process leads: consumes its facts, runs its ledger, sweeps its files. Ends when the signal aborts, or
 // with an error that the ledger cannot get over.
-import { consumeFacts, FactPublisher, type FactConsumer, type ServiceContext } from '@backtalk/kit';
+import { consumeFacts, type FactConsumer, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
-import type { Recipe } from '../domain/recipe.js';
-import type { StoredPlan } from '../domain/step-plan.js';
-import type { TrainerEvents } from '../events.js';
-import { Ledger } from '../outputs/ledger.js';
-import type { StepStore } from '../outputs/step-store.js';
-import type { TrainingWorker } from '../outputs/training-worker.js';
-import type { SourceLog } from '../outputs/source-log.js';
+import type { Ledger } from '../outputs/ledger.js';
 import { BatchClosing } from './batch-closing.js';
 import { judgedTurns, stagedVersions } from './deliveries.js';
 import { watchLearning } from './learning-switch.js';
@@ -17,31 +11,22 @@ import { LedgerLoop } from './ledger-loop.js';
 import { PolicyState } from './policy-state.js';
 import { StepTaking } from './step-taking.js';
 import { sweepFiles } from './sweep-timer.js';
-
-/** What all policies share. */
-export interface TrainerTools {
-  readonly recipe: Recipe;
-  readonly plan: StoredPlan;
-  readonly turns: SourceLog;
-  readonly store: StepStore;
-  readonly worker: TrainingWorker;
-  readonly events: TrainerEvents;
-}
+import type { TrainerTools } from './trainer-tools.js';
 
 /** Each delivery reads the turn's facts: three small reads. */
 const readersMax = 8;
 const stopDeadlineMs = 3_000;
 
 export async function trainPolicy(
-  policy: string,
+  ledger: Ledger,
   service: ServiceContext<TrainerConfig>,
   tools: TrainerTools,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, broker, blobs, reader, clock, logger, metrics, fail } = service;
+  const { config, broker, blobs, clock, logger, metrics, fail } = service;
   const { ackWaitMs } = config;
+  const { policy } = ledger;
   const state = new PolicyState(policy);
-  const ledger = new Ledger(policy, reader, new FactPublisher(broker, { blobs }));
   const settledSequence = async (): Promise<number> => (await judged.position('turnJudged')).settledSequence;
   const consumption = { broker, blobs, service: 'trainer', durableSuffix: policy, ackWaitMs, logger, metrics, clock };
   const judged: FactConsumer<'turnJudged'> = consumeFacts({

@@ -11,7 +11,7 @@ import { manifestOf, trainedFact } from '../domain/weights-manifest.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
-import type { TrainerTools } from './policy-trainer.js';
+import type { TrainerTools } from './trainer-tools.js';
 
 export class StepTaking {
   /** Failures in a row after the worker had begun, of the batch in flight. */

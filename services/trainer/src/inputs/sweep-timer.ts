@@ -6,7 +6,7 @@ import type { WeightsManifest } from '@backtalk/proto/weights';
 import { keeping, sweepable, type Keeping } from '../domain/kept-files.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { PolicyState } from './policy-state.js';
-import type { TrainerTools } from './policy-trainer.js';
+import type { TrainerTools } from './trainer-tools.js';
 
 export interface SweepTimes {
   readonly sweepEveryMs: number;

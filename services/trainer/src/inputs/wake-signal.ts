@@ -1,6 +1,6 @@
+// Wakes the ledger loop: one wake for all notifications since the last, and none is lost.
 import type { Clock } from '@backtalk/kit';
 
-/** Wakes the ledger loop: one wake for all notifications since the last, and none is lost. */
 export class WakeSignal {
   private notified = false;
   private resume: () => void = () => undefined;
