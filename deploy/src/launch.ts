@@ -9,7 +9,7 @@ import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { busyPorts, type Ports } from './ports.js';
 import { ProcessBook } from './process-book.js';
-import { machineProcesses } from './processes.js';
+import { machineProcesses, policy } from './processes.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { restoreInto, takeFiles } from './restore.js';
 import { Supervisor } from './supervisor.js';
@@ -59,6 +59,7 @@ export function launch(options: LaunchOptions): Launched {
         secrets,
         natsConfig: writeNatsConfig(data, ports, secrets),
         model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
+        policy,
         environment: inheritedEnvironment(),
       });
       await supervisor.start(servers.map(adapt));

@@ -18,6 +18,8 @@ export interface Machine {
   readonly secrets: Secrets;
   readonly natsConfig: string;
   readonly model: string;
+  /** The one policy that is served and trained. */
+  readonly policy: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -26,6 +28,8 @@ type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' |
 const loopback = (port: number) => `127.0.0.1:${String(port)}`;
 export const baseModel = 'smollm2-135m-instruct';
 export const policy = 'backtalk';
+/** They read a list of policies; the others read the name of one. */
+const listing: ReadonlySet<ServiceName> = new Set(['gateway', 'trainer']);
 
 /** The wheel keeps the binary inside the package, below the Python version's folder. */
 function findValkey(venv: string): string {
@@ -123,7 +127,7 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       BACKTALK_HEALTH_ADDRESS: loopback(ports.health[name]),
       BACKTALK_HASH_SECRET: secrets.hashSecret,
       BACKTALK_BLOB_STORE: `folder:${data.blobs}`,
-      BACKTALK_POLICY: policy,
+      [listing.has(name) ? 'BACKTALK_POLICIES' : 'BACKTALK_POLICY']: machine.policy,
       BACKTALK_BASE_MODEL: baseModel,
       BACKTALK_INSTANCE: `${name}-1`,
       ...own,

@@ -37,7 +37,7 @@ export const swapTime: Benchmark = {
         engine: 'stand-in',
         training: 'stand-in',
         pace: { tokenMs: 10, answerTokens: 24 },
-        environment: { trainer: { BACKTALK_BATCH_SIZE: '16', BACKTALK_BATCH_MIN: '16' } },
+        environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=16,effectiveMin=16' } },
       },
       (machine) => measureSwaps(context, machine, sizes),
     ),

@@ -32,11 +32,14 @@ function module(path: string): Promise<Readonly<Record<string, unknown>>> {
 }
 
 /** Of the settings that a config.ts exports, those that most are part of: the service's own. */
-export async function contractOfService(service: string): Promise<Contract> {
+export async function settingsOfService(service: string): Promise<Shape> {
   const exports = await module(join(repositoryRoot(), 'services', service, 'dist', 'config.js'));
   const shapes = Object.values(exports).filter((value) => isShape(value));
-  const shape = shapes.reduce<Shape>((most, next) => (size(next) > size(most) ? next : most), {});
-  return contractOf(shape);
+  return shapes.reduce<Shape>((most, next) => (size(next) > size(most) ? next : most), {});
+}
+
+export async function contractOfService(service: string): Promise<Contract> {
+  return contractOf(await settingsOfService(service));
 }
 
 /** A command reads the settings of all commands, in parts. */

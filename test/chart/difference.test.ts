@@ -1,4 +1,5 @@
 // A value changes what it says and nothing else: the defaults, plus this difference.
+import { loadRecipe, recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { vllmArguments } from '../vllm/engine-program.js';
@@ -105,6 +106,15 @@ describe('engines', () => {
     },
   );
 
+  it.each(Object.keys(recipePresets))('loaders ask engines for the rank of the recipe %s', (recipe) => {
+    const objects = render({ trainer: { recipe, recipeSet: { waitMs: 2_000_000, learningRate: 0.00001 } } });
+    const trainer = environmentOf(containerOf(podOf(objects, 'trainer'), 'trainer'), noFacts);
+    const loader = environmentOf(containerOf(podOf(objects, 'engine-serving'), 'loader'), noFacts);
+    const reading = loadRecipe(trainer['BACKTALK_RECIPE'] ?? '', trainer['BACKTALK_RECIPE_SET'] ?? '');
+    const loraRank = Number(loader['BACKTALK_LORA_RANK']);
+    expect(reading).toMatchObject({ recipe: { loraRank, waitMs: 2_000_000, learningRate: 1e-5 } });
+  });
+
   it('loaders refuse engines that do not fit what trainer and engines are told', () => {
     const trainer = environmentOf(containerOf(podOf(gpu, 'trainer'), 'trainer'), noFacts);
     const training = environmentOf(containerOf(podOf(gpu, 'training'), 'training'), noFacts);
@@ -117,7 +127,8 @@ describe('engines', () => {
       expect(args.join(' ')).toMatch(
         new RegExp(`--(max-model-len|context-length)=${loader['BACKTALK_CONTEXT_MIN'] ?? ''}( |$)`),
       );
-      expect(loader['BACKTALK_LORA_RANK']).toBe(trainer['BACKTALK_TRAIN_LORA_RANK']);
+      const reading = loadRecipe(trainer['BACKTALK_RECIPE'] ?? '', trainer['BACKTALK_RECIPE_SET'] ?? '');
+      expect(reading).toMatchObject({ recipe: { loraRank: Number(loader['BACKTALK_LORA_RANK']), learningRate: 1e-4 } });
       const rankMax = args.find((flag) => flag.startsWith('--max-lora-rank='))?.split('=')[1];
       expect(Number(loader['BACKTALK_LORA_RANK'])).toBeLessThanOrEqual(Number(rankMax));
     }

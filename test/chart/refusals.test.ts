@@ -132,8 +132,8 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
   ],
   [
     'a rank that engines do not take',
-    { trainer: { loraRank: 128 } },
-    /trainer\.loraRank: is more than adapters\.rankMax/,
+    { trainer: { recipeSet: { loraRank: 128 } } },
+    /trainer\.recipe: loraRank is more than adapters\.rankMax/,
   ],
   [
     'no room for a version more',

@@ -30,7 +30,7 @@ export class FailureRig {
       engine: 'stand-in',
       training: 'stand-in',
       pace: { tokenMs: 30, answerTokens: 20 },
-      environment: { trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' } },
+      environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
       ...options,
     });
     return new FailureRig(machine, await LogBook.open(machine), seed);

@@ -21,7 +21,7 @@ beforeAll(async () => {
     keys: [{ key, tenant: `${canary}-tenant`, user: `${canary}-user` }],
     environment: {
       all: { BACKTALK_LOG_LEVEL: 'debug' },
-      trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
     },
   });
   book = await LogBook.open(machine);

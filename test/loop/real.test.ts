@@ -36,10 +36,7 @@ beforeAll(async () => {
       judge: { BACKTALK_JUDGE_VOTES: '1' },
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
-        BACKTALK_BATCH_SIZE: '2',
-        BACKTALK_BATCH_MIN: '2',
-        BACKTALK_BATCH_ANCHORS: '0',
-        BACKTALK_TRAIN_ANSWER_TOKENS: '16',
+        BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
       },
     },
   });

@@ -25,7 +25,7 @@ beforeAll(async () => {
     training: 'stand-in',
     pace: { tokenMs: 60, answerTokens: 25 },
     environment: {
-      trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
       // As fast as the talk: what is judged late is stale, and stale turns make no versions.
       judge: { BACKTALK_JUDGE_VOTES: '1', BACKTALK_JUDGE_VOTE_CONCURRENCY: '32', BACKTALK_JUDGE_TURNS_IN_HAND: '64' },
     },

@@ -13,7 +13,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
-    environment: { trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' } },
+    environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
   });
   book = await LogBook.open(machine);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
     training: 'stand-in',
     keys: [limited, first, open],
     environment: {
-      trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' },
       // A gateway that cannot look in time lets a request pass: here it shall look.
       gateway: { BACKTALK_LOOKUP_WAIT: '5s' },
     },

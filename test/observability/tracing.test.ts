@@ -18,7 +18,7 @@ beforeAll(async () => {
     training: 'stand-in',
     environment: {
       all: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${String(port)}` },
-      trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
     },
   });
 });

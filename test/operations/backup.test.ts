@@ -14,7 +14,7 @@ import { root, startTestMachine } from '../loop/machine.js';
 const run = promisify(execFile);
 const copies = new TemporaryDirectory('backup-drill');
 const command = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
-const learnsFast = { trainer: { BACKTALK_BATCH_SIZE: '8', BACKTALK_BATCH_MIN: '8' } };
+const learnsFast = { trainer: { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8' } };
 
 afterAll(() => {
   copies.remove();

@@ -40,7 +40,7 @@ it('an installation of an earlier version serves its versions, keeps its facts a
     training: 'stand-in',
     restore: old,
     pace: { tokenMs: 10, answerTokens: 12 },
-    environment: { trainer: { BACKTALK_BATCH_SIZE: '8', BACKTALK_BATCH_MIN: '8' } },
+    environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8' } },
   });
   const book = await LogBook.open(machine);
   try {

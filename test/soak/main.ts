@@ -43,7 +43,7 @@ async function runAll({ minutes, seed, clients, isCalm, keep }: Options): Promis
     training: 'stand-in',
     pace: { tokenMs: 10, answerTokens: 12 },
     environment: {
-      trainer: { BACKTALK_BATCH_SIZE: '4', BACKTALK_BATCH_MIN: '4' },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' },
       // Clients talk faster than the judge votes: it must keep up with what is fresh.
       judge: { BACKTALK_JUDGE_VERSIONS_BEHIND: '3' },
     },

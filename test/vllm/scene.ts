@@ -18,10 +18,7 @@ const environment = {
   publisher: { BACKTALK_GATE_DEADLINE: '10m', BACKTALK_PREPARE_DEADLINE: '10m', BACKTALK_COMMIT_DEADLINE: '10s' },
   gateway: { BACKTALK_SILENCE_WAIT: '5m', BACKTALK_FIRST_BYTE_WAIT: '5m' },
   trainer: {
-    BACKTALK_BATCH_SIZE: '2',
-    BACKTALK_BATCH_MIN: '2',
-    BACKTALK_BATCH_ANCHORS: '0',
-    BACKTALK_TRAIN_ANSWER_TOKENS: '16',
+    BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
   },
 };
 

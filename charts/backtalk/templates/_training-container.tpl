@@ -40,3 +40,17 @@ volumeMounts:
   - { name: model, mountPath: /models, readOnly: true }
   {{- end }}
 {{- end }}
+
+{{/* Numbers of the recipe that differ, as the trainer reads them: name=value, in the order of the names. */}}
+{{- define "backtalk.recipeSet" -}}
+{{- $pairs := list }}
+{{- range $name, $value := .Values.trainer.recipeSet }}
+{{- $pairs = append $pairs (printf "%s=%s" $name (include "backtalk.text" $value)) }}
+{{- end }}
+{{- join "," $pairs }}
+{{- end }}
+
+{{/* Rank of the adapters that the recipe trains: loaders try it on engines, and no engine may take less. */}}
+{{- define "backtalk.loraRank" -}}
+{{- get .Values.trainer.recipeSet "loraRank" | default (get (dict "tiny" 8 "small" 16) .Values.trainer.recipe) | int }}
+{{- end }}

@@ -9,6 +9,7 @@ import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { evaluateJudge } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
+import { showRecipe } from './commands/recipe.js';
 import { restore } from './commands/restore.js';
 import { rollback } from './commands/rollback.js';
 import { runSimulation, type SimulateFlags } from './commands/simulate.js';
@@ -108,6 +109,13 @@ function addWatching(program: Command, run: Run): void {
     .action((version?: string) =>
       run((context) => (version === undefined ? listVersions(context) : showVersion(context, version))),
     );
+  program
+    .command('recipe [preset]')
+    .description('all numbers of training and what they mean: of a preset, or of a JSON file')
+    .option('--set <numbers>', 'numbers that differ, such as effective=4,learningRate=1e-4')
+    .action((preset: string | undefined, flags: { set?: string }) => {
+      showRecipe(createOutput(program.opts<{ json?: boolean }>().json === true), preset, flags.set);
+    });
   program
     .command('export')
     .addArgument(new Argument('<kind>', 'which part of it').choices(exportKinds))

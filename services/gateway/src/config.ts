@@ -20,7 +20,7 @@ const addresses = {
 };
 
 const serving = {
-  policies: setting.list('BACKTALK_POLICY', {
+  policies: setting.list('BACKTALK_POLICIES', {
     description: 'Model aliases that are served, with commas between.',
     default: 'backtalk',
   }),

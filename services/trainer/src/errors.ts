@@ -29,7 +29,7 @@ export const trainerErrors = defineErrors('trainer', {
     code: 'rank_changed',
     retry: 'stop',
     message: (p: { version: string; rank: number; configured: number }) =>
-      `${p.version} has LoRA rank ${p.rank}, but BACKTALK_TRAIN_LORA_RANK is ${p.configured}; set it back, or start a new policy.`,
+      `${p.version} has LoRA rank ${p.rank}, but the recipe's loraRank is ${p.configured}; set it back, or start a new policy.`,
   },
   resultMissing: {
     code: 'result_missing',

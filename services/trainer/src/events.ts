@@ -3,18 +3,15 @@ import { idsOf, startSpan, type BacktalkError, type Logger, type Metrics, type S
 import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
 import type { TrainingReport } from '@backtalk/proto/weights';
 
-export type LedgerState =
+import type { Recipe } from './domain/recipe.js';
+import type { Waiting } from './domain/weigh-turns.js';
+
+export type LedgerActivity =
   'standing_by' | 'collecting' | 'paused' | 'storage_full' | 'awaiting_decision' | 'training' | 'troubled';
 export type JudgedOutcome = 'pending' | 'settled_before';
 export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
 
-export interface Funnel {
-  readonly effective: number;
-  readonly idle: number;
-  readonly settled: number;
-}
-
-const turnStates: readonly LedgerState[] = [
+const activities: readonly LedgerActivity[] = [
   'standing_by',
   'collecting',
   'paused',
@@ -90,23 +87,31 @@ export function createEvents(logger: Logger, registry: Metrics) {
   };
 }
 
-/** Who leads, and what the ledger of a policy is about. */
+/** What is trained with, which process leads, and what the ledger of a policy does. */
 function policyEvents(logger: Logger, metrics: Numbers) {
   return {
+    recipeRead(name: string, digest: string, recipe: Recipe): void {
+      logger.info('recipe_read', { name, digest, recipe });
+    },
+
+    variableRetired(variable: string, recipeName: string): void {
+      logger.warn('unknown_variable', { variable, instead: `BACKTALK_RECIPE_SET=${recipeName}=…` });
+    },
+
     leadershipChanged(leads: boolean): void {
       metrics.leader.set(leads ? 1 : 0);
       logger.info(leads ? 'leading_started' : 'leading_ended');
     },
 
-    stateChanged(policy: string, state: LedgerState): void {
-      for (const each of turnStates) metrics.state.set({ policy, state: each }, each === state ? 1 : 0);
+    activityChanged(policy: string, activity: LedgerActivity): void {
+      for (const each of activities) metrics.state.set({ policy, state: each }, each === activity ? 1 : 0);
     },
 
-    booksRead(policy: string, batches: number, versions: number, remembered: number): void {
-      logger.info('ledger_read', { policy, batches, versions, remembered });
+    ledgerRead(policy: string, batches: number, newestVersion: number, remembered: number): void {
+      logger.info('ledger_read', { policy, batches, newestVersion, remembered });
       metrics.openSince.inc({ policy }, 0);
       metrics.swept.inc({ policy }, 0);
-      metrics.version.set({ policy }, versions);
+      metrics.version.set({ policy }, newestVersion);
     },
 
     ledgerTroubled(policy: string, error: BacktalkError, failures: number, againInMs: number): void {
@@ -131,8 +136,10 @@ function turnEvents(logger: Logger, metrics: Numbers) {
       metrics.judged.inc({ policy, outcome });
     },
 
-    turnsWeighed(policy: string, funnel: Funnel, lessons: readonly Lesson[]): void {
-      for (const kind of ['effective', 'idle', 'settled'] as const) metrics.pending.set({ policy, kind }, funnel[kind]);
+    turnsWeighed(policy: string, waiting: Waiting, lessons: readonly Lesson[]): void {
+      for (const kind of ['effective', 'idle', 'settled'] as const) {
+        metrics.pending.set({ policy, kind }, waiting[kind].length);
+      }
       for (const [state, value] of Object.entries(lessonStates)) {
         metrics.lessons.set({ policy, state }, lessons.filter((lesson) => lesson.state === value).length);
       }
@@ -207,10 +214,6 @@ function stepEvents(logger: Logger, metrics: Numbers) {
 
     lessonServed(policy: string, seconds: number): void {
       metrics.taught.observe({ policy }, seconds);
-    },
-
-    progressNotShown(policy: string, error: BacktalkError): void {
-      logger.debug('progress_not_shown', { policy, error });
     },
   };
 }

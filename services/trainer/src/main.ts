@@ -1,8 +1,15 @@
-// The trainer as a process.
-import { run } from '@backtalk/kit';
+// The trainer as a process. `--help` shows the recipe too.
+import { readConfig, run } from '@backtalk/kit';
 
-import { trainerSettings } from './config.js';
+import { describeRecipe, loadRecipe, recipeSettings, trainerSettings } from './config.js';
 import { createTrainer } from './service.js';
+
+if (process.argv.includes('--help')) {
+  const { recipe, recipeSet } = readConfig(recipeSettings);
+  const reading = loadRecipe(recipe, recipeSet);
+  const text = 'recipe' in reading ? describeRecipe(reading.recipe) : reading.problems.join('\n');
+  process.stdout.write(`The recipe (BACKTALK_RECIPE=${recipe}):\n\n${text}\n\n`);
+}
 
 await run({
   name: 'trainer',

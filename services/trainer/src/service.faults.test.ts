@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { fakeWorkerErrors } from './testing/fake-worker-errors.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
-const smallBatch = { BACKTALK_BATCH_SIZE: '2' };
+const smallBatch = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' };
 let rig: TrainerRig;
 
 async function rigWith(options: RigOptions = { environment: smallBatch }): Promise<TrainerRig> {
@@ -38,7 +38,9 @@ describe('a crash between batch.closed and weights.trained', () => {
     await until(() => rig.worker.steps.length === 1, { what: 'The first try' });
     await rig.stopTrainer(first);
     rig.worker.plot = () => undefined;
-    await rig.startTrainer('two', { BACKTALK_TRAIN_LEARNING_RATE: '0.01', BACKTALK_TRAIN_MEAN_ANSWER_LENGTH: '99' });
+    await rig.startTrainer('two', {
+      BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,learningRate=0.01,meanAnswerTokens=99',
+    });
     const versions = await rig.untilVersions(1);
     expect(rig.worker.steps).toHaveLength(2);
     expect(Buffer.from(rig.worker.steps[1]?.bytes ?? [])).toEqual(Buffer.from(rig.worker.steps[0]?.bytes ?? []));
@@ -94,7 +96,6 @@ describe('the training worker', () => {
       what: 'Four tries',
     });
     expect(await rig.versions()).toEqual([]);
-    await rig.untilPhase('waiting');
     await rig.worker.start();
     await rig.untilVersions(1);
     expect(rig.worker.steps).toHaveLength(1);
@@ -119,7 +120,7 @@ describe('a step that fails for what is in the batch', () => {
     rig.worker.plot = ({ request }) => {
       if (request.version === 'backtalk-v1') throw fakeWorkerErrors.notFinite();
     };
-    await rig.startTrainer();
+    const first = await rig.startTrainer();
     await rig.correct(2, { name: 'bad' });
     const [, given] = await rig.untilBatches(2);
     expect(given).toMatchObject({ number: 2, why: 'step_failed', version: '' });
@@ -131,6 +132,11 @@ describe('a step that fails for what is in the batch', () => {
     const versions = await rig.untilVersions(1);
     expect(versions).toMatchObject([{ version: 'backtalk-v2', parent: 'backtalk-v0', batch: 3 }]);
     everyTurnOnce(await rig.batches());
+    const second = await rig.startTrainer('two');
+    await rig.stopTrainer(first);
+    await until(async () => (await rig.metric(second, /^backtalk_trainer_version_number\{/)) === 2, {
+      what: 'The number of the newest version, over the gap',
+    });
   });
 
   it('is given up after ten broken steps when the worker never says why', async () => {
@@ -201,7 +207,7 @@ describe('the broker', () => {
 
 describe('what cannot be', () => {
   it('a judged turn that the log has lost is settled as missing', async () => {
-    await rigWith({ environment: { BACKTALK_BATCH_SETTLE_AT: '1' } });
+    await rigWith({ environment: { BACKTALK_RECIPE_SET: 'settleAtTurns=1' } });
     await rig.startTrainer();
     await rig.judge({ turn: 'lost' });
     const [batch] = await rig.untilBatches(1);
@@ -215,7 +221,7 @@ describe('what cannot be', () => {
     await rig.untilVersions(1);
     await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
     await rig.stopTrainer(first);
-    await rig.startTrainer('two', { BACKTALK_TRAIN_LORA_RANK: '16' });
+    await rig.startTrainer('two', { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,loraRank=16' });
     await rig.correct(2, { name: 'second' });
     await until(() => rig.failures.length > 0);
     expect(rig.failures).toMatchObject([{ code: 'rank_changed', retry: 'stop' }]);

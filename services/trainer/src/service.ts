@@ -1,175 +1,111 @@
-// The trainer as a whole: what it is made of and in which order it starts and stops.
-// In: configuration. Out: a service. While another process leads it stands by; its readiness says so.
+// The trainer as a whole. One process leads, by a lease, and trains every policy; the others stand by, and their readiness says so.
+// Losing the lease ends everything that was begun under it.
 import {
   asBacktalkError,
-  checkInstallation,
-  checkStreams,
-  connectBroker,
-  createLogger,
+  createService,
   FactPublisher,
-  FactReader,
-  Health,
-  Lifecycle,
-  Metrics,
-  openBlobStore,
   singleton,
-  systemClock,
-  type BacktalkError,
-  type BlobStore,
-  type Broker,
-  type Clock,
-  type Logger,
-  type Service,
+  type ServiceContext,
+  type ServiceOverrides,
+  type ServiceWithPorts,
   type SingletonOptions,
 } from '@backtalk/kit';
 
-import type { TrainerConfig } from './config.js';
-import { encodePlan, planFor } from './domain/step-plan.js';
-import { trainingConfig } from './domain/training-settings.js';
-import { createEvents, type TrainerEvents } from './events.js';
-import { trainPolicy, type PolicyParts, type PolicyRule } from './inputs/policy-trainer.js';
+import { recipeOf, retiredVariables, type TrainerConfig } from './config.js';
+import { planOf } from './domain/step-plan.js';
+import { createEvents } from './events.js';
+import { trainPolicy } from './inputs/policy-trainer.js';
+import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
-import { ProgressBoard } from './outputs/progress-board.js';
+import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
 import { TrainingWorker } from './outputs/training-worker.js';
-import { TurnLog } from './outputs/turn-log.js';
 
-export interface TrainerOverrides {
-  readonly clock?: Clock;
-  readonly logger?: Logger;
+export interface TrainerOverrides extends ServiceOverrides {
   readonly lease?: Pick<SingletonOptions, 'ttlMs' | 'everyMs'>;
-  /** Told of errors that no waiting mends. */
-  readonly fail?: (error: unknown) => void;
 }
 
-export interface Trainer extends Service {
-  readonly healthPort: number;
-}
+export type Trainer = ServiceWithPorts;
 
-const stopDeadlineMs = 8_000;
+const stopWithinMs = 8_000;
 const startAgainMs = 1_000;
 
 export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides = {}): Trainer {
-  const { clock = systemClock, fail = () => undefined } = overrides;
-  const logger = overrides.logger ?? createLogger({ service: 'trainer', level: config.logLevel });
-  const metrics = new Metrics('trainer');
-  const events = createEvents(logger, metrics);
-  const health = new Health({ address: config.healthAddress, metrics, logger });
-  const lifecycle = new Lifecycle(logger);
-
-  async function start(): Promise<void> {
-    await health.start();
-    lifecycle.add('health', () => health.stop());
-    const { natsUrl: url, natsUser: user, natsPassword: password } = config;
-    const broker = await connectBroker({ url, user, password, name: `trainer ${config.instance}`, logger });
-    lifecycle.add('broker', () => broker.close());
-    await checkInstallation(config, broker);
-    health.check('broker', () => broker.status() === 'up' || 'the broker is away');
-    await checkStreams(broker, ['TURNS', 'WEIGHTS']);
-    const blobs = await openBlobStore(config, broker);
-    const policies = policyParts({ config, broker, blobs, clock, logger, metrics, events, onFatal: fail }, lifecycle);
-    const leader = leaderOf(policies, { broker, config, clock, events, overrides });
-    health.check('leading', () => leader.leading || 'another trainer leads');
-    lifecycle.add('leadership', () => leader.stop());
-    await leader.start();
-  }
-
-  return {
-    get healthPort() {
-      return health.port;
+  return createService({
+    name: 'trainer',
+    config,
+    overrides,
+    streams: ['TURNS', 'WEIGHTS'],
+    stopWithinMs,
+    start: async (service) => {
+      const { health, lifecycle } = service;
+      const leader = leads(service, toolsOf(service), overrides.lease);
+      health.check('leading', () => leader.leading || 'another trainer leads');
+      lifecycle.add('leadership', () => leader.stop());
+      await leader.start();
+      return {};
     },
-    start,
-    stop: () => lifecycle.stopAll(stopDeadlineMs),
-  };
+  });
 }
 
-interface Ground {
-  readonly config: TrainerConfig;
-  readonly broker: Broker;
-  readonly blobs: BlobStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly events: TrainerEvents;
-  readonly onFatal: (error: BacktalkError) => void;
-}
-
-function policyParts(ground: Ground, lifecycle: Lifecycle): PolicyParts[] {
-  const { config, broker, blobs, clock } = ground;
-  const publisher = new FactPublisher(broker, { blobs });
-  const reader = new FactReader(broker, blobs);
+function toolsOf({
+  config,
+  logger,
+  metrics,
+  blobs,
+  reader,
+  clock,
+  lifecycle,
+}: ServiceContext<TrainerConfig>): TrainerTools {
+  const events = createEvents(logger, metrics);
+  for (const { variable, recipeName } of retiredVariables()) events.variableRetired(variable, recipeName);
+  const recipe = recipeOf(config);
+  const plan = planOf(recipe);
+  events.recipeRead(config.recipe, plan.digest, recipe);
   const { host, port } = config.trainingWorker;
-  const worker = new TrainingWorker({ address: `${host}:${port}`, blobs, stepDeadlineMs: config.stepDeadlineMs });
+  const worker = new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs);
   lifecycle.add('training worker', () => {
     worker.close();
   });
-  const { ackWaitMs, pendingMax, retryMaxMs, sweepEveryMs, sweepGraceMs } = config;
-  const shared = {
-    ...ground,
-    ackWaitMs,
-    pendingMax,
-    retryMaxMs,
-    sweepEveryMs,
-    sweepGraceMs,
-    rule: ruleOf(config),
-    plan: encodePlan(planFor(trainingConfig(config))),
-    reader,
-    turns: new TurnLog(reader, clock),
-    store: new StepStore(blobs),
-    worker,
-  };
-  return config.policies.map((policy) => ({
-    ...shared,
-    policy,
-    ledger: new Ledger(policy, reader, publisher),
-    board: new ProgressBoard(broker, policy, clock, (error) => {
-      ground.events.progressNotShown(policy, error);
-    }),
-  }));
+  return { recipe, plan, turns: new SourceLog(reader, clock), store: new StepStore(blobs), worker, events };
 }
 
-function ruleOf(config: TrainerConfig): PolicyRule {
-  const { rewardVersions, distillVersions } = config;
-  const anchorsMax = Math.round(config.effective * config.anchorsPerEffective);
-  return { ...config, anchorsMax, staleness: { rewardVersions, distillVersions } };
-}
-
-interface LeaderParts extends Pick<Ground, 'broker' | 'config' | 'clock' | 'events'> {
-  readonly overrides: TrainerOverrides;
-}
-
-/** Leads in the background: the lease is renewed meanwhile. Losing it ends everything that was begun under it. */
-function leaderOf(policies: readonly PolicyParts[], { broker, config, clock, events, overrides }: LeaderParts) {
+/** Leads in the background: the lease is renewed meanwhile. */
+function leads(service: ServiceContext<TrainerConfig>, tools: TrainerTools, lease: TrainerOverrides['lease']) {
+  const { broker, blobs, reader, config, clock } = service;
+  const publisher = new FactPublisher(broker, { blobs });
+  const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher));
   let leading: Promise<unknown> = Promise.resolve();
   return singleton(broker, 'trainer', config.instance, {
-    ...overrides.lease,
+    ...lease,
     clock,
     onGained: (signal) => {
-      events.leadershipChanged(true);
-      leading = Promise.all(policies.map((parts) => leadPolicy(parts, signal)));
+      tools.events.leadershipChanged(true);
+      leading = Promise.all(ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)));
     },
     onLost: async () => {
-      events.leadershipChanged(false);
+      tools.events.leadershipChanged(false);
       await leading;
     },
   });
 }
 
-async function leadPolicy(parts: PolicyParts, signal: AbortSignal): Promise<void> {
-  const { policy, events, clock, onFatal } = parts;
+async function keepTraining(
+  ledger: Ledger,
+  service: ServiceContext<TrainerConfig>,
+  tools: TrainerTools,
+  signal: AbortSignal,
+): Promise<void> {
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
-      await trainPolicy(parts, signal);
+      await trainPolicy(ledger, service, tools, signal);
       return;
     } catch (thrown) {
       if (signal.aborted) return;
       const error = asBacktalkError(thrown);
-      events.ledgerTroubled(policy, error, failures, startAgainMs);
-      if (error.retry === 'stop') {
-        onFatal(error);
-        return;
-      }
+      tools.events.ledgerTroubled(ledger.policy, error, failures, startAgainMs);
+      if (error.retry === 'stop') return service.fail(error);
     }
-    await clock.sleep(startAgainMs, signal).catch(() => undefined);
+    await service.clock.sleep(startAgainMs, signal).catch(() => undefined);
   }
 }

@@ -1,9 +1,8 @@
 // Where does the ledger of a policy stand?
 // In: batch.closed and weights.trained facts with their sequences. Out: the batch that must still be trained, the next numbers, the
 // state that the next fact carries on. Never decides what a batch takes.
+import { versionNumber } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
-
-import { versionNumber } from './version-name.js';
 
 /** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
 export const abandonedReason = new Set<string>(['step_failed', 'burned_parent']);
@@ -80,4 +79,17 @@ export class BatchChain {
 
 export function takesAStep(batch: BatchClosed): boolean {
   return batch.samples.length > 0;
+}
+
+/** The training worker's own words for "the same batch would fail again". */
+const inTheData = new Set(['step_not_finite', 'request_invalid']);
+/** A batch that ends the worker each time must not hold up learning. */
+const brokenStepsMax = 10;
+
+/**
+ * Only what lies in the batch itself gives it up: a worker that is not there or wrongly set up costs no sample.
+ * @param brokenSteps failures in a row after the worker had begun with this batch
+ */
+export function givesUp(code: string, brokenSteps: number): boolean {
+  return inTheData.has(code) || brokenSteps >= brokenStepsMax;
 }

@@ -1,25 +1,23 @@
 import { BatchClosed, Lesson_State, WeightsTrained } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { batchRule, candidate, policyState, weighRule } from '../testing/candidates.js';
+import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
 import { BatchChain } from './batch-chain.js';
-import { givenUp, settlingBatch, trainingBatch, type BatchPlace } from './batch-fact.js';
+import { batchSeed, givenUp, settlingBatch, trainingBatch, type ChainEnd } from './batch-fact.js';
 import { decideBatch, type TrainDecision } from './batch-rule.js';
-import { batchSeed } from './batch-seed.js';
 import { carriedState } from './carried-state.js';
 import { weighTurns } from './weigh-turns.js';
 
-const testRule = { learnedNats: 2, klBetaFirst: 0, klTargetNats: 20 };
 const stepFact = {
   parent: 'backtalk-v0',
   planDigest: 'plan',
   lessonScope: 'user',
-  meanAnswerLength: 40,
+  meanAnswerTokens: 40,
   seed: 0,
 } as const;
 
-function place(chain = new BatchChain('backtalk')): BatchPlace {
-  return { policy: 'backtalk', chain, state: carriedState(chain, testRule) };
+function chainEnd(chain = new BatchChain('backtalk')): ChainEnd {
+  return { policy: 'backtalk', chain, state: carriedState(chain, recipeWith()) };
 }
 
 function decision(): TrainDecision {
@@ -29,8 +27,8 @@ function decision(): TrainDecision {
   const praised = Array.from({ length: 2 }, (_, n) => candidate({ turn: `p${n}`, verdict: 0 }, 100 + n));
   const untrainable = candidate({ turn: 'u', reasons: ['aborted'] }, 200);
   const decided = decideBatch(
-    weighTurns([...corrected, ...praised, untrainable], policyState(), weighRule),
-    batchRule,
+    weighTurns([...corrected, ...praised, untrainable], learningContext(), recipeWith()),
+    recipeWith(),
     0,
   );
   if (decided.kind !== 'train') throw new TypeError(`expected a batch, not ${decided.kind}`);
@@ -38,7 +36,7 @@ function decision(): TrainDecision {
 }
 
 describe('a batch that is trained', () => {
-  const fact = trainingBatch(place(), decision(), stepFact);
+  const fact = trainingBatch(chainEnd(), decision(), stepFact);
 
   it('names samples, anchors, settled turns, parent, version and seed', () => {
     expect(fact).toMatchObject({
@@ -77,7 +75,7 @@ describe('a batch that is trained', () => {
 
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
-  const first = trainingBatch(place(), decision(), stepFact);
+  const first = trainingBatch(chainEnd(), decision(), stepFact);
   chain.closed(first, 1);
   chain.trained(
     WeightsTrained.fromPartial({
@@ -91,7 +89,7 @@ describe('what the next fact carries on', () => {
   );
 
   it('is the ledger, moved on by the report of the step', () => {
-    const next = settlingBatch(place(chain), [], 'settled');
+    const next = settlingBatch(chainEnd(chain), [], 'settled');
     expect(next.lessons[0]?.divergences).toEqual([12]);
     expect(next.klBeta).toBe(0.001);
     expect(next).toMatchObject({
@@ -104,8 +102,8 @@ describe('what the next fact carries on', () => {
   });
 
   it('takes a report in once', () => {
-    chain.closed(settlingBatch(place(chain), [], 'settled'), 3);
-    expect(settlingBatch(place(chain), [], 'settled').lessons[0]?.divergences).toEqual([12]);
+    chain.closed(settlingBatch(chainEnd(chain), [], 'settled'), 3);
+    expect(settlingBatch(chainEnd(chain), [], 'settled').lessons[0]?.divergences).toEqual([12]);
   });
 
   it('settles the samples of a step that failed', () => {

@@ -1,18 +1,20 @@
 // What does the ledger say about a batch?
 // In: a decision, the carried state, and where the chain stands. Out: the batch.closed fact, which alone, with the log, fixes the step.
 // Never reads anything else: two trainers that decide the same write the same fact.
+import { versionName } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, Lesson, SettledTurn } from '@backtalk/proto/facts';
+import { createHash } from 'node:crypto';
 
 import type { BatchChain } from './batch-chain.js';
 import type { TrainDecision } from './batch-rule.js';
-import { batchSeed } from './batch-seed.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
-import { activeInScope, withHints, type LessonScope } from './lesson-ledger.js';
-import { versionName } from './version-name.js';
+import { activeInScope, withHints } from './lesson-ledger.js';
+import type { LessonScope } from './recipe.js';
 import type { Settling, Weighed } from './weigh-turns.js';
 
-export interface BatchPlace {
+/** Where the chain of a policy is when a fact is added to it. */
+export interface ChainEnd {
   readonly policy: string;
   readonly chain: BatchChain;
   readonly state: CarriedState;
@@ -23,14 +25,14 @@ export interface StepSettings {
   readonly planDigest: string;
   readonly lessonScope: LessonScope;
   /** The normaliser's constant length for a policy's first step; 0 = the mean of that batch's own answers. */
-  readonly meanAnswerLength: number;
+  readonly meanAnswerTokens: number;
   /** Of the installation: runs that should differ are given different ones. */
   readonly seed: number;
 }
 
 /** A batch that will be trained. */
-export function trainingBatch(place: BatchPlace, decision: TrainDecision, step: StepSettings): BatchClosed {
-  const { policy, chain, state } = place;
+export function trainingBatch(end: ChainEnd, decision: TrainDecision, step: StepSettings): BatchClosed {
+  const { policy, chain, state } = end;
   const taken = [...decision.effective, ...decision.anchors].sort(
     (a, b) => a.candidate.sequence - b.candidate.sequence,
   );
@@ -54,15 +56,20 @@ export function trainingBatch(place: BatchPlace, decision: TrainDecision, step: 
       state.baselines,
       taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
     ),
-    meanAnswerLength: state.meanAnswerLength || step.meanAnswerLength || meanLength(taken),
+    meanAnswerLength: state.meanAnswerLength || step.meanAnswerTokens || meanLength(taken),
     why: decision.why,
     klBeta: state.klBeta,
   };
 }
 
+/** A whole number below 2^48; it stands in the fact, so that the same batch always has the same seed. */
+export function batchSeed(policy: string, batch: number, seed: number): number {
+  return createHash('sha256').update(`${policy}\u0000${batch}\u0000${seed}`).digest().readUIntBE(0, 6);
+}
+
 /** A fact that only settles: no samples, no version, no parent, no step. */
-export function settlingBatch(place: BatchPlace, settled: readonly SettledTurn[], why: string): BatchClosed {
-  const { policy, chain, state } = place;
+export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string): BatchClosed {
+  const { policy, chain, state } = end;
   return {
     policy,
     number: chain.nextNumber(),

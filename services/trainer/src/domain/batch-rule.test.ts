@@ -1,10 +1,11 @@
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { batchRule, candidate, policyState, weighRule } from '../testing/candidates.js';
+import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
 import type { TurnShape } from '../testing/turns.js';
-import { decideBatch, type BatchDecision, type BatchRule } from './batch-rule.js';
+import { decideBatch, type BatchDecision } from './batch-rule.js';
 import type { Candidate } from './candidate.js';
+import type { Recipe } from './recipe.js';
 import { weighTurns } from './weigh-turns.js';
 
 const shortHint = 'Answer in one short sentence.';
@@ -16,8 +17,8 @@ function turns(count: number, shape: Partial<TurnShape> = {}, from = 0): Candida
   );
 }
 
-function decide(candidates: readonly Candidate[], nowMs = 0, rule: Partial<BatchRule> = {}): BatchDecision {
-  return decideBatch(weighTurns(candidates, policyState(), weighRule), { ...batchRule, ...rule }, nowMs);
+function decide(candidates: readonly Candidate[], nowMs = 0, values: Partial<Recipe> = {}): BatchDecision {
+  return decideBatch(weighTurns(candidates, learningContext(), recipeWith()), recipeWith(values), nowMs);
 }
 
 function taken(decision: BatchDecision): string[] {
@@ -60,7 +61,7 @@ describe('when a batch closes', () => {
     );
   });
 
-  it('tells settled turns in a fact of their own when they are many or old', () => {
+  it('settles turns in a fact of their own when they are many or old', () => {
     const untrainable = turns(2, { reasons: ['no_token_ids'] });
     expect(decide(untrainable, minuteMs)).toEqual({ kind: 'wait', untilMs: 10 * minuteMs });
     expect(decide(untrainable, 10 * minuteMs).kind).toBe('settle');
@@ -72,7 +73,7 @@ describe('when a batch closes', () => {
     const twice = candidate({ turn: 'same', hint: shortHint, answerIds }, 1);
     const again = { ...candidate({ turn: 'same', hint: shortHint, answerIds }, 2), turn: 'again' };
     const other = { ...candidate({ turn: 'same', user: 'user1', hint: shortHint, answerIds }, 3), turn: 'other' };
-    const waiting = weighTurns([again, twice, other], policyState(), weighRule);
+    const waiting = weighTurns([again, twice, other], learningContext(), recipeWith());
     expect(waiting.effective.map(({ candidate: { turn } }) => turn)).toEqual(['same', 'other']);
     expect(waiting.settled).toMatchObject([{ candidate: { turn: 'again' }, reason: 'duplicate' }]);
   });

@@ -3,20 +3,9 @@
 // Never changes anything; the same input gives the same decision.
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 
+import type { Recipe } from './recipe.js';
 import { pickUnderCap } from './share-cap.js';
 import type { Settling, Waiting, Weighed } from './weigh-turns.js';
-
-export interface BatchRule {
-  /** A batch is full at this many effective samples. */
-  readonly effective: number;
-  /** When the oldest effective sample has waited this long, fewer will do. */
-  readonly waitMs: number;
-  readonly effectiveMin: number;
-  /** Anchors taken for each effective sample. */
-  readonly anchorsPerEffective: number;
-  /** Settled turns are told in a fact of their own once there are this many, or one of them has waited `waitMs`. */
-  readonly settleAt: number;
-}
 
 export interface TrainDecision {
   readonly kind: 'train';
@@ -34,47 +23,47 @@ export type BatchDecision =
 /** At most this share of a batch comes from the at-least-one rule. */
 const atLeastOneShare = 1 / 16;
 
-export function decideBatch(waiting: Waiting, rule: BatchRule, nowMs: number): BatchDecision {
-  const eligible = withinAtLeastOne(waiting.effective, rule);
-  const full = pickUnderCap(eligible, rule.effective, 0);
-  if (full.length >= rule.effective) return train('full', full, waiting, rule);
+export function decideBatch(waiting: Waiting, recipe: Recipe, nowMs: number): BatchDecision {
+  const eligible = withinAtLeastOne(waiting.effective, recipe);
+  const full = pickUnderCap(eligible, recipe.effective, 0);
+  if (full.length >= recipe.effective) return train('full', full, waiting, recipe);
   const oldestMs = eligible[0]?.candidate.waitingSinceMs;
-  const minimum = Math.min(rule.effectiveMin, rule.effective);
-  if (oldestMs === undefined || eligible.length < minimum) return settleOrWait(waiting, rule, nowMs, undefined);
-  if (nowMs - oldestMs < rule.waitMs) return settleOrWait(waiting, rule, nowMs, oldestMs);
-  return train('timeout', pickUnderCap(eligible, rule.effective, minimum), waiting, rule);
+  if (oldestMs === undefined || eligible.length < recipe.effectiveMin)
+    return settleOrWait(waiting, recipe, nowMs, undefined);
+  if (nowMs - oldestMs < recipe.waitMs) return settleOrWait(waiting, recipe, nowMs, oldestMs);
+  return train('timeout', pickUnderCap(eligible, recipe.effective, recipe.effectiveMin), waiting, recipe);
 }
 
 function train(
   why: 'full' | 'timeout',
   effective: readonly Weighed[],
   waiting: Waiting,
-  rule: BatchRule,
+  recipe: Recipe,
 ): TrainDecision {
-  const room = Math.round(effective.length * rule.anchorsPerEffective);
+  const room = Math.round(effective.length * recipe.anchorsPerEffective);
   // The newest: they are nearest to the weights that the step starts from.
   const anchors = room === 0 ? [] : waiting.idle.slice(-room);
   return { kind: 'train', why, effective, anchors, settled: waiting.settled };
 }
 
-/** While learning waits (paused, a candidate undecided, no batch), turns that will never be trained on are still told. */
+/** While learning waits (paused, a candidate undecided, no batch), turns that will never be trained on are still settled. */
 export function settleOrWait(
   waiting: Waiting,
-  rule: BatchRule,
+  recipe: Recipe,
   nowMs: number,
   oldestMs: number | undefined,
 ): BatchDecision {
   const { settled } = waiting;
   const oldestSettledMs =
     settled.length === 0 ? undefined : Math.min(...settled.map(({ candidate }) => candidate.waitingSinceMs));
-  const overdue = oldestSettledMs !== undefined && nowMs - oldestSettledMs >= rule.waitMs;
-  if (settled.length >= rule.settleAt || overdue) return { kind: 'settle', settled };
+  const overdue = oldestSettledMs !== undefined && nowMs - oldestSettledMs >= recipe.waitMs;
+  if (settled.length >= recipe.settleAtTurns || overdue) return { kind: 'settle', settled };
   const since = [oldestMs, oldestSettledMs].filter((value) => value !== undefined);
-  return { kind: 'wait', untilMs: since.length === 0 ? undefined : Math.min(...since) + rule.waitMs };
+  return { kind: 'wait', untilMs: since.length === 0 ? undefined : Math.min(...since) + recipe.waitMs };
 }
 
-function withinAtLeastOne(effective: readonly Weighed[], rule: BatchRule): Weighed[] {
-  let room = Math.max(1, Math.floor(rule.effective * atLeastOneShare));
+function withinAtLeastOne(effective: readonly Weighed[], recipe: Recipe): Weighed[] {
+  let room = Math.max(1, Math.floor(recipe.effective * atLeastOneShare));
   return effective.filter(({ candidate }) => {
     if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
     room -= 1;

@@ -1,6 +1,6 @@
 // A judged turn that waits for a batch, with everything that the decision needs and no text but its hint.
 // In: the judged fact and what the log says about the turn. Out: the candidate. Never keeps ids or messages: the step reads them again.
-import type { Trace } from '@backtalk/kit';
+import type { StoredFact, Trace } from '@backtalk/kit';
 import type { TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
 
 import { sketchOf, type AnswerSketch } from './near-duplicate.js';
@@ -29,13 +29,10 @@ export interface Candidate {
   readonly sketch: AnswerSketch | undefined;
 }
 
-export function candidateOf(
-  judged: TurnJudged,
-  facts: TurnFacts,
-  sequence: number,
-  timeMs: number,
-  trace?: Trace,
-): Candidate {
+/** What a delivered fact says beside its message. */
+type Judged = Pick<StoredFact<'turnJudged'>, 'message' | 'sequence' | 'timeMs'> & { readonly trace?: Trace };
+
+export function candidateOf({ message: judged, sequence, timeMs, trace }: Judged, facts: TurnFacts): Candidate {
   const reason = neverTrainable(judged, facts);
   const { completed } = facts;
   return {

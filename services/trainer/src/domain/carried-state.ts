@@ -1,37 +1,44 @@
 // What does a policy carry from batch to batch?
 // In: the ledger's chain. Out: lessons, baselines, KL weight and normaliser as the next batch finds them: the last fact's, moved on by
-// the report of its step if nobody has read that yet. Never sees the turns that wait.
+// the report of its step if no later fact has taken that in. Never sees the turns that wait.
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import type { BatchChain } from './batch-chain.js';
-import { nextKlBeta } from './kl-beta.js';
 import { afterReport } from './lesson-ledger.js';
-import type { LessonRule } from './lesson-progress.js';
+import type { Recipe } from './recipe.js';
 
 export interface CarriedState {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
   readonly klBeta: number;
-  /** 0 before the first step. */
+  /** In tokens; 0 before the first step. */
   readonly meanAnswerLength: number;
 }
 
-export interface CarriedRule extends LessonRule {
-  readonly klBetaFirst: number;
-  readonly klTargetNats: number;
-}
-
-export function carriedState(chain: BatchChain, rule: CarriedRule): CarriedState {
+export function carriedState(chain: BatchChain, recipe: Recipe): CarriedState {
   const last = chain.last();
-  if (last === undefined) return { lessons: [], baselines: [], klBeta: rule.klBetaFirst, meanAnswerLength: 0 };
+  if (last === undefined) return { lessons: [], baselines: [], klBeta: recipe.klBetaFirst, meanAnswerLength: 0 };
   const { lessons, baselines, klBeta, meanAnswerLength } = last;
   const unread = chain.unreadReport();
   if (unread === undefined) return { lessons, baselines, klBeta, meanAnswerLength };
   const report = unread.trained.report;
   return {
-    lessons: afterReport(lessons, unread.batch.samples, report?.samples ?? [], rule),
+    lessons: afterReport(lessons, unread.batch.samples, report?.samples ?? [], recipe.learnedNats),
     baselines,
-    klBeta: nextKlBeta(klBeta, report?.measurements['kl_base'], rule.klTargetNats),
+    klBeta: nextKlBeta(klBeta, report?.measurements['kl_base'], recipe.klTargetNats),
     meanAnswerLength,
   };
+}
+
+const klTolerance = 1.5;
+const betaFactor = 2;
+const betaMin = 0.001;
+const betaMax = 1;
+
+/** The KL term costs a forward pass of the base, so it is off (0) until the policy has drifted beyond the target; nats an answer. */
+export function nextKlBeta(beta: number, measured: number | undefined, target: number): number {
+  if (measured === undefined || !Number.isFinite(measured)) return beta;
+  if (measured > target * klTolerance) return Math.min(Math.max(beta * betaFactor, betaMin), betaMax);
+  if (measured < target / klTolerance) return beta / betaFactor < betaMin ? 0 : beta / betaFactor;
+  return beta;
 }

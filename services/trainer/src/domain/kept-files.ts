@@ -1,11 +1,11 @@
 // Which files of old versions may go?
 // In: the versions, oldest first, the manifests of those in question, the present time. Out: digests that nothing kept refers to.
 // Only files that some manifest names are ever swept: the store holds blobs of others, too.
+import { versionNumber } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import type { VersionLine, VersionRecord } from './version-line.js';
-import { versionNumber } from './version-name.js';
 
 const adaptersKept = 10;
 const statesKept = 3;

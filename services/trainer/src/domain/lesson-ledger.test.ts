@@ -8,9 +8,7 @@ const shortLesson = { turn: 't1', user: 'a', text: 'Answer in one short sentence
 function steps(lesson: Lesson, divergences: readonly number[]): Lesson {
   const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
   return divergences.reduce((at, divergence) => {
-    const [next] = afterReport([at], [sample], [{ turn: 't', dropped: '', divergence, staleness: 0 }], {
-      learnedNats: 2,
-    });
+    const [next] = afterReport([at], [sample], [{ turn: 't', dropped: '', divergence, staleness: 0 }], 2);
     return next ?? at;
   }, lesson);
 }
@@ -85,7 +83,7 @@ describe('the ledger of lessons', () => {
       { turn: 't', dropped: 'stale', divergence: 0, staleness: 0 },
       { turn: 'u', dropped: '', divergence: 0, staleness: 0 },
     ];
-    expect(first(afterReport([lesson], [sample, other], reports, { learnedNats: 2 })).divergences).toEqual([]);
+    expect(first(afterReport([lesson], [sample, other], reports, 2)).divergences).toEqual([]);
   });
 
   it('stays bounded and never drops an active lesson', () => {

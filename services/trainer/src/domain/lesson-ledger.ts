@@ -6,16 +6,14 @@ import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';
 
 import { centralWording, inScope, lessonOf, wordingCharsMax } from './lesson-matching.js';
-import { afterStep, type LessonRule } from './lesson-progress.js';
+import { afterStep } from './lesson-progress.js';
+import type { LessonScope } from './recipe.js';
 
 export interface Hint {
   readonly turn: string;
   readonly user: string;
   readonly text: string;
 }
-
-/** "user": a lesson holds for the samples of the user who gave it; "policy": an operator has widened it. */
-export type LessonScope = 'user' | 'policy';
 
 const lessonsMax = 256;
 const wordingsMax = 16;
@@ -88,7 +86,7 @@ export function afterReport(
   lessons: readonly Lesson[],
   samples: readonly BatchSample[],
   reports: readonly SampleReport[],
-  rule: LessonRule,
+  learnedNats: number,
 ): Lesson[] {
   const trained = new Map(
     reports.filter((report) => report.dropped === '').map((report) => [report.turn, report.divergence]),
@@ -98,6 +96,6 @@ export function afterReport(
       .filter((sample) => sample.lessons.includes(lesson.id))
       .flatMap((sample) => trained.get(sample.turn) ?? []);
     if (measured.length === 0) return lesson;
-    return afterStep(lesson, measured.reduce((sum, value) => sum + value, 0) / measured.length, rule);
+    return afterStep(lesson, measured.reduce((sum, value) => sum + value, 0) / measured.length, learnedNats);
   });
 }

@@ -3,23 +3,19 @@
 // Never makes a lesson active: only a correction does.
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
-export interface LessonRule {
-  /** At or below this, in two batches running, a lesson is learned. */
-  readonly learnedNats: number;
-}
-
 const learnedBatches = 2;
 /** After this many steps the divergence must have fallen by a third. */
 const patienceSteps = 5;
 const mustFallBy = 1 / 3;
 const divergencesMax = 16;
 
-export function afterStep(lesson: Lesson, divergence: number, rule: LessonRule): Lesson {
+/** @param learnedNats at or below this, in two batches running, a lesson is learned */
+export function afterStep(lesson: Lesson, divergence: number, learnedNats: number): Lesson {
   const divergences = [...lesson.divergences, divergence];
   const kept = divergences.slice(-divergencesMax);
   if (lesson.state !== Lesson_State.STATE_ACTIVE) return { ...lesson, divergences: kept };
   const recent = divergences.slice(-learnedBatches);
-  if (recent.length === learnedBatches && recent.every((value) => value <= rule.learnedNats)) {
+  if (recent.length === learnedBatches && recent.every((value) => value <= learnedNats)) {
     return { ...lesson, divergences: kept, state: Lesson_State.STATE_LEARNED };
   }
   if (doesNotMove(divergences)) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
 
-import { candidate, policyState, weighRule } from '../testing/candidates.js';
+import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
 import type { TurnShape } from '../testing/turns.js';
 import { withHints } from './lesson-ledger.js';
-import { worthOf, type PolicyState, type WorthRule } from './sample-worth.js';
+import type { Recipe } from './recipe.js';
+import { worthOf, type LearningContext } from './sample-worth.js';
 
 const shortHint = 'Answer in one short sentence.';
 
-function worth(shape: Partial<TurnShape>, state: Partial<PolicyState> = {}, rule: Partial<WorthRule> = {}) {
-  return worthOf(candidate({ turn: 't1', ...shape }), policyState(state), { ...weighRule, ...rule });
+function worth(shape: Partial<TurnShape>, context: Partial<LearningContext> = {}, values: Partial<Recipe> = {}) {
+  return worthOf(candidate({ turn: 't1', ...shape }), learningContext(context), recipeWith(values));
 }
 
 describe('what a turn is worth', () => {

@@ -3,27 +3,20 @@
 // Never looks at other candidates: shares, duplicates and sizes are the batch rule's.
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
-import { advantageOf, rewards, type BaselineMode } from './advantage.js';
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
 import { teaches } from './lesson-ledger.js';
+import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
-import { freshness, type StalenessRule } from './staleness.js';
 
-export type Method = 'binary' | 'opd' | 'combined';
-export type OpdForm = 'sampled' | 'full';
-
-export interface WorthRule {
-  readonly method: Method;
-  readonly opdForm: OpdForm;
-  readonly baseline: BaselineMode;
-  readonly staleness: StalenessRule;
-}
+/** A scalar reward below this says nothing. */
+const advantageFloor = 0.05;
 
 /** Steps from a version to the next parent along its ancestry. */
 export type VersionsBack = (version: string) => number | 'burned' | 'unknown';
 
-export interface PolicyState {
+/** What the newest batches and versions of a policy say about any turn. */
+export interface LearningContext {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
   readonly versionsBack: VersionsBack;
@@ -34,38 +27,44 @@ export type Worth =
   | { readonly kind: 'effective'; readonly advantage: number; readonly hinted: boolean }
   | { readonly kind: 'idle'; readonly advantage: number };
 
-export function worthOf(candidate: Candidate, state: PolicyState, rule: WorthRule): Worth {
+export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe): Worth {
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
-  const back = state.versionsBack(candidate.version);
+  const back = context.versionsBack(candidate.version);
   if (back === 'burned') return settled('burned_version');
   if (back === 'unknown') return settled('unknown_version');
-  const fresh = freshness(back, rule.staleness);
-  const distillable =
-    fresh === 'fresh' || (fresh === 'distill_only' && rule.opdForm === 'full' && rule.method !== 'binary');
-  if (!distillable) return settled('stale');
+  // The exact measure, mean |log v|, is the training worker's, which sees both distributions.
+  const fresh = back <= recipe.rewardVersions;
+  if (!fresh && !(back <= recipe.distillVersions && distils(recipe))) return settled('stale');
 
-  const advantage = fresh === 'fresh' ? rewardOf(candidate, state, rule) : 0;
-  const hinted = hintTeaches(candidate, state, rule);
-  if (hinted || rewards(givenVerdict(candidate), advantage)) return { kind: 'effective', advantage, hinted };
+  const advantage = fresh ? rewardOf(candidate, context, recipe) : 0;
+  const hinted = hintTeaches(candidate, context, recipe);
+  if (hinted || (isSpoken(candidate) && Math.abs(advantage) > advantageFloor))
+    return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };
+}
+
+/** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */
+export function distils({ method, opdForm }: Recipe): boolean {
+  return method !== 'binary' && opdForm === 'full';
 }
 
 function settled(reason: SettleReason): Worth {
   return { kind: 'settled', reason };
 }
 
-function rewardOf(candidate: Candidate, state: PolicyState, rule: WorthRule): number {
-  if (rule.method === 'opd' || candidate.greedy) return 0;
-  const advantage = advantageOf(givenVerdict(candidate), rule.baseline, baselineOf(state.baselines, candidate.user));
-  return candidate.cut && advantage > 0 ? 0 : advantage;
+function isSpoken({ judged }: Candidate): boolean {
+  return judged.verdict !== 0 || judged.hasAdvantage;
 }
 
-function givenVerdict({ judged }: Candidate): { verdict: number; advantageGiven: number | undefined } {
-  return { verdict: judged.verdict, advantageGiven: judged.hasAdvantage ? judged.advantage : undefined };
+/** A = r − b; the at-least-one rule's advantage is used as it is. */
+function rewardOf({ judged, user, greedy, cut }: Candidate, { baselines }: LearningContext, recipe: Recipe): number {
+  if (recipe.method === 'opd' || greedy) return 0;
+  const baseline = recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(baselines, user);
+  const advantage = judged.hasAdvantage ? judged.advantage : judged.verdict - baseline;
+  return cut && advantage > 0 ? 0 : advantage;
 }
 
-/** A greedy answer serves the form that looks at whole distributions only. */
-function hintTeaches(candidate: Candidate, state: PolicyState, rule: WorthRule): boolean {
-  if (rule.method === 'binary' || (candidate.greedy && rule.opdForm !== 'full')) return false;
-  return teaches(state.lessons, candidate.judged.hint, candidate.user);
+function hintTeaches({ judged, user, greedy }: Candidate, { lessons }: LearningContext, recipe: Recipe): boolean {
+  if (recipe.method === 'binary' || (greedy && !distils(recipe))) return false;
+  return teaches(lessons, judged.hint, user);
 }

@@ -1,10 +1,10 @@
 // How is a step taken, whatever its samples are?
-// In: the training settings. Out: one canonical document and its digest; and back. It is stored under its digest before a batch names
-// it, so that a repeated step follows the same plan even when the configuration has changed in between.
+// In: the recipe. Out: one canonical document and its digest; and back. It is stored under its digest before a batch names it, so that a
+// repeated step follows the same plan even when the configuration has changed in between.
+import { isJsonObject, sha256Hex } from '@backtalk/kit';
 import { TrainingConfig } from '@backtalk/proto/training';
-import { createHash } from 'node:crypto';
 
-import { probePrompts } from './probe-prompts.js';
+import type { Recipe } from './recipe.js';
 
 export interface StepPlan {
   readonly training: TrainingConfig;
@@ -16,28 +16,48 @@ export interface StoredPlan {
   readonly digest: string;
 }
 
-/** The KL weight changes from batch to batch and stands in the batch itself. */
-export function planFor(training: TrainingConfig): StepPlan {
-  return { training: { ...training, klBeta: 0 }, probePrompts: probePrompts() };
+/** Every version is asked the same, for parity and drift. They are part of the plan: changing one changes its digest. */
+const probeQuestions: readonly string[] = [
+  'What should I pack for a weekend by the sea?',
+  'How do I boil an egg so that the yolk stays soft?',
+  'Give me an idea for a birthday present for my grandmother.',
+  'How does a refrigerator keep food cold?',
+];
+
+/** The numbers of the recipe that the training worker needs. The KL weight changes from batch to batch and stands in the batch itself. */
+export function trainingConfig(recipe: Recipe): TrainingConfig {
+  return TrainingConfig.fromPartial({
+    ...recipe,
+    opdAdvantageClip: recipe.opdAdvantageClipNats,
+    stepBound: recipe.stepBoundNats,
+    klBeta: 0,
+    maxAnswerTokens: recipe.answerTokensMax,
+    maxTokens: recipe.sampleTokensMax,
+    stalenessMax: recipe.staleLogRatioNats,
+  });
 }
 
-export function encodePlan(plan: StepPlan): StoredPlan {
+/** The whole recipe stands beside what the worker gets: the digest names all numbers, and a reader finds them. */
+export function planOf(recipe: Recipe): StoredPlan {
   const document = {
-    training: TrainingConfig.toJSON(plan.training),
-    probePrompts: plan.probePrompts.map((prompt) => new TextDecoder().decode(prompt)),
+    training: TrainingConfig.toJSON(trainingConfig(recipe)),
+    probePrompts: probeQuestions.map((content) => JSON.stringify([{ role: 'user', content }])),
+    recipe,
   };
   const bytes = new TextEncoder().encode(JSON.stringify(document));
-  return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
+  return { bytes, digest: sha256Hex(bytes) };
 }
 
+/** Plans of earlier versions hold no recipe. */
 export function decodePlan(bytes: Uint8Array): StepPlan | undefined {
   const document: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  if (typeof document !== 'object' || document === null) return undefined;
-  if (!('training' in document) || !('probePrompts' in document) || !Array.isArray(document.probePrompts))
-    return undefined;
-  const prompts = document.probePrompts.filter((prompt): prompt is string => typeof prompt === 'string');
+  if (!isJsonObject(document) || !isJsonObject(document['training'])) return undefined;
+  const prompts: unknown = document['probePrompts'];
+  if (!Array.isArray(prompts)) return undefined;
   return {
-    training: TrainingConfig.fromJSON(document.training),
-    probePrompts: prompts.map((prompt) => new TextEncoder().encode(prompt)),
+    training: TrainingConfig.fromJSON(document['training']),
+    probePrompts: prompts
+      .filter((prompt) => typeof prompt === 'string')
+      .map((prompt) => new TextEncoder().encode(prompt)),
   };
 }

@@ -1,12 +1,13 @@
-import { BatchClosed, Lesson } from '@backtalk/proto/facts';
+import { BatchClosed, Lesson, Provenance, TurnContinued } from '@backtalk/proto/facts';
 import { TrainingConfig, TrainRequest } from '@backtalk/proto/training';
 import { describe, expect, it } from 'vitest';
 
+import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
-import { decodePlan, encodePlan, planFor } from './step-plan.js';
-import { stepOf, type SampleSource } from './train-request.js';
+import { decodePlan, planOf } from './step-plan.js';
+import { humanMessage, stepOf, type SampleSource } from './train-request.js';
 
-const plan = planFor(TrainingConfig.fromPartial({ method: 'combined', loraRank: 8, learningRate: 5e-4, klBeta: 0.5 }));
+const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
 const batch = BatchClosed.fromPartial({
   policy: 'p',
   number: 7,
@@ -30,25 +31,24 @@ function source(turn: string, shape = {}): SampleSource {
 
 describe('the request of a step', () => {
   it('is the same bytes however its sources were gathered', () => {
-    const one = stepOf({
+    const one = stepOf(
       batch,
       plan,
-      parent: undefined,
-      sources: new Map([
+      undefined,
+      new Map([
         ['a', source('a')],
         ['b', source('b')],
       ]),
-    });
-    const stored = decodePlan(encodePlan(plan).bytes);
-    const two = stepOf({
+    );
+    const two = stepOf(
       batch,
-      plan: stored ?? plan,
-      parent: undefined,
-      sources: new Map([
+      plan,
+      undefined,
+      new Map([
         ['b', source('b')],
         ['a', source('a')],
       ]),
-    });
+    );
     expect(TrainRequest.encode(one.request).finish()).toEqual(TrainRequest.encode(two.request).finish());
     expect(one.request).toMatchObject({
       call: 'p-7',
@@ -60,15 +60,15 @@ describe('the request of a step', () => {
   });
 
   it('keeps the order of the fact, and shows each sample its lessons, oldest first', () => {
-    const { request } = stepOf({
+    const { request } = stepOf(
       batch,
       plan,
-      parent: undefined,
-      sources: new Map([
+      undefined,
+      new Map([
         ['b', source('b')],
         ['a', source('a')],
       ]),
-    });
+    );
     expect(request.samples.map(({ turn, hints }) => [turn, hints])).toEqual([
       ['a', ['one', 'two']],
       ['b', []],
@@ -76,14 +76,14 @@ describe('the request of a step', () => {
   });
 
   it('leaves out and names what the log has lost', () => {
-    const { request, leftOut } = stepOf({ batch, plan, parent: undefined, sources: new Map([['b', source('b')]]) });
+    const { request, leftOut } = stepOf(batch, plan, undefined, new Map([['b', source('b')]]));
     expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
     expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'missing' }]);
   });
 
   it('trains greedy answers at temperature 1 and says which were cut', () => {
     const sources = new Map([['a', source('a', { temperature: 0, finishReason: 'length' })]]);
-    expect(stepOf({ batch, plan, parent: undefined, sources }).request.samples[0]).toMatchObject({
+    expect(stepOf(batch, plan, undefined, sources).request.samples[0]).toMatchObject({
       temperature: 1,
       cut: true,
     });
@@ -91,13 +91,79 @@ describe('the request of a step', () => {
 });
 
 describe('the plan of a step', () => {
-  it('has a digest that every setting changes', () => {
-    const other = planFor({ ...plan.training, learningRate: 6e-4 });
-    expect(encodePlan(other).digest).not.toBe(encodePlan(plan).digest);
-    expect(encodePlan(planFor({ ...plan.training, klBeta: 0.9 })).digest).toBe(encodePlan(plan).digest);
+  it('has a digest that every number of the recipe changes', () => {
+    const { digest } = planOf(recipeWith());
+    expect(planOf(recipeWith({ learningRate: 6e-4 })).digest).not.toBe(digest);
+    expect(planOf(recipeWith({ lessonScope: 'policy' })).digest).not.toBe(digest);
+    expect(planOf(recipeWith()).digest).toBe(digest);
+  });
+
+  it('holds the whole recipe in words that a reader finds', () => {
+    const document: unknown = JSON.parse(new TextDecoder().decode(planOf(recipeWith({ effective: 5 })).bytes));
+    expect(document).toMatchObject({ recipe: { effective: 5, learnedNats: 2 }, training: { stepBound: 1 } });
   });
 
   it('asks four probes', () => {
     expect(plan.probePrompts).toHaveLength(4);
+  });
+
+  it('gives the training worker the numbers that installations before the recipe gave it', () => {
+    expect(plan.training).toEqual({
+      method: 'combined',
+      opdForm: 'full',
+      divergence: 'reverse_kl',
+      weightRl: 0.1,
+      weightOpd: 1,
+      loraRank: 8,
+      loraAlpha: 16,
+      learningRate: 0.0005,
+      adamBeta1: 0.9,
+      adamBeta2: 0.98,
+      weightDecay: 0,
+      gradientClip: 1,
+      clipLow: 0.2,
+      clipHigh: 0.28,
+      dualClip: 3,
+      opdAdvantageClip: 2,
+      stepBound: 1,
+      klBeta: 0,
+      klForm: 'full',
+      maxAnswerTokens: 32,
+      microBatchTokens: 512,
+      optimizerSteps: 1,
+      jsdBeta: 0.5,
+      hintPlace: 'human',
+      maxTokens: 2048,
+      stalenessMax: 0.1,
+    });
+  });
+
+  it('of an earlier version, which holds no recipe, is still followed', () => {
+    const before = '{"training":{"method":"opd","loraRank":4},"probePrompts":["[]"]}';
+    const old = decodePlan(new TextEncoder().encode(before));
+    expect(old?.training).toMatchObject({ method: 'opd', loraRank: 4 });
+    expect(old?.probePrompts).toHaveLength(1);
+  });
+});
+
+const user = (content: string) => ({ role: 'user', content });
+
+function after(...provenances: readonly Provenance[]): TurnContinued {
+  return TurnContinued.fromPartial({ nextState: provenances.map((provenance) => ({ provenance })) });
+}
+
+describe('the last human message', () => {
+  it('is the last user message when nothing else is known', () => {
+    expect(humanMessage([user('Hello')], undefined)).toBe(-1);
+  });
+
+  it('is not the context that a client adds after it', () => {
+    const messages = [user('Hello'), { role: 'assistant' }, user('Shorter!'), user('<context/>')];
+    expect(humanMessage(messages, after(Provenance.PROVENANCE_USER, Provenance.PROVENANCE_CLIENT))).toBe(2);
+  });
+
+  it('is an earlier one when only tools spoke since', () => {
+    const messages = [user('Hello'), { role: 'assistant' }, { role: 'tool' }];
+    expect(humanMessage(messages, after(Provenance.PROVENANCE_TOOL))).toBe(-1);
   });
 });

@@ -1,7 +1,8 @@
 // What exactly is the training worker asked to do for a batch?
 // In: the batch fact, its plan, what the log holds about its turns, the parent's manifest. Out: the request, the same bytes each time.
 // Never invents anything: what the log has lost is left out and named.
-import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
+import { isJsonObject } from '@backtalk/kit';
+import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import type { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
 
@@ -17,24 +18,18 @@ export interface SampleSource {
   readonly humanMessage: number;
 }
 
-export interface StepInput {
-  readonly batch: BatchClosed;
-  readonly plan: StepPlan;
-  readonly parent: WeightsManifest | undefined;
-  /** By turn; a turn that is not there cannot be read any more. */
-  readonly sources: ReadonlyMap<string, SampleSource>;
-}
-
 export interface Step {
   readonly request: TrainRequest;
   readonly leftOut: readonly SampleReport[];
 }
 
-export function callId(batch: BatchClosed): string {
-  return `${batch.policy}-${batch.number}`;
-}
-
-export function stepOf({ batch, plan, parent, sources }: StepInput): Step {
+/** @param sources by turn; a turn that is not there cannot be read any more */
+export function stepOf(
+  batch: BatchClosed,
+  plan: StepPlan,
+  parent: WeightsManifest | undefined,
+  sources: ReadonlyMap<string, SampleSource>,
+): Step {
   const samples: TrainSample[] = [];
   const leftOut: SampleReport[] = [];
   for (const sample of batch.samples) {
@@ -44,7 +39,7 @@ export function stepOf({ batch, plan, parent, sources }: StepInput): Step {
     else samples.push(built);
   }
   const request: TrainRequest = {
-    call: callId(batch),
+    call: `${batch.policy}-${batch.number}`,
     policy: batch.policy,
     version: batch.version,
     seed: batch.seed,
@@ -80,4 +75,23 @@ function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSour
 
 function jsonBytes(values: readonly unknown[]): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(values));
+}
+
+const lastUserMessage = -1;
+
+/**
+ * Which message of a request a person wrote last: agents add context of their own behind it.
+ * @param before the next state of the turn before, which says where each new message came from
+ * @returns an index in the messages; -1 when nothing is known, then the last user message counts
+ */
+export function humanMessage(messages: readonly unknown[], before: TurnContinued | undefined): number {
+  if (before === undefined) return lastUserMessage;
+  const { nextState } = before;
+  const spoken = nextState.findLastIndex(({ provenance }) => provenance === Provenance.PROVENANCE_USER);
+  const index = messages.length - nextState.length + spoken;
+  return spoken >= 0 && isUserMessage(messages[index]) ? index : lastUserMessage;
+}
+
+function isUserMessage(message: unknown): boolean {
+  return isJsonObject(message) && message['role'] === 'user';
 }

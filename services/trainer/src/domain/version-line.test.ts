@@ -85,3 +85,10 @@ describe('how far back a turn lies', () => {
     expect(back('p-v4')).toBe('unknown');
   });
 });
+
+describe('the number of the newest version', () => {
+  it('is that of its name, not the count of versions', () => {
+    expect(line().newestNumber()).toBe(0);
+    expect(line([1, 0, STAGE_STABLE], [4, 1, STAGE_STABLE]).newestNumber()).toBe(4);
+  });
+});

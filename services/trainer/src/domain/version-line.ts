@@ -1,10 +1,10 @@
 // Which versions does a policy have, on which may the next be built, and how far back does a turn lie?
 // In: weights.trained and weights.staged facts with their sequences. Out: the next parent, whether a decision is awaited, distances.
 // A burned version is never a parent, nor is anything that was built upon one.
+import { baseVersion, versionNumber } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsStaged, type WeightsTrained } from '@backtalk/proto/facts';
 
 import type { VersionsBack } from './sample-worth.js';
-import { baseVersion } from './version-name.js';
 
 export interface VersionRecord {
   readonly version: string;
@@ -68,6 +68,11 @@ export class VersionLine {
 
   versions(): readonly Readonly<VersionRecord>[] {
     return [...this.byName.values()];
+  }
+
+  /** Number of the newest trained version; names leave gaps. 0 while there is none. */
+  newestNumber(): number {
+    return Math.max(0, ...this.versions().map(({ version }) => versionNumber(this.policy, version) ?? 0));
   }
 
   get(version: string): Readonly<VersionRecord> | undefined {

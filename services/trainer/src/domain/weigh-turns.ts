@@ -2,16 +2,11 @@
 // In: the waiting candidates and the state of the policy. Out: effective samples, idle ones worth keeping, and settled ones with reasons.
 // Never closes a batch; the same input gives the same sorting, whatever the order of arrival.
 import type { Candidate } from './candidate.js';
-import { activeInScope, type LessonScope } from './lesson-ledger.js';
+import { activeInScope } from './lesson-ledger.js';
 import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
-import { worthOf, type PolicyState, type WorthRule } from './sample-worth.js';
+import { anchorsMax, type Recipe } from './recipe.js';
+import { distils, worthOf, type LearningContext } from './sample-worth.js';
 import type { SettleReason } from './settle-reason.js';
-
-export interface WeighRule extends WorthRule {
-  readonly lessonScope: LessonScope;
-  /** Idle turns kept while a lesson is active; the newest stay. */
-  readonly anchorsMax: number;
-}
 
 export interface Weighed {
   readonly candidate: Candidate;
@@ -34,24 +29,24 @@ export interface Waiting {
 /** Repetitions come close together; comparing each with all would cost the square of what waits. */
 const comparedMax = 64;
 
-export function weighTurns(candidates: readonly Candidate[], state: PolicyState, rule: WeighRule): Waiting {
+export function weighTurns(candidates: readonly Candidate[], context: LearningContext, recipe: Recipe): Waiting {
   const signals: Weighed[] = [];
   const silent: Weighed[] = [];
   const settled: Settling[] = [];
   for (const candidate of [...candidates].sort((a, b) => a.sequence - b.sequence)) {
-    const worth = worthOf(candidate, state, rule);
+    const worth = worthOf(candidate, context, recipe);
     if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason });
     else if (worth.kind === 'effective') signals.push({ candidate, advantage: worth.advantage, hinted: worth.hinted });
     else silent.push({ candidate, advantage: worth.advantage, hinted: false });
   }
-  // Signals come first: of two equal turns, the one that somebody spoke about stays.
+  // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();
   const effective = signals.filter((weighed) => unique.adds(weighed));
   const anchors = anchorsAmong(
     silent.filter((weighed) => unique.adds(weighed)),
     effective,
-    state,
-    rule,
+    context,
+    recipe,
   );
   return { effective, idle: anchors.kept, settled: [...settled, ...unique.repeated, ...anchors.settled] };
 }
@@ -76,15 +71,20 @@ class UniqueTurns {
 }
 
 /** Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting hint begins. */
-function anchorsAmong(idle: readonly Weighed[], effective: readonly Weighed[], state: PolicyState, rule: WeighRule) {
-  const distils = rule.method !== 'binary' && rule.opdForm === 'full';
+function anchorsAmong(
+  idle: readonly Weighed[],
+  effective: readonly Weighed[],
+  context: LearningContext,
+  recipe: Recipe,
+) {
+  const most = anchorsMax(recipe);
   const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
   const taught = (user: string): boolean =>
     hintedUsers.has(user) ||
-    activeInScope(state.lessons, user).length > 0 ||
-    (rule.lessonScope === 'policy' && hintedUsers.size > 0);
-  const useful = idle.filter(({ candidate }) => distils && taught(candidate.user));
-  const kept = rule.anchorsMax === 0 ? [] : useful.slice(-rule.anchorsMax);
+    activeInScope(context.lessons, user).length > 0 ||
+    (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
+  const useful = idle.filter(({ candidate }) => distils(recipe) && taught(candidate.user));
+  const kept = most === 0 ? [] : useful.slice(-most);
   const settled = idle
     .filter((weighed) => !kept.includes(weighed))
     .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));

@@ -1,110 +1,107 @@
-// Closes batches: writes the fact, then lets go of the messages of every turn that it takes or settles.
-// In: a decision about the turns at the desk. Out: batch.closed in the log. The order is the promise: a message is acked only after the
-// fact that settles its turn is stored.
+// Closes batches: decides about the turns that wait, writes the fact, then lets go of the messages of every turn that it takes or
+// settles. The order is the promise: a message is acked only after the fact that settles its turn is stored.
 import { isBacktalkError, type Clock, type Held, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
-import { givenUp, settledTurn, settlingBatch, trainingBatch, type BatchPlace } from '../domain/batch-fact.js';
-import type { TrainDecision } from '../domain/batch-rule.js';
-import { carriedState, type CarriedRule } from '../domain/carried-state.js';
-import type { LessonScope } from '../domain/lesson-ledger.js';
+import { givenUp, settledTurn, settlingBatch, trainingBatch, type ChainEnd } from '../domain/batch-fact.js';
+import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
+import { carriedState } from '../domain/carried-state.js';
 import { turnsOf } from '../domain/settled-turns.js';
-import type { StoredPlan } from '../domain/step-plan.js';
-import type { Settling } from '../domain/weigh-turns.js';
+import { weighTurns } from '../domain/weigh-turns.js';
 import { trainerErrors } from '../errors.js';
-import type { TrainerEvents } from '../events.js';
-import type { Books, Ledger } from '../outputs/ledger.js';
-import type { StepStore } from '../outputs/step-store.js';
-import type { Desk } from './desk.js';
-
-export interface ClosingRule extends CarriedRule {
-  readonly lessonScope: LessonScope;
-  readonly meanAnswerLength: number;
-  readonly seed: number;
-  readonly loraRank: number;
-}
-
-export interface ClosingParts {
-  readonly desk: Desk;
-  readonly ledger: Ledger;
-  readonly store: StepStore;
-  readonly plan: StoredPlan;
-  readonly rule: ClosingRule;
-  readonly events: TrainerEvents;
-  readonly clock: Clock;
-}
+import type { Ledger, LedgerState } from '../outputs/ledger.js';
+import type { PolicyState } from './policy-state.js';
+import type { TrainerTools } from './trainer-tools.js';
 
 const acksAtOnce = 64;
 
 export class BatchClosing {
-  constructor(private readonly parts: ClosingParts) {}
+  constructor(
+    private readonly tools: TrainerTools,
+    private readonly state: PolicyState,
+    private readonly ledger: Ledger,
+    private readonly seed: number,
+    private readonly clock: Clock,
+  ) {}
 
-  async train(books: Books, decision: TrainDecision): Promise<void> {
-    const { store, plan, rule } = this.parts;
-    const parent = books.line.nextParent();
-    await this.checkRank(books, parent);
-    await store.keepPlan(plan);
-    const step = {
-      parent,
-      planDigest: plan.digest,
-      lessonScope: rule.lessonScope,
-      meanAnswerLength: rule.meanAnswerLength,
-      seed: rule.seed,
-    };
-    const batch = trainingBatch(this.place(books), decision, step);
-    // The batch goes on in the trace of the sample that came first, with links to those of the others.
-    await this.close(books, batch, tracesOf(decision));
-    this.parts.desk.taught = {
-      version: batch.version,
-      saidAtMs: decision.effective.map(({ candidate }) => candidate.saidAtMs),
-    };
+  /**
+   * Closes a batch if one is ready, or settles turns if enough of them wait for that.
+   * @param resting no batch may be trained now; turns are still settled
+   * @returns 'closed', or the time until which nothing is ready
+   */
+  async closeReady(ledger: LedgerState, resting: boolean): Promise<'closed' | number> {
+    const { state, clock } = this;
+    const { recipe, events } = this.tools;
+    const { chain, line } = ledger;
+    const { lessons, baselines } = carriedState(chain, recipe);
+    const context = { lessons, baselines, versionsBack: line.versionsBackFrom(line.nextParent()) };
+    const waiting = weighTurns(state.pending.candidates(), context, recipe);
+    events.turnsWeighed(state.policy, waiting, lessons);
+    const decision = resting
+      ? settleOrWait(waiting, recipe, clock.now(), undefined)
+      : decideBatch(waiting, recipe, clock.now());
+    if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
+    if (decision.kind === 'train') await this.train(ledger, decision);
+    else await this.close(ledger, settlingBatch(this.chainEnd(ledger), decision.settled.map(settledTurn), 'settled'));
+    return 'closed';
   }
 
-  async settle(books: Books, settled: readonly Settling[]): Promise<void> {
-    await this.close(books, settlingBatch(this.place(books), settled.map(settledTurn), 'settled'));
+  private async train(ledger: LedgerState, decision: TrainDecision): Promise<void> {
+    const { state, seed } = this;
+    const { store, plan, recipe } = this.tools;
+    const { lessonScope, meanAnswerTokens } = recipe;
+    const parent = ledger.line.nextParent();
+    await this.checkRank(ledger, parent);
+    await store.keepPlan(plan);
+    const step = { parent, planDigest: plan.digest, lessonScope, meanAnswerTokens, seed };
+    const batch = trainingBatch(this.chainEnd(ledger), decision, step);
+    // The batch goes on in the trace of the sample that came first, with links to those of the others.
+    const taken = [...decision.effective, ...decision.anchors];
+    await this.close(
+      ledger,
+      batch,
+      taken.flatMap(({ candidate }) => candidate.trace ?? []),
+    );
+    const saidAtMs = decision.effective.map(({ candidate }) => candidate.saidAtMs);
+    state.closed = { version: batch.version, saidAtMs };
   }
 
   /** The batch's step will never be taken: its samples are settled by name, and learning goes on without them. */
-  async giveUp(books: Books, batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): Promise<void> {
-    await this.close(books, settlingBatch(this.place(books), givenUp(batch, reason), reason));
+  async giveUp(ledger: LedgerState, batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): Promise<void> {
+    await this.close(ledger, settlingBatch(this.chainEnd(ledger), givenUp(batch, reason), reason));
   }
 
-  private place(books: Books): BatchPlace {
-    const { desk, rule } = this.parts;
-    return { policy: desk.policy, chain: books.chain, state: carriedState(books.chain, rule) };
+  private chainEnd({ chain }: LedgerState): ChainEnd {
+    return { policy: this.state.policy, chain, state: carriedState(chain, this.tools.recipe) };
   }
 
   /** An adapter's shape is fixed at a policy's first step. */
-  private async checkRank(books: Books, parent: string): Promise<void> {
-    const { desk, store, rule } = this.parts;
-    const manifest = await store.manifestOfVersion(desk.policy, parent, books.line);
-    if (manifest === undefined || manifest.loraRank === rule.loraRank) return;
-    throw trainerErrors.rankChanged({ version: parent, rank: manifest.loraRank, configured: rule.loraRank });
+  private async checkRank({ line }: LedgerState, parent: string): Promise<void> {
+    const { store, recipe } = this.tools;
+    const manifest = await store.manifestOfVersion(this.state.policy, parent, line);
+    if (manifest === undefined || manifest.loraRank === recipe.loraRank) return;
+    throw trainerErrors.rankChanged({ version: parent, rank: manifest.loraRank, configured: recipe.loraRank });
   }
 
-  private async close(books: Books, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {
-    const { desk, ledger, events, clock } = this.parts;
-    await ledger.close(books, batch, clock.now(), traces);
-    events.batchClosed(batch);
-    desk.unconfirmed.push(...desk.pending.take(turnsOf(batch)));
+  private async close(ledger: LedgerState, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {
+    const { state } = this;
+    await this.ledger.close(ledger, batch, this.clock.now(), traces);
+    this.tools.events.batchClosed(batch);
+    state.unconfirmed.push(...state.pending.take(turnsOf(batch)));
     await this.confirm();
   }
 
-  /** An ack that was not confirmed is tried again: otherwise the message would be kept alive for ever. */
+  /** An ack that was not confirmed is tried again: otherwise the message would be kept alive without end. */
   async confirm(): Promise<void> {
-    const { desk } = this.parts;
-    const waiting = desk.unconfirmed;
-    desk.unconfirmed = [];
+    const { state } = this;
+    const waiting = state.unconfirmed;
+    state.unconfirmed = [];
     for (let start = 0; start < waiting.length; start += acksAtOnce) {
       const group = waiting.slice(start, start + acksAtOnce);
       const acked = await Promise.all(group.map(isAcked));
-      desk.unconfirmed.push(...group.filter((_, index) => acked[index] === false));
+      state.unconfirmed.push(...group.filter((_, index) => acked[index] === false));
     }
   }
-}
-
-function tracesOf({ effective, anchors }: TrainDecision): Trace[] {
-  return [...effective, ...anchors].flatMap(({ candidate }) => candidate.trace ?? []);
 }
 
 async function isAcked(held: Held): Promise<boolean> {
@@ -112,7 +109,7 @@ async function isAcked(held: Held): Promise<boolean> {
     await held.ack();
     return true;
   } catch (error) {
-    // Given back already: whoever gets it next finds the turn settled.
+    // Given back already: the process that gets it next finds the turn settled.
     return isBacktalkError(error, 'facts_stopped');
   }
 }

@@ -1,41 +1,41 @@
-// Sweeps files of old versions out of the blob store, now and then. In: time. Out: fewer blobs.
-// A failed sweep is tried at the next turn of the timer; nothing waits for it.
+// Sweeps files of old versions out of the blob store, at a fixed interval. A failed sweep is tried at the next turn of the timer;
+// nothing waits for it.
 import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import { keeping, sweepable, type Keeping } from '../domain/kept-files.js';
-import type { TrainerEvents } from '../events.js';
 import type { StepStore } from '../outputs/step-store.js';
-import type { Desk } from './desk.js';
+import type { PolicyState } from './policy-state.js';
+import type { TrainerTools } from './trainer-tools.js';
 
-export interface SweepParts {
-  readonly desk: Desk;
-  readonly store: StepStore;
-  readonly everyMs: number;
-  readonly graceMs: number;
-  readonly events: TrainerEvents;
-  readonly clock: Clock;
+export interface SweepTimes {
+  readonly sweepEveryMs: number;
+  readonly sweepGraceMs: number;
 }
 
-export async function sweepNowAndThen(parts: SweepParts, signal: AbortSignal): Promise<void> {
-  const { desk, everyMs, events, clock } = parts;
+export async function sweepFiles(
+  { store, events }: TrainerTools,
+  state: PolicyState,
+  { sweepEveryMs, sweepGraceMs }: SweepTimes,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
-    await clock.sleep(everyMs, signal).catch(() => undefined);
+    await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
     if (signal.aborted) return;
     try {
-      events.filesSwept(desk.policy, await sweep(parts));
+      events.filesSwept(state.policy, await sweep(store, state, clock.now() - sweepGraceMs));
     } catch (error) {
-      events.sweepFailed(desk.policy, asBacktalkError(error));
+      events.sweepFailed(state.policy, asBacktalkError(error));
     }
   }
 }
 
-async function sweep({ desk, store, graceMs, clock }: SweepParts): Promise<number> {
-  const { line } = await desk.openBooks();
-  const keep = keeping(line, desk.policy);
-  const going = sweepable(keep, await manifestsOf(keep, store), clock.now() - graceMs);
+async function sweep(store: StepStore, state: PolicyState, youngestMs: number): Promise<number> {
+  const { line } = await state.ledger();
+  const keep = keeping(line, state.policy);
   let swept = 0;
-  for (const digest of going) {
+  for (const digest of sweepable(keep, await manifestsOf(keep, store), youngestMs)) {
     if (!(await store.blobs.has(digest))) continue;
     await store.blobs.delete(digest);
     swept += 1;

@@ -8,7 +8,7 @@ import { BatchChain } from '../domain/batch-chain.js';
 import { SettledTurns } from '../domain/settled-turns.js';
 import { VersionLine } from '../domain/version-line.js';
 
-export interface Books {
+export interface LedgerState {
   readonly chain: BatchChain;
   readonly line: VersionLine;
   readonly settled: SettledTurns;
@@ -26,14 +26,14 @@ export class Ledger {
   ) {}
 
   /** `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered. */
-  async read(openSinceMs: number, signal: AbortSignal): Promise<Books> {
+  async read(openSinceMs: number, signal: AbortSignal): Promise<LedgerState> {
     const { policy } = this;
     const settled = new SettledTurns();
-    const books: Books = { chain: new BatchChain(policy), line: new VersionLine(policy), settled };
+    const ledger: LedgerState = { chain: new BatchChain(policy), line: new VersionLine(policy), settled };
     const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
     for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal }))
-      note(books, fact, openSinceMs);
-    return books;
+      note(ledger, fact, openSinceMs);
+    return ledger;
   }
 
   /** Broker's time of the first judged fact from a sequence on; undefined when there is none. */
@@ -51,7 +51,7 @@ export class Ledger {
 
   /** Traces: of the samples, in the order of arrival. */
   async close(
-    books: Books,
+    ledger: LedgerState,
     batch: BatchClosed,
     nowMs: number,
     [first, ...others]: readonly Trace[] = [],
@@ -60,32 +60,32 @@ export class Ledger {
       first === undefined ? undefined : startSpan('close batch', { kind: 'internal', parent: first, links: others });
     const { sequence } = await this.publisher
       .publish('batchClosed', batch, {
-        expectSequence: books.chain.batchSequence(),
+        expectSequence: ledger.chain.batchSequence(),
         ...(span === undefined ? {} : { trace: span.trace }),
       })
       .finally(() => span?.end());
-    if (span !== undefined) books.trace = span.trace;
-    books.chain.closed(batch, sequence);
-    books.settled.add(batch, nowMs);
+    if (span !== undefined) ledger.trace = span.trace;
+    ledger.chain.closed(batch, sequence);
+    ledger.settled.add(batch, nowMs);
   }
 
-  async trained(books: Books, fact: WeightsTrained, nowMs: number, trace?: Trace): Promise<void> {
+  async trained(ledger: LedgerState, fact: WeightsTrained, nowMs: number, trace?: Trace): Promise<void> {
     const { sequence } = await this.publisher.publish('weightsTrained', fact, {
-      expectSequence: books.chain.trainedSequence(),
+      expectSequence: ledger.chain.trainedSequence(),
       ...(trace === undefined ? {} : { trace }),
     });
-    books.chain.trained(fact, sequence);
-    books.line.trained(fact, nowMs);
+    ledger.chain.trained(fact, sequence);
+    ledger.line.trained(fact, nowMs);
   }
 }
 
-export function note(books: Books, fact: LedgerFact, openSinceMs = 0): void {
-  const { chain, line, settled } = books;
+export function note(ledger: LedgerState, fact: LedgerFact, openSinceMs = 0): void {
+  const { chain, line, settled } = ledger;
   switch (fact.name) {
     case 'batchClosed':
       chain.closed(fact.message, fact.sequence);
       settled.add(fact.message, fact.timeMs, openSinceMs);
-      books.trace = fact.trace;
+      ledger.trace = fact.trace;
       return;
     case 'weightsTrained':
       chain.trained(fact.message, fact.sequence);

@@ -1,12 +1,11 @@
 // What a step needs and leaves in the blob store: plans, manifests.
 // In: domain objects. Out: digests, and back. Never overwrites: a blob is named by its bytes.
-import type { BlobStore } from '@backtalk/kit';
+import { baseVersion, type BlobStore } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 
 import { decodePlan, type StepPlan, type StoredPlan } from '../domain/step-plan.js';
 import type { VersionLine } from '../domain/version-line.js';
-import { baseVersion } from '../domain/version-name.js';
 import { trainerErrors } from '../errors.js';
 
 export class StepStore {

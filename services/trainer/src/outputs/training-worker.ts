@@ -4,7 +4,6 @@ import { grpcClient, type BlobStore, type GrpcClient, type Trace } from '@backta
 import {
   TrainingWorkerServiceDefinition,
   type PutBlobRequest,
-  type TrainProgress,
   type TrainRequest,
   type TrainResult,
 } from '@backtalk/proto/training';
@@ -12,16 +11,9 @@ import type { WeightsFile } from '@backtalk/proto/weights';
 
 import { trainerErrors } from '../errors.js';
 
-export interface WorkerOptions {
-  /** host:port */
-  readonly address: string;
-  readonly blobs: BlobStore;
-  readonly stepDeadlineMs: number;
-}
-
 export interface TrainOptions {
   readonly signal: AbortSignal;
-  readonly onProgress: (progress: TrainProgress) => void;
+  readonly onProgress: () => void;
   readonly trace?: Trace | undefined;
 }
 
@@ -33,8 +25,13 @@ const blobDeadlineMs = 300_000;
 export class TrainingWorker {
   private readonly client: GrpcClient<typeof TrainingWorkerServiceDefinition>;
 
-  constructor(private readonly options: WorkerOptions) {
-    this.client = grpcClient(TrainingWorkerServiceDefinition, options.address, { caller: 'trainer' });
+  /** @param address host:port */
+  constructor(
+    address: string,
+    private readonly blobs: BlobStore,
+    private readonly stepDeadlineMs: number,
+  ) {
+    this.client = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'trainer' });
   }
 
   close(): void {
@@ -53,17 +50,16 @@ export class TrainingWorker {
     const digests = [...new Set(files.map(({ digest }) => digest))];
     const { digests: missing } = await this.client.missing({ digests }, { deadlineMs: askDeadlineMs, signal });
     for (const digest of missing) {
-      const bytes = await this.options.blobs.get(digest);
+      const bytes = await this.blobs.get(digest);
       await this.client.putBlob(parts(digest, bytes), { deadlineMs: blobDeadlineMs, signal });
     }
   }
 
   private async step(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
     let result: TrainResult | undefined;
-    const deadlineMs = this.options.stepDeadlineMs;
-    const calling = { deadlineMs, signal, ...(trace === undefined ? {} : { trace }) };
+    const calling = { deadlineMs: this.stepDeadlineMs, signal, ...(trace === undefined ? {} : { trace }) };
     for await (const { event } of this.client.train(request, calling)) {
-      if (event?.$case === 'progress') onProgress(event.value);
+      if (event?.$case === 'progress') onProgress();
       else if (event?.$case === 'result') result = event.value;
     }
     if (result === undefined) throw trainerErrors.resultMissing();
@@ -71,7 +67,7 @@ export class TrainingWorker {
   }
 
   private async fetch({ digest }: WeightsFile, signal: AbortSignal): Promise<void> {
-    const { blobs } = this.options;
+    const { blobs } = this;
     // A repeated step has these bytes already; putting them again would only renew their age.
     if (await blobs.has(digest)) return;
     const received: Uint8Array[] = [];

@@ -143,19 +143,6 @@ export class TrainerRig {
     await kvBucket(this.speakers.operator, 'settings', codec).put(`${testPolicy}.${key}`, value);
   }
 
-  async progress(): Promise<unknown> {
-    const codec = { toJSON: (value: unknown) => value, fromJSON: (json: unknown) => json };
-    return (await kvBucket(this.speakers.operator, 'settings', codec).get(`${testPolicy}.training`))?.value;
-  }
-
-  async untilPhase(phase: string): Promise<void> {
-    const shown = async () => {
-      const progress = await this.progress();
-      return typeof progress === 'object' && progress !== null && 'phase' in progress && progress.phase === phase;
-    };
-    await until(shown, { what: `Progress "${phase}"` });
-  }
-
   /** As another trainer would: with the trainer's own rights, behind this one's back. */
   async closeElsewhere(batch: BatchClosed): Promise<void> {
     const last = await this.reader.last('batchClosed', { policy: testPolicy });
@@ -191,7 +178,7 @@ export class TrainerRig {
   }
 
   async metric(trainer: Trainer, line: RegExp): Promise<number> {
-    const response = await fetch(`http://127.0.0.1:${trainer.healthPort}/metrics`, {
+    const response = await fetch(`http://127.0.0.1:${trainer.ports.health}/metrics`, {
       signal: AbortSignal.timeout(5_000),
     });
     const found = (await response.text()).split('\n').find((text) => line.test(text));

@@ -31,12 +31,7 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   routes: { expires: false, readBy: brokerServices, writes: everyKeyFor('publisher') },
   load: { expires: false, readBy: brokerServices, writes: everyKeyFor('publisher') },
   keys: { expires: false, readBy: ['gateway', 'cli'], writes: everyKeyFor('cli') },
-  // The trainer shows the progress of a policy's step beside what operators set.
-  settings: {
-    expires: false,
-    readBy: brokerServices,
-    writes: (service) => (service === 'trainer' ? ['*.training'] : everyKeyFor('cli')(service)),
-  },
+  settings: { expires: false, readBy: brokerServices, writes: everyKeyFor('cli') },
 };
 
 export const bucketNames = Object.keys(buckets) as readonly BucketName[];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { nextKlBeta } from './kl-beta.js';
+import { nextKlBeta } from './carried-state.js';
 
 describe('the KL weight', () => {
   it('is off until the policy drifts beyond the target', () => {

@@ -1,0 +1,62 @@
+import { readConfig } from '@backtalk/kit';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
+import { writeFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { recipeOf, retiredVariables, trainerSettings } from './config.js';
+
+const folder = new TemporaryDirectory('recipe');
+
+afterAll(() => {
+  folder.remove();
+});
+
+function recipeWith(environment: Record<string, string>) {
+  return recipeOf(readConfig(trainerSettings, { BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0', ...environment }));
+}
+
+describe('the recipe of a trainer', () => {
+  it('is the preset tiny where nothing is set', () => {
+    expect(recipeWith({})).toMatchObject({ learningRate: 5e-4, effective: 8, waitMs: 600_000 });
+  });
+
+  it('is read from a file, with single overrides above it', () => {
+    const path = folder.join('mine.json');
+    writeFileSync(path, JSON.stringify({ preset: 'small', stepBoundNats: 0.25 }));
+    const recipe = recipeWith({ BACKTALK_RECIPE: path, BACKTALK_RECIPE_SET: 'effective=12' });
+    expect(recipe).toMatchObject({ loraRank: 16, stepBoundNats: 0.25, effective: 12 });
+  });
+
+  it('stops the start, with the reason, where it cannot be read', () => {
+    const path = folder.join('broken.json');
+    writeFileSync(path, '{');
+    for (const recipe of [path, folder.join('none.json'), 'tinny'])
+      expect(() => recipeWith({ BACKTALK_RECIPE: recipe })).toThrow(
+        expect.objectContaining({ code: 'config_invalid', message: expect.stringMatching(/^[^\n]+$/) as string }),
+      );
+  });
+
+  it('is refused where not even one batch of it is held', () => {
+    const set = { BACKTALK_RECIPE_SET: 'effective=64', BACKTALK_PENDING_MAX: '100' };
+    expect(() => recipeWith(set)).toThrow('BACKTALK_PENDING_MAX (100) is less than the 128 turns of one full batch.');
+  });
+});
+
+describe('variables of earlier versions', () => {
+  it.each([
+    ['BACKTALK_TRAIN_LEARNING_RATE', 'learningRate'],
+    ['BACKTALK_TRAIN_STEP_BOUND', 'stepBoundNats'],
+    ['BACKTALK_TRAIN_KL_BETA', 'klBetaFirst'],
+    ['BACKTALK_TRAIN_KL_TARGET', 'klTargetNats'],
+    ['BACKTALK_TRAIN_OPD_ADVANTAGE_CLIP', 'opdAdvantageClipNats'],
+    ['BACKTALK_TRAIN_ANSWER_TOKENS', 'answerTokensMax'],
+    ['BACKTALK_TRAIN_MEAN_ANSWER_LENGTH', 'meanAnswerTokens'],
+    ['BACKTALK_BATCH_SIZE', 'effective'],
+  ])('%s is found, and %s is its name in the recipe', (variable, recipeName) => {
+    expect(retiredVariables({ [variable]: '1' })).toEqual([{ variable, recipeName }]);
+  });
+
+  it('are not confused with variables that are read', () => {
+    expect(retiredVariables({ BACKTALK_TRAINING_WORKER: 'a:1', BACKTALK_RECIPE: 'tiny' })).toEqual([]);
+  });
+});

@@ -1,0 +1,51 @@
+// Facts of one policy as they are delivered. A judged turn is kept un-acked as a candidate until a batch takes or settles it; one that
+// some batch has settled is acked. A staged version moves the line of versions, and stops a step on a parent that was just burned.
+import type { Delivery, StoredFact } from '@backtalk/kit';
+import { WeightsStaged_Stage, type TurnJudged } from '@backtalk/proto/facts';
+
+import { candidateOf } from '../domain/candidate.js';
+import type { TrainerTools } from './trainer-tools.js';
+import type { Ledger } from '../outputs/ledger.js';
+import type { PolicyState } from './policy-state.js';
+
+/** @param settledSequence the ack floor: every message at or below it is settled */
+export function judgedTurns(
+  { turns, events }: TrainerTools,
+  state: PolicyState,
+  ledger: Ledger,
+  settledSequence: () => Promise<number>,
+) {
+  /** A later revision of a turn that was settled long ago is known by the ack floor: the turn's first revision lies at or below it. */
+  async function settledBefore({ turn, revision }: TurnJudged): Promise<boolean> {
+    const { settled } = await state.ledger();
+    if (settled.has(turn)) return true;
+    if (revision === 0 || state.pending.has(turn)) return false;
+    const first = await ledger.firstJudged(turn);
+    return first !== undefined && first <= (await settledSequence());
+  }
+
+  return async function onJudged(fact: StoredFact<'turnJudged'>, delivery: Delivery): Promise<void> {
+    const { message } = fact;
+    if (await settledBefore(message)) return events.judgedRead(state.policy, 'settled_before');
+    const candidate = candidateOf(fact, await turns.facts(message));
+    // A batch may have closed while the turn was being read, here or by another trainer.
+    if ((await state.ledger()).settled.has(message.turn)) return events.judgedRead(state.policy, 'settled_before');
+    state.pending.add(candidate, delivery.hold());
+    events.judgedRead(state.policy, 'pending');
+    state.wake.notify();
+  };
+}
+
+export function stagedVersions({ events }: TrainerTools, state: PolicyState) {
+  return async function onStaged({ message, sequence, timeMs }: StoredFact<'weightsStaged'>): Promise<void> {
+    const { line } = await state.ledger();
+    line.staged(message, sequence);
+    if (state.step !== undefined && line.isTainted(state.step.parent)) state.step.stop.abort();
+    const { closed } = state;
+    if (message.stage === WeightsStaged_Stage.STAGE_STABLE && closed?.version === message.version) {
+      for (const saidAtMs of closed.saidAtMs) events.lessonServed(state.policy, (timeMs - saidAtMs) / 1_000);
+      state.closed = undefined;
+    }
+    state.wake.notify();
+  };
+}

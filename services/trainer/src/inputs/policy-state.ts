@@ -1,0 +1,66 @@
+// What one policy's inputs share while this process leads: the ledger's state, the turns that wait, the switches, the step in flight.
+// Inputs change it, the ledger loop reads it. It holds nothing that the log could not give back.
+import type { BacktalkError, Held } from '@backtalk/kit';
+
+import { PendingTurns } from '../domain/pending-turns.js';
+import { trainerErrors } from '../errors.js';
+import type { LedgerState } from '../outputs/ledger.js';
+import { WakeSignal } from './wake-signal.js';
+
+export class PolicyState {
+  readonly wake = new WakeSignal();
+  readonly pending = new PendingTurns<Held>();
+  paused = false;
+  /** The data folder has reached its cap. */
+  storageFull = false;
+  /** The parent of the step in flight, and how to stop it. */
+  step: { readonly parent: string; readonly stop: AbortController } | undefined;
+  /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */
+  closed: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
+  /** Messages of settled turns whose ack the broker has not confirmed yet. */
+  unconfirmed: Held[] = [];
+  private current: LedgerState | undefined;
+  private resolveNext: (ledger: LedgerState) => void = () => undefined;
+  private rejectNext: (error: BacktalkError) => void = () => undefined;
+  private next: Promise<LedgerState>;
+
+  constructor(readonly policy: string) {
+    this.next = this.nextRead();
+  }
+
+  /** Facts may be delivered before the ledger has been read, or while it is read again: then this waits. */
+  async ledger(): Promise<LedgerState> {
+    return this.current ?? this.next;
+  }
+
+  /** The ledger is being read again: `ledger` waits for the new state. */
+  invalidate(): void {
+    if (this.current === undefined) return;
+    this.current = undefined;
+    this.next = this.nextRead();
+  }
+
+  /** What the ledger settles waits no longer: another trainer may have closed batches since it was read last. */
+  ledgerRead(ledger: LedgerState): void {
+    const settled = this.pending.candidates().flatMap(({ turn }) => (ledger.settled.has(turn) ? [turn] : []));
+    this.unconfirmed.push(...this.pending.take(settled));
+    this.current = ledger;
+    this.resolveNext(ledger);
+    this.wake.notify();
+  }
+
+  /** The ledger is read here no more: another process leads. */
+  close(): void {
+    this.rejectNext(trainerErrors.notLeading({}));
+  }
+
+  private nextRead(): Promise<LedgerState> {
+    const next = new Promise<LedgerState>((resolve, reject) => {
+      this.resolveNext = resolve;
+      this.rejectNext = reject;
+    });
+    // Often nothing waits for it.
+    next.catch(() => undefined);
+    return next;
+  }
+}

@@ -1,0 +1,16 @@
+// What the inputs of all policies share.
+import type { Recipe } from '../domain/recipe.js';
+import type { StoredPlan } from '../domain/step-plan.js';
+import type { TrainerEvents } from '../events.js';
+import type { SourceLog } from '../outputs/source-log.js';
+import type { StepStore } from '../outputs/step-store.js';
+import type { TrainingWorker } from '../outputs/training-worker.js';
+
+export interface TrainerTools {
+  readonly recipe: Recipe;
+  readonly plan: StoredPlan;
+  readonly turns: SourceLog;
+  readonly store: StepStore;
+  readonly worker: TrainingWorker;
+  readonly events: TrainerEvents;
+}

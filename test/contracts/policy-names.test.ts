@@ -1,0 +1,33 @@
+// One policy has one name wherever it goes: each service of a machine gets it under the variable that it reads.
+import { loadSecrets, machineProcesses, openDataFolder, portsFrom } from '@backtalk/deploy';
+import { readConfig } from '@backtalk/kit';
+import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
+import { afterAll, expect, it } from 'vitest';
+import { settingsOfService } from '../chart/contract.js';
+
+const folder = new TemporaryDirectory('policy-names');
+
+afterAll(() => {
+  folder.remove();
+});
+
+it.each(['gateway', 'trainer', 'publisher', 'loader'])(
+  'a policy of another name than the usual reaches the %s',
+  async (name) => {
+    const data = openDataFolder(folder.join(name));
+    const { services } = machineProcesses({
+      root: repositoryRoot(),
+      data,
+      ports: portsFrom(34_000),
+      host: '127.0.0.1',
+      secrets: loadSecrets(data.path),
+      natsConfig: '',
+      model: '',
+      policy: 'parley',
+      environment: {},
+    });
+    const environment = services.find((spec) => spec.name === name)?.env;
+    const config: Readonly<Record<string, unknown>> = readConfig(await settingsOfService(name), environment);
+    expect([config['policies'] ?? config['policy']].flat()).toEqual(['parley']);
+  },
+);
