@@ -1,5 +1,5 @@
 // What happens in the collector, each event in one place: its log line and its metrics.
-import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
 import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts';
 
 export type Events = ReturnType<typeof createEvents>;
@@ -30,11 +30,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     openSessions: (count: number) => {
       open.set(count);
     },
-    idleLookFailed: (error: unknown) => {
-      logger.warn('idle_sessions_not_closed', { code: asBacktalkError(error).code });
-    },
-    valkeyFailed: (error: unknown) => {
-      logger.warn('valkey_failed', { code: asBacktalkError(error).code });
+    idleLookFailed: (error: BacktalkError) => {
+      logger.warn('idle_sessions_not_closed', { code: error.code });
     },
     rebuilt: (facts: number, milliseconds: number) => {
       rebuilds.inc();

@@ -5,6 +5,7 @@ import {
   type Broker,
   type Clock,
   type Service,
+  type ServiceOverrides,
   type StoredFact,
 } from '@backtalk/kit';
 import {
@@ -25,7 +26,7 @@ import {
 } from '@backtalk/proto/facts';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector, type CollectorOverrides } from './service.js';
+import { createCollector } from './service.js';
 
 const tenant = 'tenant';
 const policy = 'backtalk';
@@ -103,7 +104,7 @@ describe('collector', () => {
   });
   afterEach(() => collector.stop());
 
-  function create(sessionIdleMs = 600_000, overrides: CollectorOverrides = {}): Service {
+  function create(sessionIdleMs = 600_000, overrides: ServiceOverrides = {}): Service {
     const { url, user: natsUser, password } = nats.credentials('collector');
     return createCollector(
       {

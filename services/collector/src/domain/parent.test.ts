@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findParent, type Candidate } from './parent.js';
 
 function candidate(turn: string, fields: Partial<Candidate> = {}): Candidate {
-  return { turn, earlierAnswers: [], sequence: 1, continuedBy: undefined, ...fields };
+  return { turn, earlierAnswers: [], sequence: 1, continuedBy: '', ...fields };
 }
 
 const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?? [];

@@ -1,7 +1,7 @@
-// Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers suffice for who
-// answered what and what continues what; texts are read from the log when a tie needs them. What the index would have
-// forgotten by now is not read. Requests that contain an answer and continue nothing yet are linked again: what they waited
-// for was forgotten with the index. Repeating it changes nothing.
+// Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers
+// suffice for who answered what and what continues what. What the index would have forgotten by now is not read. Requests
+// that contain an answer and continue nothing yet are linked again: what they waited for was forgotten with the index.
+// Repeating it changes nothing.
 import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
@@ -11,9 +11,6 @@ const facts = ['turnOpened', 'turnCompleted', 'turnContinued', 'sessionClosed'] 
 
 type HeaderRecord = FactHeadersRow<(typeof facts)[number]>;
 
-/** Links one opened turn of the log again. */
-export type Relink = (owner: Owner, turn: string) => Promise<void>;
-
 export interface RebuilderParts {
   readonly index: TurnIndex;
   readonly reader: FactReader;
@@ -21,30 +18,26 @@ export interface RebuilderParts {
   readonly clock: Clock;
   /** The broker's time of the oldest fact that the index still wants. */
   readonly keptSinceMs: () => Promise<number>;
-  readonly relink: Relink;
+  /** Links one opened turn of the log again. */
+  readonly relink: (owner: Owner, turn: string) => Promise<void>;
 }
 
 /** Writes that are under way at once: one connection keeps their order, so that none has to wait for the one before. */
 const writesMax = 512;
 
 export class Rebuilder {
-  private running: Promise<void> | undefined;
-
   constructor(private readonly parts: RebuilderParts) {}
 
-  /** Resolves when the index holds what the log says; costs one look-up while it does. */
+  /** Resolves when the index holds what the log says; costs one look-up while it does. To be called by one at a time. */
   async ensureReady(): Promise<void> {
     if (await this.parts.index.isReady()) return;
-    this.running ??= this.rebuild()
-      .catch((thrown: unknown) => {
-        const error = asBacktalkError(thrown);
-        // No fault of the fact that asked for the index: it waits.
-        throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
-      })
-      .finally(() => {
-        this.running = undefined;
-      });
-    await this.running;
+    try {
+      await this.rebuild();
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      // No fault of the fact that asked for the index: it waits.
+      throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
+    }
   }
 
   private async rebuild(): Promise<void> {

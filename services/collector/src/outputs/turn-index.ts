@@ -2,20 +2,8 @@
 // which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
 // idempotent. Entries expire: an answer older than `keepMs` starts a new session.
 import type { ChainableCommander, Redis } from 'ioredis';
+import type { TurnEntry } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
-
-export interface TurnEntry {
-  readonly turn: string;
-  readonly tenant: string;
-  readonly user: string;
-  readonly policy: string;
-  readonly session: string;
-  readonly parent: string;
-  readonly continuedBy: string;
-  readonly completedSequence: number;
-  /** False when the turn, or one before it in its session, said "don't learn from me". */
-  readonly train: boolean;
-}
 
 export interface SessionEntry {
   readonly session: string;
@@ -129,7 +117,7 @@ export class TurnIndex {
     await this.guarded(this.redis.lrem(waitingKey(owner, answerKey), 0, turn));
   }
 
-  /** A session was heard of: its last moment moves forward, never back. */
+  /** Something was said in a session: its last moment moves forward, never back. */
   async touchSession(entry: SessionEntry): Promise<void> {
     const { session, tenant, user, policy, lastMs } = entry;
     await this.run((batch) =>
@@ -173,12 +161,12 @@ export class TurnIndex {
     );
   }
 
-  /** Sessions in which nothing was heard since the given moment (broker's time), oldest first. */
+  /** Sessions in which nothing was said since the given moment (broker's time), oldest first. */
   async idleSince(ms: number, limit: number): Promise<string[]> {
     return this.guarded(this.redis.zrangebyscore(sessionsKey, '-inf', ms, 'LIMIT', 0, limit));
   }
 
-  /** It is looked at no more, until it is heard of again. */
+  /** The session is looked at no more, until something is said in it again. */
   async forgetIdle(session: string): Promise<void> {
     await this.guarded(this.redis.zrem(sessionsKey, session));
   }
