@@ -58,7 +58,7 @@ volumeMounts:
   "BACKTALK_POLICY" .root.Values.policy.name
   "BACKTALK_BASE_MODEL" .root.Values.model.name
   "BACKTALK_CONTEXT_MIN" (int .root.Values.model.lengthMax)
-  "BACKTALK_LORA_RANK" (int .root.Values.trainer.loraRank)
+  "BACKTALK_LORA_RANK_MIN" (int .root.Values.trainer.loraRank)
   "BACKTALK_ENGINE_URL" "http://$(POD_IP):30030"
   "BACKTALK_ENGINE_DIALECT" .pool.engine
   "BACKTALK_ENGINE_POOLS" (include "backtalk.poolsOf" .)
@@ -67,7 +67,7 @@ volumeMounts:
   "BACKTALK_GRPC_ADVERTISED" "$(POD_IP):30025" }}
 {{- $mounts := list (dict "name" "adapters" "mountPath" "/adapters") }}
 {{- if include "backtalk.modelMounted" .pool }}
-{{- $_ := set $plain "BACKTALK_MODEL" (include "backtalk.modelPath" .pool) }}
+{{- $_ := set $plain "BACKTALK_MODEL_DIR" (include "backtalk.modelPath" .pool) }}
 {{- $mounts = append $mounts (dict "name" "model" "mountPath" "/models" "readOnly" true) }}
 {{- end }}
 {{- $env := printf "%s\n%s" (include "backtalk.serviceVariables" (dict "root" .root "user" "loader" "plain" $plain "extra" .root.Values.loader.env))

@@ -27,7 +27,7 @@ export function createCollector(config: CollectorConfig, overrides: ServiceOverr
   return createService({ name: 'collector', config, overrides, streams: ['TURNS'], stopWithinMs, start });
 }
 
-async function start(context: ServiceContext<CollectorConfig>): Promise<Record<never, number>> {
+async function start(context: ServiceContext<CollectorConfig>) {
   const { config, clock, logger, metrics, health, lifecycle, broker, blobs, reader, fail } = context;
   // It fails fast while Valkey does not answer: the fact then waits in flight, and no command outlives the connection.
   const valkey = connectValkey({ url: config.valkeyUrl, name: 'collector', logger });
