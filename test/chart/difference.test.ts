@@ -117,9 +117,9 @@ describe('engines', () => {
       expect(args.join(' ')).toMatch(
         new RegExp(`--(max-model-len|context-length)=${loader['BACKTALK_CONTEXT_MIN'] ?? ''}( |$)`),
       );
-      expect(loader['BACKTALK_LORA_RANK_MIN']).toBe(trainer['BACKTALK_TRAIN_LORA_RANK']);
+      expect(loader['BACKTALK_LORA_RANK']).toBe(trainer['BACKTALK_TRAIN_LORA_RANK']);
       const rankMax = args.find((flag) => flag.startsWith('--max-lora-rank='))?.split('=')[1];
-      expect(Number(loader['BACKTALK_LORA_RANK_MIN'])).toBeLessThanOrEqual(Number(rankMax));
+      expect(Number(loader['BACKTALK_LORA_RANK'])).toBeLessThanOrEqual(Number(rankMax));
     }
   });
 

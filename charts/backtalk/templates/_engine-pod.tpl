@@ -58,7 +58,7 @@ volumeMounts:
   "BACKTALK_POLICY" .root.Values.policy.name
   "BACKTALK_BASE_MODEL" .root.Values.model.name
   "BACKTALK_CONTEXT_MIN" (int .root.Values.model.lengthMax)
-  "BACKTALK_LORA_RANK_MIN" (int .root.Values.trainer.loraRank)
+  "BACKTALK_LORA_RANK" (int .root.Values.trainer.loraRank)
   "BACKTALK_ENGINE_URL" "http://$(POD_IP):30030"
   "BACKTALK_ENGINE_DIALECT" .pool.engine
   "BACKTALK_ENGINE_POOLS" (include "backtalk.poolsOf" .)

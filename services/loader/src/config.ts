@@ -25,7 +25,7 @@ export const loaderSettings = {
     default: 0,
     min: 0,
   }),
-  loraRankMin: setting.integer('BACKTALK_LORA_RANK_MIN', {
+  loraRank: setting.integer('BACKTALK_LORA_RANK', {
     description:
       'Rank of the adapters that the policy trains; an engine that takes none of it is refused. 0, or BACKTALK_MODEL_DIR not set: not tried.',
     default: 0,

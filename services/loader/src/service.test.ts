@@ -145,7 +145,7 @@ describe('start', () => {
 
   it('refuses an engine that takes no adapter of the policy’s rank, and leaves nothing behind where it does', async () => {
     await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
-    const settings = { BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK_MIN: '128' };
+    const settings = { BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK: '128' };
     await start(settings);
     await until(() => loader.state.current.reason.includes('rank 128'));
     await loader.stop();
@@ -160,7 +160,7 @@ describe('start', () => {
     await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
     engine.settings.faults = { loadStatus: 500 };
     engine.settings.rankMax = 64;
-    await start({ BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK_MIN: '128' });
+    await start({ BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK: '128' });
     await until(() => engine.counts.loadsRefused > 1, { what: 'two tries' });
     expect(loader.state.current).toMatchObject({ ready: false });
     engine.settings.faults = {};

@@ -58,7 +58,7 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
       state.change({ versions: [baseVersion(policy), ...names] });
     },
   );
-  const rankTrial = new RankTrial(engine, config.loraRankMin, config.adapterDir, shape);
+  const rankTrial = new RankTrial(engine, config.loraRank, config.adapterDir, shape);
   const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock, events, fail });
   const following = new AbortController();
   lifecycle.add('load set', () => {

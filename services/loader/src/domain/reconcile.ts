@@ -1,7 +1,7 @@
 // Decides what an engine should load and unload, and when what failed is tried again. In: the set of versions that every
 // loader of the policy holds, what this engine holds, and since when each version has been unwanted. Out: versions to load,
 // versions to unload now. Pure.
-import { backOffMs, type Retry } from '@backtalk/kit';
+import type { Retry } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
 
 export interface ReconcileInput {
@@ -35,7 +35,8 @@ export function planReconcile(input: ReconcileInput): ReconcilePlan {
   return { load, unload, unwantedSince: since };
 }
 
-const backOff = { firstMs: 1_000, mostMs: 30_000 };
+const firstMs = 1_000;
+const longestMs = 30_000;
 
 /**
  * When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at the
@@ -54,7 +55,7 @@ export class RetryTimes {
 
   failed(version: string, now: number, retry: Retry): void {
     const count = (this.failures.get(version)?.count ?? 0) + 1;
-    const waitMs = retry === 'later' ? backOffMs(count, backOff, () => 1) : backOff.mostMs;
+    const waitMs = retry === 'later' ? Math.min(longestMs, firstMs * 2 ** Math.min(count - 1, 10)) : longestMs;
     this.failures.set(version, { count, at: now + waitMs });
   }
 

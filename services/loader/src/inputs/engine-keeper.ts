@@ -153,7 +153,7 @@ export class EngineKeeper {
     let misfit = misfitOf(capabilities, this.config) ?? '';
     if (misfit === '' && this.config.engineDialect !== 'openai') {
       const isTaken = await rankTrial.isTaken(capabilities.baseModel, this.calling());
-      if (!isTaken) misfit = rankMisfit(this.config.loraRankMin);
+      if (!isTaken) misfit = rankMisfit(this.config.loraRank);
     }
     this.lookedAtMs = now;
     return misfit;
