@@ -14,14 +14,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       linked.inc({ outcome: 'continued' });
       logger.debug('turn_continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
     },
-    branched: () => {
-      linked.inc({ outcome: 'branch' });
-    },
-    addedNothing: () => {
-      linked.inc({ outcome: 'nothing_said' });
-    },
-    waits: () => {
-      linked.inc({ outcome: 'waits_for_answer' });
+    linked: (outcome: 'branch' | 'nothing_said' | 'waits_for_answer'): void => {
+      linked.inc({ outcome });
     },
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });

@@ -27,7 +27,7 @@ async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>
   const session = known === '' ? message.provisionalSession : known;
   await index.putTurn(turn, { tenant, user, policy, session, completedSequence: sequence });
   if (session !== '') {
-    await index.touchSession({ session, tenant, user, policy, lastMs: timeMs });
+    await index.touchSession(session, message, timeMs);
     await index.addSessionAnswer(session, turn, sequence);
   }
   if (answerKey !== '') await index.addAnswer(message, answerKey, turn, sequence);

@@ -43,11 +43,10 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: Answ
   const isClosed = await index.isClosed(wantedSession(request, parent));
   const { entry, waitsFor } = placementOf(request, link, parent, isClosed);
   for (const awaited of waitsFor) await index.wait(request, awaited, request.turn);
-  if (waitsFor.length > 0) events.waits();
+  if (waitsFor.length > 0) events.linked('waits_for_answer');
   await index.putTurn(request.turn, entry);
-  const { tenant, user, policy, session } = entry;
-  await index.touchSession({ session, tenant, user, policy, lastMs: timeMs });
-  if (link?.branch === true && parent !== undefined) events.branched();
+  await index.touchSession(entry.session, request, timeMs);
+  if (link?.branch === true && parent !== undefined) events.linked('branch');
   else if (link !== undefined && parent !== undefined) await continueTurn(parts, reader, opened, link, parent);
 }
 
@@ -100,17 +99,11 @@ async function continueTurn(
   const read = async (fact: OpenedTurn) => ({ message: fact.message, messages: await reader.messages(fact) });
   const [request, before] = await Promise.all([read(opened), reader.opened(parent.turn)]);
   const fact = continuationOf(request, link, parent, before && (await read(before)));
-  if (fact === undefined) {
-    events.addedNothing();
-    return;
-  }
+  if (fact === undefined) return events.linked('nothing_said');
   // What is learned from the continued turn goes on in that turn's trace.
   const continuedBy = await log.publishContinued(fact, before?.trace ?? opened.trace, opened.trace);
   await index.putTurn(parent.turn, { continuedBy });
-  if (continuedBy !== opened.message.turn) {
-    events.branched();
-    return;
-  }
+  if (continuedBy !== opened.message.turn) return events.linked('branch');
   await index.addContinued(parent.session, parent.turn, parent.completedSequence);
   events.continued(fact);
 }

@@ -2,10 +2,10 @@
 // suffice for who answered what and what continues what. What the index would have forgotten by now is not read. Requests
 // that contain an answer and continue nothing yet are linked again: what they waited for was forgotten with the index.
 // Repeating it changes nothing.
-import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
+import { asBacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
-import type { Owner, TurnIndex } from './turn-index.js';
+import type { Owner, SessionOwner, TurnIndex } from './turn-index.js';
 
 const facts = ['turnOpened', 'turnCompleted', 'turnContinued', 'sessionClosed'] as const;
 
@@ -61,7 +61,6 @@ class Filling {
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
   private writes: Promise<void>[] = [];
-  private failure: BacktalkError | undefined;
 
   constructor(private readonly index: TurnIndex) {}
 
@@ -97,10 +96,9 @@ class Filling {
   /** Throws what a write failed with. */
   async written(): Promise<void> {
     await Promise.all(this.writes.splice(0));
-    if (this.failure !== undefined) throw this.failure;
   }
 
-  private takeCompleted(turn: string, owner: Owner & { readonly policy: string }, record: HeaderRecord): void {
+  private takeCompleted(turn: string, owner: SessionOwner, record: HeaderRecord): void {
     const { headers, sequence, timeMs } = record;
     const known = this.sessions.get(turn) ?? '';
     this.sessions.delete(turn);
@@ -109,13 +107,12 @@ class Filling {
     if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
     if (session === '') return;
     this.write(this.index.addSessionAnswer(session, turn, sequence));
-    this.write(this.index.touchSession({ session, ...owner, lastMs: timeMs }));
+    this.write(this.index.touchSession(session, owner, timeMs));
   }
 
   private write(writing: Promise<void>): void {
-    const noted = writing.catch((error: unknown) => {
-      this.failure ??= asBacktalkError(error);
-    });
-    this.writes.push(noted);
+    // It is thrown by `written`, which may be called much later.
+    writing.catch(() => undefined);
+    this.writes.push(writing);
   }
 }

@@ -5,17 +5,13 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import type { TurnEntry } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
 
-export interface SessionEntry {
-  readonly session: string;
-  readonly tenant: string;
-  readonly user: string;
-  readonly policy: string;
-  readonly lastMs: number;
-}
-
 export interface Owner {
   readonly tenant: string;
   readonly user: string;
+}
+
+export interface SessionOwner extends Owner {
+  readonly policy: string;
 }
 
 const candidatesMax = 32;
@@ -61,7 +57,10 @@ export class TurnIndex {
 
   async turn(turn: string): Promise<TurnEntry | undefined> {
     const fields = await this.guarded(this.redis.hgetall(turnKey(turn)));
-    return fields['tenant'] === undefined ? undefined : decodeTurn(turn, fields);
+    if (fields['tenant'] === undefined) return undefined;
+    const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '', train } = fields;
+    const completedSequence = Number(fields['completedSequence'] ?? 0);
+    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, train: train !== 'false' };
   }
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */
@@ -71,13 +70,7 @@ export class TurnIndex {
   }
 
   async addAnswer(owner: Owner, answerKey: string, turn: string, sequence: number): Promise<void> {
-    const key = answerKeyOf(owner, answerKey);
-    await this.run((batch) =>
-      batch
-        .zadd(key, sequence, turn)
-        .zremrangebyrank(key, 0, -1 - candidatesMax)
-        .pexpire(key, this.keepMs),
-    );
+    await this.addNewest(answerKeyOf(owner, answerKey), candidatesMax, turn, sequence);
   }
 
   /** Turns that gave the answer, newest first. */
@@ -85,15 +78,8 @@ export class TurnIndex {
     return this.guarded(this.redis.zrevrange(answerKeyOf(owner, answerKey), 0, candidatesMax - 1));
   }
 
-  /** Remembers who answered of late in a session. */
   async addSessionAnswer(session: string, turn: string, sequence: number): Promise<void> {
-    const key = sessionAnswersKey(session);
-    await this.run((batch) =>
-      batch
-        .zadd(key, sequence, turn)
-        .zremrangebyrank(key, 0, -1 - sessionAnswersMax)
-        .pexpire(key, this.keepMs),
-    );
+    await this.addNewest(sessionAnswersKey(session), sessionAnswersMax, turn, sequence);
   }
 
   /** Turns that answered of late in a session, newest first. */
@@ -118,8 +104,7 @@ export class TurnIndex {
   }
 
   /** Something was said in a session: its last moment moves forward, never back. */
-  async touchSession(entry: SessionEntry): Promise<void> {
-    const { session, tenant, user, policy, lastMs } = entry;
+  async touchSession(session: string, { tenant, user, policy }: SessionOwner, lastMs: number): Promise<void> {
     await this.run((batch) =>
       batch
         .hset(sessionKey(session), { tenant, user, policy })
@@ -138,14 +123,10 @@ export class TurnIndex {
     return this.guarded(this.redis.zrange(sessionTurnsKey(session), '0', '-1'));
   }
 
-  async session(session: string): Promise<SessionEntry | undefined> {
-    const [fields, lastMs] = await Promise.all([
-      this.guarded(this.redis.hgetall(sessionKey(session))),
-      this.guarded(this.redis.zscore(sessionsKey, session)),
-    ]);
-    const { tenant, user, policy } = fields;
+  async session(session: string): Promise<SessionOwner | undefined> {
+    const { tenant, user, policy } = await this.guarded(this.redis.hgetall(sessionKey(session)));
     if (tenant === undefined || user === undefined || policy === undefined) return undefined;
-    return { session, tenant, user, policy, lastMs: Number(lastMs ?? 0) };
+    return { tenant, user, policy };
   }
 
   async isClosed(session: string): Promise<boolean> {
@@ -175,6 +156,16 @@ export class TurnIndex {
     return this.guarded(this.redis.zcard(sessionsKey));
   }
 
+  /** Keeps the newest turns, by the sequence of their completion. */
+  private async addNewest(key: string, max: number, turn: string, sequence: number): Promise<void> {
+    await this.run((batch) =>
+      batch
+        .zadd(key, sequence, turn)
+        .zremrangebyrank(key, 0, -1 - max)
+        .pexpire(key, this.keepMs),
+    );
+  }
+
   private async run(fill: (batch: ChainableCommander) => ChainableCommander): Promise<void> {
     const results = await this.guarded(fill(this.redis.multi()).exec());
     const failed = results?.find(([error]) => error !== null)?.[0];
@@ -193,19 +184,4 @@ export class TurnIndex {
 /** A server that hides its id counts as one life, which then ends when the index is gone. */
 function lifeIn(info: string): string {
   return /^run_id:(\w+)/m.exec(info)?.[1] ?? 'unknown';
-}
-
-function decodeTurn(turn: string, fields: Readonly<Record<string, string>>): TurnEntry {
-  const field = (name: string) => fields[name] ?? '';
-  return {
-    turn,
-    tenant: field('tenant'),
-    user: field('user'),
-    policy: field('policy'),
-    session: field('session'),
-    parent: field('parent'),
-    continuedBy: field('continuedBy'),
-    completedSequence: Number(field('completedSequence')),
-    train: field('train') !== 'false',
-  };
 }
