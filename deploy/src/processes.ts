@@ -157,7 +157,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_ENGINE_DIALECT: 'vllm',
         BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
         BACKTALK_ADAPTER_DIR: data.adapters,
-        BACKTALK_MODEL: machine.model,
+        BACKTALK_MODEL_DIR: machine.model,
       }),
       service(machine, 'publisher', { BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
       service(machine, 'gateway', {

@@ -89,7 +89,7 @@ export interface TestMachine {
 
 /** What the other parts must know of a stand-in engine: its adapters fit no real model, and it votes in words. */
 const standInEnvironment: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  loader: { BACKTALK_MODEL: '' },
+  loader: { BACKTALK_MODEL_DIR: '' },
   judge: { BACKTALK_JUDGE_BACKEND: 'free' },
 };
 /** A stand-in trains in no time: versions pass while a turn waits that would be fresh anywhere else. */

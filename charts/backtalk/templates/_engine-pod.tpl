@@ -67,7 +67,7 @@ volumeMounts:
   "BACKTALK_GRPC_ADVERTISED" "$(POD_IP):30025" }}
 {{- $mounts := list (dict "name" "adapters" "mountPath" "/adapters") }}
 {{- if include "backtalk.modelMounted" .pool }}
-{{- $_ := set $plain "BACKTALK_MODEL" (include "backtalk.modelPath" .pool) }}
+{{- $_ := set $plain "BACKTALK_MODEL_DIR" (include "backtalk.modelPath" .pool) }}
 {{- $mounts = append $mounts (dict "name" "model" "mountPath" "/models" "readOnly" true) }}
 {{- end }}
 {{- $env := printf "%s\n%s" (include "backtalk.serviceVariables" (dict "root" .root "user" "loader" "plain" $plain "extra" .root.Values.loader.env))

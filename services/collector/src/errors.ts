@@ -1,18 +1,18 @@
-// What can go wrong in the collector, and what then happens to the fact in hand.
+// What can go wrong in the collector, and what then happens to the fact in flight.
 import { defineErrors } from '@backtalk/kit';
 
 export const collectorErrors = defineErrors('collector', {
   indexUnavailable: {
     code: 'index_unavailable',
     retry: 'later',
-    // Something needed is away: the fact waits in hand, however long that takes.
+    // 503: the fact waits in flight, however long that takes.
     status: 503,
     message: () => 'Valkey does not answer; the fact is tried again.',
   },
   answersBehind: {
     code: 'answers_behind',
     retry: 'later',
-    // The request waits in hand until the answers before it are in the index.
+    // 503: the request waits in flight until the answers before it are in the index.
     status: 503,
     message: (p: { turn: string }) => `Answers that the log had before ${p.turn} are not in the index yet.`,
   },

@@ -1,5 +1,5 @@
 // What happens in the collector, each event in one place: its log line and its metrics.
-import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
 import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts';
 
 export type Events = ReturnType<typeof createEvents>;
@@ -14,14 +14,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       linked.inc({ outcome: 'continued' });
       logger.debug('turn_continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
     },
-    branched: () => {
-      linked.inc({ outcome: 'branch' });
-    },
-    addedNothing: () => {
-      linked.inc({ outcome: 'nothing_said' });
-    },
-    waits: () => {
-      linked.inc({ outcome: 'waits_for_answer' });
+    linked: (outcome: 'branch' | 'nothing_said' | 'waits_for_answer'): void => {
+      linked.inc({ outcome });
     },
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
@@ -30,11 +24,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     openSessions: (count: number) => {
       open.set(count);
     },
-    idleLookFailed: (error: unknown) => {
-      logger.warn('idle_sessions_not_closed', { code: asBacktalkError(error).code });
-    },
-    valkeyFailed: (error: unknown) => {
-      logger.warn('valkey_failed', { code: asBacktalkError(error).code });
+    idleLookFailed: (error: BacktalkError) => {
+      logger.warn('idle_sessions_not_closed', { code: error.code });
     },
     rebuilt: (facts: number, milliseconds: number) => {
       rebuilds.inc();

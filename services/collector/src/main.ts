@@ -3,4 +3,8 @@ import { run } from '@backtalk/kit';
 import { collectorSettings } from './config.js';
 import { createCollector } from './service.js';
 
-await run({ name: 'collector', config: collectorSettings, create: (config) => createCollector(config) });
+await run({
+  name: 'collector',
+  config: collectorSettings,
+  create: (config, { fail }) => createCollector(config, { fail }),
+});

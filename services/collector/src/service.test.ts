@@ -5,6 +5,7 @@ import {
   type Broker,
   type Clock,
   type Service,
+  type ServiceOverrides,
   type StoredFact,
 } from '@backtalk/kit';
 import {
@@ -25,7 +26,7 @@ import {
 } from '@backtalk/proto/facts';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector, type CollectorOverrides } from './service.js';
+import { createCollector, type CollectorConfig } from './service.js';
 
 const tenant = 'tenant';
 const policy = 'backtalk';
@@ -70,6 +71,23 @@ function completed(turn: string, user: string, answerKey: string, session?: stri
   });
 }
 
+function configFor(nats: TestNats, valkey: TestValkey, blobs: TemporaryDirectory): CollectorConfig {
+  const { url, user, password } = nats.credentials('collector');
+  return {
+    natsUrl: url,
+    natsUser: user,
+    natsPassword: password,
+    valkeyUrl: valkey.url,
+    healthAddress: { host: '127.0.0.1', port: 0 },
+    logLevel: 'silent',
+    ackWaitMs: 2_000,
+    instance: 'test',
+    ...laptopInstallation(blobs.path),
+    sessionIdleMs: 600_000,
+    indexKeepMs: 3_600_000,
+  };
+}
+
 const ask = { role: 'user', content: 'why is the sky blue?' };
 const answer = { role: 'assistant', content: 'because of the air' };
 const reply = { role: 'user', content: 'too long' };
@@ -103,24 +121,8 @@ describe('collector', () => {
   });
   afterEach(() => collector.stop());
 
-  function create(sessionIdleMs = 600_000, overrides: CollectorOverrides = {}): Service {
-    const { url, user: natsUser, password } = nats.credentials('collector');
-    return createCollector(
-      {
-        natsUrl: url,
-        natsUser,
-        natsPassword: password,
-        valkeyUrl: valkey.url,
-        healthAddress: { host: '127.0.0.1', port: 0 },
-        logLevel: 'silent',
-        ackWaitMs: 2_000,
-        instance: 'test',
-        ...laptopInstallation(blobs.path),
-        sessionIdleMs,
-        indexKeepMs: 3_600_000,
-      },
-      overrides,
-    );
+  function create(sessionIdleMs = 600_000, overrides: ServiceOverrides = {}): Service {
+    return createCollector({ ...configFor(nats, valkey, blobs), sessionIdleMs }, overrides);
   }
 
   function continuation(): Promise<StoredFact<'turnContinued'>> {
@@ -349,5 +351,25 @@ describe('collector', () => {
     const before = looks;
     await until(() => looks > before + 2, { what: 'Looks for idle sessions' });
     expect(await reader.last('sessionClosed', { tenant, user })).toBeUndefined();
+  });
+});
+
+describe('a collector whose stream is gone', () => {
+  it('ends the service through `fail`', async () => {
+    const [nats, valkey] = await Promise.all([startNats(), startValkey()]);
+    const failures: unknown[] = [];
+    const blobs = new TemporaryDirectory('blobs');
+    const fail = (error: unknown) => failures.push(error);
+    const collector = createCollector(configFor(nats, valkey, blobs), { fail });
+    try {
+      await collector.start();
+      await (await nats.connect('admin')).jsm.streams.delete('TURNS');
+      await until(() => failures.length > 0, { what: 'the failure' });
+      expect(failures[0]).toMatchObject({ code: 'stream_missing', retry: 'stop' });
+    } finally {
+      await collector.stop();
+      await Promise.all([nats.stop(), valkey.stop()]);
+      blobs.remove();
+    }
   });
 });

@@ -1,116 +1,79 @@
 // The collector's composition root: which turn a request continues, what a turn's next state is, when a session is over.
 import {
-  checkInstallation,
-  connectBroker,
+  connectValkey,
   consumeFacts,
-  createLogger,
+  createService,
   FactPublisher,
-  FactReader,
-  Health,
-  Lifecycle,
-  Metrics,
-  openBlobStore,
-  systemClock,
-  type Clock,
+  Mutex,
   type ConfigOf,
-  type Service,
+  type ServiceContext,
+  type ServiceOverrides,
+  type ServiceWithPorts,
 } from '@backtalk/kit';
-import { Redis } from 'ioredis';
 import type { collectorSettings } from './config.js';
 import { createEvents } from './events.js';
 import { collectorFacts, collectorHandlers } from './inputs/facts.js';
-import { IdleSessions } from './inputs/idle-sessions.js';
 import { relinkTurn, type AnswersTaken } from './inputs/link-turn.js';
-import { OneAtATime } from './inputs/one-at-a-time.js';
-import { brokerNowMs } from './outputs/broker-clock.js';
+import { IdleSessions, type InTurn } from './inputs/sessions.js';
+import { CollectorLog } from './outputs/collector-log.js';
 import { Rebuilder } from './outputs/rebuild.js';
 import { TurnIndex } from './outputs/turn-index.js';
-import { TurnLog } from './outputs/turn-log.js';
 
 export type CollectorConfig = ConfigOf<typeof collectorSettings>;
 
-export interface CollectorOverrides {
-  readonly clock?: Clock;
-}
-
 const stopWithinMs = 5_000;
-const idleLooksPerIdleTime = 4;
-const idleLookAtMostEveryMs = 15_000;
 
-export function createCollector(config: CollectorConfig, overrides: CollectorOverrides = {}): Service {
-  const clock = overrides.clock ?? systemClock;
-  const logger = createLogger({ service: 'collector', level: config.logLevel });
-  const metrics = new Metrics('collector');
-  const lifecycle = new Lifecycle(logger);
-  return {
-    start: async () => {
-      const health = new Health({ address: config.healthAddress, metrics, logger });
-      await health.start();
-      lifecycle.add('health', () => health.stop());
-      const { natsUrl: url, natsUser: user, natsPassword: password } = config;
-      const broker = await connectBroker({ url, user, password, name: `collector ${config.instance}`, logger });
-      lifecycle.add('broker', () => broker.close());
-      await checkInstallation(config, broker);
-      const redis = openIndexConnection(config.valkeyUrl);
-      lifecycle.add('valkey', () => {
-        redis.disconnect();
-      });
-      const events = createEvents(logger, metrics);
-      redis.on('error', events.valkeyFailed);
-      const blobs = await openBlobStore(config, broker);
-      const reader = new FactReader(broker, blobs);
-      const index = new TurnIndex(redis, config.indexKeepMs);
-      const log = new TurnLog(reader, new FactPublisher(broker, { blobs }));
-      const linking = { index, log, events };
-      const rebuilder = new Rebuilder({
-        index,
-        reader,
-        events,
-        clock,
-        keptSinceMs: async () => (await brokerNowMs(broker)) - config.indexKeepMs,
-        relink: (owner, turn) => relinkTurn(linking, owner, turn),
-      });
-      const parts = { ...linking, rebuilder, order: new OneAtATime() };
-      const answersTaken: AnswersTaken = async (sequence) => {
-        const { settledSequence, pending, unsettled } = await consumer.position('turnCompleted');
-        return settledSequence >= sequence || pending + unsettled === 0;
-      };
-      const consumer = consumeFacts({
-        broker,
-        blobs,
-        logger,
-        metrics,
-        service: 'collector',
-        facts: collectorFacts,
-        handlers: collectorHandlers({ ...parts, answersTaken }),
-        concurrency: 1,
-        ackWaitMs: config.ackWaitMs,
-      });
-      await consumer.start();
-      lifecycle.add('facts', () => consumer.stop());
-      const everyMs = Math.min(idleLookAtMostEveryMs, config.sessionIdleMs / idleLooksPerIdleTime);
-      const idle = new IdleSessions({
-        ...parts,
-        clock,
-        everyMs,
-        idleMs: config.sessionIdleMs,
-        brokerNowMs: () => brokerNowMs(broker),
-      });
-      idle.start();
-      lifecycle.add('idle sessions', () => idle.stop());
-      health.check('broker', () => broker.status() === 'up' || 'the broker is away');
-      health.check('valkey', () => redis.status === 'ready' || 'valkey is away');
-    },
-    stop: () => lifecycle.stopAll(stopWithinMs),
-  };
+export function createCollector(config: CollectorConfig, overrides: ServiceOverrides = {}): ServiceWithPorts {
+  return createService({ name: 'collector', config, overrides, streams: ['TURNS'], stopWithinMs, start });
 }
 
-/** Commands fail fast while Valkey is away; facts are then tried again by the broker. */
-function openIndexConnection(url: string): Redis {
-  return new Redis(url, {
-    enableOfflineQueue: true,
-    maxRetriesPerRequest: 2,
-    commandTimeout: 5_000,
-    retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
+async function start(context: ServiceContext<CollectorConfig>) {
+  const { config, clock, logger, metrics, health, lifecycle, broker, blobs, reader, fail } = context;
+  // It fails fast while Valkey does not answer: the fact then waits in flight, and no command outlives the connection.
+  const valkey = connectValkey({ url: config.valkeyUrl, name: 'collector', logger });
+  lifecycle.add('valkey', () => {
+    valkey.disconnect();
   });
+  health.check('valkey', () => valkey.status === 'ready' || 'valkey cannot be reached');
+  const events = createEvents(logger, metrics);
+  const index = new TurnIndex(valkey, config.indexKeepMs);
+  const log = new CollectorLog(broker, reader, new FactPublisher(broker, { blobs }));
+  const parts = { index, log, events };
+  const rebuilder = new Rebuilder({
+    index,
+    reader,
+    events,
+    clock,
+    keptSinceMs: async () => (await log.nowMs()) - config.indexKeepMs,
+    relink: (owner, turn) => relinkTurn(parts, owner, turn),
+  });
+  // A request that looks for an answer must not miss the answer that arrives at the same moment through another consumer.
+  const mutex = new Mutex();
+  const inTurn: InTurn = (work) =>
+    mutex.run(async () => {
+      await rebuilder.ensureReady();
+      return work();
+    });
+  const answersTaken: AnswersTaken = async (sequence) => {
+    const { settledSequence, pending, unsettled } = await consumer.position('turnCompleted');
+    return settledSequence >= sequence || pending + unsettled === 0;
+  };
+  const consumer = consumeFacts({
+    broker,
+    blobs,
+    logger,
+    metrics,
+    service: 'collector',
+    facts: collectorFacts,
+    handlers: collectorHandlers(parts, inTurn, answersTaken),
+    concurrency: 1,
+    ackWaitMs: config.ackWaitMs,
+    onFatal: fail,
+  });
+  await consumer.start();
+  lifecycle.add('facts', () => consumer.stop());
+  const idle = new IdleSessions(parts, inTurn, { clock, idleMs: config.sessionIdleMs, fail });
+  idle.start();
+  lifecycle.add('idle sessions', () => idle.stop());
+  return {};
 }

@@ -1,14 +1,16 @@
-// Every setting of the loader.
+// What the loader reads from its environment.
 import { engineDialects } from '@backtalk/dialects';
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
+const { natsUrl, natsUser, natsPassword, healthAddress, logLevel, instance } = baseSettings;
+
 export const loaderSettings = {
-  natsUrl: baseSettings.natsUrl,
-  natsUser: baseSettings.natsUser,
-  natsPassword: baseSettings.natsPassword,
-  healthAddress: baseSettings.healthAddress,
-  logLevel: baseSettings.logLevel,
-  instance: baseSettings.instance,
+  natsUrl,
+  natsUser,
+  natsPassword,
+  healthAddress,
+  logLevel,
+  instance,
   policy: setting.string('BACKTALK_POLICY', {
     description: 'The policy whose versions this engine holds; its model alias.',
     default: 'backtalk',
@@ -25,7 +27,7 @@ export const loaderSettings = {
   }),
   loraRank: setting.integer('BACKTALK_LORA_RANK', {
     description:
-      'Rank of the adapters that the policy trains; an engine that takes none of it is refused. 0, or BACKTALK_MODEL not set: not tried.',
+      'Rank of the adapters that the policy trains; an engine that takes none of it is refused. 0, or BACKTALK_MODEL_DIR not set: not tried.',
     default: 0,
     min: 0,
   }),
@@ -43,7 +45,7 @@ export const loaderSettings = {
     secret: true,
   }),
   enginePools: setting.list('BACKTALK_ENGINE_POOLS', {
-    description: 'Pools that the engine belongs to: serving, judge, evaluation, rollout.',
+    description: 'Pools that the engine belongs to: serving, judge, evaluation.',
     default: ['serving'],
   }),
   engineCheckMs: setting.durationMs('BACKTALK_ENGINE_CHECK', {
@@ -51,7 +53,7 @@ export const loaderSettings = {
     default: '1s',
     min: 20,
   }),
-  model: setting.string('BACKTALK_MODEL', {
+  modelDir: setting.string('BACKTALK_MODEL_DIR', {
     description:
       'Folder of the base model; its config.json gives the dimensions that adapters must fit. Empty: adapters are only checked against themselves.',
     default: '',

@@ -1,6 +1,6 @@
-// Runs the loader: reads the environment, starts, waits.
+// The loader as a process.
 import { run } from '@backtalk/kit';
 import { loaderSettings } from './config.js';
 import { createLoader } from './service.js';
 
-await run({ name: 'loader', config: loaderSettings, create: (config) => createLoader(config) });
+await run({ name: 'loader', config: loaderSettings, create: (config, { fail }) => createLoader(config, { fail }) });

@@ -67,7 +67,7 @@ async function start(more: Record<string, string> = {}): Promise<void> {
   client = grpcClient(LoaderServiceDefinition, `127.0.0.1:${loader.ports.grpc}`, { caller: 'publisher' });
 }
 
-const ready = () => until(() => loader.board.current.ready, { what: 'the engine to be ready' });
+const ready = () => until(() => loader.state.current.ready, { what: 'the engine to be ready' });
 
 const makeVersion = (version: string, more: Partial<FakeVersionOptions> = {}) =>
   putFakeVersion({ blobs, version, ...more });
@@ -80,7 +80,7 @@ describe('start', () => {
   it('waits for the engine, warms it up, and only then says that it is ready', async () => {
     await engine.stop();
     await start();
-    await until(() => loader.board.current.reason.includes('unreachable'));
+    await until(() => loader.state.current.reason.includes('unreachable'));
     const health = await fetch(`http://127.0.0.1:${loader.ports.health}/readyz`);
     expect(health.status).toBe(503);
     await engine.restart();
@@ -108,26 +108,26 @@ describe('start', () => {
     await start();
     await ready();
     expect(engine.adapters.names).toEqual(['backtalk-v1']);
-    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
+    expect(loader.state.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
   });
 
   it('lets an engine serve that gives no token ids, or scores that are not its own, and says what it lacks', async () => {
     engine.settings.faults = { lie: 'no_ids' };
     await start();
     await ready();
-    expect(loader.board.current.capabilities).not.toContain('token_ids');
+    expect(loader.state.current.capabilities).not.toContain('token_ids');
     await loader.stop();
     engine.settings.faults = { lie: 'wrong_scores' };
     await start();
     await ready();
-    expect(loader.board.current.capabilities).toContain('prompt_logprobs');
-    expect(loader.board.current.capabilities).not.toContain('true_logprobs');
+    expect(loader.state.current.capabilities).toContain('prompt_logprobs');
+    expect(loader.state.current.capabilities).not.toContain('true_logprobs');
   });
 
   it('finds the logprobs of an honest engine true', async () => {
     await start();
     await ready();
-    expect(loader.board.current.capabilities).toContain('true_logprobs');
+    expect(loader.state.current.capabilities).toContain('true_logprobs');
   });
 
   it.each([
@@ -145,9 +145,9 @@ describe('start', () => {
 
   it('refuses an engine that takes no adapter of the policy’s rank, and leaves nothing behind where it does', async () => {
     await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
-    const settings = { BACKTALK_MODEL: directory.path, BACKTALK_LORA_RANK: '128' };
+    const settings = { BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK: '128' };
     await start(settings);
-    await until(() => loader.board.current.reason.includes('rank 128'));
+    await until(() => loader.state.current.reason.includes('rank 128'));
     await loader.stop();
     engine.settings.rankMax = 128;
     await start(settings);
@@ -160,11 +160,11 @@ describe('start', () => {
     await writeFile(directory.join('config.json'), JSON.stringify(smallModel));
     engine.settings.faults = { loadStatus: 500 };
     engine.settings.rankMax = 64;
-    await start({ BACKTALK_MODEL: directory.path, BACKTALK_LORA_RANK: '128' });
+    await start({ BACKTALK_MODEL_DIR: directory.path, BACKTALK_LORA_RANK: '128' });
     await until(() => engine.counts.loadsRefused > 1, { what: 'two tries' });
-    expect(loader.board.current).toMatchObject({ ready: false });
+    expect(loader.state.current).toMatchObject({ ready: false });
     engine.settings.faults = {};
-    await until(() => loader.board.current.reason.includes('rank 128'));
+    await until(() => loader.state.current.reason.includes('rank 128'));
     engine.settings.rankMax = 128;
     await ready();
   });
@@ -174,7 +174,7 @@ describe('start', () => {
     await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
     await start({ BACKTALK_ENGINE_POOLS: 'judge', BACKTALK_BASE_MODEL: 'another-model' });
     await ready();
-    expect(loader.board.current).toMatchObject({ versions: [], pools: ['judge'] });
+    expect(loader.state.current).toMatchObject({ versions: [], pools: ['judge'] });
     expect(engine.adapters.names).toEqual([]);
   });
 });
@@ -189,7 +189,7 @@ describe('Prepare', () => {
     expect(await client.prepare(request, call)).toMatchObject({ already: true });
     expect(engine.counts.loads).toEqual(['backtalk-v1']);
     expect(engine.counts.byModel['backtalk-v1']).toBe(1);
-    expect(loader.board.current.versions).toContain('backtalk-v1');
+    expect(loader.state.current.versions).toContain('backtalk-v1');
   });
 
   it('needs nothing for the base', async () => {
@@ -277,10 +277,10 @@ describe('Prepare', () => {
     engine.settings.rankMax = 64;
     engine.settings.faults = { loadStatus: 500 };
     await expect(prepare()).rejects.toMatchObject({ code: 'engine_failed', retry: 'later' });
-    expect(loader.board.current.versions).toEqual(['backtalk-v0']);
+    expect(loader.state.current.versions).toEqual(['backtalk-v0']);
     engine.settings.faults = {};
     await prepare();
-    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
+    expect(loader.state.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
   });
 
   function changedManifest(manifest: Awaited<ReturnType<typeof makeVersion>>['manifest']) {
@@ -315,9 +315,9 @@ describe('upkeep', () => {
     await start();
     await ready();
     const pictures: EngineLease[] = [];
-    loader.board.onChange((picture) => pictures.push(picture));
+    loader.state.onChange((picture) => pictures.push(picture));
     await engine.restart();
-    await until(() => engine.counts.loads.length === 2 && loader.board.current.ready);
+    await until(() => engine.counts.loads.length === 2 && loader.state.current.ready);
     expect(pictures.some(({ ready: isReady }) => !isReady)).toBe(true);
     for (const picture of pictures) expect(picture.ready && !picture.versions.includes('backtalk-v1')).toBe(false);
   });
@@ -331,7 +331,7 @@ describe('upkeep', () => {
     client.close();
     await start();
     await ready();
-    expect(loader.board.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
+    expect(loader.state.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
     expect(engine.counts.loads).toEqual(['backtalk-v1']);
     expect(engine.counts.byModel['backtalk-v1']).toBe(2);
   });

@@ -1,14 +1,16 @@
-// Every setting of the publisher.
+// What the publisher reads from its environment.
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
 
+const { natsUrl, natsUser, natsPassword, healthAddress, logLevel, instance, ackWaitMs } = baseSettings;
+
 export const publisherSettings = {
-  natsUrl: baseSettings.natsUrl,
-  natsUser: baseSettings.natsUser,
-  natsPassword: baseSettings.natsPassword,
-  healthAddress: baseSettings.healthAddress,
-  logLevel: baseSettings.logLevel,
-  instance: baseSettings.instance,
-  ackWaitMs: baseSettings.ackWaitMs,
+  natsUrl,
+  natsUser,
+  natsPassword,
+  healthAddress,
+  logLevel,
+  instance,
+  ackWaitMs,
   policy: setting.string('BACKTALK_POLICY', {
     description: 'The policy whose versions are staged; its model alias.',
     default: 'backtalk',
@@ -55,8 +57,8 @@ export const publisherSettings = {
     default: '2s',
     min: 50,
   }),
-  sweepMs: setting.durationMs('BACKTALK_SWEEP', {
-    description: 'How often old versions are looked for that nobody needs any more.',
+  retireEveryMs: setting.durationMs('BACKTALK_RETIRE_EVERY', {
+    description: 'How often old versions are looked for that nothing needs any more.',
     default: '2s',
     min: 20,
   }),

@@ -98,7 +98,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     converged(fence: number, changed: readonly string[], stable: number): void {
       numbers.fence.set(fence);
       numbers.stable.set(stable);
-      logger.info('standing_converged', { fence, changed });
+      logger.info('routing_converged', { fence, changed });
     },
     workFailed(work: string, error: BacktalkError): void {
       logger.warn('work_failed', { work, error });

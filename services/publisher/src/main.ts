@@ -1,4 +1,4 @@
-// Runs the publisher: reads the environment, starts, waits.
+// The publisher as a process.
 import { run } from '@backtalk/kit';
 import { publisherSettings } from './config.js';
 import { createPublisher } from './service.js';
@@ -6,5 +6,5 @@ import { createPublisher } from './service.js';
 await run({
   name: 'publisher',
   config: publisherSettings,
-  create: (config, context) => createPublisher(config, { onFatal: context.fail }),
+  create: (config, { fail }) => createPublisher(config, { fail }),
 });

@@ -1,4 +1,5 @@
-// The parts of an OpenAI chat message that the collector reads, from JSON of unknown shape.
+// What the collector reads in an OpenAI chat request, from JSON of unknown shape.
+import { isJsonObject } from '@backtalk/kit';
 
 export interface ChatMessage {
   readonly role: string;
@@ -10,10 +11,6 @@ export interface ChatMessage {
   readonly toolCalls: readonly { readonly id: string; readonly name: string }[];
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -21,19 +18,19 @@ function text(value: unknown): string {
 function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content];
   if (!Array.isArray(content)) return [];
-  return content.filter(isRecord).flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []));
+  return content.filter(isJsonObject).flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []));
 }
 
 function toolCallsOf(value: unknown): { id: string; name: string }[] {
   if (!Array.isArray(value)) return [];
-  return value.filter(isRecord).map((call) => {
-    const called = isRecord(call['function']) ? call['function'] : {};
+  return value.filter(isJsonObject).map((call) => {
+    const called = isJsonObject(call['function']) ? call['function'] : {};
     return { id: text(call['id']), name: text(called['name']) };
   });
 }
 
 export function readMessages(messages: readonly unknown[]): ChatMessage[] {
-  return messages.filter(isRecord).map((message) => ({
+  return messages.filter(isJsonObject).map((message) => ({
     role: text(message['role']),
     texts: textsOf(message['content']),
     toolCallId: text(message['tool_call_id']),
@@ -48,4 +45,20 @@ export function lastWordsOf(messages: readonly ChatMessage[]): string | undefine
     .findLast(({ role }) => role === 'user')
     ?.texts.at(-1)
     ?.trim();
+}
+
+const sideTypes: ReadonlySet<string> = new Set(['side', 'title', 'heartbeat', 'memory', 'auxiliary']);
+
+const sidePatterns: readonly RegExp[] = [
+  /\b(?:generate|create|write|suggest)\b[^.\n]{0,40}\b(?:concise |short |brief )*title\b[^.\n]{0,60}\b(?:conversation|chat|session|discussion)\b/i,
+  /^\s*read heartbeat\.md\b/i,
+  /^\s*pre-compaction memory flush\b/i,
+  /\bsummari[sz]e (?:the|this|our) (?:conversation|chat) (?:so far|history)\b/i,
+];
+
+/** Whether a client made the request for itself. A header decides if there is one; otherwise known patterns do. */
+export function isSideRequest(declaredType: string, messages: readonly ChatMessage[]): boolean {
+  if (declaredType !== '') return sideTypes.has(declaredType.toLowerCase());
+  const lastUser = messages.findLast(({ role }) => role === 'user');
+  return lastUser !== undefined && lastUser.texts.some((text) => sidePatterns.some((pattern) => pattern.test(text)));
 }

@@ -1,17 +1,37 @@
 // What happened after an answer: every message behind it in the request that continued it, each with where it came from.
-// In: the continuing request's messages, the place of the answer, the texts that stood in the request before.
+// In: the continuing request's messages, the position of the answer, the texts that stood in the request before.
 // Out: next-state messages in order. It never invents text and never reads meaning.
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
-import { isClientContext, withoutClientBlocks } from './client-context.js';
 import type { ChatMessage } from './messages.js';
 
-const environmentTurn = 'environment';
+/** Shapes in which known clients add context by themselves. */
+const clientShapes: readonly RegExp[] = [
+  /^\s*<(system-reminder|environment_details|environment_context|user_info|additional_data|context)\b[\s\S]*<\/\1>\s*$/i,
+  /^\s*\[(?:context|system|memory|automated)[^\]]*\]/i,
+  /^\s*(?:conversation info|sender) \(untrusted metadata\)/i,
+  /^\s*(?:current (?:date|time)|today's date)\b[^\n]{0,80}$/i,
+  /^\s*read heartbeat\.md\b/i,
+  /^\s*heartbeat(?:_ok)?\s*$/i,
+  /^\s*pre-compaction memory flush\b/i,
+];
+/** Blocks that known clients put around or behind a person's words. */
+const clientBlocks = /<(system-reminder|environment_details)\b[^>]*>[\s\S]*?<\/\1>/gi;
+
+/** A person seldom says the same paragraph twice; a client does at every turn. */
+function isClientContext(text: string, earlierTexts: ReadonlySet<string>): boolean {
+  const trimmed = text.trim();
+  return (
+    trimmed === '' ||
+    clientShapes.some((shape) => shape.test(trimmed)) ||
+    (trimmed.length > 80 && earlierTexts.has(trimmed))
+  );
+}
 
 function provenanceOf(message: ChatMessage, text: string, turnType: string, earlier: ReadonlySet<string>): Provenance {
   if (message.role === 'tool' || message.role === 'function') return Provenance.PROVENANCE_TOOL;
   if (message.role !== 'user') return Provenance.PROVENANCE_CLIENT;
   if (isClientContext(text, earlier)) return Provenance.PROVENANCE_CLIENT;
-  return turnType === environmentTurn ? Provenance.PROVENANCE_ENVIRONMENT : Provenance.PROVENANCE_USER;
+  return turnType === 'environment' ? Provenance.PROVENANCE_ENVIRONMENT : Provenance.PROVENANCE_USER;
 }
 
 function entriesOf(
@@ -24,33 +44,25 @@ function entriesOf(
     const provenance = provenanceOf(message, text, turnType, earlier);
     return {
       provenance,
-      text: provenance === Provenance.PROVENANCE_USER ? withoutClientBlocks(text) : text,
+      text: provenance === Provenance.PROVENANCE_USER ? text.replace(clientBlocks, '').trim() : text,
       toolCallId: message.toolCallId,
       toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
     };
   });
 }
 
-/** Position in `messages` of the assistant message with the given index among assistant messages; -1 when there is none. */
-function positionOfAnswer(messages: readonly ChatMessage[], answerIndex: number): number {
-  let seen = -1;
-  return messages.findIndex((message) => {
-    if (message.role === 'assistant') seen += 1;
-    return message.role === 'assistant' && seen === answerIndex;
-  });
-}
-
+/** @param answerIndex of the answer among the assistant messages */
 export function nextStateOf(
   messages: readonly ChatMessage[],
   answerIndex: number,
   turnType: string,
   earlierTexts: ReadonlySet<string>,
 ): NextStateMessage[] {
-  const position = positionOfAnswer(messages, answerIndex);
-  if (position < 0) return [];
-  const toolNames = new Map(messages[position]?.toolCalls.map(({ id, name }) => [id, name]) ?? []);
+  const answer = messages.filter(({ role }) => role === 'assistant')[answerIndex];
+  if (answer === undefined) return [];
+  const toolNames = new Map(answer.toolCalls.map(({ id, name }) => [id, name]));
   return messages
-    .slice(position + 1)
+    .slice(messages.indexOf(answer) + 1)
     .filter((message) => message.role !== 'assistant')
     .flatMap((message) => entriesOf(message, toolNames, turnType, earlierTexts))
     .filter((entry) => entry.text !== '');

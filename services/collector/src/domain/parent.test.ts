@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { findParent, type Candidate } from './parent.js';
+import { TurnOpened } from '@backtalk/proto/facts';
+import { readMessages } from './messages.js';
+import { findParent, goesOnFrom, type Candidate } from './parent.js';
 
 function candidate(turn: string, fields: Partial<Candidate> = {}): Candidate {
-  return { turn, earlierAnswers: [], sequence: 1, continuedBy: undefined, ...fields };
+  return { turn, earlierAnswers: [], sequence: 1, continuedBy: '', ...fields };
 }
 
 const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?? [];
@@ -44,5 +46,22 @@ describe('findParent', () => {
   it('finds nothing where no answer is ours', () => {
     expect(findParent('t', [], by({}))).toBeUndefined();
     expect(findParent('t', ['foreign'], by({}))).toBeUndefined();
+  });
+});
+
+describe('goesOnFrom', () => {
+  const earlier = TurnOpened.fromPartial({ answerKeys: ['k1'] });
+  const messages = readMessages([{ role: 'user', content: ' and now? ' }]);
+  const said = new Set(['and now?', 'thanks']);
+
+  it('holds when the request has more answers and the last words of the earlier one', () => {
+    expect(goesOnFrom(earlier, messages, 2, said)).toBe(true);
+    expect(goesOnFrom(earlier, messages, 1, said)).toBe(false);
+    expect(goesOnFrom(earlier, messages, 2, new Set(['thanks']))).toBe(false);
+    expect(goesOnFrom(earlier, [], 2, said)).toBe(false);
+  });
+
+  it('passes over requests that a client made for itself', () => {
+    expect(goesOnFrom({ ...earlier, declaredTurnType: 'title' }, messages, 2, said)).toBe(false);
   });
 });

@@ -1,6 +1,8 @@
 // Which turn does a request continue? In: the answer keys in the request, and the turns that gave those answers.
 // Out: the parent and where in the request its answer stands, or that there is none. It never looks at time of arrival:
 // order is the parent link.
+import type { TurnOpened } from '@backtalk/proto/facts';
+import { isSideRequest, lastWordsOf, type ChatMessage } from './messages.js';
 
 /** A turn that gave an answer which the request contains. */
 export interface Candidate {
@@ -9,7 +11,8 @@ export interface Candidate {
   readonly earlierAnswers: readonly string[];
   /** Stream sequence of its completion: later is newer. */
   readonly sequence: number;
-  readonly continuedBy: string | undefined;
+  /** The turn that continued it; empty while none did. */
+  readonly continuedBy: string;
 }
 
 export interface ParentLink {
@@ -20,21 +23,22 @@ export interface ParentLink {
   readonly branch: boolean;
 }
 
-/** What is looked at to tell whether a request goes on from a turn of its session. */
-export interface SessionRequest {
-  readonly answers: number;
-  /** The user's last words in it. */
-  readonly lastWords: string | undefined;
-}
-
 /**
- * Whether a request of a declared session goes on from a turn although the client changed the answer's words: it holds
- * more answers than that turn's own request did, and what the user said there.
+ * Whether a request of a declared session goes on from an earlier one although the client changed the answer's words: it
+ * holds more answers than that one did, and what the user said there.
  *
+ * @param answers how many the request holds
  * @param said every text of the request
  */
-export function goesOnFrom(turn: SessionRequest, answers: number, said: ReadonlySet<string>): boolean {
-  return turn.answers < answers && turn.lastWords !== undefined && said.has(turn.lastWords);
+export function goesOnFrom(
+  earlier: Pick<TurnOpened, 'answerKeys' | 'declaredTurnType'>,
+  messages: readonly ChatMessage[],
+  answers: number,
+  said: ReadonlySet<string>,
+): boolean {
+  if (isSideRequest(earlier.declaredTurnType, messages)) return false;
+  const lastWords = lastWordsOf(messages);
+  return earlier.answerKeys.length < answers && lastWords !== undefined && said.has(lastWords);
 }
 
 /** Length of the longest common suffix: answers nearest to the end tell conversations apart best. */
@@ -54,10 +58,15 @@ function better(a: Candidate, b: Candidate, earlierKeys: readonly string[]): Can
   const equalA = equalEarlierAnswers(earlierKeys, a.earlierAnswers);
   const equalB = equalEarlierAnswers(earlierKeys, b.earlierAnswers);
   if (equalA !== equalB) return equalA > equalB ? a : b;
-  const openA = a.continuedBy === undefined;
-  const openB = b.continuedBy === undefined;
+  const openA = a.continuedBy === '';
+  const openB = b.continuedBy === '';
   if (openA !== openB) return openA ? a : b;
   return a.sequence >= b.sequence ? a : b;
+}
+
+/** The link of a request to its parent. */
+export function linkTo(turn: string, parent: string, answerIndex: number, continuedBy: string): ParentLink {
+  return { turn: parent, answerIndex, branch: continuedBy !== '' && continuedBy !== turn };
 }
 
 /**
@@ -78,8 +87,7 @@ export function findParent(
     if (first === undefined) continue;
     const earlier = answerKeys.slice(0, index);
     const best = others.reduce((chosen, candidate) => better(chosen, candidate, earlier), first);
-    const branch = best.continuedBy !== undefined && best.continuedBy !== turn;
-    return { turn: best.turn, answerIndex: index, branch };
+    return linkTo(turn, best.turn, index, best.continuedBy);
   }
   return undefined;
 }

@@ -1,18 +1,15 @@
-// Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers suffice for who
-// answered what and what continues what; texts are read from the log when a tie needs them. What the index would have
-// forgotten by now is not read. Requests that contain an answer and continue nothing yet are linked again: what they waited
-// for was forgotten with the index. Repeating it changes nothing.
-import { asBacktalkError, type BacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
+// Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers
+// suffice for who answered what and what continues what. What the index would have forgotten by now is not read. Requests
+// that contain an answer and continue nothing yet are linked again: what they waited for was forgotten with the index.
+// Repeating it changes nothing.
+import { asBacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
-import type { Owner, TurnIndex } from './turn-index.js';
+import type { Owner, SessionOwner, TurnIndex } from './turn-index.js';
 
 const facts = ['turnOpened', 'turnCompleted', 'turnContinued', 'sessionClosed'] as const;
 
 type HeaderRecord = FactHeadersRow<(typeof facts)[number]>;
-
-/** Links one opened turn of the log again. */
-export type Relink = (owner: Owner, turn: string) => Promise<void>;
 
 export interface RebuilderParts {
   readonly index: TurnIndex;
@@ -21,30 +18,26 @@ export interface RebuilderParts {
   readonly clock: Clock;
   /** The broker's time of the oldest fact that the index still wants. */
   readonly keptSinceMs: () => Promise<number>;
-  readonly relink: Relink;
+  /** Links one opened turn of the log again. */
+  readonly relink: (owner: Owner, turn: string) => Promise<void>;
 }
 
 /** Writes that are under way at once: one connection keeps their order, so that none has to wait for the one before. */
 const writesMax = 512;
 
 export class Rebuilder {
-  private running: Promise<void> | undefined;
-
   constructor(private readonly parts: RebuilderParts) {}
 
-  /** Resolves when the index holds what the log says; costs one look-up while it does. */
+  /** Resolves when the index holds what the log says; costs one look-up while it does. To be called by one at a time. */
   async ensureReady(): Promise<void> {
     if (await this.parts.index.isReady()) return;
-    this.running ??= this.rebuild()
-      .catch((thrown: unknown) => {
-        const error = asBacktalkError(thrown);
-        // No fault of the fact that asked for the index: it waits.
-        throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
-      })
-      .finally(() => {
-        this.running = undefined;
-      });
-    await this.running;
+    try {
+      await this.rebuild();
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      // No fault of the fact that asked for the index: it waits.
+      throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
+    }
   }
 
   private async rebuild(): Promise<void> {
@@ -68,7 +61,6 @@ class Filling {
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
   private writes: Promise<void>[] = [];
-  private failure: BacktalkError | undefined;
 
   constructor(private readonly index: TurnIndex) {}
 
@@ -104,10 +96,9 @@ class Filling {
   /** Throws what a write failed with. */
   async written(): Promise<void> {
     await Promise.all(this.writes.splice(0));
-    if (this.failure !== undefined) throw this.failure;
   }
 
-  private takeCompleted(turn: string, owner: Owner & { readonly policy: string }, record: HeaderRecord): void {
+  private takeCompleted(turn: string, owner: SessionOwner, record: HeaderRecord): void {
     const { headers, sequence, timeMs } = record;
     const known = this.sessions.get(turn) ?? '';
     this.sessions.delete(turn);
@@ -116,13 +107,12 @@ class Filling {
     if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
     if (session === '') return;
     this.write(this.index.addSessionAnswer(session, turn, sequence));
-    this.write(this.index.touchSession({ session, ...owner, lastMs: timeMs }));
+    this.write(this.index.touchSession(session, owner, timeMs));
   }
 
   private write(writing: Promise<void>): void {
-    const noted = writing.catch((error: unknown) => {
-      this.failure ??= asBacktalkError(error);
-    });
-    this.writes.push(noted);
+    // It is thrown by `written`, which may be called much later.
+    writing.catch(() => undefined);
+    this.writes.push(writing);
   }
 }

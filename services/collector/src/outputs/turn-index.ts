@@ -2,32 +2,16 @@
 // which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
 // idempotent. Entries expire: an answer older than `keepMs` starts a new session.
 import type { ChainableCommander, Redis } from 'ioredis';
+import type { TurnEntry } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
-
-export interface TurnEntry {
-  readonly turn: string;
-  readonly tenant: string;
-  readonly user: string;
-  readonly policy: string;
-  readonly session: string;
-  readonly parent: string;
-  readonly continuedBy: string;
-  readonly completedSequence: number;
-  /** False when the turn, or one before it in its session, said "don't learn from me". */
-  readonly train: boolean;
-}
-
-export interface SessionEntry {
-  readonly session: string;
-  readonly tenant: string;
-  readonly user: string;
-  readonly policy: string;
-  readonly lastMs: number;
-}
 
 export interface Owner {
   readonly tenant: string;
   readonly user: string;
+}
+
+export interface SessionOwner extends Owner {
+  readonly policy: string;
 }
 
 const candidatesMax = 32;
@@ -73,7 +57,10 @@ export class TurnIndex {
 
   async turn(turn: string): Promise<TurnEntry | undefined> {
     const fields = await this.guarded(this.redis.hgetall(turnKey(turn)));
-    return fields['tenant'] === undefined ? undefined : decodeTurn(turn, fields);
+    if (fields['tenant'] === undefined) return undefined;
+    const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '', train } = fields;
+    const completedSequence = Number(fields['completedSequence'] ?? 0);
+    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, train: train !== 'false' };
   }
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */
@@ -83,13 +70,7 @@ export class TurnIndex {
   }
 
   async addAnswer(owner: Owner, answerKey: string, turn: string, sequence: number): Promise<void> {
-    const key = answerKeyOf(owner, answerKey);
-    await this.run((batch) =>
-      batch
-        .zadd(key, sequence, turn)
-        .zremrangebyrank(key, 0, -1 - candidatesMax)
-        .pexpire(key, this.keepMs),
-    );
+    await this.addNewest(answerKeyOf(owner, answerKey), candidatesMax, turn, sequence);
   }
 
   /** Turns that gave the answer, newest first. */
@@ -97,15 +78,8 @@ export class TurnIndex {
     return this.guarded(this.redis.zrevrange(answerKeyOf(owner, answerKey), 0, candidatesMax - 1));
   }
 
-  /** Remembers who answered of late in a session. */
   async addSessionAnswer(session: string, turn: string, sequence: number): Promise<void> {
-    const key = sessionAnswersKey(session);
-    await this.run((batch) =>
-      batch
-        .zadd(key, sequence, turn)
-        .zremrangebyrank(key, 0, -1 - sessionAnswersMax)
-        .pexpire(key, this.keepMs),
-    );
+    await this.addNewest(sessionAnswersKey(session), sessionAnswersMax, turn, sequence);
   }
 
   /** Turns that answered of late in a session, newest first. */
@@ -129,9 +103,8 @@ export class TurnIndex {
     await this.guarded(this.redis.lrem(waitingKey(owner, answerKey), 0, turn));
   }
 
-  /** A session was heard of: its last moment moves forward, never back. */
-  async touchSession(entry: SessionEntry): Promise<void> {
-    const { session, tenant, user, policy, lastMs } = entry;
+  /** Something was said in a session: its last moment moves forward, never back. */
+  async touchSession(session: string, { tenant, user, policy }: SessionOwner, lastMs: number): Promise<void> {
     await this.run((batch) =>
       batch
         .hset(sessionKey(session), { tenant, user, policy })
@@ -150,14 +123,10 @@ export class TurnIndex {
     return this.guarded(this.redis.zrange(sessionTurnsKey(session), '0', '-1'));
   }
 
-  async session(session: string): Promise<SessionEntry | undefined> {
-    const [fields, lastMs] = await Promise.all([
-      this.guarded(this.redis.hgetall(sessionKey(session))),
-      this.guarded(this.redis.zscore(sessionsKey, session)),
-    ]);
-    const { tenant, user, policy } = fields;
+  async session(session: string): Promise<SessionOwner | undefined> {
+    const { tenant, user, policy } = await this.guarded(this.redis.hgetall(sessionKey(session)));
     if (tenant === undefined || user === undefined || policy === undefined) return undefined;
-    return { session, tenant, user, policy, lastMs: Number(lastMs ?? 0) };
+    return { tenant, user, policy };
   }
 
   async isClosed(session: string): Promise<boolean> {
@@ -173,18 +142,28 @@ export class TurnIndex {
     );
   }
 
-  /** Sessions in which nothing was heard since the given moment (broker's time), oldest first. */
+  /** Sessions in which nothing was said since the given moment (broker's time), oldest first. */
   async idleSince(ms: number, limit: number): Promise<string[]> {
     return this.guarded(this.redis.zrangebyscore(sessionsKey, '-inf', ms, 'LIMIT', 0, limit));
   }
 
-  /** It is looked at no more, until it is heard of again. */
+  /** The session is looked at no more, until something is said in it again. */
   async forgetIdle(session: string): Promise<void> {
     await this.guarded(this.redis.zrem(sessionsKey, session));
   }
 
   async openSessions(): Promise<number> {
     return this.guarded(this.redis.zcard(sessionsKey));
+  }
+
+  /** Keeps the newest turns, by the sequence of their completion. */
+  private async addNewest(key: string, max: number, turn: string, sequence: number): Promise<void> {
+    await this.run((batch) =>
+      batch
+        .zadd(key, sequence, turn)
+        .zremrangebyrank(key, 0, -1 - max)
+        .pexpire(key, this.keepMs),
+    );
   }
 
   private async run(fill: (batch: ChainableCommander) => ChainableCommander): Promise<void> {
@@ -205,19 +184,4 @@ export class TurnIndex {
 /** A server that hides its id counts as one life, which then ends when the index is gone. */
 function lifeIn(info: string): string {
   return /^run_id:(\w+)/m.exec(info)?.[1] ?? 'unknown';
-}
-
-function decodeTurn(turn: string, fields: Readonly<Record<string, string>>): TurnEntry {
-  const field = (name: string) => fields[name] ?? '';
-  return {
-    turn,
-    tenant: field('tenant'),
-    user: field('user'),
-    policy: field('policy'),
-    session: field('session'),
-    parent: field('parent'),
-    continuedBy: field('continuedBy'),
-    completedSequence: Number(field('completedSequence')),
-    train: field('train') !== 'false',
-  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adapterMisfit } from './adapter-shape.js';
-import { baseShapeOf } from './base-shape.js';
+import { baseShapeOf } from './adapter-shape.js';
 import { readSafetensors, type TensorInfo } from './safetensors.js';
 
 const base = baseShapeOf({

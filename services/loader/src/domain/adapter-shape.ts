@@ -1,8 +1,7 @@
-// Decides whether an adapter's files fit the base model and their manifest.
-//
-// In: tensors, adapter configuration, the manifest's rank and alpha, and the base model's dimensions where they are
-// known. Out: undefined when it fits, else why not. Pure. Without the base's dimensions it checks that all layers agree
-// with each other; the engine then has the last word.
+// Decides whether an adapter's files fit the base model and their manifest. In: tensors, adapter configuration, the
+// manifest's rank and alpha, and the base model's dimensions where they are known. Out: undefined when it fits, else why
+// not. Pure. Without the base's dimensions it checks that all layers agree with each other; the engine then has the last
+// word.
 import type { TensorInfo } from './safetensors.js';
 
 export interface BaseShape {
@@ -96,4 +95,32 @@ function targetsOf(config: Readonly<Record<string, unknown>>): readonly string[]
 
 function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
+/** Dimensions from a base's `config.json`, for the families whose linear layers are named like Llama's; undefined for others. */
+export function baseShapeOf(config: Readonly<Record<string, unknown>>): BaseShape | undefined {
+  const hidden = count(config['hidden_size']);
+  const between = count(config['intermediate_size']);
+  const layers = count(config['num_hidden_layers']);
+  const heads = count(config['num_attention_heads']);
+  if (hidden === undefined || between === undefined || layers === undefined || heads === undefined) return undefined;
+  const headWidth = count(config['head_dim']) ?? hidden / heads;
+  const queries = heads * headWidth;
+  const keys = (count(config['num_key_value_heads']) ?? heads) * headWidth;
+  return {
+    layers,
+    widths: {
+      q_proj: [hidden, queries],
+      k_proj: [hidden, keys],
+      v_proj: [hidden, keys],
+      o_proj: [queries, hidden],
+      gate_proj: [hidden, between],
+      up_proj: [hidden, between],
+      down_proj: [between, hidden],
+    },
+  };
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : undefined;
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planReconcile, type ReconcileInput } from './reconcile.js';
-import { RetryTimes } from './retry-times.js';
+import { planReconcile, RetryTimes, type ReconcileInput } from './reconcile.js';
 
 const wanted = [
   { version: 'backtalk-v0', manifestDigest: '' },

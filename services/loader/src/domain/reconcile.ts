@@ -1,14 +1,14 @@
-// Decides what an engine should load and unload.
-//
-// In: the set of versions that every loader of the policy holds, what this engine holds, and since when each version
-// has been unwanted. Out: versions to load, versions to unload now. Pure.
+// Decides what an engine should load and unload, and when what failed is tried again. In: the set of versions that every
+// loader of the policy holds, what this engine holds, and since when each version has been unwanted. Out: versions to load,
+// versions to unload now. Pure.
+import type { Retry } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
 
 export interface ReconcileInput {
   readonly wanted: readonly LoadedVersion[];
   /** Checked and warm. */
   readonly held: readonly string[];
-  /** On the engine, brought there by an earlier process. */
+  /** On the engine, loaded by an earlier process. */
   readonly unchecked: readonly string[];
   /** When each held version was first seen outside the wanted set. */
   readonly unwantedSince: ReadonlyMap<string, number>;
@@ -33,4 +33,34 @@ export function planReconcile(input: ReconcileInput): ReconcilePlan {
   const since = new Map(unwanted.map((version) => [version, unwantedSince.get(version) ?? now]));
   const unload = unwanted.filter((version) => now - (since.get(version) ?? now) >= graceMs);
   return { load, unload, unwantedSince: since };
+}
+
+const firstMs = 1_000;
+const longestMs = 30_000;
+
+/**
+ * When a version that could not be loaded is tried again: later from failure to failure. A refusal (`never`) is tried at the
+ * longest wait, because an engine may refuse what it took before for want of room.
+ */
+export class RetryTimes {
+  private readonly failures = new Map<string, { count: number; at: number }>();
+
+  isDue(version: string, now: number): boolean {
+    return now >= (this.failures.get(version)?.at ?? 0);
+  }
+
+  succeeded(version: string): void {
+    this.failures.delete(version);
+  }
+
+  failed(version: string, now: number, retry: Retry): void {
+    const count = (this.failures.get(version)?.count ?? 0) + 1;
+    const waitMs = retry === 'later' ? Math.min(longestMs, firstMs * 2 ** Math.min(count - 1, 10)) : longestMs;
+    this.failures.set(version, { count, at: now + waitMs });
+  }
+
+  /** Everything is due again. */
+  forget(): void {
+    this.failures.clear();
+  }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { misfitOf, servesPolicies } from './requirements.js';
 
 const engine: Capabilities = { baseModel: 'base', maxContext: 8192, names: ['adapters', 'token_ids', 'logprobs'] };
-const needs = { dialect: 'vllm', baseModel: 'base', contextMin: 8192 };
+const needs = { engineDialect: 'vllm', baseModel: 'base', contextMin: 8192 };
 
 describe('an engine', () => {
   it('that fits is taken', () => {
@@ -19,7 +19,7 @@ describe('an engine', () => {
 
   it('that lacks ids or logprobs is taken: its turns are not trained on', () => {
     expect(misfitOf({ ...engine, names: ['adapters'] }, needs)).toBeUndefined();
-    expect(misfitOf({ ...engine, names: [] }, { ...needs, dialect: 'openai' })).toBeUndefined();
+    expect(misfitOf({ ...engine, names: [] }, { ...needs, engineDialect: 'openai' })).toBeUndefined();
   });
 
   it('that only judges serves no policy', () => {

@@ -1,8 +1,7 @@
-/**
- * Reads the header of a safetensors file: which tensors it says it holds, and whether the bytes are there.
- *
- * In: the file's bytes. Out: tensors by name, or why the file is broken. Pure; never touches tensor data.
- */
+// Reads the header of a safetensors file: which tensors it says it holds, and whether the bytes are there. In: the file's
+// bytes. Out: tensors by name, or why the file is broken. Pure; it never touches tensor data.
+import { isJsonObject, type JsonObject } from '@backtalk/kit';
+
 export interface TensorInfo {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -38,7 +37,7 @@ export function readSafetensors(bytes: Uint8Array): SafetensorsResult {
 }
 
 function tensorIn(entry: unknown): { info: TensorInfo; range: readonly [number, number] } | undefined {
-  if (!isObject(entry)) return undefined;
+  if (!isJsonObject(entry)) return undefined;
   const { dtype, shape, data_offsets: offsets } = entry;
   if (typeof dtype !== 'string' || !isCounts(shape) || !isCounts(offsets)) return undefined;
   const [from, to] = offsets;
@@ -58,17 +57,13 @@ function coverExactly(ranges: (readonly [number, number])[], dataBytes: number):
   return at === dataBytes;
 }
 
-export function parseObject(text: string): Record<string, unknown> | undefined {
+export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isCounts(value: unknown): value is number[] {

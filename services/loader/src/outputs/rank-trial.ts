@@ -1,7 +1,5 @@
-// Does the engine take adapters of the policy's rank? It is given one that does nothing, and takes it back.
-//
-// In: the engine, the rank, the base's dimensions. Out: whether it took it. Without the dimensions nothing can be tried:
-// the first version then shows it. The name is new each time, as every adapter's.
+// Does the engine take adapters of the policy's rank? It is given one that does nothing, which is unloaded again. Without
+// the base's dimensions nothing can be tried: the first version then shows it. The name is new each time, as every adapter's.
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -9,26 +7,20 @@ import type { CallOptions, EngineClient } from '@backtalk/dialects';
 import { isBacktalkError } from '@backtalk/kit';
 import type { BaseShape } from '../domain/adapter-shape.js';
 
-export interface RankTrialParts {
-  readonly engine: EngineClient;
-  /** 0: not tried. */
-  readonly rank: number;
-  readonly directory: string;
-  readonly shape: BaseShape | undefined;
-}
-
 const module = 'q_proj';
 const bytesOfFloat = 4;
 
 export class RankTrial {
-  constructor(private readonly parts: RankTrialParts) {}
-
-  get rank(): number {
-    return this.parts.rank;
-  }
+  constructor(
+    private readonly engine: EngineClient,
+    /** 0: not tried. */
+    private readonly rank: number,
+    private readonly directory: string,
+    private readonly shape: BaseShape | undefined,
+  ) {}
 
   async isTaken(baseModel: string, options: CallOptions): Promise<boolean> {
-    const { engine, rank, directory, shape } = this.parts;
+    const { engine, rank, directory, shape } = this;
     const widths = shape?.widths[module];
     if (rank === 0 || widths === undefined) return true;
     const name = `backtalk-rank-trial-${randomUUID()}`;

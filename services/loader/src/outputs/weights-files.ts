@@ -1,7 +1,5 @@
-// Brings the files of a version from the blob store to the engine's disk.
-//
-// In: a version and its manifest's digest. Out: a folder with the adapter, checked byte by byte and tensor by tensor,
-// that appears whole or not at all. Never: a file that the manifest does not name.
+// Brings the files of a version from the blob store to the engine's disk. In: a version and its manifest's digest. Out: a
+// folder with the adapter, checked byte by byte and tensor by tensor, that appears whole or not at all.
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -19,11 +17,6 @@ export interface WantedVersion {
   readonly policy: string;
   readonly version: string;
   readonly manifestDigest: string;
-}
-
-export interface FetchedVersion {
-  readonly folder: string;
-  readonly manifest: WeightsManifest;
 }
 
 export class WeightsFiles {
@@ -45,7 +38,8 @@ export class WeightsFiles {
       if (name.endsWith(beingWritten)) await rm(join(this.directory, name), { recursive: true, force: true });
   }
 
-  async fetch(wanted: WantedVersion, baseModel: string): Promise<FetchedVersion> {
+  /** Returns the folder. */
+  async fetch(wanted: WantedVersion, baseModel: string): Promise<string> {
     const manifest = await this.manifestOf(wanted, baseModel);
     const weights = await this.file(wanted.version, manifest.adapter, weightsName);
     const config = await this.file(wanted.version, manifest.adapter, configName);
@@ -55,14 +49,14 @@ export class WeightsFiles {
       [weightsName, weights],
       [configName, config],
     ]);
-    return { folder, manifest };
+    return folder;
   }
 
   async remove(wanted: Pick<WantedVersion, 'version' | 'manifestDigest'>): Promise<void> {
     await rm(this.folderOf(wanted), { recursive: true, force: true });
   }
 
-  folderOf({ version, manifestDigest }: Pick<WantedVersion, 'version' | 'manifestDigest'>): string {
+  private folderOf({ version, manifestDigest }: Pick<WantedVersion, 'version' | 'manifestDigest'>): string {
     return join(this.directory, `${version}-${manifestDigest.slice(0, 16)}`);
   }
 

@@ -1,7 +1,7 @@
+import { engineErrors } from '@backtalk/dialects';
 import type { Probe } from '@backtalk/proto/weights';
 import { describe, expect, it } from 'vitest';
-import { driftOf, judgeCandidate, parityOf, type GateInput } from './gate.js';
-import { retirable } from './retirable.js';
+import { burnsVersion, driftOf, judgeCandidate, parityOf, type GateInput } from './gate.js';
 
 const probe = (logprobs: number[]): Probe => ({
   promptIds: [1, 2],
@@ -66,19 +66,16 @@ describe('judgeCandidate', () => {
   });
 });
 
-describe('retirable', () => {
-  const base = { since: new Map([['p-v1', 0]]), fence: 7, now: 100, streamMaxMs: 1_000 };
-  const report = (inFlight: number, fence = 7) => ({ fence, inFlight: new Map([['p-v1', inFlight]]) });
-
-  it('waits until every gateway follows the fence and streams no more', () => {
-    expect(retirable({ ...base, reports: [report(0), report(1)] })).toEqual([]);
-    expect(retirable({ ...base, reports: [report(0), report(0, 6)] })).toEqual([]);
-    expect(retirable({ ...base, reports: [report(0), report(0)] })).toEqual(['p-v1']);
-    expect(retirable({ ...base, reports: [] })).toEqual(['p-v1']);
-  });
-
-  it('waits for a gateway that cannot be asked no longer than the longest stream', () => {
-    expect(retirable({ ...base, reports: [undefined] })).toEqual([]);
-    expect(retirable({ ...base, reports: [undefined], now: 1_000 })).toEqual(['p-v1']);
+describe('a loader or an engine that fails', () => {
+  it.each([
+    ['refuses the adapter', engineErrors.adapterRefused({ name: 'backtalk-v1', engineStatus: 400 }), true],
+    ['refuses the probes', engineErrors.invalidRequest({}), true],
+    ['forgot the version', engineErrors.modelNotFound({ model: 'backtalk-v1' }), false],
+    ['cannot do this at all', engineErrors.unsupported({ what: '/v1/completions', dialect: 'vllm' }), false],
+    ['was asked by one that stops', engineErrors.aborted({}), false],
+    ['breaks off', engineErrors.failed({ engineStatus: 500 }), false],
+    ['is away', engineErrors.unreachable({ why: 'ECONNREFUSED' }), false],
+  ])('%s', (_, error, burns) => {
+    expect(burnsVersion(error)).toBe(burns);
   });
 });

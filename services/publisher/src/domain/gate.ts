@@ -1,7 +1,6 @@
-// Decides from measurements whether a candidate may serve.
-//
-// In: what the trainer measured (probes of the manifest) and what the engine measured on the same ids. Out: the
-// measurements by name, and why the candidate is refused, if it is. Pure.
+// Decides whether a candidate may serve: from what the trainer measured (probes of the manifest) and what the engine measured
+// on the same ids, and from how loaders and engines failed with it. Pure.
+import type { BacktalkError } from '@backtalk/kit';
 import type { Probe } from '@backtalk/proto/weights';
 
 export interface GateLimits {
@@ -33,6 +32,23 @@ export function judgeCandidate(input: GateInput, limits: GateLimits): GateVerdic
   const drift = driftOf(input);
   const measurements = { parity_mean_abs: parity, drift_kl: drift, probes: input.probes.length };
   return { measurements, why: refusalOf(parity, drift, input.probes.length, limits) };
+}
+
+/** Refusals that say nothing about the weights: an engine may have restarted since it held them. */
+const aboutTheLoader: ReadonlySet<string> = new Set([
+  'policy_unknown',
+  'peer_refused',
+  'model_not_found',
+  'engine_unsupported',
+  'request_aborted',
+]);
+
+/**
+ * A refusal (`never`) is about the weights themselves and burns the version. Anything else is about that loader or its
+ * engine: it is left out and catches up from the load set, or the version is decided later.
+ */
+export function burnsVersion(error: BacktalkError): boolean {
+  return error.retry === 'never' && !aboutTheLoader.has(error.code);
 }
 
 function refusalOf(parity: number, drift: number, probes: number, { parityMax, driftMax }: GateLimits): string {

@@ -1,7 +1,17 @@
 import { WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-import { emptyState, fold, isDecided, previousOf, stableOf, standsTheSame, type PolicyState } from './policy-state.js';
-import { loadSetOf, routesOf } from './standing.js';
+import {
+  emptyState,
+  fold,
+  isDecided,
+  isSameRelease,
+  loadSetOf,
+  previousOf,
+  rollbackTarget,
+  routesOf,
+  stableOf,
+  type PolicyState,
+} from './policy-state.js';
 
 const stages = {
   candidate: WeightsStaged_Stage.STAGE_CANDIDATE,
@@ -48,8 +58,8 @@ describe('the chain of staged facts', () => {
     const before = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable']);
     const retired = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [0, 'retired']);
     const rolledBack = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [2, 'burned']);
-    expect(standsTheSame(before, retired)).toBe(true);
-    expect(standsTheSame(before, rolledBack)).toBe(false);
+    expect(isSameRelease(before, retired)).toBe(true);
+    expect(isSameRelease(before, rolledBack)).toBe(false);
   });
 });
 
@@ -87,5 +97,31 @@ describe('what the system is told', () => {
     expect(loadSetOf(once).versions.map(({ version }) => version)).toEqual(['p-v2']);
     const twice = stateAfter(...swaps, [3, 'burned'], [2, 'burned']);
     expect(loadSetOf(twice).versions.map(({ version }) => version)).toEqual(['p-v1', 'p-v0']);
+  });
+});
+
+const after = (line: readonly string[], burned: readonly string[] = []) => ({
+  ...emptyState('p'),
+  line,
+  burned: new Set(burned),
+});
+
+describe('rollbackTarget', () => {
+  it('is the stable version before the present one', () => {
+    expect(rollbackTarget(after(['p-v0', 'p-v1', 'p-v2']), 'p-v2')).toEqual({ kind: 'step', to: 'p-v1' });
+  });
+
+  it('is nothing where no version was stable before', () => {
+    expect(rollbackTarget(after(['p-v0'], ['p-v1']), 'p-v0')).toEqual({ kind: 'nothing', stable: 'p-v0' });
+    expect(rollbackTarget(after([]), '')).toEqual({ kind: 'nothing', stable: '' });
+  });
+
+  it('is reached already when another rollback took the same step, which is then taken once', () => {
+    expect(rollbackTarget(after(['p-v0', 'p-v1'], ['p-v2']), 'p-v2')).toEqual({ kind: 'done', to: 'p-v1' });
+  });
+
+  it('never burns a version that became stable after the operator asked', () => {
+    const state = after(['p-v0', 'p-v1', 'p-v2', 'p-v3']);
+    expect(rollbackTarget(state, 'p-v2')).toEqual({ kind: 'changed', stable: 'p-v3' });
   });
 });

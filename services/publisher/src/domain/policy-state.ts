@@ -1,14 +1,14 @@
-// What the chain of staged facts says about a policy.
-//
-// In: `weights.staged` facts in order, each with its stream sequence. Out: who is stable, who was before, who waits,
-// who is burned. Pure: the same facts give the same state, wherever a publisher stopped.
+// What the chain of staged facts says about a policy, and what follows for routes, load set and rollbacks. In:
+// `weights.staged` facts in order, each with its stream sequence. Out: which version is stable, which was before, which
+// waits, which are burned. Pure: the same facts give the same state, wherever a publisher stopped.
 import { WeightsStaged_Stage, type WeightsStaged } from '@backtalk/proto/facts';
+import type { LoadSet, Routes } from '@backtalk/proto/weights';
 
 export interface PolicyState {
   readonly policy: string;
   /** Stream sequence of the newest fact; 0 while there is none. */
   readonly sequence: number;
-  /** Stream sequence of the fact that last changed who is stable. */
+  /** Stream sequence of the fact that last changed which version is stable. */
   readonly fence: number;
   /** Versions that became stable and were not burned, oldest first. The last is stable now. */
   readonly line: readonly string[];
@@ -53,7 +53,7 @@ export function isDecided({ line, burned, retired }: PolicyState, version: strin
 }
 
 /** Whether a decision made on one state holds on the other: versions may have been retired in between. */
-export function standsTheSame(one: PolicyState, other: PolicyState): boolean {
+export function isSameRelease(one: PolicyState, other: PolicyState): boolean {
   return (
     one.candidate === other.candidate &&
     one.burned.size === other.burned.size &&
@@ -106,4 +106,51 @@ function withoutCandidate({ candidate }: PolicyState, version: string): string {
 
 function without(set: ReadonlySet<string>, item: string): ReadonlySet<string> {
   return new Set([...set].filter((other) => other !== item));
+}
+
+export function routesOf(state: PolicyState): Routes {
+  const stable = stableOf(state);
+  return {
+    policy: state.policy,
+    routes: [{ version: stable, share: 1 }],
+    fence: state.fence,
+    stable,
+    previous: previousOf(state),
+    // A candidate answers no request before it is stable.
+    candidate: '',
+  };
+}
+
+/**
+ * Stable, previous and candidate. After a rollback the version before the new stable one may have been retired: it is
+ * not brought back, because a rollback loads nothing.
+ */
+export function loadSetOf(state: PolicyState): LoadSet {
+  const previous = previousOf(state);
+  const names = [stableOf(state), state.retired.has(previous) ? '' : previous, state.candidate];
+  const versions = [...new Set(names)]
+    .filter((version) => version !== '')
+    .map((version) => ({ version, manifestDigest: state.digests.get(version) ?? '' }));
+  return { policy: state.policy, versions };
+}
+
+export type RollbackTarget =
+  | { readonly kind: 'step'; readonly to: string }
+  /** Another call rolled the same version back. */
+  | { readonly kind: 'done'; readonly to: string }
+  /** Another version became stable meanwhile. */
+  | { readonly kind: 'changed'; readonly stable: string }
+  | { readonly kind: 'nothing'; readonly stable: string };
+
+/**
+ * Where a rollback leads, now that the chain may have moved since it was asked for: it never burns a version that the operator
+ * has not seen serve.
+ *
+ * @param from the version that was stable when the operator asked
+ */
+export function rollbackTarget(state: PolicyState, from: string): RollbackTarget {
+  const stable = stableOf(state);
+  if (stable !== from) return state.burned.has(from) ? { kind: 'done', to: stable } : { kind: 'changed', stable };
+  const to = previousOf(state);
+  return to === '' ? { kind: 'nothing', stable } : { kind: 'step', to };
 }

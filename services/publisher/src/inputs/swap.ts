@@ -1,69 +1,57 @@
-// Takes one candidate from trained to stable, or burns it.
-//
-// In: a version with its manifest. Out: staged facts, and a system that routes to it. It may be stopped at any step and
-// run again: what is done already is done, and the chain says what was decided.
-import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
+// Takes one candidate from trained to stable, or burns it. In: a version with its manifest. Out: staged facts, and a system
+// that routes to it. It may be stopped at any step and run again: what is done already is done, and the chain says what
+// was decided.
+import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
-import type { Probe, WeightsManifest } from '@backtalk/proto/weights';
-import { burnsVersion } from '../domain/failures.js';
-import { judgeCandidate, type GateVerdict } from '../domain/gate.js';
+import { burnsVersion, judgeCandidate, type GateLimits, type GateVerdict } from '../domain/gate.js';
 import { isDecided, stableOf, type PolicyState } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
-import type { Announcer } from '../outputs/announcer.js';
+import type { Gateways } from '../outputs/gateways.js';
 import type { LeasedEngine, Loaders, Prepared } from '../outputs/loaders.js';
-import type { ProbeScorer, ProbeScores } from '../outputs/probe-scores.js';
+import type { ProbeScorer } from '../outputs/probe-scores.js';
+import type { Routing } from '../outputs/routing.js';
 import type { StagedChain } from '../outputs/staged-chain.js';
 
 /** Names of the moments between two effects, where a process may die. */
 export type SwapStep =
   'candidate_staged' | 'load_set_written' | 'prepared' | 'measured' | 'stable_staged' | 'routes_written' | 'committed';
 
-export interface SwapParts {
+/** What the release of one policy's versions works with. */
+export interface ReleaseParts {
   readonly policy: string;
   readonly chain: StagedChain;
   readonly loaders: Loaders;
-  readonly announcer: Announcer;
-  readonly scorer: ProbeScorer;
-  readonly manifestOf: (version: string, digest: string) => Promise<WeightsManifest>;
+  readonly gateways: Gateways;
+  readonly routing: Routing;
   readonly events: PublisherEvents;
-  readonly parityMaxFor: (dtype: string) => number;
-  readonly driftMax: number;
-  readonly reached: (step: SwapStep) => void | Promise<void>;
+  readonly clock: Clock;
 }
 
-type Trained = Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'>;
-/** With the trace in which its facts and calls go on. */
-type Followed = Trained & { readonly trace?: Trace };
-
-/** Why a version is burned before anything is loaded; undefined when it may be tried. */
-function unworthy(state: PolicyState, { version, parent }: Trained): string | undefined {
-  if (state.burned.has(parent)) return `parent_burned: it was trained from ${parent}, which is burned`;
-  if (version === parent) return 'own_parent: it names itself as its parent';
-  return undefined;
+interface Candidate extends Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'> {
+  /** In which its facts and calls go on. */
+  readonly trace: Trace | undefined;
 }
 
-function refusalIn({ failed }: Prepared): string | undefined {
-  const refusal = failed.find(({ error }) => burnsVersion(error));
-  return refusal && `${refusal.error.code}: ${refusal.error.message}`;
-}
-
-/** Engines that give no logprobs of a prompt serve, and judge nothing. */
-function canScore(capabilities: readonly string[]): boolean {
-  return capabilities.length === 0 || capabilities.includes('prompt_logprobs');
-}
+const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 
 export class Swap {
-  constructor(private readonly parts: SwapParts) {}
+  constructor(
+    private readonly parts: ReleaseParts,
+    private readonly scorer: ProbeScorer,
+    private readonly limitsFor: (dtype: string) => GateLimits,
+    private readonly reached: (step: SwapStep) => Promise<void>,
+  ) {}
 
   /** Resolves when the version is stable or burned. */
-  async decide(trained: Trained, parent?: Trace): Promise<void> {
-    for (;;) {
-      const { state } = this.parts.chain;
-      if (isDecided(state, trained.version)) return;
+  async decide(trained: Omit<Candidate, 'trace'>, parent?: Trace): Promise<void> {
+    const { chain, events } = this.parts;
+    while (!isDecided(chain.state, trained.version)) {
       try {
-        await this.parts.events.swapping(trained.version, parent, (trace) =>
-          this.decideOn(state, trace === undefined ? trained : { ...trained, trace }),
+        const { state } = chain;
+        const { version, manifestDigest } = trained;
+        await events.swapping(version, parent, (trace) =>
+          this.decideOn(state, { version, parent: trained.parent, manifestDigest, trace }),
         );
         return;
       } catch (error) {
@@ -73,44 +61,60 @@ export class Swap {
     }
   }
 
-  private async decideOn(before: PolicyState, trained: Followed): Promise<void> {
-    const { announcer, reached } = this.parts;
-    const start = performance.now();
-    const refusal = unworthy(before, trained);
-    const state = await this.stageCandidate(before, trained);
-    if (refusal !== undefined) return this.burn(state, trained, { why: refusal, measurements: {} });
-    await reached('candidate_staged');
-    await announcer.writeLoad();
-    await reached('load_set_written');
-    const evaluators = this.evaluators();
-    const evaluation = await this.prepare(evaluators, trained);
-    if (typeof evaluation === 'string') return this.burn(state, trained, { why: evaluation, measurements: {} });
-    await reached('prepared');
-    const verdict = await this.measure(evaluation, trained);
-    await reached('measured');
-    if (verdict.why !== '') return this.burn(state, trained, verdict);
-    const others = await this.prepareOthers(evaluators, evaluation, trained);
-    if (typeof others === 'string') return this.burn(state, trained, { ...verdict, why: others });
-    const prepareSeconds = evaluation.seconds + others.seconds;
-    await this.makeStable(state, trained, { ...verdict.measurements, prepare_seconds: prepareSeconds });
-    const { milliseconds, gateways } = await announcer.announce(reached, trained.trace);
-    this.parts.events.swapped({
-      version: trained.version,
-      prepareSeconds,
-      commitMilliseconds: milliseconds,
-      gateways,
-      swapSeconds: (performance.now() - start) / 1_000,
-    });
+  private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {
+    const { routing, events, clock } = this.parts;
+    const { version, trace } = candidate;
+    const startMs = clock.now();
+    const unworthy = unworthyBecause(before, candidate);
+    const state = await this.stageCandidate(before, candidate);
+    if (unworthy !== '') return this.burn(state, candidate, { why: unworthy, measurements: {} });
+    await this.reached('candidate_staged');
+    await routing.writeLoadSet();
+    await this.reached('load_set_written');
+    const verdict = await this.tryOut(candidate);
+    if (verdict.why !== '') return this.burn(state, candidate, verdict);
+    await this.stage(state, candidate, STAGE_STABLE, { ...verdict, why: 'gate passed' });
+    await this.reached('stable_staged');
+    const { milliseconds: commitMilliseconds, gateways } = await routing.route(this.reached, trace);
+    const prepareSeconds = verdict.measurements['prepare_seconds'] ?? 0;
+    const swapSeconds = (clock.now() - startMs) / 1_000;
+    events.swapped({ version, prepareSeconds, commitMilliseconds, gateways, swapSeconds });
   }
 
-  private async stageCandidate(state: PolicyState, { version, manifestDigest, trace }: Followed): Promise<PolicyState> {
-    if (state.candidate === version) return state;
-    const stage = WeightsStaged_Stage.STAGE_CANDIDATE;
-    const previous = stableOf(state);
-    const candidate = { version, stage, manifestDigest, previous, why: 'trained' };
-    const next = await this.parts.chain.append(state, candidate, trace);
-    this.parts.events.candidateStaged(version);
+  private async stageCandidate(state: PolicyState, candidate: Candidate): Promise<PolicyState> {
+    if (state.candidate === candidate.version) return state;
+    const next = await this.stage(state, candidate, STAGE_CANDIDATE, { why: 'trained', measurements: {} });
+    this.parts.events.candidateStaged(candidate.version);
     return next;
+  }
+
+  /** Has it loaded and measured everywhere. What stands in the way but says nothing about the weights is thrown. */
+  private async tryOut(candidate: Candidate): Promise<GateVerdict> {
+    const { loaders, policy } = this.parts;
+    let measurements: GateVerdict['measurements'] = {};
+    try {
+      const evaluators = this.evaluators();
+      if (evaluators.length === 0) throw publisherErrors.noLoader({ policy });
+      const evaluation = await this.prepare(evaluators, candidate);
+      const [engine] = evaluation.ready;
+      if (engine === undefined) throw awayFrom(candidate, evaluation.failed);
+      await this.reached('prepared');
+      const verdict = await this.measure(engine, candidate);
+      await this.reached('measured');
+      if (verdict.why !== '') return verdict;
+      measurements = verdict.measurements;
+      const asked = new Set(evaluators.map(({ instance }) => instance));
+      const rest = loaders.ready().filter(({ instance }) => !asked.has(instance));
+      const others = await this.prepare(rest, candidate);
+      // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
+      const leased = await loaders.leased([...evaluation.ready, ...others.ready], candidate.version);
+      if (!leased.some(({ engine: { pools } }) => pools.includes('serving'))) throw awayFrom(candidate, others.failed);
+      return { why: '', measurements: { ...measurements, prepare_seconds: evaluation.seconds + others.seconds } };
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      if (burnsVersion(error)) return { why: `${error.code}: ${error.message}`, measurements };
+      throw thrown;
+    }
   }
 
   /** Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too. */
@@ -120,93 +124,51 @@ export class Swap {
     return evaluators.length > 0 ? evaluators : ready;
   }
 
-  /** Who holds it now; or why it is burned. At least one loader must hold it. */
-  private async prepare(loaders: readonly LeasedEngine[], trained: Followed): Promise<Prepared | string> {
-    if (loaders.length === 0) throw publisherErrors.noLoader({ policy: this.parts.policy });
-    const prepared = await this.parts.loaders.prepare(loaders, trained, trained.trace);
-    return refusalIn(prepared) ?? this.notAllAway(prepared, prepared.ready.length > 0, trained);
+  /** A loader that could not prepare is left out: it catches up from the load set. A refusal of the weights is thrown. */
+  private async prepare(loaders: readonly LeasedEngine[], candidate: Candidate): Promise<Prepared> {
+    const prepared = await this.parts.loaders.prepare(loaders, candidate, candidate.trace);
+    const refusal = prepared.failed.find(burnsVersion);
+    if (refusal !== undefined) throw refusal;
+    return prepared;
   }
 
-  /** The rest of the loaders. One that could not prepare is left out: it catches up from the load set. */
-  private async prepareOthers(
-    asked: readonly LeasedEngine[],
-    evaluation: Prepared,
-    trained: Followed,
-  ): Promise<Prepared | string> {
-    const { loaders } = this.parts;
-    const instances = new Set(asked.map(({ instance }) => instance));
-    const others = await loaders.prepare(
-      loaders.ready().filter(({ instance }) => !instances.has(instance)),
-      trained,
-      trained.trace,
-    );
-    const refusal = refusalIn(others);
-    if (refusal !== undefined) return refusal;
-    const all = [...evaluation.ready, ...others.ready];
-    // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
-    const known = await loaders.leased(all, trained.version);
-    return this.notAllAway(
-      others,
-      known.some(({ engine }) => engine.pools.includes('serving')),
-      trained,
-    );
-  }
-
-  private notAllAway(prepared: Prepared, isThere: boolean, { version }: Trained): Prepared {
-    if (isThere) return prepared;
-    const codes = prepared.failed.map(({ error }) => error.code);
-    throw publisherErrors.loadersAway({ version, codes: codes.length > 0 ? codes : ['no lease names it yet'] });
-  }
-
-  private async measure({ ready: [loader] }: Prepared, { version, manifestDigest }: Trained): Promise<GateVerdict> {
-    const { driftMax, parityMaxFor, events, policy } = this.parts;
-    if (loader === undefined) throw publisherErrors.noLoader({ policy });
-    const manifest = await this.manifest(version, manifestDigest);
-    if (typeof manifest === 'string') return { why: manifest, measurements: {} };
-    const { probes, dtype } = manifest;
-    const scores = await this.scores(loader, version, probes);
-    if (typeof scores === 'string') return { why: scores, measurements: {} };
-    const verdict = judgeCandidate({ probes, ...scores }, { parityMax: parityMaxFor(dtype), driftMax });
-    events.measured(version, verdict.measurements);
+  private async measure(engine: LeasedEngine, { version, manifestDigest }: Candidate): Promise<GateVerdict> {
+    const { probes, dtype } = await this.scorer.manifest(version, manifestDigest);
+    const scores = await this.scorer.score(engine, version, probes);
+    const verdict = judgeCandidate({ probes, ...scores }, this.limitsFor(dtype));
+    this.parts.events.measured(version, verdict.measurements);
     return verdict;
   }
 
-  /** Or why it is burned. An engine that broke off, or forgot the version since it was prepared, is asked again later. */
-  private async scores(loader: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores | string> {
-    try {
-      return await this.parts.scorer.score(loader, version, probes);
-    } catch (thrown) {
-      const error = asBacktalkError(thrown);
-      if (burnsVersion(error)) return `${error.code}: ${error.message}`;
-      throw thrown;
-    }
+  private async burn(state: PolicyState, candidate: Candidate, verdict: GateVerdict): Promise<void> {
+    await this.stage(state, candidate, STAGE_BURNED, verdict);
+    this.parts.events.burned(candidate.version, verdict.why);
+    await this.parts.routing.writeLoadSet();
   }
 
-  private async manifest(version: string, digest: string): Promise<WeightsManifest | string> {
-    try {
-      return await this.parts.manifestOf(version, digest);
-    } catch (thrown) {
-      const error = asBacktalkError(thrown);
-      if (error.retry === 'never') return `${error.code}: ${error.message}`;
-      throw error;
-    }
+  private stage(
+    state: PolicyState,
+    { version, manifestDigest, trace }: Candidate,
+    stage: WeightsStaged_Stage,
+    { why, measurements }: GateVerdict,
+  ): Promise<PolicyState> {
+    const fact = { version, stage, manifestDigest, previous: stableOf(state), measurements, why };
+    return this.parts.chain.append(state, fact, trace);
   }
+}
 
-  private async makeStable(state: PolicyState, trained: Followed, measurements: Record<string, number>): Promise<void> {
-    const { version, manifestDigest, trace } = trained;
-    const stage = WeightsStaged_Stage.STAGE_STABLE;
-    const previous = stableOf(state);
-    const stable = { version, stage, manifestDigest, previous, measurements, why: 'gate passed' };
-    await this.parts.chain.append(state, stable, trace);
-    await this.parts.reached('stable_staged');
-  }
+/** Why a version is burned before anything is loaded; empty when it may be tried. */
+function unworthyBecause(state: PolicyState, { version, parent }: Candidate): string {
+  if (state.burned.has(parent)) return `parent_burned: it was trained from ${parent}, which is burned`;
+  return version === parent ? 'own_parent: it names itself as its parent' : '';
+}
 
-  private async burn(state: PolicyState, trained: Followed, { why, measurements }: GateVerdict): Promise<void> {
-    const { version, manifestDigest, trace } = trained;
-    const stage = WeightsStaged_Stage.STAGE_BURNED;
-    const previous = stableOf(state);
-    await this.parts.chain.append(state, { version, stage, manifestDigest, previous, measurements, why }, trace);
-    this.parts.events.burned(version, why);
-    await this.parts.announcer.writeLoad();
-  }
+/** Engines that give no logprobs of a prompt serve, and judge nothing. */
+function canScore(capabilities: readonly string[]): boolean {
+  return capabilities.length === 0 || capabilities.includes('prompt_logprobs');
+}
+
+function awayFrom({ version }: Candidate, failed: readonly BacktalkError[]): BacktalkError {
+  const codes = failed.map(({ code }) => code);
+  return publisherErrors.loadersAway({ version, codes: codes.length > 0 ? codes : ['no lease names it yet'] });
 }

@@ -1,63 +1,84 @@
-// Takes trained versions from the log, for as long as this publisher leads.
-//
-// In: facts `weights.trained` of the policy. Out: a call for each, which returns when the version is decided; only then
-// is the fact settled. Never: a dead letter of a fact that can be read; training rests until its version is decided.
+// Takes trained versions from the log, for as long as this publisher leads, and has every version decided in its order, one
+// at a time. A fact is settled only when its version is decided; one that can be read never becomes a dead letter, because
+// training rests until its version is decided.
 import {
   asBacktalkError,
   consumeFacts,
+  Mutex,
+  versionNumber,
   type BacktalkError,
-  type BlobStore,
-  type Broker,
   type FactConsumer,
-  type Logger,
-  type Metrics,
+  type FactReader,
+  type ServiceContext,
+  type StoredFact,
 } from '@backtalk/kit';
+import type { PublisherConfig } from '../config.js';
+import { isDecided } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
-
-export interface TrainedFactsParts {
-  readonly policy: string;
-  readonly broker: Broker;
-  readonly ackWaitMs: number;
-  readonly blobs: BlobStore;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** Ends the service. */
-  readonly fail: (error: BacktalkError) => void;
-}
+import type { StagedChain } from '../outputs/staged-chain.js';
+import type { Swap } from './swap.js';
 
 const stopMs = 2_000;
 
-/** Whatever stood in the way, the version is still to be decided: as this error its fact waits in hand. */
+/** Whatever stood in the way, the version is still to be decided: as this error its fact waits in flight. */
 export function undecided(thrown: unknown): BacktalkError {
   const error = asBacktalkError(thrown);
   if (error.retry === 'stop' || (error.retry === 'later' && error.status === 503)) return error;
   return publisherErrors.notDecided({ cause: `${error.code}: ${error.message}` });
 }
 
+/**
+ * Facts of versions that are not decided, oldest first. Never fewer than there are because a copy of the log that is behind
+ * does not hold yet what another one has delivered.
+ *
+ * @param to sequence of a fact that was delivered, or undefined for all that there are
+ */
+export async function undecidedFacts(
+  reader: Pick<FactReader, 'read'>,
+  policy: string,
+  isVersionDecided: (version: string) => boolean,
+  from: number,
+  to: number | undefined,
+): Promise<StoredFact<'weightsTrained'>[]> {
+  const facts: StoredFact<'weightsTrained'>[] = [];
+  let isComplete = to === undefined || to < from;
+  for await (const fact of reader.read(['weightsTrained'], { from, filter: { weightsTrained: { policy } } })) {
+    const { version } = fact.message;
+    if (to !== undefined && fact.sequence > to) break;
+    isComplete ||= fact.sequence === to;
+    if (versionNumber(policy, version) !== undefined && !isVersionDecided(version)) facts.push(fact);
+  }
+  if (!isComplete) throw publisherErrors.notDecided({ cause: 'this copy of the log does not hold it yet' });
+  return facts;
+}
+
 /** The consumer of trained versions, anew for each leadership. */
 export class TrainedFacts {
+  private readonly deciding = new Mutex();
+  /** Every version trained up to here is decided. */
+  private decidedSequence = 0;
   private consumer: FactConsumer<'weightsTrained'> | undefined;
 
   constructor(
-    private readonly parts: TrainedFactsParts,
-    private readonly decideUpTo: (sequence: number) => Promise<void>,
+    private readonly context: ServiceContext<PublisherConfig>,
+    private readonly parts: { readonly chain: StagedChain; readonly swap: Swap },
   ) {}
 
   async start(): Promise<void> {
-    const { policy, broker, ackWaitMs, blobs, logger, metrics, fail } = this.parts;
+    const { config, broker, blobs, logger, metrics, fail } = this.context;
+    const { policy, ackWaitMs } = config;
+    const decide = ({ sequence }: StoredFact<'weightsTrained'>) =>
+      this.decideUpTo(sequence).catch((error: unknown) => {
+        throw undecided(error);
+      });
     // Kept before it has started: leadership may be lost meanwhile, and what has begun must be stopped.
     this.consumer = consumeFacts({
       broker,
       service: 'publisher',
       facts: ['weightsTrained'],
-      filter: { weightsTrained: { policy: policy } },
+      filter: { weightsTrained: { policy } },
       durableSuffix: policy,
-      handlers: {
-        weightsTrained: ({ sequence }) =>
-          this.decideUpTo(sequence).catch((error: unknown) => {
-            throw undecided(error);
-          }),
-      },
+      handlers: { weightsTrained: decide },
       concurrency: 1,
       ackWaitMs,
       blobs,
@@ -71,5 +92,18 @@ export class TrainedFacts {
   async stop(): Promise<void> {
     await this.consumer?.stop(stopMs);
     this.consumer = undefined;
+  }
+
+  /** Decides this version, or all, and before it every older one that is not decided. */
+  decideUpTo(sequence: number | undefined): Promise<void> {
+    const { chain, swap } = this.parts;
+    const { reader, config } = this.context;
+    return this.deciding.run(async () => {
+      const known = (version: string) => isDecided(chain.state, version);
+      for (const fact of await undecidedFacts(reader, config.policy, known, this.decidedSequence + 1, sequence)) {
+        await swap.decide(fact.message, fact.trace);
+        this.decidedSequence = fact.sequence;
+      }
+    });
   }
 }

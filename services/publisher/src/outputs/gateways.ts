@@ -1,12 +1,10 @@
-// The gateways, by their leases: tells all of them at once who answers now, and asks which versions still stream.
-import { asBacktalkError, type LeaseView, type Trace } from '@backtalk/kit';
+// The gateways, by their leases: commits the routes on all of them at once, and asks which versions still stream.
+import { asBacktalkError, type Clock, type LeaseView, type Trace } from '@backtalk/kit';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import type { Routes } from '@backtalk/proto/weights';
+import type { StreamsReport } from '../domain/retirement.js';
 import type { PublisherEvents } from '../events.js';
 import { Peers } from './peers.js';
-
-/** What one gateway says about its streams; undefined when it could not be asked. */
-export type StreamsReport = { readonly fence: number; readonly inFlight: ReadonlyMap<string, number> } | undefined;
 
 const askDeadlineMs = 2_000;
 
@@ -17,11 +15,12 @@ export class Gateways {
     private readonly leases: LeaseView,
     private readonly commitDeadlineMs: number,
     private readonly events: PublisherEvents,
+    private readonly clock: Clock,
   ) {}
 
   /** Resolves when every gateway routes so or its time is up. One that is late reads the routes by itself. */
   async commit(routes: Routes, trace?: Trace): Promise<{ milliseconds: number; gateways: number }> {
-    const start = performance.now();
+    const startMs = this.clock.now();
     const addresses = this.addresses();
     const calling = { deadlineMs: this.commitDeadlineMs, ...(trace === undefined ? {} : { trace }) };
     await Promise.all(
@@ -33,7 +32,7 @@ export class Gateways {
         }
       }),
     );
-    return { milliseconds: performance.now() - start, gateways: addresses.length };
+    return { milliseconds: this.clock.now() - startMs, gateways: addresses.length };
   }
 
   reports(): Promise<StreamsReport[]> {
@@ -44,12 +43,12 @@ export class Gateways {
     this.peers.keep([]);
   }
 
-  /** The first word of the stream is the present. */
+  /** The first message of the stream is the present. */
   private async report(address: string): Promise<StreamsReport> {
     const asking = new AbortController();
     try {
-      const words = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
-      for await (const { fence, inFlight } of words) return { fence, inFlight: new Map(Object.entries(inFlight)) };
+      const reports = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
+      for await (const { fence, inFlight } of reports) return { fence, inFlight: new Map(Object.entries(inFlight)) };
     } catch {
       // It counts as not asked: its versions are kept until its lease or its longest stream is over.
     } finally {

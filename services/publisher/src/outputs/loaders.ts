@@ -1,8 +1,15 @@
 // The loaders of a policy, by their leases: asks all of them at once to prepare or retire a version.
-import { asBacktalkError, type BacktalkError, type Clock, type LeaseView, type Trace } from '@backtalk/kit';
+import {
+  asBacktalkError,
+  versionNumber,
+  within,
+  type BacktalkError,
+  type Clock,
+  type LeaseView,
+  type Trace,
+} from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import type { EngineLease, Lease, LoadedVersion } from '@backtalk/proto/weights';
-import { numberOf } from '../domain/versions.js';
 import type { PublisherEvents } from '../events.js';
 import { Peers } from './peers.js';
 
@@ -14,7 +21,7 @@ export interface LeasedEngine {
 
 export interface Prepared {
   readonly ready: readonly LeasedEngine[];
-  readonly failed: readonly { readonly loader: LeasedEngine; readonly error: BacktalkError }[];
+  readonly failed: readonly BacktalkError[];
   /** The slowest one's time. */
   readonly seconds: number;
 }
@@ -50,7 +57,7 @@ export class Loaders {
     { version, manifestDigest }: LoadedVersion,
     trace?: Trace,
   ): Promise<Prepared> {
-    const start = performance.now();
+    const startMs = this.clock.now();
     const calling = { deadlineMs: this.prepareDeadlineMs, ...(trace === undefined ? {} : { trace }) };
     const request = { policy: this.policy, version, manifestDigest };
     const outcomes = await Promise.all(
@@ -67,8 +74,8 @@ export class Loaders {
     );
     return {
       ready: outcomes.filter(({ error }) => error === undefined).map(({ loader }) => loader),
-      failed: outcomes.flatMap(({ loader, error }) => (error === undefined ? [] : [{ loader, error }])),
-      seconds: (performance.now() - start) / 1_000,
+      failed: outcomes.flatMap(({ error }) => (error === undefined ? [] : [error])),
+      seconds: (this.clock.now() - startMs) / 1_000,
     };
   }
 
@@ -79,17 +86,14 @@ export class Loaders {
     const holding = () => asked().filter(({ engine }) => engine.versions.includes(version));
     const isLeased = () => asked().every(({ engine }) => engine.versions.includes(version));
     if (isLeased()) return holding();
-    await new Promise<void>((resolve) => {
-      const stop = this.leases.onChange(() => {
-        if (isLeased()) end();
+    let stop: () => void = () => undefined;
+    const leased = new Promise<void>((resolve) => {
+      stop = this.leases.onChange(() => {
+        if (isLeased()) resolve();
       });
-      const cancel = this.clock.timer(leasedWithinMs, () => end());
-      const end = () => {
-        stop();
-        cancel();
-        resolve();
-      };
     });
+    await within(this.clock, leasedWithinMs, leased);
+    stop();
     return holding();
   }
 
@@ -112,7 +116,7 @@ export class Loaders {
   }
 
   private leasedEngine({ instance, grpcAddress, engine }: Lease): LeasedEngine[] {
-    const ours = engine?.versions.some((version) => numberOf(this.policy, version) !== undefined) === true;
+    const ours = engine?.versions.some((version) => versionNumber(this.policy, version) !== undefined) === true;
     return ours && grpcAddress !== '' ? [{ instance, address: grpcAddress, engine }] : [];
   }
 }

@@ -1,6 +1,9 @@
-// Has an engine score a manifest's probes, under the candidate and, where the manifest does not say, under the base.
-import { createEngineClient, engineDialects, type EngineClient, type EngineDialect } from '@backtalk/dialects';
-import type { Probe } from '@backtalk/proto/weights';
+// Reads the probes of a version's manifest and has an engine score them, under the candidate and, where the manifest does
+// not say, under the base.
+import { createEngineClient, engineDialects, type EngineClient } from '@backtalk/dialects';
+import { isBacktalkError, type BlobStore } from '@backtalk/kit';
+import { WeightsManifest, type Probe } from '@backtalk/proto/weights';
+import { publisherErrors } from '../errors.js';
 import type { LeasedEngine } from './loaders.js';
 
 export interface ProbeScores {
@@ -12,17 +15,30 @@ export class ProbeScorer {
   private readonly stopping = new AbortController();
 
   constructor(
+    private readonly blobs: BlobStore,
     private readonly apiKey: string,
     private readonly deadlineMs: number,
   ) {}
 
-  async score(loader: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores> {
-    const { url, dialect, baseModel } = loader.engine;
-    const client = createEngineClient({ url, dialect: dialectOf(dialect), apiKey: this.apiKey });
+  async manifest(version: string, digest: string): Promise<WeightsManifest> {
+    try {
+      return WeightsManifest.decode(await this.blobs.get(digest));
+    } catch (error) {
+      // Missing bytes may come; broken ones stay broken.
+      if (isBacktalkError(error) && error.retry !== 'never') throw error;
+      throw publisherErrors.manifestInvalid({ version }, error);
+    }
+  }
+
+  async score({ engine }: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores> {
+    const dialect = engineDialects.find((name) => name === engine.dialect) ?? 'vllm';
+    const client = createEngineClient({ url: engine.url, dialect, apiKey: this.apiKey });
     try {
       const candidate = await this.ask(client, version, probes);
       const known = probes.every(({ answerIds, baseLogprobs }) => baseLogprobs.length === answerIds.length);
-      const base = known ? probes.map(({ baseLogprobs }) => baseLogprobs) : await this.ask(client, baseModel, probes);
+      const base = known
+        ? probes.map(({ baseLogprobs }) => baseLogprobs)
+        : await this.ask(client, engine.baseModel, probes);
       return { candidate, base };
     } finally {
       await client.close();
@@ -36,8 +52,4 @@ export class ProbeScorer {
   private ask(client: EngineClient, model: string, probes: readonly Probe[]): Promise<number[][]> {
     return client.score(probes, { model, deadlineMs: this.deadlineMs, signal: this.stopping.signal });
   }
-}
-
-function dialectOf(name: string): EngineDialect {
-  return engineDialects.find((dialect) => dialect === name) ?? 'vllm';
 }

@@ -1,10 +1,9 @@
-// The chain of `weights.staged` facts of one policy: reads it, folds it, appends to it.
-//
-// Appending names the state that the decision was made on: if who serves has changed since, nothing is appended, the
-// state is read anew, and `fact_superseded` is thrown. So of two deciders one wins.
+// The chain of `weights.staged` facts of one policy: reads it, folds it, appends to it. Appending names the state that the
+// decision was made on: if that has changed since, nothing is appended, the state is read anew, and `fact_superseded` is
+// thrown. So of two deciders one wins.
 import { isBacktalkError, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
 import { WeightsStaged } from '@backtalk/proto/facts';
-import { emptyState, fold, standsTheSame, type PolicyState } from '../domain/policy-state.js';
+import { emptyState, fold, isSameRelease, type PolicyState } from '../domain/policy-state.js';
 
 export class StagedChain {
   private folded: PolicyState;
@@ -30,8 +29,8 @@ export class StagedChain {
     return state;
   }
 
-  async append(after: PolicyState, parts: Partial<WeightsStaged>, trace?: Trace): Promise<PolicyState> {
-    const message = WeightsStaged.fromPartial({ policy: this.policy, ...parts });
+  async append(after: PolicyState, fields: Partial<WeightsStaged>, trace?: Trace): Promise<PolicyState> {
+    const message = WeightsStaged.fromPartial({ policy: this.policy, ...fields });
     for (let base = after; ; base = this.folded) {
       try {
         const { sequence } = await this.publisher.publish('weightsStaged', message, {
@@ -43,7 +42,7 @@ export class StagedChain {
       } catch (error) {
         if (!isBacktalkError(error, 'fact_superseded')) throw error;
         const present = await this.reload();
-        if (present.sequence === base.sequence || !standsTheSame(after, present)) throw error;
+        if (present.sequence === base.sequence || !isSameRelease(after, present)) throw error;
       }
     }
   }

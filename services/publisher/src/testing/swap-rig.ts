@@ -76,7 +76,7 @@ export class SwapRig {
     for (const close of this.closing.splice(0).reverse()) await close();
   }
 
-  /** A real loader as a process of its own, beside an this.engine. */
+  /** A real loader as a process of its own, beside an engine. */
   async startLoader(beside: FakeEngine = this.engine, name = 'loader-1'): Promise<ServerProcess> {
     const { url, user, password } = this.nats.credentials('loader');
     const health = await freePort();
@@ -146,10 +146,10 @@ export class SwapRig {
       BACKTALK_INSTANCE: 'publisher-1',
       BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
       BACKTALK_PREPARE_DEADLINE: '20s',
-      BACKTALK_SWEEP: '100ms',
+      BACKTALK_RETIRE_EVERY: '100ms',
       ...more,
     });
-    const publisher = createPublisher(config, { logger: silentLogger, onFatal: () => undefined, ...overrides });
+    const publisher = createPublisher(config, { logger: silentLogger, fail: () => undefined, ...overrides });
     await publisher.start();
     this.closing.push(() => publisher.stop());
     return publisher;

@@ -1,11 +1,10 @@
-// What this loader says about its engine, to everyone who watches: the lease, gRPC watchers, readiness.
-//
-// In: changes. Out: the whole picture, at each change. Never: a change that changes nothing.
+// What this loader says about its engine, to all that watch: the lease, gRPC watchers, readiness. In: changes. Out: the whole
+// state, at each change that changes something.
 import type { EngineLease } from '@backtalk/proto/weights';
 
 type Listener = (engine: EngineLease) => void;
 
-export class EngineBoard {
+export class EngineState {
   private readonly listeners = new Set<Listener>();
 
   constructor(private engine: EngineLease) {}
@@ -14,8 +13,8 @@ export class EngineBoard {
     return this.engine;
   }
 
-  change(parts: Partial<EngineLease>): void {
-    const next = { ...this.engine, ...parts };
+  change(fields: Partial<EngineLease>): void {
+    const next = { ...this.engine, ...fields };
     if (JSON.stringify(next) === JSON.stringify(this.engine)) return;
     this.engine = next;
     for (const listener of [...this.listeners]) listener(next);
@@ -27,7 +26,7 @@ export class EngineBoard {
     return () => this.listeners.delete(listener);
   }
 
-  /** The picture now and at every change, until the signal aborts. A slow watcher misses pictures in between. */
+  /** The state now and at every change, until the signal aborts. A slow watcher misses states in between. */
   async *watch(signal: AbortSignal): AsyncGenerator<EngineLease> {
     let wake: () => void = () => undefined;
     let seen: EngineLease | undefined;

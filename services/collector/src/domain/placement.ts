@@ -1,0 +1,103 @@
+// Where an opened request belongs: its session, what it waits for, and what it says about the turn that it continues. In:
+// the request, the link to its parent, what index and log know of that parent. Out: what to write. Pure.
+import type { TurnContinued, TurnOpened } from '@backtalk/proto/facts';
+import { isSideRequest, type ChatMessage } from './messages.js';
+import { nextStateOf, saysSomething, textsOf } from './next-state.js';
+import type { ParentLink } from './parent.js';
+
+/** A turn as the index knows it. */
+export interface TurnEntry {
+  readonly turn: string;
+  readonly tenant: string;
+  readonly user: string;
+  readonly policy: string;
+  readonly session: string;
+  readonly parent: string;
+  readonly continuedBy: string;
+  /** 0 until its answer is in the log. */
+  readonly completedSequence: number;
+  /** False when the turn, or one before it in its session, said "don't learn from me". */
+  readonly train: boolean;
+}
+
+/** The name under which a request waits for whichever answer is given in its session; empty for no session. */
+export function answerInSession(session: string): string {
+  return session === '' ? '' : `session ${session}`;
+}
+
+/** True when the gateway saw an answer whose completion is not in the log yet: it lies in a spool. */
+export function isAheadOfLog(request: TurnOpened, provisionalParent: TurnEntry | undefined): boolean {
+  return request.provisionalParent !== '' && (provisionalParent?.completedSequence ?? 0) === 0;
+}
+
+/** True when an answer that is on its way could be a newer parent than the one that was found. */
+export function couldBeNewer(request: TurnOpened, link: ParentLink | undefined): boolean {
+  const newest = request.answerKeys.length - 1;
+  return link === undefined ? newest >= 0 && request.declaredSession !== '' : link.answerIndex < newest;
+}
+
+/** Empty when neither the client nor the parent names one. */
+export function wantedSession(request: TurnOpened, parent: TurnEntry | undefined): string {
+  return request.declaredSession === '' ? (parent?.session ?? request.provisionalSession) : request.provisionalSession;
+}
+
+export interface Placement {
+  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'train'>;
+  /** Names of answers that would make the request continue a newer turn. */
+  readonly waitsFor: readonly string[];
+}
+
+/** @param isClosed whether the wanted session is over: the request then begins a new one */
+export function placementOf(
+  request: TurnOpened,
+  link: ParentLink | undefined,
+  parent: TurnEntry | undefined,
+  isClosed: boolean,
+): Placement {
+  const { tenant, user, policy, answerKeys, declaredSession, provisionalSession } = request;
+  const wanted = wantedSession(request, parent);
+  const session = wanted === '' || isClosed ? `session_${request.turn.replace(/^turn_/, '')}` : wanted;
+  const train = (request.consent?.train ?? true) && (parent?.train ?? true);
+  const newest = answerKeys.at(-1);
+  const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));
+  const inSession = declaredSession === '' ? [] : [answerInSession(provisionalSession)];
+  return {
+    entry: { tenant, user, policy, session, parent: parent?.turn ?? '', train },
+    waitsFor: waits ? [newest, ...inSession] : [],
+  };
+}
+
+/** A request, with its messages. */
+export interface ReadRequest {
+  readonly message: TurnOpened;
+  readonly messages: readonly ChatMessage[];
+}
+
+/**
+ * The next state of the parent, or undefined when the request adds nothing that anybody said.
+ *
+ * @param before the parent's own request; undefined when it has left the log
+ */
+export function continuationOf(
+  { message: request, messages }: ReadRequest,
+  { answerIndex }: ParentLink,
+  parent: TurnEntry,
+  before: ReadRequest | undefined,
+): TurnContinued | undefined {
+  if (isSideRequest(request.declaredTurnType, messages)) return undefined;
+  const nextState = nextStateOf(messages, answerIndex, request.declaredTurnType, textsOf(before?.messages ?? []));
+  if (!saysSomething(nextState)) return undefined;
+  const train = parent.train && (before?.message.consent?.train ?? true) && (request.consent?.train ?? true);
+  return {
+    turn: parent.turn,
+    tenant: request.tenant,
+    user: request.user,
+    policy: parent.policy,
+    session: parent.session,
+    parent: parent.parent,
+    continuedBy: request.turn,
+    nextState,
+    main: !isSideRequest(before?.message.declaredTurnType ?? '', []),
+    consent: { train, source: train ? 'default' : 'session' },
+  };
+}

@@ -1,0 +1,75 @@
+// Ends sessions: says so once, with the turns that were continued in it. A client ends one by itself; every so often those
+// are closed in which nothing was said for too long, by the broker's clock.
+import { asBacktalkError, newTrace, type Clock, type Trace } from '@backtalk/kit';
+import { SessionClosed_Reason } from '@backtalk/proto/facts';
+import type { LinkParts } from './link-turn.js';
+
+/** Runs one piece of work at a time, each on an index that holds what the log says. */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+export async function closeSession(
+  { index, log, events }: LinkParts,
+  session: string,
+  reason: SessionClosed_Reason,
+  trace: Trace,
+): Promise<void> {
+  const entry = await index.session(session);
+  // A late answer or a rebuild may have touched a session that was closed before, or of which nothing is left.
+  if (entry === undefined || (await index.isClosed(session))) return index.forgetIdle(session);
+  const { tenant, user, policy } = entry;
+  const turns = await index.continuedTurns(session);
+  await log.publishClosed({ session, tenant, user, policy, reason, turns }, trace);
+  await index.markClosed(session);
+  events.closed(reason, turns.length);
+}
+
+const batchMax = 100;
+const looksPerIdleTime = 4;
+const lookAtMostEveryMs = 15_000;
+
+export interface IdleOptions {
+  readonly clock: Clock;
+  readonly idleMs: number;
+  readonly fail: (error: unknown) => void;
+}
+
+export class IdleSessions {
+  private cancel: (() => void) | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly parts: LinkParts,
+    private readonly inTurn: InTurn,
+    private readonly options: IdleOptions,
+  ) {}
+
+  start(): void {
+    const { clock, idleMs } = this.options;
+    this.cancel = clock.timer(Math.min(lookAtMostEveryMs, idleMs / looksPerIdleTime), () => {
+      this.running = this.look().finally(() => {
+        if (this.cancel !== undefined) this.start();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.cancel?.();
+    this.cancel = undefined;
+    await this.running;
+  }
+
+  /** A failed look is logged, and the next one tries again. */
+  private async look(): Promise<void> {
+    const { index, log, events } = this.parts;
+    try {
+      const idle = async () => index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax);
+      for (const session of await this.inTurn(idle))
+        await this.inTurn(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
+      events.openSessions(await index.openSessions());
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      events.idleLookFailed(error);
+      if (error.retry === 'stop') this.options.fail(error);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// The collector's view of the log: requests with their messages, its own two facts, and the time at the broker.
+import { TurnLog, type Broker, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
+import type { SessionClosed, TurnContinued } from '@backtalk/proto/facts';
+import { readMessages, type ChatMessage } from '../domain/messages.js';
+import { collectorErrors } from '../errors.js';
+import type { Owner } from './turn-index.js';
+
+/** A request as the linker needs it, from a fact in flight or from the log. */
+export type OpenedTurn = Pick<StoredFact<'turnOpened'>, 'message' | 'sequence' | 'timeMs' | 'trace'>;
+
+interface TimedAnswer {
+  /** When the broker answered. */
+  readonly ts?: string;
+}
+
+export class CollectorLog {
+  private readonly turns: TurnLog;
+
+  constructor(
+    private readonly broker: Broker,
+    reader: FactReader,
+    private readonly publisher: FactPublisher,
+  ) {
+    this.turns = new TurnLog(reader);
+  }
+
+  opened({ tenant, user }: Owner, turn: string): Promise<OpenedTurn | undefined> {
+    return this.turns.opened({ tenant, user, turn });
+  }
+
+  async messages({ message }: OpenedTurn): Promise<readonly ChatMessage[]> {
+    const { turn: own } = message;
+    const { messages } = await this.turns.conversation(message, (turn) =>
+      turn === own ? collectorErrors.conversationUnreadable({ turn }) : collectorErrors.turnMissing({ turn }),
+    );
+    return readMessages(messages);
+  }
+
+  around(request: OpenedTurn): RequestReader {
+    return new RequestReader(this, request);
+  }
+
+  /** Stores the continuation, or finds that another one was first; returns the turn that counts as the next one. */
+  async publishContinued(fact: TurnContinued, trace: Trace, link: Trace): Promise<string> {
+    const { stored } = await this.publisher.publish('turnContinued', fact, { trace, links: [link] });
+    if (stored === 'now') return fact.continuedBy;
+    const { tenant, user, turn } = fact;
+    return (await this.turns.continued({ tenant, user, turn }))?.message.continuedBy ?? fact.continuedBy;
+  }
+
+  async publishClosed(fact: SessionClosed, trace: Trace): Promise<void> {
+    await this.publisher.publish('sessionClosed', fact, { trace });
+  }
+
+  /** Facts carry the broker's time, so what is measured against them must, too: this service's own clock may be wrong. */
+  async nowMs(): Promise<number> {
+    const answer: TimedAnswer = await this.broker.jsm.streams.info('TURNS');
+    const nowMs = Date.parse(answer.ts ?? '');
+    if (Number.isNaN(nowMs)) throw collectorErrors.brokerTimeUnknown();
+    return nowMs;
+  }
+}
+
+/** What is read about one request and the turns around it, each fetched and decoded once. */
+export class RequestReader {
+  private readonly facts = new Map<string, Promise<OpenedTurn | undefined>>();
+  private readonly decoded = new Map<string, Promise<readonly ChatMessage[]>>();
+
+  constructor(
+    private readonly log: CollectorLog,
+    private readonly request: OpenedTurn,
+  ) {
+    this.facts.set(request.message.turn, Promise.resolve(request));
+  }
+
+  opened(turn: string): Promise<OpenedTurn | undefined> {
+    const fact = this.facts.get(turn) ?? this.log.opened(this.request.message, turn);
+    this.facts.set(turn, fact);
+    return fact;
+  }
+
+  messages(opened: OpenedTurn): Promise<readonly ChatMessage[]> {
+    const { turn } = opened.message;
+    const messages = this.decoded.get(turn) ?? this.log.messages(opened);
+    this.decoded.set(turn, messages);
+    return messages;
+  }
+}

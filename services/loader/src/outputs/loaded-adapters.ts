@@ -1,0 +1,134 @@
+// The versions that the engine holds: loads and unloads them, and knows which are warm. In: versions by name and manifest
+// digest. Out: an engine that holds them and has answered with them once. One load or unload at a time. Both may be
+// repeated: what is done already is done.
+import { judgeCapture, warmUpRequest, type CallOptions, type EngineClient } from '@backtalk/dialects';
+import { asBacktalkError, isBacktalkError, Mutex, type Clock } from '@backtalk/kit';
+import { loaderErrors } from '../errors.js';
+import type { LoaderEvents, PrepareTimes } from '../events.js';
+import type { WantedVersion, WeightsFiles } from './weights-files.js';
+
+export interface LoadingOptions {
+  readonly clock: Clock;
+  readonly events: LoaderEvents;
+  /** For one call to the engine. */
+  readonly deadlineMs: number;
+}
+
+const waitingMax = 32;
+const already: PrepareTimes = { fetchSeconds: 0, loadSeconds: 0, warmUpSeconds: 0, already: true };
+
+export class LoadedAdapters {
+  private readonly mutex = new Mutex();
+  /** Manifest digest by version, of those that were checked and are warm. */
+  private readonly digests = new Map<string, string>();
+  private found: readonly string[] = [];
+
+  constructor(
+    private readonly engine: EngineClient,
+    private readonly files: WeightsFiles,
+    private readonly options: LoadingOptions,
+    private readonly onChange: (versions: readonly string[]) => void,
+  ) {}
+
+  get versions(): string[] {
+    return [...this.digests.keys()];
+  }
+
+  /** Versions on the engine that an earlier process loaded. They count once they are prepared. */
+  get unchecked(): readonly string[] {
+    return this.found;
+  }
+
+  prepare(wanted: WantedVersion, baseModel: string, signal?: AbortSignal): Promise<PrepareTimes> {
+    const { version, manifestDigest } = wanted;
+    const { events } = this.options;
+    return this.inTurn(async () => {
+      const digest = this.digests.get(version);
+      if (digest === manifestDigest) return already;
+      if (digest !== undefined) throw loaderErrors.versionConflict({ version });
+      try {
+        const times = await this.load(wanted, baseModel, signal);
+        events.prepared(version, times);
+        return times;
+      } catch (thrown) {
+        events.prepareFailed(version, asBacktalkError(thrown));
+        throw thrown;
+      }
+    });
+  }
+
+  /** True when the engine held it. */
+  retire(version: string): Promise<boolean> {
+    return this.inTurn(async () => {
+      const manifestDigest = this.digests.get(version);
+      if (manifestDigest === undefined && !this.found.includes(version)) return false;
+      await this.unload(version);
+      this.digests.delete(version);
+      this.found = this.found.filter((name) => name !== version);
+      if (manifestDigest !== undefined) await this.files.remove({ version, manifestDigest });
+      this.onChange(this.versions);
+      this.options.events.retired(version);
+      return true;
+    });
+  }
+
+  /** Asks the engine which of these names it holds; returns those that it has lost. */
+  compare(isOurs: (name: string) => boolean, options: CallOptions): Promise<readonly string[]> {
+    return this.inTurn(async () => {
+      const models = await this.engine.models(options);
+      const present = new Set(models.map(({ id }) => id).filter(isOurs));
+      const lost = this.versions.filter((version) => !present.has(version));
+      for (const version of lost) this.digests.delete(version);
+      this.found = [...present].filter((name) => !this.digests.has(name));
+      return lost;
+    });
+  }
+
+  /** Beyond the bound it refuses, so that nothing piles up. */
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const waiting = this.mutex.size;
+    if (waiting >= waitingMax) throw loaderErrors.loaderBusy({ waiting });
+    return this.mutex.run(work);
+  }
+
+  private async load(wanted: WantedVersion, baseModel: string, signal?: AbortSignal): Promise<PrepareTimes> {
+    const { clock, events, deadlineMs } = this.options;
+    const { version, manifestDigest } = wanted;
+    const startMs = clock.now();
+    const folder = await this.files.fetch(wanted, baseModel);
+    const fetchedMs = clock.now();
+    // Names are never used twice, so a name that is there holds these weights.
+    await this.engine.loadAdapter(version, folder, { deadlineMs, signal }).catch(unless('adapter_already_loaded'));
+    const loadedMs = clock.now();
+    try {
+      const { capture } = await this.engine.chat(warmUpRequest(version), { deadlineMs, signal });
+      const { reasons } = judgeCapture(capture);
+      if (reasons.length > 0) throw loaderErrors.warmUpFailed({ version, why: reasons.join(', ') });
+    } catch (thrown) {
+      // A version that does not answer is not left on the engine: it would take the room that another needs.
+      await this.unload(version).catch((error: unknown) => events.unloadFailed(version, asBacktalkError(error)));
+      throw thrown;
+    }
+    this.digests.set(version, manifestDigest);
+    this.found = this.found.filter((name) => name !== version);
+    this.onChange(this.versions);
+    return {
+      fetchSeconds: (fetchedMs - startMs) / 1_000,
+      loadSeconds: (loadedMs - fetchedMs) / 1_000,
+      warmUpSeconds: (clock.now() - loadedMs) / 1_000,
+      already: false,
+    };
+  }
+
+  private async unload(version: string): Promise<void> {
+    const { deadlineMs } = this.options;
+    await this.engine.unloadAdapter(version, { deadlineMs }).catch(unless('adapter_not_loaded'));
+  }
+}
+
+/** Throws all errors on but this one, which says that the work is done already. */
+function unless(code: string): (error: unknown) => void {
+  return (error) => {
+    if (!isBacktalkError(error, code)) throw error;
+  };
+}
