@@ -16,6 +16,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'childTrace',
       'decodeConversation',
       'isBacktalkError',
+      'isJsonObject',
       'keyGrant',
       'keyedHash',
       'sha256Hex',
