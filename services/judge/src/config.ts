@@ -80,7 +80,8 @@ export const judgeSettings = {
     max: 1024,
   }),
   queueCheckMs: setting.durationMs('BACKTALK_JUDGE_QUEUE_CHECK', {
-    description: 'How often it is checked that turns in flight have their votes in the queue, and how long the queue is.',
+    description:
+      'How often it is checked that turns in flight have their votes in the queue, and how long the queue is.',
     default: '2s',
     min: 50,
   }),

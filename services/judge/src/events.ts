@@ -58,7 +58,11 @@ function numbersOf(metrics: Metrics) {
   ]);
   const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
   const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
-  const turnSeconds = metrics.histogram('turn_seconds', 'Time from the delivery of a turn to its judgement.', secondsBuckets);
+  const turnSeconds = metrics.histogram(
+    'turn_seconds',
+    'Time from the delivery of a turn to its judgement.',
+    secondsBuckets,
+  );
   const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
   const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
   const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);

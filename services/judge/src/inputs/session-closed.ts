@@ -27,8 +27,7 @@ export async function sessionClosed(
   const candidate = bestCandidate(judged);
   if (candidate === undefined) return events.sessionClosed('nothing');
   const leaning = leaningOf(candidate);
-  if (config.atLeastOne === 'always' && leaning !== 0)
-    return keep(parts, candidate, leaning, [], evidenceOnly, trace);
+  if (config.atLeastOne === 'always' && leaning !== 0) return keep(parts, candidate, leaning, [], evidenceOnly, trace);
   const at = continued.findIndex(({ turn }) => turn === candidate.turn);
   const fact = continued[at];
   const material = fact === undefined ? undefined : await turns.material(fact);

@@ -28,9 +28,7 @@ export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandler
     },
     finish: async (judgement, queued, trace) => {
       const material = await turns.materialOf(judgement, judgement.later);
-      const votes = queued.map(({ cast }) =>
-        cast.valid ? { ...cast, hint: openHint(cast.hint, material) } : cast,
-      );
+      const votes = queued.map(({ cast }) => (cast.valid ? { ...cast, hint: openHint(cast.hint, material) } : cast));
       const mark = caster.mark(queued.find(({ model }) => model !== '')?.model ?? '');
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
       else await judgeTurn(parts, material, votes, mark, trace);
