@@ -60,7 +60,7 @@ async function votesWith(context: BenchmarkContext, replicas: readonly Replica[]
     BACKTALK_JUDGE_URL: replicas.map(({ url }) => url).join(','),
     // Enough in hand for every place of every replica, and as many again that wait in the replica's own queue.
     BACKTALK_JUDGE_VOTE_CONCURRENCY: String(2 * placesOfReplica * replicas.length),
-    BACKTALK_JUDGE_TURNS_IN_HAND: '64',
+    BACKTALK_JUDGE_TURNS_IN_FLIGHT: '64',
   };
   const { figures } = await context.machine(
     { engine: 'stand-in', training: 'stand-in', environment: { judge } },

@@ -51,7 +51,8 @@ interface Judged {
   readonly clean: Readonly<Record<RowName, Verdict>> | undefined;
 }
 
-const voteWaitMsDefault = 60_000;
+/** On a busy machine one slow vote must not end the measurement. */
+const voteWaitMsDefault = 600_000;
 
 export async function evaluateJudge(options: EvaluateOptions): Promise<EvaluationRow[]> {
   const { items, onProgress } = options;

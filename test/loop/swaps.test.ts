@@ -27,7 +27,7 @@ beforeAll(async () => {
     environment: {
       trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
       // As fast as the talk: what is judged late is stale, and stale turns make no versions.
-      judge: { BACKTALK_JUDGE_VOTES: '1', BACKTALK_JUDGE_VOTE_CONCURRENCY: '32', BACKTALK_JUDGE_TURNS_IN_HAND: '64' },
+      judge: { BACKTALK_JUDGE_VOTES: '1', BACKTALK_JUDGE_VOTE_CONCURRENCY: '32', BACKTALK_JUDGE_TURNS_IN_FLIGHT: '64' },
     },
   });
   book = await LogBook.open(machine);

@@ -38,7 +38,7 @@ describe.skipIf(absent !== undefined)(
         pace: { tokenMs: 10, answerTokens: 12 },
         environment: {
           trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
-          judge: { BACKTALK_JUDGE_VOTE_CONCURRENCY: '16', BACKTALK_JUDGE_TURNS_IN_HAND: '32' },
+          judge: { BACKTALK_JUDGE_VOTE_CONCURRENCY: '16', BACKTALK_JUDGE_TURNS_IN_FLIGHT: '32' },
           collector: { BACKTALK_SESSION_IDLE: '4s' },
           publisher: { BACKTALK_COMMIT_DEADLINE: '1s' },
         },

@@ -59,7 +59,7 @@ export function createJudge(config: JudgeConfig, overrides: JudgeOverrides = {})
   });
 }
 
-async function start(context: Context, { voter, backOff }: JudgeOverrides): Promise<Record<never, number>> {
+async function start(context: Context, { voter, backOff }: JudgeOverrides): Promise<Readonly<Record<string, number>>> {
   const { config, broker, blobs, reader, clock, logger, metrics, lifecycle } = context;
   const events = createEvents(logger, metrics);
   const voting = await startVoting(context, voter ?? voterOf(config.backend), backOff, events);

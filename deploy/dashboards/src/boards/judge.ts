@@ -138,10 +138,10 @@ const work: Row = {
     {
       title: 'Turns whose votes are being cast',
       description:
-        'By judge. It is bounded by BACKTALK_JUDGE_TURNS_IN_HAND: a line at the bound means that the judge is full.',
+        'By judge. It is bounded by BACKTALK_JUDGE_TURNS_IN_FLIGHT: a line at the bound means that the judge is full.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('backtalk_judge_turns_in_hand', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_judge_turns_in_flight', 'instance'), legend: '{{instance}}' }],
     },
     {
       title: 'Facts not yet settled',

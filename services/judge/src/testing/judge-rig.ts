@@ -1,8 +1,12 @@
-// What tests of the judge stand on: a real broker, a real Valkey, an engine without a model whose grades the tests
-// decide, and turns of a user of each test's own.
-import { FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
+// A real broker, a real Valkey, an engine without a model whose grades the tests decide, and turns of a user of each
+// test's own.
+import { join } from 'node:path';
+import { connectValkey, FactPublisher, FactReader, newId, type Broker } from '@backtalk/kit';
 import {
+  freePort,
   laptopInstallation,
+  repositoryRoot,
+  ServerProcess,
   silentLogger,
   startNats,
   startValkey,
@@ -45,6 +49,7 @@ export class JudgeRig {
   /** What the engine's model answers to the prompt of a vote. */
   grade: (prompt: string) => string = () => '\\boxed{+1}';
   private readonly judges: Judge[] = [];
+  private readonly processes: ServerProcess[] = [];
 
   private constructor(
     readonly nats: TestNats,
@@ -73,6 +78,7 @@ export class JudgeRig {
   }
 
   async stopJudges(): Promise<void> {
+    await Promise.all(this.processes.splice(0).map((judge) => judge.kill()));
     await Promise.all(this.judges.splice(0).map((judge) => judge.stop()));
   }
 
@@ -110,6 +116,53 @@ export class JudgeRig {
     this.judges.push(judge);
     await judge.start();
     return judge;
+  }
+
+  /** A judge as a process of its own, to be killed. */
+  async judgeProcess(): Promise<ServerProcess> {
+    const { url, user, password } = this.nats.credentials('judge');
+    const health = await freePort();
+    const environment = {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_VALKEY_URL: this.valkey.url,
+      BACKTALK_HEALTH_ADDRESS: `127.0.0.1:${health}`,
+      BACKTALK_BLOB_STORE: `folder:${this.blobs.path}`,
+      BACKTALK_ACK_WAIT: '2s',
+      BACKTALK_JUDGE_BACKEND: 'free',
+      BACKTALK_JUDGE_URL: this.engine.url,
+      BACKTALK_JUDGE_DIALECT: 'vllm',
+    };
+    const judge = new ServerProcess({
+      program: 'env',
+      arguments: [
+        ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+        process.execPath,
+        join(repositoryRoot(), 'services', 'judge', 'dist', 'main.js'),
+      ],
+      ready: async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok,
+    });
+    this.processes.push(judge);
+    await judge.start();
+    return judge;
+  }
+
+  /** All that Valkey holds, as text. */
+  async valkeyText(): Promise<string> {
+    const client = connectValkey({ url: this.valkey.url, name: 'test', logger: silentLogger }, 'waiter');
+    const read: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
+      string: (key) => client.get(key),
+      hash: (key) => client.hgetall(key),
+      list: (key) => client.lrange(key, 0, -1),
+      set: (key) => client.smembers(key),
+      zset: (key) => client.zrange(key, '0', '-1'),
+      stream: (key) => client.xrange(key, '-', '+'),
+    };
+    const keys = await client.keys('*');
+    const values = await Promise.all(keys.map(async (key) => read[await client.type(key)]?.(key)));
+    client.disconnect();
+    return JSON.stringify([keys, values]);
   }
 
   /** A turn in the log, with its answer, and with its next state where there is one. */

@@ -1,0 +1,130 @@
+import { newId } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Judge } from './service.js';
+import { JudgeRig } from './testing/judge-rig.js';
+
+let rig: JudgeRig;
+
+beforeAll(async () => {
+  rig = await JudgeRig.start();
+});
+afterAll(() => rig.stop());
+beforeEach(() => {
+  rig.grade = () => '\\boxed{+1}';
+  rig.engine.settings.faults = {};
+  rig.engine.settings.firstTokenMs = 0;
+});
+afterEach(() => rig.stopJudges());
+
+const neutral = 'The train leaves at nine.';
+const castBy = (judge: Judge) => rig.metric(judge, 'votes_cast_total{result="1"}');
+
+describe('judges that share the queue of votes', () => {
+  it('cast the votes of one turn together, and store one judgement', async () => {
+    rig.engine.settings.firstTokenMs = 500;
+    const judges = await Promise.all([rig.judge({ voteConcurrency: 1 }), rig.judge({ voteConcurrency: 1 })]);
+    const talk = await rig.turn([{ text: neutral }]);
+    expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
+    const cast = await Promise.all(judges.map(castBy));
+    expect(Math.min(...cast)).toBeGreaterThan(0);
+    expect(cast.reduce((sum, count) => sum + count, 0)).toBe(3);
+    expect(await rig.judgements(talk.user)).toBe(1);
+  });
+
+  it('report the same length and the same oldest age', async () => {
+    rig.engine.settings.faults = { busy: true };
+    const judges = await Promise.all([rig.judge(), rig.judge()]);
+    const talk = await rig.turn([{ text: neutral }]);
+    const waiting = (count: number) =>
+      until(async () => {
+        const lengths = await Promise.all(judges.map((judge) => rig.metric(judge, 'votes_waiting')));
+        return lengths.every((length) => length === count);
+      });
+    await waiting(3);
+    const ages = await Promise.all(judges.map((judge) => rig.metric(judge, 'votes_oldest_age_seconds')));
+    expect(Math.min(...ages)).toBeGreaterThan(0);
+    rig.engine.settings.faults = {};
+    await rig.untilJudged(talk);
+    await waiting(0);
+  });
+
+  it('finish what a killed judge began, and judge it once', async () => {
+    rig.engine.settings.faults = { hang: true };
+    const before = rig.engine.counts.requests;
+    const killed = await rig.judgeProcess();
+    const user = newId();
+    const talks = [await rig.turn([{ text: neutral }], { user }), await rig.turn([{ text: neutral }], { user })];
+    await until(() => rig.engine.counts.requests > before);
+    await killed.kill();
+    rig.engine.settings.faults = {};
+    await rig.judge();
+    for (const talk of talks) expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
+    expect(await rig.judgements(user)).toBe(2);
+  });
+
+  it('cast no second vote on a turn whose fact comes again', async () => {
+    const said = `The train leaves at nine, ${newId()}.`;
+    let votes = 0;
+    rig.grade = (prompt) => {
+      if (prompt.includes(said)) votes += 1;
+      return '\\boxed{+1}';
+    };
+    await rig.judge();
+    const talk = await rig.turn([{ text: said }]);
+    await rig.untilJudged(talk);
+    await rig.stopJudges();
+    // A new consumer is given every fact for the first time, so that only the queue's records keep votes from being cast.
+    await rig.admin.jsm.consumers.delete('TURNS', 'judge_turnContinued');
+    await rig.judge();
+    await until(async () => {
+      const { num_pending: pending, num_ack_pending: unsettled } = await rig.admin.jsm.consumers.info(
+        'TURNS',
+        'judge_turnContinued',
+      );
+      return pending + unsettled === 0;
+    });
+    expect(votes).toBe(3);
+    expect(await rig.judgements(talk.user)).toBe(1);
+  });
+
+  it('judge again what the queue remembers as judged and the log does not', async () => {
+    await rig.judge();
+    const talk = await rig.turn([{ text: neutral }]);
+    await rig.untilJudged(talk);
+    await rig.stopJudges();
+    await rig.admin.jsm.streams.purge('TURNS', { filter: `backtalk.turn.judged.>` });
+    await rig.admin.jsm.consumers.delete('TURNS', 'judge_turnContinued');
+    await rig.judge();
+    expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
+  });
+
+  it('leave no word of a turn in Valkey, and yet keep its hints', async () => {
+    const word = 'zqxcanaryvwk';
+    rig.grade = () => `[HINT_START]Answer in one short ${word}.[HINT_END] \\boxed{-1}`;
+    await rig.judge();
+    const talk = await rig.turn([{ text: `Too long! Just one ${word}, please.` }]);
+    const judged = await rig.untilJudged(talk);
+    expect(judged.hint).toContain(word);
+    expect(judged.votes.map(({ hint }) => hint)).toEqual(Array(3).fill(`Answer in one short ${word}.`));
+    const text = await rig.valkeyText();
+    expect(text).toContain(talk.turn);
+    expect(text).not.toContain(word);
+  });
+
+  // The last: the long lock stays with Valkey and the broker.
+  it('hand over at once what a judge that stops was casting', async () => {
+    rig.engine.settings.faults = { hang: true };
+    // Nothing of what follows waits for a lock or a delivery to run out.
+    const slow = { ackWaitMs: 120_000, voteWaitMs: 120_000 };
+    const before = rig.engine.counts.requests;
+    const first = await rig.judge(slow);
+    const talk = await rig.turn([{ text: neutral }]);
+    await until(() => rig.engine.counts.requests >= before + 3);
+    await rig.judge(slow);
+    rig.engine.settings.faults = {};
+    await first.stop();
+    expect((await rig.untilJudged(talk)).votes.map(({ valid }) => valid)).toEqual([true, true, true]);
+    expect(await rig.judgements(talk.user)).toBe(1);
+  });
+});
