@@ -14,7 +14,7 @@ const counts = [1, 2, 4] as const;
 const most = Math.max(...counts);
 const placesOfEngine = 4;
 const voteMs = 500;
-const turns = 80;
+const turns = 64;
 const runs = 3;
 const atLeast: Readonly<Record<number, number>> = { 2: 1.8, 4: 3.4 };
 
