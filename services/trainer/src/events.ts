@@ -6,12 +6,7 @@ import type { TrainingReport } from '@backtalk/proto/weights';
 import type { Recipe } from './domain/recipe.js';
 import type { Waiting } from './domain/weigh-turns.js';
 
-export type LedgerActivity =
-  'standing_by' | 'collecting' | 'paused' | 'storage_full' | 'awaiting_decision' | 'training' | 'troubled';
-export type JudgedOutcome = 'pending' | 'settled_before';
-export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
-
-const activities: readonly LedgerActivity[] = [
+const activities = [
   'standing_by',
   'collecting',
   'paused',
@@ -19,7 +14,11 @@ const activities: readonly LedgerActivity[] = [
   'awaiting_decision',
   'training',
   'troubled',
-];
+] as const;
+export type LedgerActivity = (typeof activities)[number];
+export type JudgedOutcome = 'pending' | 'settled_before';
+export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
+
 const lessonStates = {
   active: Lesson_State.STATE_ACTIVE,
   learned: Lesson_State.STATE_LEARNED,
@@ -28,43 +27,28 @@ const lessonStates = {
 } as const;
 
 function createMetrics(metrics: Metrics) {
+  const of = (...labels: string[]): string[] => ['policy', ...labels];
+  const stepBuckets = [1, 5, 15, 30, 60, 120, 300, 900, 3600];
+  const taughtBuckets = [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
+  const taughtHelp = 'Time from a next state to the version that learned from it being staged for all.';
+  const openHelp = 'When the step of the open batch began, seconds since 1970; 0 while there is none.';
   return {
     leader: metrics.gauge('leader_active', '1 while this process leads.'),
-    state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', ['policy', 'state']),
-    judged: metrics.counter('turns_judged_total', 'Judged facts read, by what became of them.', ['policy', 'outcome']),
-    pending: metrics.gauge('turns_pending', 'Turns that wait, by what they bring.', ['policy', 'kind']),
-    batches: metrics.counter('batches_closed_total', 'Facts that close a batch or settle turns, by why.', [
-      'policy',
-      'why',
-    ]),
-    samples: metrics.counter('samples_taken_total', 'Turns taken into batches.', ['policy', 'kind']),
-    settled: metrics.counter('turns_settled_total', 'Turns settled without training, by reason.', ['policy', 'reason']),
-    lessons: metrics.gauge('lessons_known', 'Lessons of the ledger, by state.', ['policy', 'state']),
-    version: metrics.gauge('version_number', 'Number of the newest trained version.', ['policy']),
-    steps: metrics.counter('steps_total', 'Steps, by how they ended.', ['policy', 'outcome']),
-    seconds: metrics.histogram(
-      'step_seconds',
-      'Time from request to stored version.',
-      [1, 5, 15, 30, 60, 120, 300, 900, 3600],
-      ['policy'],
-    ),
-    measurement: metrics.gauge('step_measurement', 'What the last step measured, by name.', ['policy', 'name']),
-    dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', [
-      'policy',
-      'reason',
-    ]),
-    openSince: metrics.gauge(
-      'batch_open_timestamp_seconds',
-      'When the step of the open batch began, seconds since 1970; 0 while there is none.',
-      ['policy'],
-    ),
-    taught: metrics.histogram(
-      'feedback_to_weights_seconds',
-      'Time from a next state to the version that learned from it being staged for all.',
-      [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400],
-      ['policy'],
-    ),
-    swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', ['policy']),
+    state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', of('state')),
+    judged: metrics.counter('turns_judged_total', 'Judged facts read, by what became of them.', of('outcome')),
+    pending: metrics.gauge('turns_pending', 'Turns that wait, by what they bring.', of('kind')),
+    batches: metrics.counter('batches_closed_total', 'Facts that close a batch or settle turns, by why.', of('why')),
+    samples: metrics.counter('samples_taken_total', 'Turns taken into batches.', of('kind')),
+    settled: metrics.counter('turns_settled_total', 'Turns settled without training, by reason.', of('reason')),
+    lessons: metrics.gauge('lessons_known', 'Lessons of the ledger, by state.', of('state')),
+    version: metrics.gauge('version_number', 'Number of the newest trained version.', of()),
+    steps: metrics.counter('steps_total', 'Steps, by how they ended.', of('outcome')),
+    seconds: metrics.histogram('step_seconds', 'Time from request to stored version.', stepBuckets, of()),
+    measurement: metrics.gauge('step_measurement', 'What the last step measured, by name.', of('name')),
+    dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', of('reason')),
+    openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
+    taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
+    swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', of()),
   };
 }
 
@@ -83,11 +67,10 @@ export function createEvents(logger: Logger, registry: Metrics) {
     ...policyEvents(logger, metrics),
     ...turnEvents(logger, metrics),
     ...stepEvents(logger, metrics),
-    ...fileEvents(logger, metrics),
   };
 }
 
-/** What is trained with, which process leads, and what the ledger of a policy does. */
+/** What is trained with, which process leads, and what the ledger of a policy and its files are about. */
 function policyEvents(logger: Logger, metrics: Numbers) {
   return {
     recipeRead(name: string, digest: string, recipe: Recipe): void {
@@ -126,6 +109,15 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       if (full) logger.warn('learning_rests_storage_full', { policy });
       else logger.info('learning_goes_on_storage_free', { policy });
     },
+
+    filesSwept(policy: string, files: number): void {
+      metrics.swept.inc({ policy }, files);
+      if (files > 0) logger.info('files_swept', { policy, files });
+    },
+
+    sweepFailed(policy: string, error: BacktalkError): void {
+      logger.warn('sweep_failed', { policy, error });
+    },
   };
 }
 
@@ -152,16 +144,8 @@ function turnEvents(logger: Logger, metrics: Numbers) {
       metrics.samples.inc({ policy, kind: 'effective' }, effective);
       metrics.samples.inc({ policy, kind: 'anchor' }, samples.length - effective);
       for (const { reason } of settled) metrics.settled.inc({ policy, reason: label(reason) });
-      logger.info('batch_closed', {
-        policy,
-        batch: number,
-        parent,
-        version,
-        why,
-        effective,
-        samples: samples.length,
-        settled: settled.length,
-      });
+      const counts = { effective, samples: samples.length, settled: settled.length };
+      logger.info('batch_closed', { policy, batch: number, parent, version, why, ...counts });
     },
   };
 }
@@ -177,7 +161,7 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       logger.info('step_started', { policy: batch.policy, batch: batch.number, version: batch.version, samples });
     },
 
-    // A step that belongs to no known trace, such as one from before traces were stored, is not followed.
+    /** A step that belongs to no known trace, such as one from before traces were stored, is not followed. */
     stepSpan(batch: BatchClosed, parent: Trace | undefined): Span | undefined {
       if (parent === undefined) return undefined;
       return startSpan('step', { kind: 'internal', parent, attributes: idsOf(batch) });
@@ -202,31 +186,12 @@ function stepEvents(logger: Logger, metrics: Numbers) {
         metrics.measurement.set({ policy, name: label(name) }, value);
       const dropped = (report?.samples ?? []).filter((sample) => sample.dropped !== '');
       for (const sample of dropped) metrics.dropped.inc({ policy, reason: label(sample.dropped) });
-      logger.info('version_trained', {
-        policy,
-        batch: number,
-        version,
-        seconds,
-        dropped: dropped.length,
-        ...report?.measurements,
-      });
+      const measured = { seconds, dropped: dropped.length, ...report?.measurements };
+      logger.info('version_trained', { policy, batch: number, version, ...measured });
     },
 
     lessonServed(policy: string, seconds: number): void {
       metrics.taught.observe({ policy }, seconds);
-    },
-  };
-}
-
-function fileEvents(logger: Logger, metrics: Numbers) {
-  return {
-    filesSwept(policy: string, files: number): void {
-      metrics.swept.inc({ policy }, files);
-      if (files > 0) logger.info('files_swept', { policy, files });
-    },
-
-    sweepFailed(policy: string, error: BacktalkError): void {
-      logger.warn('sweep_failed', { policy, error });
     },
   };
 }

@@ -8,13 +8,7 @@ import { decideBatch, type TrainDecision } from './batch-rule.js';
 import { carriedState } from './carried-state.js';
 import { weighTurns } from './weigh-turns.js';
 
-const stepFact = {
-  parent: 'backtalk-v0',
-  planDigest: 'plan',
-  lessonScope: 'user',
-  meanAnswerTokens: 40,
-  seed: 0,
-} as const;
+const stepFact = { parent: 'backtalk-v0', planDigest: 'plan', seed: 0 };
 
 function chainEnd(chain = new BatchChain('backtalk')): ChainEnd {
   return { policy: 'backtalk', chain, state: carriedState(chain, recipeWith()) };
@@ -36,7 +30,7 @@ function decision(): TrainDecision {
 }
 
 describe('a batch that is trained', () => {
-  const fact = trainingBatch(chainEnd(), decision(), stepFact);
+  const fact = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact);
 
   it('names samples, anchors, settled turns, parent, version and seed', () => {
     expect(fact).toMatchObject({
@@ -75,7 +69,7 @@ describe('a batch that is trained', () => {
 
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
-  const first = trainingBatch(chainEnd(), decision(), stepFact);
+  const first = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact);
   chain.closed(first, 1);
   chain.trained(
     WeightsTrained.fromPartial({

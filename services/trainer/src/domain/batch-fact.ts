@@ -10,7 +10,7 @@ import type { TrainDecision } from './batch-rule.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
 import { activeInScope, withHints } from './lesson-ledger.js';
-import type { LessonScope } from './recipe.js';
+import type { Recipe } from './recipe.js';
 import type { Settling, Weighed } from './weigh-turns.js';
 
 /** Where the chain of a policy is when a fact is added to it. */
@@ -20,18 +20,16 @@ export interface ChainEnd {
   readonly state: CarriedState;
 }
 
-export interface StepSettings {
+/** What the step of a batch starts from. */
+export interface StepStart {
   readonly parent: string;
   readonly planDigest: string;
-  readonly lessonScope: LessonScope;
-  /** The normaliser's constant length for a policy's first step; 0 = the mean of that batch's own answers. */
-  readonly meanAnswerTokens: number;
   /** Of the installation: runs that should differ are given different ones. */
   readonly seed: number;
 }
 
 /** A batch that will be trained. */
-export function trainingBatch(end: ChainEnd, decision: TrainDecision, step: StepSettings): BatchClosed {
+export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Recipe, step: StepStart): BatchClosed {
   const { policy, chain, state } = end;
   const taken = [...decision.effective, ...decision.anchors].sort(
     (a, b) => a.candidate.sequence - b.candidate.sequence,
@@ -39,7 +37,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, step: Step
   const hints = decision.effective
     .filter(({ hinted }) => hinted)
     .map(({ candidate }) => ({ turn: candidate.turn, user: candidate.user, text: candidate.judged.hint }));
-  const lessons = withHints(state.lessons, hints, step.lessonScope);
+  const lessons = withHints(state.lessons, hints, recipe.lessonScope);
   const effective = new Set(decision.effective);
   const number = chain.nextNumber();
   return {
@@ -56,7 +54,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, step: Step
       state.baselines,
       taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
     ),
-    meanAnswerLength: state.meanAnswerLength || step.meanAnswerTokens || meanLength(taken),
+    meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength(taken),
     why: decision.why,
     klBeta: state.klBeta,
   };

@@ -31,7 +31,7 @@ export interface Keeping {
 export function keeping(line: VersionLine, policy: string): Keeping {
   const all = line.versions();
   const parents = all.filter(({ version }) => !line.isTainted(version)).slice(-parentsKept);
-  const serving = all.filter(({ stage }) => servingStages.has(stage)).slice(-parentsKept);
+  const serving = all.filter(({ version }) => servingStages.has(line.stageOf(version))).slice(-parentsKept);
   const every = all.filter(({ version }) => (versionNumber(policy, version) ?? 0) % stateEvery === 0);
   const names = (records: readonly VersionRecord[]): string[] => records.map(({ version }) => version);
   return {

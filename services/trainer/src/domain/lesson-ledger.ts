@@ -6,7 +6,6 @@ import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';
 
 import { centralWording, inScope, lessonOf, wordingCharsMax } from './lesson-matching.js';
-import { afterStep } from './lesson-progress.js';
 import type { LessonScope } from './recipe.js';
 
 export interface Hint {
@@ -98,4 +97,33 @@ export function afterReport(
     if (measured.length === 0) return lesson;
     return afterStep(lesson, measured.reduce((sum, value) => sum + value, 0) / measured.length, learnedNats);
   });
+}
+
+const learnedBatches = 2;
+/** After this many steps the divergence must have fallen by a third. */
+const patienceSteps = 5;
+const mustFallBy = 1 / 3;
+const divergencesMax = 16;
+
+/** Never makes a lesson active: only a correction does. At or below `learnedNats`, in two batches running, it is learned. */
+function afterStep(lesson: Lesson, divergence: number, learnedNats: number): Lesson {
+  const divergences = [...lesson.divergences, divergence];
+  const kept = divergences.slice(-divergencesMax);
+  if (lesson.state !== Lesson_State.STATE_ACTIVE) return { ...lesson, divergences: kept };
+  const recent = divergences.slice(-learnedBatches);
+  if (recent.length === learnedBatches && recent.every((value) => value <= learnedNats)) {
+    return { ...lesson, divergences: kept, state: Lesson_State.STATE_LEARNED };
+  }
+  if (doesNotMove(divergences)) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };
+  return { ...lesson, divergences: kept };
+}
+
+/**
+ * Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its floor has
+ * nothing left to fall by. A lesson near its end is not marked either: both would punish success.
+ */
+function doesNotMove(divergences: readonly number[]): boolean {
+  if (divergences.length !== patienceSteps + 1) return false;
+  const first = divergences[0] ?? 0;
+  return Math.min(...divergences.slice(1)) > first * (1 - mustFallBy);
 }

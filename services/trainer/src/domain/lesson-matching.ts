@@ -3,8 +3,7 @@
 // Never changes the ledger.
 import type { Lesson } from '@backtalk/proto/facts';
 
-import { contentStems } from './content-stems.js';
-import { likeness, saysTheSame } from './same-hint.js';
+import { contentStems, likeness } from './same-hint.js';
 
 /** Beyond this a wording tells a story. */
 export const wordingCharsMax = 200;
@@ -27,8 +26,7 @@ export function lessonOf(lessons: readonly Lesson[], hint: string, user: string)
 /** A lesson is compared by the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour. */
 function likenessToLesson(lesson: Lesson, stems: ReadonlySet<string>, hint: string): number {
   if (hint === lesson.text || lesson.wordings.includes(hint)) return 1;
-  const own = contentStems(lesson.text);
-  return saysTheSame(own, stems) ? likeness(own, stems) : 0;
+  return likeness(contentStems(lesson.text), stems);
 }
 
 /**

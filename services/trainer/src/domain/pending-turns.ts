@@ -12,10 +12,6 @@ interface Entry<M> {
 export class PendingTurns<M> {
   private readonly byTurn = new Map<string, Entry<M>>();
 
-  get size(): number {
-    return this.byTurn.size;
-  }
-
   /** The turn keeps its place in the order of arrival, whatever is said about it later. */
   add(candidate: Candidate, message: M): void {
     const { turn, judged } = candidate;
@@ -47,9 +43,5 @@ export class PendingTurns<M> {
       this.byTurn.delete(turn);
     }
     return messages;
-  }
-
-  takeAll(): M[] {
-    return this.take([...this.byTurn.keys()]);
   }
 }

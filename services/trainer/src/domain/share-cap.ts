@@ -45,31 +45,18 @@ function takeUpTo(
   already: ReadonlySet<Weighed> = new Set(),
 ): Set<Weighed> {
   const picked = new Set(already);
-  const shares = caps.map(({ of, most }) => new Share(of, most));
-  for (const weighed of picked) for (const share of shares) share.take(weighed);
+  const shares = caps.map(({ of, most }) => ({ of, most, given: countsBy([...picked], of) }));
   for (const weighed of waiting) {
     if (picked.size >= size) break;
-    if (picked.has(weighed) || !shares.every((share) => share.hasRoom(weighed))) continue;
+    if (picked.has(weighed) || shares.some(({ of, most, given }) => (given.get(of(weighed)) ?? 0) >= most)) continue;
     picked.add(weighed);
-    for (const share of shares) share.take(weighed);
+    for (const { of, given } of shares) given.set(of(weighed), (given.get(of(weighed)) ?? 0) + 1);
   }
   return picked;
 }
 
-class Share {
-  private readonly given = new Map<string, number>();
-
-  constructor(
-    private readonly of: (weighed: Weighed) => string,
-    private readonly most: number,
-  ) {}
-
-  hasRoom(weighed: Weighed): boolean {
-    return (this.given.get(this.of(weighed)) ?? 0) < this.most;
-  }
-
-  take(weighed: Weighed): void {
-    const name = this.of(weighed);
-    this.given.set(name, (this.given.get(name) ?? 0) + 1);
-  }
+function countsBy(picked: readonly Weighed[], of: (weighed: Weighed) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const weighed of picked) counts.set(of(weighed), (counts.get(of(weighed)) ?? 0) + 1);
+  return counts;
 }

@@ -9,11 +9,8 @@ import type { VersionsBack } from './sample-worth.js';
 export interface VersionRecord {
   readonly version: string;
   readonly parent: string;
-  readonly batch: number;
   readonly manifestDigest: string;
   readonly trainedAtMs: number;
-  stage: WeightsStaged_Stage;
-  stagedSequence: number;
 }
 
 const undecidedStages = new Set<WeightsStaged_Stage>([
@@ -25,48 +22,23 @@ const undecidedStages = new Set<WeightsStaged_Stage>([
 export class VersionLine {
   /** In the order in which they were trained. */
   private readonly byName = new Map<string, VersionRecord>();
-  /** A verdict may be read before the version it is about: the two are separate subjects. */
-  private readonly early = new Map<string, { stage: WeightsStaged_Stage; sequence: number }>();
+  /** By version; a verdict may be read before the version it is about, since the two are separate subjects. */
+  private readonly stages = new Map<string, { readonly stage: WeightsStaged_Stage; readonly sequence: number }>();
 
   constructor(private readonly policy: string) {}
 
-  trained(fact: WeightsTrained, timeMs: number): void {
-    if (this.byName.has(fact.version)) return;
-    const early = this.early.get(fact.version);
-    this.early.delete(fact.version);
-    const { version, parent, batch, manifestDigest } = fact;
-    const stage = early?.stage ?? WeightsStaged_Stage.STAGE_UNSPECIFIED;
-    this.byName.set(version, {
-      version,
-      parent,
-      batch,
-      manifestDigest,
-      trainedAtMs: timeMs,
-      stage,
-      stagedSequence: early?.sequence ?? 0,
-    });
+  trained({ version, parent, manifestDigest }: WeightsTrained, trainedAtMs: number): void {
+    if (!this.byName.has(version)) this.byName.set(version, { version, parent, manifestDigest, trainedAtMs });
   }
 
-  /** Burned is for ever; otherwise the latest stage holds. */
-  staged(fact: WeightsStaged, sequence: number): void {
-    const record = this.byName.get(fact.version);
-    if (record === undefined) {
-      this.keepEarly(fact, sequence);
-      return;
-    }
-    if (sequence <= record.stagedSequence || record.stage === WeightsStaged_Stage.STAGE_BURNED) return;
-    record.stage = fact.stage;
-    record.stagedSequence = sequence;
+  /** A burned version stays burned; otherwise the latest stage holds. */
+  staged({ version, stage }: WeightsStaged, sequence: number): void {
+    const before = this.stages.get(version);
+    if (before !== undefined && (before.sequence >= sequence || this.isBurned(version))) return;
+    this.stages.set(version, { stage, sequence });
   }
 
-  private keepEarly(fact: WeightsStaged, sequence: number): void {
-    const before = this.early.get(fact.version);
-    if (before !== undefined && (before.sequence >= sequence || before.stage === WeightsStaged_Stage.STAGE_BURNED))
-      return;
-    this.early.set(fact.version, { stage: fact.stage, sequence });
-  }
-
-  versions(): readonly Readonly<VersionRecord>[] {
+  versions(): readonly VersionRecord[] {
     return [...this.byName.values()];
   }
 
@@ -75,19 +47,22 @@ export class VersionLine {
     return Math.max(0, ...this.versions().map(({ version }) => versionNumber(this.policy, version) ?? 0));
   }
 
-  get(version: string): Readonly<VersionRecord> | undefined {
+  get(version: string): VersionRecord | undefined {
     return this.byName.get(version);
+  }
+
+  stageOf(version: string): WeightsStaged_Stage {
+    return this.stages.get(version)?.stage ?? WeightsStaged_Stage.STAGE_UNSPECIFIED;
   }
 
   /** The newest trained version, as long as the publisher has not decided on it. One undecided candidate a policy. */
   undecided(): string | undefined {
-    const newest = this.versions().at(-1);
-    return newest !== undefined && undecidedStages.has(newest.stage) ? newest.version : undefined;
+    const newest = this.versions().at(-1)?.version;
+    return newest !== undefined && undecidedStages.has(this.stageOf(newest)) ? newest : undefined;
   }
 
   isBurned(version: string): boolean {
-    if (this.early.get(version)?.stage === WeightsStaged_Stage.STAGE_BURNED) return true;
-    return this.byName.get(version)?.stage === WeightsStaged_Stage.STAGE_BURNED;
+    return this.stageOf(version) === WeightsStaged_Stage.STAGE_BURNED;
   }
 
   /** Built upon a burned version, at any distance. */

@@ -49,12 +49,10 @@ export class BatchClosing {
   private async train(ledger: LedgerState, decision: TrainDecision): Promise<void> {
     const { state, seed } = this;
     const { store, plan, recipe } = this.tools;
-    const { lessonScope, meanAnswerTokens } = recipe;
     const parent = ledger.line.nextParent();
     await this.checkRank(ledger, parent);
     await store.keepPlan(plan);
-    const step = { parent, planDigest: plan.digest, lessonScope, meanAnswerTokens, seed };
-    const batch = trainingBatch(this.chainEnd(ledger), decision, step);
+    const batch = trainingBatch(this.chainEnd(ledger), decision, recipe, { parent, planDigest: plan.digest, seed });
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
     await this.close(

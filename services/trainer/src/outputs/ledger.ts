@@ -79,7 +79,7 @@ export class Ledger {
   }
 }
 
-export function note(ledger: LedgerState, fact: LedgerFact, openSinceMs = 0): void {
+function note(ledger: LedgerState, fact: LedgerFact, openSinceMs: number): void {
   const { chain, line, settled } = ledger;
   switch (fact.name) {
     case 'batchClosed':

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { contentStems } from './content-stems.js';
+import { contentStems } from './same-hint.js';
 
 describe('content stems', () => {
   it('drop courtesy and generic verbs', () => {
