@@ -8,10 +8,6 @@ export const cliSettings = {
     secret: true,
   }),
   data: setting.path('BACKTALK_DATA', { description: 'Folder of the running machine.', default: '.backtalk' }),
-  venv: setting.path('BACKTALK_VENV', {
-    description: "Backtalk's virtual environment, for the scorer.",
-    default: '.venv',
-  }),
 };
 
 /** Where an installation without a data folder is: a cluster. */

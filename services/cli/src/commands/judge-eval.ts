@@ -9,7 +9,7 @@ import {
   scoredPrompts,
   type EvaluationRow,
 } from '@backtalk/judge';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
 const splits = ['test', 'dev'] as const;
