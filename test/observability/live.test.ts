@@ -29,7 +29,7 @@ async function swapped(count: number): Promise<void> {
 }
 
 describe.skipIf(absent !== undefined)(
-  `dashboards on the running loop${absent === undefined ? '' : `: ${absent}`}`,
+  `dashboards on the running loop${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
     beforeAll(async () => {
       machine = await startTestMachine({

@@ -114,6 +114,8 @@ function loopStep(root, reports) {
     'images/*-image.test.ts',
     // Fails now and then on a busy machine (README, "Honest limits"): npm run test:brokers.
     'failures/broker-cluster.test.ts',
+    // Installs vLLM (2.5 GB): npm run test:vllm.
+    'contracts/vllm.test.ts',
   ];
   const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', ...apart].flatMap((pattern) => ['--exclude', pattern]);
   return {
