@@ -42,11 +42,13 @@ function houseSteps(root, reports) {
   const proto = join(root, 'proto');
   const buf = tool(root, 'buf');
   const build = [tool(root, 'turbo'), 'run', 'build', '--output-logs=errors-only'];
+  const knip = [tool(root, 'knip'), '--no-progress'];
   const eslint = [tool(root, 'eslint'), '.', '--max-warnings', '0'];
   return [
     { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 5 },
     { name: 'types and build', parts: ['lint', 'unit', 'loop'], command: build, cwd: root, minutes: 15 },
     { name: 'lint', parts: ['lint'], command: eslint, cwd: root, minutes: 15 },
+    { name: 'nothing unused', parts: ['lint'], command: knip, cwd: root, minutes: 5 },
     { name: 'wire types: style', parts: ['lint'], command: [buf, 'lint'], cwd: proto, minutes: 2 },
     {
       name: 'wire types: what was sent stays readable',

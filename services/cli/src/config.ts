@@ -1,5 +1,5 @@
 // What commands read from the environment.
-import { blobSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { blobSettings, installationSettings, setting } from '@backtalk/kit';
 
 export const cliSettings = {
   apiKey: setting.string('BACKTALK_API_KEY', {
@@ -43,7 +43,6 @@ export const clusterSettings = {
   }),
   ...blobSettings,
 };
-export type ClusterConfig = ConfigOf<typeof clusterSettings>;
 
 export const streamSettings = {
   profile: installationSettings.profile,

@@ -28,7 +28,7 @@ const shuffleSeed = 1;
 
 type ScorerChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
-export class ScorerProcess {
+class ScorerProcess {
   private readonly lines: AsyncIterator<string>;
   private lastWords = '';
 
