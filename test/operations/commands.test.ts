@@ -106,7 +106,11 @@ describe('chat', () => {
     const { status, values: said } = await values(['chat', '--no-train'], 'What is a harbour?\n/quit\n');
     expect(status).toBe(0);
     expect(said).toEqual([
-      { turn: expect.stringMatching(/^turn_/), version: await book.stable(), text: expect.stringMatching(/\w/) },
+      {
+        turn: expect.stringMatching(/^turn_/) as unknown,
+        version: await book.stable(),
+        text: expect.stringMatching(/\w/) as unknown,
+      },
     ]);
     const stored = async () =>
       (await book.read()).completed.find(({ message }) => message.turn === said[0]?.['turn'])?.message;
@@ -273,7 +277,7 @@ describe('judge eval', () => {
     const { status, values: rows } = await values(['judge', 'eval', '--split', 'dev']);
     expect(status).toBe(0);
     expect(rows.length).toBeGreaterThan(0);
-    expect(rows[0]).toMatchObject({ split: 'dev', balancedAccuracy: expect.any(Number) });
+    expect(rows[0]).toMatchObject({ split: 'dev', balancedAccuracy: expect.any(Number) as unknown });
     expect((await backtalk(['judge', 'eval', '--split', 'dev'])).stdout).toContain('balanced accuracy');
   });
 });
@@ -297,7 +301,7 @@ describe('rollback', () => {
     const [first] = (await values(['rollback', '--why', 'a drill'])).values;
     expect(first).toMatchObject({ from: stable, to: await book.stable() });
     expect((await values(['versions'])).values).toContainEqual(
-      expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') }),
+      expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') as unknown }),
     );
     const people = await backtalk(['rollback']);
     expect(people.stdout + people.stderr).toMatch(/answers again after|no version|nothing/i);
