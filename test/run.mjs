@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // `npm test`: sets up what is missing, runs every check and every test of the house, and adds them up.
-// It needs nothing but Node. Its very last line, alone, is `N passed, N failed`; it exits 1 if anything failed.
+// It needs nothing but Node. Before its end it names what was skipped, and why. Its very last line, alone, is `N passed, N failed`,
+// with `, N skipped` where tests were; it exits 1 if anything failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runCommand } from './run/command.mjs';
-import { countJunit, countStep, countVitest } from './run/counts.mjs';
+import { countJunit, countStep, countVitest, summaryLine } from './run/counts.mjs';
 import { listSteps, parts, setUp } from './run/steps.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -51,25 +52,27 @@ async function runStep(step, place) {
   const counts = count(step, succeeded);
   const passed = counts.failed === 0;
   if (!passed) say(output.trimEnd());
-  const tests = step.report === undefined ? '' : `: ${counts.passed} passed, ${counts.failed} failed`;
+  const tests = step.report === undefined ? '' : `: ${summaryLine(counts)}`;
   say(`${passed ? '✓' : '✗'} ${place} ${step.name}${tests} (${seconds(startedAt)})`);
   return counts;
 }
 
 /** @param {string | undefined} only */
 async function runAll(only) {
-  const total = { passed: 0, failed: 0 };
+  /** @type {import('./run/counts.mjs').Counts} */
+  const total = { passed: 0, failed: 0, skipped: [] };
   say('▶ set-up');
   const { succeeded } = await runCommand(setUp, { cwd: root, minutes: 60, show: true });
-  if (!succeeded) return { passed: 0, failed: 1 };
+  if (!succeeded) return { ...total, failed: 1 };
   const reports = mkdtempSync(join(tmpdir(), 'backtalk-test-'));
   const steps = listSteps(root, reports).filter(
     (step) => only === undefined || step.parts.some((part) => part === only),
   );
   for (const [index, step] of steps.entries()) {
-    const { passed, failed } = await runStep(step, `[${index + 1}/${steps.length}]`);
+    const { passed, failed, skipped } = await runStep(step, `[${index + 1}/${steps.length}]`);
     total.passed += passed;
     total.failed += failed;
+    total.skipped.push(...skipped);
   }
   rmSync(reports, { recursive: true });
   return total;
@@ -84,8 +87,10 @@ if (values.help === true) {
   process.exitCode = 2;
 } else {
   const startedAt = performance.now();
-  const { passed, failed } = await runAll(values.only);
+  const counts = await runAll(values.only);
   say(`\nAll of it took ${seconds(startedAt)}.`);
-  say(`${passed} passed, ${failed} failed`);
-  process.exitCode = failed === 0 ? 0 : 1;
+  if (counts.skipped.length > 0) say('\nSkipped:');
+  for (const { name, reason } of counts.skipped) say(`  ${name} — ${reason}`);
+  say(summaryLine(counts));
+  process.exitCode = counts.failed === 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// A real vLLM for machines without a GPU, which only tests need: `npm run test:vllm` and the contract of engines.
+// A real vLLM for machines without a GPU, which only tests need: `npm run test:vllm` and vLLM's part of the contract of engines.
 // Takes the main environment's Python; gives `.venv/engines/vllm-0.32`. It refuses with one line that says what is missing.
 
 import { spawnSync } from 'node:child_process';

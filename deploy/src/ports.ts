@@ -35,7 +35,7 @@ export function portsFrom(endpoint: number): Ports {
 }
 
 /** The port's users by name, in ascending order of port. */
-export function namedPorts(ports: Ports): [string, number][] {
+function namedPorts(ports: Ports): [string, number][] {
   return [
     ['the endpoint', ports.endpoint],
     ...Object.entries(ports.health).map(([name, port]): [string, number] => [`${name} metrics`, port]),

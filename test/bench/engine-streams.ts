@@ -23,7 +23,7 @@ export const engineStreams: Benchmark = {
   run: (context) => measureStreams(context, sizes),
 };
 
-export async function measureStreams(context: BenchmarkContext, { runs, tokens }: StreamSizes): Promise<Measured> {
+async function measureStreams(context: BenchmarkContext, { runs, tokens }: StreamSizes): Promise<Measured> {
   context.say('loading the model');
   const port = String(await freePort());
   const url = `http://127.0.0.1:${port}`;

@@ -13,11 +13,7 @@ export const feedbackToWeights: Benchmark = {
     context.machine({ engine: 'builtin', training: 'real' }, (machine) => measureFeedback(context, machine, rounds)),
 };
 
-export async function measureFeedback(
-  context: BenchmarkContext,
-  machine: TestMachine,
-  wanted: number,
-): Promise<Measured> {
+async function measureFeedback(context: BenchmarkContext, machine: TestMachine, wanted: number): Promise<Measured> {
   const broker = await machine.broker();
   try {
     const talk = new LearningTalk(machine, broker);

@@ -25,7 +25,7 @@ export const firstToken: Benchmark = {
     context.machine({ engine: 'stand-in', training: 'stand-in' }, (machine) => measureFirst(context, machine, sizes)),
 };
 
-export async function measureFirst(
+async function measureFirst(
   context: BenchmarkContext,
   machine: TestMachine,
   { runs, pairs }: FirstTokenSizes,

@@ -49,11 +49,7 @@ export const gatewayCost: Benchmark = {
     context.machine({ engine: 'stand-in', training: 'stand-in' }, (machine) => measureCosts(context, machine, sizes)),
 };
 
-export async function measureCosts(
-  context: BenchmarkContext,
-  machine: TestMachine,
-  given: CostSizes,
-): Promise<Measured> {
+async function measureCosts(context: BenchmarkContext, machine: TestMachine, given: CostSizes): Promise<Measured> {
   const pipe = await startPipe(machine.engine);
   try {
     const gateway = { name: 'gateway', url: machine.gateway, pid: machine.pid('gateway'), body: bodyForGateway };

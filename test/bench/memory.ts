@@ -15,7 +15,7 @@ export const memory: Benchmark = {
     context.machine({ engine: 'builtin', training: 'real' }, (machine) => measureMemory(context, machine)),
 };
 
-export async function measureMemory(context: BenchmarkContext, machine: TestMachine): Promise<Measured> {
+async function measureMemory(context: BenchmarkContext, machine: TestMachine): Promise<Measured> {
   const broker = await machine.broker();
   try {
     await new LearningTalk(machine, broker).round((progress) => {

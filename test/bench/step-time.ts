@@ -1,5 +1,4 @@
-// One training step of the laptop's size, beside the same step in plain PyTorch. The worker's own benchmark measures; this
-// reads its table.
+// One training step of the laptop's size, beside the same step in plain PyTorch: training_step.py measures, this reads its table.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,25 +9,25 @@ import { benchErrors } from './errors.js';
 
 const rounds = 3;
 const withinMs = 400_000;
-const module = 'backtalk_worker.training.bench';
+const program = join('test', 'bench', 'training_step.py');
 
 export const stepTime: Benchmark = {
   name: 'step',
   about: 'one training step, beside the same step in plain PyTorch',
   run: async (context) => {
     context.say(`${rounds} steps of each kind`);
-    return readStepTable(await runModule(['--rounds', String(rounds)]));
+    return readStepTable(await runProgram(['--rounds', String(rounds)]));
   },
 };
 
-async function runModule(args: readonly string[]): Promise<string> {
+async function runProgram(args: readonly string[]): Promise<string> {
   const python = join(root, '.venv', 'bin', 'python');
   const options = { cwd: root, env: inheritedEnvironment(), timeout: withinMs };
   try {
-    return (await promisify(execFile)(python, ['-m', module, ...args], options)).stdout;
+    return (await promisify(execFile)(python, [program, ...args], options)).stdout;
   } catch (error) {
     const output = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
-    throw benchErrors.programFailed({ program: module, output }, error);
+    throw benchErrors.programFailed({ program, output }, error);
   }
 }
 
@@ -40,11 +39,11 @@ interface Row {
   readonly peakMegabytes: number;
 }
 
-/** The worker gives median, least and most, which stand for the runs here: the same three come out again. */
+/** The table gives median, least and most, which stand for the runs here: the same three come out again. */
 export function readStepTable(text: string): Measured {
   const rows = text.split('\n').flatMap(readRow);
   const [ours, plain] = rows;
-  if (ours === undefined || plain === undefined) throw benchErrors.unreadable({ what: `The table of ${module}` });
+  if (ours === undefined || plain === undefined) throw benchErrors.unreadable({ what: `The table of ${program}` });
   const notes = text.split('\n').filter((line) => line.includes('samples,') || line.includes('by phase'));
   return {
     figures: [

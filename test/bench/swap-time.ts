@@ -43,7 +43,7 @@ export const swapTime: Benchmark = {
     ),
 };
 
-export async function measureSwaps(
+async function measureSwaps(
   context: BenchmarkContext,
   machine: TestMachine,
   { swaps, rollbacks }: SwapSizes,

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { answersOk, Child } from '@backtalk/deploy';
-import { inheritedEnvironment, readConfig, setting } from '@backtalk/kit';
+import { inheritedEnvironment } from '@backtalk/kit';
 import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
 import { root } from '../loop/machine.js';
 import { vllmArguments, vllmCommand, vllmEnvironment } from '../vllm/engine-program.js';
@@ -12,14 +12,6 @@ import { contractErrors } from './errors.js';
 
 export { baseName, modelFolder } from '../vllm/engine-program.js';
 export const lengthMax = 1024;
-
-const { testVllm } = readConfig({
-  testVllm: setting.boolean('BACKTALK_TEST_VLLM', {
-    description: 'Holds the contract against a real vLLM, too, which is installed beside (2.5 GB).',
-    default: false,
-  }),
-});
-export const wantsVllm = testVllm;
 
 export interface RunningEngine {
   readonly url: string;

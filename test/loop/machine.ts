@@ -108,7 +108,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
   said.resume();
   const specs = new Map<string, ProcessSpec>();
   const cluster = options.brokers === undefined ? undefined : await startPeers(data, ports);
-  const adapt = adaptTo(options, cluster);
+  const adapt = adaptTo(options, ports, cluster);
   const { supervisor, secrets, up } = launch({
     root,
     data,
@@ -174,7 +174,11 @@ function connectAs(user: BrokerUser, url: string, passwords: Readonly<Record<Bro
   return connectBroker({ url, user, password: passwords[user], name: 'test', logger });
 }
 
-function adaptTo(options: TestMachineOptions, cluster: BrokerCluster | undefined): (spec: ProcessSpec) => ProcessSpec {
+function adaptTo(
+  options: TestMachineOptions,
+  ports: Ports,
+  cluster: BrokerCluster | undefined,
+): (spec: ProcessSpec) => ProcessSpec {
   const { engine, training, pace, environment = {}, adapt = (spec: ProcessSpec) => spec } = options;
   const brokers = cluster === undefined ? {} : { BACKTALK_NATS_URL: cluster.url };
   return (own) => {
@@ -191,7 +195,7 @@ function adaptTo(options: TestMachineOptions, cluster: BrokerCluster | undefined
       ...environment['all'],
       ...environment[spec.name],
     };
-    return adapt(replaced ? standInFor(root, { ...spec, env }, pace) : { ...spec, env });
+    return adapt(replaced ? standInFor(root, { ...spec, env }, ports, pace) : { ...spec, env });
   };
 }
 

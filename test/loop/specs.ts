@@ -8,29 +8,30 @@ export interface Pace {
   readonly answerTokens: number;
 }
 
-const scripts: Readonly<Record<string, string>> = {
-  engine: 'engine-main.js',
-  'training-worker': 'training-worker-main.js',
-};
-
-/** The same process with a stand-in for its program. */
+/** The same process with a stand-in for its program, on the same ports; a process without a stand-in is an error. */
 export function standInFor(
   root: string,
   spec: ProcessSpec,
+  { engine, grpc }: Ports,
   pace: Pace = { tokenMs: 2, answerTokens: 12 },
 ): ProcessSpec {
-  const script = join(root, 'test', 'dist', 'loop', 'stand-ins', scripts[spec.name] ?? '');
-  const last = spec.args.at(-1) ?? '';
-  const args =
-    spec.name === 'engine'
-      ? ['--port', last, '--token-ms', String(pace.tokenMs), '--answer-tokens', String(pace.answerTokens)]
-      : [];
-  return {
-    ...spec,
+  const program = (script: string, ...args: string[]) => ({
     command: process.execPath,
-    args: [script, ...args],
-    env: { ...spec.env, BACKTALK_GRPC_ADDRESS: last },
-  };
+    args: [join(root, 'test', 'dist', 'loop', 'stand-ins', script), ...args],
+  });
+  switch (spec.name) {
+    case 'engine': {
+      const { tokenMs, answerTokens } = pace;
+      const speed = ['--token-ms', String(tokenMs), '--answer-tokens', String(answerTokens)];
+      return { ...spec, ...program('engine-main.js', '--port', String(engine), ...speed) };
+    }
+    case 'training-worker': {
+      const address = `127.0.0.1:${String(grpc.trainingWorker)}`;
+      return { ...spec, ...program('training-worker-main.js'), env: { ...spec.env, BACKTALK_GRPC_ADDRESS: address } };
+    }
+    default:
+      throw new RangeError(`${spec.name} has no stand-in.`);
+  }
 }
 
 /** Behind those of the machine itself: engine, the loader's gRPC, its health. */

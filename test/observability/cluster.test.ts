@@ -6,7 +6,7 @@ import { namespace, prometheusAbsent, seriesOf, startPrometheus, type Prometheus
 const absent = prometheusAbsent();
 
 describe.skipIf(absent !== undefined)(
-  `panels on a cluster’s exporters, from what these document${absent === undefined ? '' : `: ${absent}`}`,
+  `panels on a cluster’s exporters, from what these document${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
     const startedMs = Date.now();
     const exporters: Exporter[] = [];

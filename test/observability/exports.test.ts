@@ -57,7 +57,7 @@ describe('what running processes export', () => {
 });
 
 describe.skipIf(absent !== undefined)(
-  `panels on engines and training workers${absent === undefined ? '' : `: ${absent}`}`,
+  `panels on engines and training workers${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
     let prometheus: Prometheus;
     const startedMs = Date.now();

@@ -28,7 +28,7 @@ export function listSteps(root, reports) {
   return [
     ...houseSteps(root, reports),
     ...unitSteps(root, reports),
-    ...workerSteps(root, reports),
+    ...pythonSteps(root, reports),
     loopStep(root, reports),
   ];
 }
@@ -42,11 +42,13 @@ function houseSteps(root, reports) {
   const proto = join(root, 'proto');
   const buf = tool(root, 'buf');
   const build = [tool(root, 'turbo'), 'run', 'build', '--output-logs=errors-only'];
+  const knip = [tool(root, 'knip'), '--no-progress'];
   const eslint = [tool(root, 'eslint'), '.', '--max-warnings', '0'];
   return [
     { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 5 },
     { name: 'types and build', parts: ['lint', 'unit', 'loop'], command: build, cwd: root, minutes: 15 },
     { name: 'lint', parts: ['lint'], command: eslint, cwd: root, minutes: 15 },
+    { name: 'nothing unused', parts: ['lint'], command: knip, cwd: root, minutes: 5 },
     { name: 'wire types: style', parts: ['lint'], command: [buf, 'lint'], cwd: proto, minutes: 2 },
     {
       name: 'wire types: what was sent stays readable',
@@ -59,7 +61,7 @@ function houseSteps(root, reports) {
       name: 'house rules',
       parts: ['lint'],
       minutes: 5,
-      ...vitest(root, 'test', ['tidy', 'run/'], join(reports, 'house.json')),
+      ...vitest(root, 'test', ['tidy', 'run/', 'simulate/'], join(reports, 'house.json')),
     },
   ];
 }
@@ -74,22 +76,33 @@ function unitSteps(root, reports) {
 }
 
 /**
+ * The worker, and the tools in Python beside the tests of the loop.
  * @param {string} root
  * @param {string} reports
  * @returns {Step[]}
  */
-function workerSteps(root, reports) {
+function pythonSteps(root, reports) {
   const python = join(root, '.venv', 'bin', 'python');
-  const cwd = join(root, 'services', 'worker');
-  const file = join(reports, 'worker.xml');
-  const ruff = [python, '-m', 'ruff'];
-  const pytest = [python, '-m', 'pytest', `--junitxml=${file}`];
   return [
-    { name: 'worker: style', parts: ['python'], command: [...ruff, 'check', '.'], cwd, minutes: 2 },
-    { name: 'worker: format', parts: ['python'], command: [...ruff, 'format', '--check', '.'], cwd, minutes: 2 },
-    { name: 'worker: types', parts: ['python'], command: [tool(root, 'pyright')], cwd, minutes: 5 },
-    { name: 'worker: tests', parts: ['python'], command: pytest, cwd, minutes: 20, report: { kind: 'junit', file } },
-  ];
+    { name: 'worker', cwd: join(root, 'services', 'worker') },
+    { name: 'tools', cwd: join(root, 'test') },
+  ].flatMap(({ name, cwd }) => {
+    const file = join(reports, `${name}.xml`);
+    /**
+     * @param {string} what
+     * @param {readonly string[]} command
+     * @param {number} minutes
+     * @returns {Step}
+     */
+    const step = (what, command, minutes) => ({ name: `${name}: ${what}`, parts: ['python'], command, cwd, minutes });
+    const pytest = [python, '-m', 'pytest', `--junitxml=${file}`];
+    return [
+      step('style', [python, '-m', 'ruff', 'check', '.'], 2),
+      step('format', [python, '-m', 'ruff', 'format', '--check', '.'], 2),
+      step('types', [tool(root, 'pyright')], 5),
+      { ...step('tests', pytest, 20), report: { kind: 'junit', file } },
+    ];
+  });
 }
 
 /**
@@ -103,8 +116,10 @@ function loopStep(root, reports) {
     'images/*-image.test.ts',
     // Fails now and then on a busy machine (README, "Honest limits"): npm run test:brokers.
     'failures/broker-cluster.test.ts',
+    // Installs vLLM (2.5 GB): npm run test:vllm.
+    'contracts/vllm.test.ts',
   ];
-  const others = ['tidy*', 'tidy/**', 'run/**', ...apart].flatMap((pattern) => ['--exclude', pattern]);
+  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', ...apart].flatMap((pattern) => ['--exclude', pattern]);
   return {
     name: 'the whole loop',
     parts: ['loop'],

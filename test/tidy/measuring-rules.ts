@@ -1,19 +1,19 @@
 // Who talks, who judges and who scores must not share a module: a curve on which they agree by construction shows nothing.
 import { posix } from 'node:path';
 import type { House } from './house.js';
-import { productionPaths, type Rule } from './rule.js';
+import { typescript, type Rule } from './rule.js';
 import { importsOf } from './syntax.js';
 
 const parties: Readonly<Record<string, RegExp>> = {
-  user: /^services\/cli\/src\/simulate\/user\//,
-  scorer: /^services\/cli\/src\/simulate\/scorer\//,
+  user: /^test\/simulate\/user\//,
+  scorer: /^test\/simulate\/scorer\//,
   judge: /^services\/judge\/src\//,
 };
 
 /** Every module of the house that the party's files reach, themselves included. */
 function reached(house: House, party: RegExp): ReadonlySet<string> {
-  const known = new Set(productionPaths(house));
-  const found = new Set(productionPaths(house, party));
+  const known = new Set(house.paths(typescript).filter((path) => !path.endsWith('.test.ts')));
+  const found = new Set([...known].filter((path) => party.test(path)));
   for (const path of found) {
     for (const { specifier } of importsOf(house.tree(path))) {
       const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts');
@@ -40,9 +40,9 @@ export const measuringRules: readonly Rule[] = [
   {
     name: 'no module serves two of simulated user, judge and scorer',
     broken: {
-      'services/cli/src/simulate/user/a.ts': "import { taste } from '../taste.js';",
-      'services/cli/src/simulate/scorer/b.ts': "import { taste } from '../taste.js';",
-      'services/cli/src/simulate/taste.ts': 'export const taste = 1;',
+      'test/simulate/user/a.ts': "import { taste } from '../taste.js';",
+      'test/simulate/scorer/b.ts': "import { taste } from '../taste.js';",
+      'test/simulate/taste.ts': 'export const taste = 1;',
     },
     check: sharedModules,
   },

@@ -3,4 +3,3 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const chartFiles = fileURLToPath(new URL('../../../charts/backtalk/files', import.meta.url));
-export const runbook = fileURLToPath(new URL('../RUNBOOK.md', import.meta.url));

@@ -1,5 +1,5 @@
 // What commands read from the environment.
-import { blobSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { blobSettings, installationSettings, setting } from '@backtalk/kit';
 
 export const cliSettings = {
   apiKey: setting.string('BACKTALK_API_KEY', {
@@ -8,10 +8,6 @@ export const cliSettings = {
     secret: true,
   }),
   data: setting.path('BACKTALK_DATA', { description: 'Folder of the running machine.', default: '.backtalk' }),
-  venv: setting.path('BACKTALK_VENV', {
-    description: "Backtalk's virtual environment, for the scorer.",
-    default: '.venv',
-  }),
 };
 
 /** Where an installation without a data folder is: a cluster. */
@@ -47,7 +43,6 @@ export const clusterSettings = {
   }),
   ...blobSettings,
 };
-export type ClusterConfig = ConfigOf<typeof clusterSettings>;
 
 export const streamSettings = {
   profile: installationSettings.profile,

@@ -37,17 +37,11 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { what: string; url: string }) =>
       `${p.what} does not answer at ${p.url}. Is Backtalk running? (npx backtalk status)`,
   },
-  scorerFailed: {
-    code: 'scorer_failed',
+  checkoutNeeded: {
+    code: 'checkout_needed',
     retry: 'never',
-    message: (p: { why: string }) =>
-      `The scorer stopped: ${p.why}. Its packages are installed by: node deploy/start.mjs setup --with scoring`,
-  },
-  measuresNotBuilt: {
-    code: 'measures_not_built',
-    retry: 'never',
-    message: (p: { file: string }) =>
-      `The judge is measured from a checkout whose tests are built, and ${p.file} is not there: npx turbo run build --filter=@backtalk/test`,
+    message: (p: { what: string }) =>
+      `${p.what} is a tool of Backtalk's checkout (test/), and this installation has none that is built: run it where the sources are, after npm run build.`,
   },
   measureFailed: {
     code: 'measure_failed',
@@ -61,12 +55,16 @@ export const cliErrors = defineErrors('cli', {
   },
 });
 
-/** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */
-export const exitStatus = { done: 0, failed: 1, wrongUse: 2, notRunning: 3 } as const;
+const wrongUse: ReadonlySet<string> = new Set([
+  'bad_argument',
+  'config_invalid',
+  'admin_needed',
+  'copies_needed',
+  'checkout_needed',
+]);
 
+/** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */
 export function exitStatusOf(code: string): number {
-  if (code === 'bad_argument' || code === 'config_invalid' || code === 'admin_needed' || code === 'copies_needed')
-    return exitStatus.wrongUse;
-  if (code === 'not_running' || code === 'unreachable') return exitStatus.notRunning;
-  return exitStatus.failed;
+  if (wrongUse.has(code)) return 2;
+  return code === 'not_running' || code === 'unreachable' ? 3 : 1;
 }

@@ -1,8 +1,5 @@
 // `npx backtalk` as a process.
 import { createProgram } from './program.js';
+import { stopSignal } from './shell.js';
 
-const ending = new AbortController();
-process.once('SIGINT', () => {
-  ending.abort();
-});
-await createProgram(ending.signal).parseAsync(process.argv);
+await createProgram(stopSignal()).parseAsync(process.argv);

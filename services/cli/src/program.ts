@@ -1,6 +1,5 @@
 // The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { asBacktalkError, readConfig } from '@backtalk/kit';
+import { Argument, Option, type Command } from 'commander';
 import { backup } from './commands/backup.js';
 import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
@@ -12,64 +11,23 @@ import { setLearning } from './commands/learning.js';
 import { showRecipe } from './commands/recipe.js';
 import { restore } from './commands/restore.js';
 import { rollback } from './commands/rollback.js';
-import { runSimulation, type SimulateFlags } from './commands/simulate.js';
+import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
 import { listVersions, showVersion } from './commands/versions.js';
-import { cliSettings } from './config.js';
-import { findConnection } from './connection.js';
-import type { CommandContext } from './context.js';
-import { exitStatusOf } from './errors.js';
-import { createOutput } from './output.js';
-
-type Action = (context: CommandContext) => Promise<void>;
-
-function whole(lowest: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!Number.isInteger(value) || value < lowest)
-      throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
-    return value;
-  };
-}
-
-/** Runs one command: its failure is one line and an exit status. */
-async function perform(program: Command, signal: AbortSignal, action: Action): Promise<void> {
-  const flags = program.opts<{ json?: boolean; data?: string }>();
-  const output = createOutput(flags.json === true);
-  try {
-    const { apiKey, data, venv } = readConfig(cliSettings);
-    await action({ output, signal, apiKey, venv, connection: findConnection(flags.data, data) });
-  } catch (error) {
-    const known = asBacktalkError(error);
-    const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
-    output.value({ error: { code: known.code, message: words } });
-    output.complain(words);
-    process.exitCode = exitStatusOf(known.code);
-  }
-}
+import { createShell, whole, type Shell } from './shell.js';
 
 export function createProgram(signal: AbortSignal): Command {
-  const program = new Command('backtalk')
-    .description('Talk to the model that learns from what you answer, and see what it learned.')
-    .option('--json', 'print JSON, one value a line')
-    .option('--data <dir>', 'folder of the running machine (default: .backtalk)')
-    .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(--help shows what there is)')
-    .exitOverride((error) => {
-      process.exit(error.exitCode === 0 ? 0 : 2);
-    });
-  const run = (action: Action) => perform(program, signal, action);
-  addTalking(program, run);
-  addWatching(program, run);
-  addSteering(program, run);
-  addInstalling(program, run);
-  return program;
+  const description = 'Talk to the model that learns from what you answer, and see what it learned.';
+  const shell = createShell('backtalk', description, signal);
+  addTalking(shell, signal);
+  addWatching(shell);
+  addSteering(shell);
+  addInstalling(shell);
+  return shell.program;
 }
 
-type Run = (action: Action) => Promise<void>;
-
-function addTalking(program: Command, run: Run): void {
+function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void {
   program
     .command('chat')
     .description('talk to the model in the terminal')
@@ -77,18 +35,16 @@ function addTalking(program: Command, run: Run): void {
     .option('--no-train', 'nothing that is said is learned from')
     .action((flags: { maxTokens: number; train: boolean }) => run((context) => chat(context, flags)));
   program
-    .command('simulate')
-    .description('let a seeded, simulated user talk, and watch held-out scores version by version')
-    .addOption(new Option('--user <name>', 'who talks').choices(['short']).default('short'))
-    .option('--sessions <n>', 'sessions to hold', whole(1), 200)
-    .option('--until-version <n>', 'stop once this version has been measured', whole(1))
-    .option('--seed <n>', 'seed of the user', whole(0), 1)
-    .option('--parallel <n>', 'sessions at the same time', whole(1), 4)
-    .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 48)
-    .option('--questions <n>', 'held-out questions to measure with, in blocks of 32', whole(0), 32)
-    .option('--samples <n>', 'answers to each held-out question', whole(1), 1)
-    .option('--print-answers <n>', 'answers of the last version to print', whole(0), 6)
-    .action((flags: SimulateFlags) => run((context) => runSimulation(context, flags)));
+    .command('simulate [words...]')
+    .description('let a seeded, simulated user talk, and watch held-out scores version by version (in a checkout)')
+    .helpOption(false)
+    .allowUnknownOption()
+    .action((words: readonly string[]) =>
+      attempt(async (_output, { json, data }) => {
+        const shared = [...(json === true ? ['--json'] : []), ...(data === undefined ? [] : ['--data', data])];
+        process.exitCode = await simulate([...shared, ...words], signal);
+      }),
+    );
   program
     .command('feedback <turn>')
     .description('say what an answer was worth; it outranks the judge')
@@ -98,7 +54,7 @@ function addTalking(program: Command, run: Run): void {
     .action((turn: string, words: FeedbackWords) => run((context) => giveFeedback(context, turn, words)));
 }
 
-function addWatching(program: Command, run: Run): void {
+function addWatching({ program, run }: Shell): void {
   program
     .command('status')
     .description('is everything up, and where are turns in the loop')
@@ -130,7 +86,7 @@ function addWatching(program: Command, run: Run): void {
     .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
 }
 
-function addSteering(program: Command, run: Run): void {
+function addSteering({ program, run }: Shell): void {
   program
     .command('rollback')
     .description('put the version before this one back, at once')
@@ -165,7 +121,7 @@ function addSteering(program: Command, run: Run): void {
     .action((which: string) => run((context) => replayDeadLetters(context, which)));
 }
 
-function addInstalling(program: Command, run: Run): void {
+function addInstalling({ program, run }: Shell): void {
   const streams = program.command('streams').description("the broker's streams and buckets");
   streams
     .command('ensure')

@@ -13,11 +13,11 @@ import {
 import type { WeightsFile } from '@backtalk/proto/weights';
 import { standInErrors } from './errors.js';
 
-export const standInBaseModel = 'smollm2-135m-instruct';
+const standInBaseModel = 'smollm2-135m-instruct';
 const optimizerBytes = 4_096;
 
 /** Under the names of the real worker, so that whoever shows them has something to show. */
-const measurements = {
+export const standInMeasurements: Readonly<Record<string, number>> = {
   loss: 1.2,
   loss_binary: 0.1,
   loss_opd: 1,
@@ -143,7 +143,7 @@ export class StandInTrainingWorker {
     return {
       adapter: manifest.adapter,
       trainingState: [optimizer],
-      report: { measurements: { ...measurements }, samples },
+      report: { measurements: { ...standInMeasurements }, samples },
       probes: manifest.probes,
       dtype: 'float32',
       baseModel: standInBaseModel,

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { adminUser, backUp, keptStreams } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBroker, type Connection } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 
 const secrets = z.object({ passwords: z.object({ admin: z.string() }) });
 const kept = ['secrets.json', 'keys.json'];

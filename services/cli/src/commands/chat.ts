@@ -1,6 +1,6 @@
 // `chat`: a conversation in the terminal, streamed. What is said next is what the model learns from.
 import { createInterface } from 'node:readline/promises';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { endpointClient, type ChatMessage } from '../endpoint.js';
 import { giveFeedback } from './feedback.js';
 

@@ -1,7 +1,7 @@
 // `dead-letters`: facts that could not be handled, why, and giving them to their service once more.
 import { deadLetters } from '@backtalk/kit';
 import { withBroker } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
 export async function listDeadLetters({ connection, output }: CommandContext): Promise<void> {

@@ -12,7 +12,7 @@ import {
   WeightsTrained,
 } from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { conversationOf } from '../conversation.js';
 
 export const exportKinds = ['turns', 'judgements', 'batches'] as const;

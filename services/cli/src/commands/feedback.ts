@@ -1,6 +1,6 @@
 // `feedback`: says in so many words what an answer was worth. It outranks the judge.
 import { z } from 'zod';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
 export interface FeedbackWords {

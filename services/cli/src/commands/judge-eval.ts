@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import type { Progress } from '../output.js';
 
@@ -28,7 +28,7 @@ const line = z.union([z.object({ done: z.number(), all: z.number() }), z.object(
 export async function evaluateJudge({ connection, output, signal }: CommandContext, wanted: string): Promise<void> {
   const split = splits.find((known) => known === wanted);
   if (split === undefined) throw cliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
-  if (!existsSync(program)) throw cliErrors.measuresNotBuilt({ file: program });
+  if (!existsSync(program)) throw cliErrors.checkoutNeeded({ what: 'judge eval' });
   const flags = ['--engine', connection.engine, '--model', connection.baseModel, '--split', split];
   const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'pipe', 'inherit'], signal });
   const ended = once(child, 'close');

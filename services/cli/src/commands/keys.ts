@@ -3,9 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import { keyGrant, readConfig, sha256Hex, type KeyGrant } from '@backtalk/kit';
 import { keySettings } from '../config.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
-import { withKeyShelf } from '../key-shelf.js';
+import { withKeyStore } from '../key-store.js';
 
 export interface KeyFlags {
   readonly tenant: string;
@@ -26,7 +26,7 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
   const hash = sha256Hex(key);
   const grant = grantOf(flags);
-  await withKeyShelf(connection, (shelf) => shelf.put(hash, grant));
+  await withKeyStore(connection, (store) => store.put(hash, grant));
   output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });
   if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
   output.line(`Key ${hash.slice(0, idLength)} opens the endpoint for ${grant.user} of ${grant.tenant}.`);
@@ -44,7 +44,7 @@ function grantOf({ tenant, user, train, acceptUserField: acceptsUserField, ...li
 }
 
 export async function listKeys({ connection, output }: CommandContext): Promise<void> {
-  const keys = await withKeyShelf(connection, (shelf) => shelf.list());
+  const keys = await withKeyStore(connection, (store) => store.list());
   for (const { hash, grant } of keys) output.value({ id: hash.slice(0, idLength), ...grant });
   if (keys.length === 0) return output.line('No keys: npx backtalk keys add');
   output.table(
@@ -68,12 +68,12 @@ export async function revokeKey({ connection, output }: CommandContext, id: stri
   if (!new RegExp(`^[0-9a-f]{${String(idLengthMin)},64}$`).test(id)) {
     throw cliErrors.badArgument({ name: 'key', value: id, wanted: "a key's name as `keys list` shows it" });
   }
-  await withKeyShelf(connection, async (shelf) => {
-    const [found, second] = (await shelf.list()).filter(({ hash }) => hash.startsWith(id));
+  await withKeyStore(connection, async (store) => {
+    const [found, second] = (await store.list()).filter(({ hash }) => hash.startsWith(id));
     if (found === undefined) throw cliErrors.nothingFound({ what: `key ${id}` });
     if (second !== undefined)
       throw cliErrors.badArgument({ name: 'key', value: id, wanted: 'the name of one key only' });
-    await shelf.remove(found.hash);
+    await store.remove(found.hash);
     output.value({ revoked: found.hash.slice(0, idLength) });
     output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more.`);
   });

@@ -2,7 +2,7 @@
 import { jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBroker, type Connection } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 
 const codec = jsonCodec(z.object({ paused: z.boolean() }));
 

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { adminUser, blobStream, ensureStreams, openBlobStore, readManifest, restoreBackup } from '@backtalk/kit';
 import { withBrokerAlone } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import { streamOptions } from './streams.js';
 

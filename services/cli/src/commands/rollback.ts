@@ -2,7 +2,7 @@
 import { grpcClient, watchLeases } from '@backtalk/kit';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { withBroker } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
 const rollbackWithinMs = 30_000;

@@ -2,7 +2,7 @@
 import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactName } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;

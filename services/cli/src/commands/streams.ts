@@ -11,7 +11,7 @@ import {
 } from '@backtalk/kit';
 import { streamSettings } from '../config.js';
 import { withBrokerAlone } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
 export async function ensureAll({ connection, output }: CommandContext, waitSeconds: number): Promise<void> {

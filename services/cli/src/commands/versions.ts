@@ -2,7 +2,7 @@
 import { FactReader } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { CommandContext } from '../shell.js';
 import { conversationOf, lastUserText } from '../conversation.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';

@@ -3,16 +3,17 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from backtalk_worker.scoring.answer import Answer
-from backtalk_worker.scoring.embedding import Embedder
-from backtalk_worker.scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words
-from backtalk_worker.scoring.protocol import answer_line
-from backtalk_worker.scoring.rows import first_sentences, shuffled
-from backtalk_worker.scoring.score import mean_scores, score_answers
+from scoring.answer import Answer
+from scoring.embedding import Embedder
+from scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words
+from scoring.protocol import answer_line
+from scoring.rows import first_sentences, shuffled
+from scoring.score import mean_scores, score_answers
 
 FACTS = {
     "How do I boil an egg?": "Put it into hot water for eight minutes.",
@@ -146,7 +147,8 @@ def test_the_process_says_ready_scores_compares_and_ends_with_its_input():
         {"id": "b", "op": "compare", "base": rows, "hinted": rows, "seed": 1},
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "backtalk_worker.scoring"],
+        [sys.executable, "-m", "scoring"],
+        cwd=Path(__file__).parents[2],
         input="\n".join(map(json.dumps, requests)) + "\n",
         capture_output=True,
         text=True,

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cells } from './learning-table.js';
-import { versionNumber } from './talk.js';
-import { inParallel } from './in-parallel.js';
+import { inParallel } from './measure.js';
 
 const scores = { obeys: 0.5, hit: 0.25, headline: 0.125, empty: 0, looping: 0, echo: 1 };
 
@@ -10,10 +9,6 @@ describe('a learning run', () => {
     const row = { name: 'backtalk-v1', kind: 'version', sessions: 9, scores, kl: undefined } as const;
     expect(cells(row)).toEqual(['backtalk-v1', '9', '0.50', '0.25', '0.13', '', '0.00', '0.00', '1.00']);
     expect(cells({ ...row, kind: 'comparison', kl: 1.25 })[1]).toBe('');
-  });
-
-  it('reads the number of a version from its name', () => {
-    expect(['backtalk-v0', 'backtalk-v12', ''].map(versionNumber)).toEqual([0, 12, 0]);
   });
 
   it('keeps the order of results, never works on more at once than it may, and ends with the first failure', async () => {

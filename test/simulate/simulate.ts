@@ -3,12 +3,11 @@
 import OpenAI from 'openai';
 import type { EngineClient } from '@backtalk/dialects';
 import { isBacktalkError } from '@backtalk/kit';
-import type { Output } from '../../output.js';
-import type { HeldOutAnswer, Scores } from '../scorer/scores.js';
+import type { Output } from '@backtalk/cli';
+import type { HeldOutAnswer, Scores } from './scorer/scores.js';
 import type { LearningRow } from './learning-table.js';
-import { klToBase } from './kl-to-base.js';
-import { askHeldOut, type MeasuredAnswers, type MeasureOptions } from './measure.js';
-import { emptyCounts, talkOnce, versionNumber, type SimulatedUser, type TalkCounts } from './talk.js';
+import { askHeldOut, klToBase, type MeasuredAnswers, type MeasureOptions } from './measure.js';
+import { emptyCounts, talkOnce, numberOf, type SimulatedUser, type TalkCounts } from './talk.js';
 
 export interface AnswerScorer {
   score(answers: readonly HeldOutAnswer[]): Promise<Scores>;
@@ -98,7 +97,7 @@ export class Simulation {
   }
 
   private isMeasured(): boolean {
-    return this.options.scorer === undefined || versionNumber(this.counts.version) <= this.measured;
+    return this.options.scorer === undefined || numberOf(this.counts.version) <= this.measured;
   }
 
   /** Every version since the last measured one; a version that is not loaded any more is passed over. */

@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from backtalk_worker.scoring.answer import Answer
+from scoring.answer import Answer
 
 SENTENCE_END = re.compile(r"[.!?]+[\"')\]*]*(?=\s|$)")
 LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d{1,2}\.$")

@@ -16,7 +16,7 @@ export type Reaction =
   | { readonly kind: 'correct' | 'complain' | 'praise' | 'follow-up'; readonly words: string }
   | { readonly kind: 'leave' };
 
-export const defaultHabits: ShortUserHabits = { corrects: 0.85, praises: 0.6 };
+const defaultHabits: ShortUserHabits = { corrects: 0.85, praises: 0.6 };
 
 const wordsMin = 3;
 const wordsMax = 25;

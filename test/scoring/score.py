@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from backtalk_worker.scoring.answer import Answer
-from backtalk_worker.scoring.embedding import Embedder
-from backtalk_worker.scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words, words
+from scoring.answer import Answer
+from scoring.embedding import Embedder
+from scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words, words
 
 BLOCK = 32
 NEAR_SHARE = 0.6

@@ -1,4 +1,4 @@
-"""Reads requests from standard input and writes answers to standard output, a line each, until the input ends.
+"""`python -m scoring`: requests on standard input, answers on standard output, a line each, until the input ends.
 
 The first line says that the scorer is ready. Log and warnings go to standard error.
 """
@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from backtalk_worker.scoring.embedding import Embedder
+    from scoring.embedding import Embedder
 
 LINE_CHARACTERS_MAX = 64 * 1024 * 1024
 
@@ -20,7 +20,7 @@ def main() -> int:
     os.environ["HF_HUB_OFFLINE"] = "1"
     import torch
 
-    from backtalk_worker.scoring.embedding import NAME, Embedder
+    from scoring.embedding import NAME, Embedder
 
     torch.set_num_threads(1)
     try:
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def _serve(requests: TextIO, answers: TextIO, embedder: "Embedder") -> None:
-    from backtalk_worker.scoring.protocol import answer_line
+    from scoring.protocol import answer_line
 
     while line := requests.readline(LINE_CHARACTERS_MAX):
         if line.strip():
@@ -44,3 +44,7 @@ def _serve(requests: TextIO, answers: TextIO, embedder: "Embedder") -> None:
 def _write(out: TextIO, line: str) -> None:
     out.write(line + "\n")
     out.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

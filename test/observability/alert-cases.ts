@@ -1,5 +1,5 @@
 // For each alert a story in which it fires, and one in which it does not. In the notation of promtool: `0+1x60` is 0 and then
-// one more each minute, for an hour. Test data; nothing else reads it.
+// one more each minute, for an hour.
 
 export interface AlertCase {
   readonly alert: string;

@@ -6,7 +6,7 @@ In: texts. Out: booleans. Nothing here looks at meaning.
 import re
 from collections import Counter
 
-from backtalk_worker.scoring.answer import Answer
+from scoring.answer import Answer
 
 WORDS_MIN = 3
 WORDS_MAX = 25

@@ -1,9 +1,11 @@
-// The scorer, a process of the Python worker: answers go in as JSON lines, scores come out. One question at a time.
+// The scorer (test/scoring), a process in Python: answers go in as JSON lines, scores come out. One request at a time.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { cliErrors } from '../../errors.js';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { simulateErrors } from '../errors.js';
 import type { HeldOutAnswer, Scores } from './scores.js';
 
 const means = z.object({
@@ -26,7 +28,7 @@ const shuffleSeed = 1;
 
 type ScorerChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
-export class ScorerProcess {
+class ScorerProcess {
   private readonly lines: AsyncIterator<string>;
   private lastWords = '';
 
@@ -72,26 +74,28 @@ export class ScorerProcess {
     this.child.stdin.write(`${JSON.stringify(request)}\n`);
     const { groups, error } = reply.parse(JSON.parse(await this.line(answerWithinMs)));
     const found = groups?.[group]?.means;
-    if (found === undefined) throw cliErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
+    if (found === undefined) throw simulateErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
     return found;
   }
 
   private async line(withinMs: number): Promise<string> {
     const timer = new Promise<never>((_, reject) => {
       const handle = setTimeout(() => {
-        reject(cliErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
+        reject(simulateErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
       }, withinMs);
       handle.unref();
     });
     const next = await Promise.race([this.lines.next(), timer]);
-    if (next.done === true) throw cliErrors.scorerFailed({ why: this.lastWords || 'it ended' });
+    if (next.done === true) throw simulateErrors.scorerFailed({ why: this.lastWords || 'it ended' });
     return next.value;
   }
 }
 
-export async function startScorer(python: string): Promise<ScorerProcess> {
+export async function startScorer(): Promise<ScorerProcess> {
+  const python = join(repositoryRoot(), '.venv', 'bin', 'python');
+  const stdio = ['pipe', 'pipe', 'pipe'] as const;
   const scorer = new ScorerProcess(
-    spawn(python, ['-m', 'backtalk_worker.scoring'], { stdio: ['pipe', 'pipe', 'pipe'] }),
+    spawn(python, ['-m', 'scoring'], { cwd: join(repositoryRoot(), 'test'), stdio: [...stdio] }),
   );
   await scorer.ready();
   return scorer;

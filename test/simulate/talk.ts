@@ -1,8 +1,9 @@
-// Simulated sessions through the endpoint, as any client would hold them: no special headers, several at a time. In: a user
-// and how many sessions. Out: what was said, counted; the version of every first answer. It never looks into the system.
+// Simulated sessions through the endpoint, as any client would hold them: no special headers. It never looks into the system.
 import type OpenAI from 'openai';
-import { ask, type ChatMessage } from '../../endpoint.js';
-import type { Reaction } from '../user/short-user.js';
+import { versionParts } from '@backtalk/kit';
+import type { ChatMessage } from '@backtalk/cli';
+import { ask } from './ask.js';
+import type { Reaction } from './user/short-user.js';
 
 export interface SimulatedUser {
   question(): string;
@@ -58,7 +59,7 @@ export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promis
   for (let replies = 0; ; replies += 1) {
     const answer = await ask(client, messages, { model, maxTokens, train: true });
     counts.answers += 1;
-    if (replies === 0 && versionNumber(answer.version) > versionNumber(counts.version)) counts.version = answer.version;
+    if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
     if (replies >= repliesMax) break;
     const reaction = user.react(asked, answer.text);
     count(counts, reaction);
@@ -68,6 +69,7 @@ export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promis
   counts.sessions += 1;
 }
 
-export function versionNumber(version: string): number {
-  return Number(/-v(\d+)$/.exec(version)?.[1] ?? 0);
+/** The number in a version's name; 0 where there is none. */
+export function numberOf(version: string): number {
+  return versionParts(version)?.number ?? 0;
 }

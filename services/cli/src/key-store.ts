@@ -5,19 +5,19 @@ import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@back
 import { z } from 'zod';
 import { withBrokerAlone, type Connection } from './connection.js';
 
-export interface KeyShelf {
+export interface KeyStore {
   put(hash: string, grant: KeyGrant): Promise<void>;
   list(): Promise<{ hash: string; grant: KeyGrant }[]>;
   remove(hash: string): Promise<void>;
 }
 
 /** A machine has a folder, a cluster has none. */
-export async function withKeyShelf<T>(connection: Connection, use: (shelf: KeyShelf) => Promise<T>): Promise<T> {
-  if (connection.data !== undefined) return use(fileShelf(join(connection.data, 'keys.json')));
-  return withBrokerAlone(connection, (broker) => use(bucketShelf(broker)));
+export async function withKeyStore<T>(connection: Connection, use: (store: KeyStore) => Promise<T>): Promise<T> {
+  if (connection.data !== undefined) return use(fileStore(join(connection.data, 'keys.json')));
+  return withBrokerAlone(connection, (broker) => use(bucketStore(broker)));
 }
 
-function bucketShelf(broker: Broker): KeyShelf {
+function bucketStore(broker: Broker): KeyStore {
   const bucket = kvBucket(broker, 'keys', jsonCodec(keyGrant));
   return {
     put: async (hash, grant) => {
@@ -35,7 +35,7 @@ function bucketShelf(broker: Broker): KeyShelf {
 const keysFile = z.object({ keys: z.array(keyGrant.extend({ sha256: z.string() })) });
 type KeysFile = z.infer<typeof keysFile>;
 
-function fileShelf(path: string): KeyShelf {
+function fileStore(path: string): KeyStore {
   const read = (): KeysFile =>
     existsSync(path) ? keysFile.parse(JSON.parse(readFileSync(path, 'utf8'))) : { keys: [] };
   const without = (hash: string) => read().keys.filter(({ sha256 }) => sha256 !== hash);

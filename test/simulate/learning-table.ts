@@ -1,7 +1,7 @@
 // The table and the curve of a learning run: one row a version, beside the rows to compare with.
 import { plot } from 'asciichart';
-import type { Output } from '../../output.js';
-import type { Scores } from '../scorer/scores.js';
+import type { Output } from '@backtalk/cli';
+import type { Scores } from './scorer/scores.js';
 
 export interface LearningRow {
   /** A version's name, or `base`, `base shown the hint`, `base cut to its first sentence`, `hinted answers shuffled`. */

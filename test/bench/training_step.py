@@ -1,4 +1,4 @@
-"""`python -m backtalk_worker.training.bench`: one step of the laptop's size, against the same step in plain PyTorch.
+"""`python test/bench/training_step.py`: one step of the laptop's size, against the same step in plain PyTorch.
 
 In: nothing but the base model's folder. Out: a table of seconds and memory. Answers are drawn from the base, once.
 """
@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
-
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
@@ -23,6 +21,7 @@ from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
+from torch import Tensor
 
 HINT = "Answer in one short sentence."
 QUESTION = (
@@ -61,7 +60,7 @@ LAPTOP = Recipe(
     kl_beta=0.0,
     kl_form="full",
     max_answer_tokens=32,
-    micro_batch_tokens=1024,
+    micro_batch_tokens=512,
     optimizer_steps=1,
     jsd_beta=0.5,
     hint_place="human",
@@ -83,7 +82,7 @@ class Row:
 
 def main() -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(prog="python -m backtalk_worker.training.bench", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=default_model_dir(), help="folder of the base model")
     parser.add_argument("--rounds", type=int, default=3, help="steps of each kind (default: %(default)s)")
     parser.add_argument("--micro-batch-tokens", type=int, default=LAPTOP.micro_batch_tokens)

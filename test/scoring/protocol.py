@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
-from backtalk_worker.scoring.answer import Answer
-from backtalk_worker.scoring.embedding import Embedder
-from backtalk_worker.scoring.rows import first_sentences, shuffled
-from backtalk_worker.scoring.score import mean_scores, score_answers
+from scoring.answer import Answer
+from scoring.embedding import Embedder
+from scoring.rows import first_sentences, shuffled
+from scoring.score import mean_scores, score_answers
 
 ANSWERS_MAX = 10_000
 Json = dict[str, Any]

@@ -1,0 +1,82 @@
+// How every command starts and ends. In: words of the command line and the environment. Out: one line and an exit status for
+// what fails, 0 for what succeeds. It finds the installation that a command is about; what a command does is in its own file.
+import { Command, InvalidArgumentError } from 'commander';
+import { asBacktalkError, readConfig } from '@backtalk/kit';
+import { cliSettings } from './config.js';
+import { findConnection, type Connection } from './connection.js';
+import { exitStatusOf } from './errors.js';
+import { createOutput, type Output } from './output.js';
+
+/** What every command is given. */
+export interface CommandContext {
+  readonly output: Output;
+  readonly connection: Connection;
+  readonly apiKey: string;
+  /** Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+export type Run = (action: (context: CommandContext) => Promise<void>) => Promise<void>;
+
+interface SharedFlags {
+  readonly json?: boolean;
+  readonly data?: string;
+}
+
+export interface Shell {
+  readonly program: Command;
+  /** Runs an action on the installation that the flags or the environment name. */
+  readonly run: Run;
+  /** Runs work that finds the installation by itself. */
+  readonly attempt: (work: (output: Output, flags: SharedFlags) => Promise<void>) => Promise<void>;
+}
+
+export function createShell(name: string, description: string, signal: AbortSignal): Shell {
+  const program = new Command(name)
+    .description(description)
+    .option('--json', 'print JSON, one value a line')
+    .option('--data <dir>', 'folder of the running machine (default: .backtalk)')
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('(--help shows what there is)')
+    .exitOverride((error) => {
+      process.exit(error.exitCode === 0 ? 0 : 2);
+    });
+  const attempt: Shell['attempt'] = async (work) => {
+    const flags = program.opts<SharedFlags>();
+    const output = createOutput(flags.json === true);
+    try {
+      await work(output, flags);
+    } catch (error) {
+      const known = asBacktalkError(error);
+      const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
+      output.value({ error: { code: known.code, message: words } });
+      output.complain(words);
+      process.exitCode = exitStatusOf(known.code);
+    }
+  };
+  const run: Run = (action) =>
+    attempt(async (output, flags) => {
+      const { apiKey, data } = readConfig(cliSettings);
+      await action({ output, signal, apiKey, connection: findConnection(flags.data, data) });
+    });
+  return { program, run, attempt };
+}
+
+/** An option's value as a whole number. */
+export function whole(lowest: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < lowest)
+      throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
+    return value;
+  };
+}
+
+/** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
+export function stopSignal(): AbortSignal {
+  const ending = new AbortController();
+  process.on('SIGINT', () => {
+    ending.abort();
+  });
+  return ending.signal;
+}

@@ -1,0 +1,322 @@
+// Every command of `npx backtalk` as a person runs it, against one machine that has learned: for people and with --json.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { inheritedEnvironment } from '@backtalk/kit';
+import { TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startCrowd } from '../loop/crowd.js';
+import { LogBook } from '../loop/fact-log.js';
+import { settleLearning } from '../loop/learning-switch.js';
+import { root, startTestMachine, type TestMachine } from '../loop/machine.js';
+
+const program = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
+const directory = new TemporaryDirectory('commands');
+let machine: TestMachine;
+let book: LogBook;
+
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+type Value = Readonly<Record<string, unknown>>;
+
+async function run(words: readonly string[], input = '', environment: Record<string, string> = {}): Promise<Ran> {
+  const env = { PATH: inheritedEnvironment()['PATH'] ?? '', ...environment };
+  const child = spawn(process.execPath, [program, ...words], { cwd: directory.path, env });
+  child.stdin.end(input);
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const [status, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  return { status, stdout, stderr };
+}
+
+/** For people. */
+const backtalk = (words: readonly string[], input?: string) => run(['--data', machine.folder, ...words], input);
+
+/** With --json, which may stand behind the command as well. */
+async function values(words: readonly string[], input?: string): Promise<{ status: number | null; values: Value[] }> {
+  const { status, stdout } = await backtalk([...words, '--json'], input);
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return { status, values: lines.map((line) => JSON.parse(line) as Value) };
+}
+
+beforeAll(async () => {
+  machine = await startTestMachine({
+    engine: 'stand-in',
+    training: 'stand-in',
+    environment: { trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' } },
+  });
+  book = await LogBook.open(machine);
+  const crowd = startCrowd({ gateway: machine.gateway, seed: 8, clients: 3, corrects: 1 });
+  const versions = async () => (await book.read()).staged.length;
+  await until(async () => (await versions()) >= 6, { what: 'Three versions', timeoutMs: 60_000 });
+  await crowd.stop();
+  await settleLearning(machine, book, 60_000);
+});
+
+afterAll(async () => {
+  await book?.close();
+  await machine?.stop();
+  directory.remove();
+});
+
+describe('wrong use', () => {
+  it.each([
+    [['begin']],
+    [['status', '--bogus']],
+    [['chat', '--max-tokens', '0']],
+    [['feedback']],
+    [['feedback', 'turn_1']],
+    [['feedback', 'turn_1', '--score', '5']],
+    [['versions', 'one', 'too-many']],
+    [['export', 'everything']],
+    [['backup']],
+    [['restore']],
+    [['keys', 'revoke', 'nothing']],
+    [['dead-letters', 'replay', 'first']],
+    [['judge', 'eval', '--split', 'train']],
+    [['simulate', '--sessions', '0']],
+    [['streams', 'ensure']],
+  ])('%j is refused with status 2 and a sentence', async (words) => {
+    const { status, stdout, stderr } = await backtalk(words);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(/\w/);
+  });
+
+  it('is told from a machine that does not run, which is status 3', async () => {
+    const refused = await run(['--json', '--data', directory.path, 'status']);
+    expect(refused.status).toBe(3);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'not_running' } });
+  });
+});
+
+describe('chat', () => {
+  const input = 'What is a harbour?\n/good\n/new\n/quit\n';
+
+  it('prints the answer, the version that gave it and its turn', async () => {
+    const { status, stdout } = await backtalk(['chat', '--max-tokens', '8'], input);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/\(backtalk-v\d+, turn_\w+\)\nStored for turn_\w+/);
+  });
+
+  it('gives programs one object an answer', async () => {
+    const { status, values: said } = await values(['chat', '--no-train'], 'What is a harbour?\n/quit\n');
+    expect(status).toBe(0);
+    expect(said).toEqual([
+      {
+        turn: expect.stringMatching(/^turn_/) as unknown,
+        version: await book.stable(),
+        text: expect.stringMatching(/\w/) as unknown,
+      },
+    ]);
+    const stored = async () =>
+      (await book.read()).completed.find(({ message }) => message.turn === said[0]?.['turn'])?.message;
+    const turn = await until(stored, { what: 'The turn in the log' });
+    expect(turn.untrainableReasons).toContain('opted_out');
+  });
+});
+
+describe('feedback', () => {
+  it('is stored with a score, a comment or a correction', async () => {
+    const [turn = ''] = (await book.read()).completed.map(({ message }) => message.turn);
+    expect((await backtalk(['feedback', turn, '--score', '-1'])).stdout).toContain(`Stored for ${turn}.`);
+    const words = ['feedback', turn, '--comment', 'Shorter, please.', '--correction', 'A place for ships.'];
+    expect(await values(words)).toMatchObject({ status: 0, values: [{ turn_id: turn }] });
+  });
+
+  it('for a turn that nobody took fails with the gateway’s reason', async () => {
+    const unknown = await values(['feedback', 'turn_01a1ffd60b2077ec83cef0c2dd23dee2', '--score', '1']);
+    expect(unknown).toMatchObject({ status: 1, values: [{ error: { code: 'refused' } }] });
+  });
+});
+
+describe('status', () => {
+  it('says what answers, that learning rests, and where turns are', async () => {
+    const { status, stdout } = await backtalk(['status']);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`backtalk answers with ${await book.stable()}`);
+    expect(stdout).toContain('learning is PAUSED');
+    const { values: told } = await values(['status']);
+    const { opened } = await book.read();
+    expect(told).toMatchObject([{ policy: 'backtalk', paused: true, facts: { turnOpened: opened.length } }]);
+    expect(told[0]?.['parts']).toContainEqual({ part: 'gateway', ready: true, why: '' });
+  });
+});
+
+describe('versions', () => {
+  it('lists every version with its parent', async () => {
+    const { trained } = await book.read();
+    const names = trained.map(({ message }) => message.version);
+    const { status, values: rows } = await values(['versions']);
+    expect(status).toBe(0);
+    expect(rows.map(({ version }) => version)).toEqual(names);
+    expect(rows[0]).toMatchObject({ parent: 'backtalk-v0', measurements: { kl_step: 0.5 } });
+    const { stdout } = await backtalk(['versions']);
+    for (const name of names) expect(stdout).toContain(`\n${name} `);
+  });
+
+  it('shows from which words one was made', async () => {
+    const [{ values: shown }, people] = [
+      await values(['versions', 'backtalk-v1']),
+      await backtalk(['versions', 'backtalk-v1']),
+    ];
+    expect(shown).toMatchObject([{ version: 'backtalk-v1', parent: 'backtalk-v0' }]);
+    const samples = shown[0]?.['samples'] as readonly { question: string; verdict: number }[];
+    expect(samples.length).toBeGreaterThan(0);
+    expect(people.stdout).toContain('backtalk-v1: one step from backtalk-v0');
+    for (const { question } of samples) expect(people.stdout).toContain(question.slice(0, 40));
+  });
+
+  it('refuses one that was never made', async () => {
+    const unknown = await values(['versions', 'backtalk-v999']);
+    expect(unknown).toMatchObject({ status: 1, values: [{ error: { code: 'nothing_found' } }] });
+  });
+});
+
+describe('export', () => {
+  it('writes turns with their whole conversation to standard output', async () => {
+    const { opened, completed, continued } = await book.read();
+    const { status, values: lines } = await values(['export', 'turns']);
+    expect(status).toBe(0);
+    expect(lines).toHaveLength(opened.length + completed.length + continued.length);
+    const first = lines.find(({ fact }) => fact === 'turnOpened');
+    expect(first).toMatchObject({ conversation: { messages: [{ role: 'user' }] } });
+  });
+
+  it.each([
+    ['judgements', ['turnJudged']],
+    ['batches', ['batchClosed', 'weightsTrained', 'weightsStaged']],
+  ])('writes %s into a file', async (kind, facts) => {
+    const file = directory.join(`${kind}.jsonl`);
+    const { status, stdout, stderr } = await backtalk(['export', kind, '--to', file]);
+    const lines = readFileSync(file, 'utf8').trim().split('\n');
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    expect(stderr).toContain(`${String(lines.length)} facts exported to ${file}`);
+    expect(new Set(lines.map((line) => (JSON.parse(line) as Value)['fact']))).toEqual(new Set(facts));
+  });
+});
+
+describe('pause and resume', () => {
+  it('switch learning, and say so', async () => {
+    expect(await values(['resume'])).toEqual({ status: 0, values: [{ policy: 'backtalk', paused: false }] });
+    expect((await backtalk(['status'])).stdout).toContain('learning is on');
+    expect((await backtalk(['pause'])).stdout).toContain('backtalk does not learn until: npx backtalk resume');
+    expect((await values(['status'])).values).toMatchObject([{ paused: true }]);
+    expect((await backtalk(['resume'])).stdout).toContain('backtalk learns again');
+    expect((await values(['pause'])).values).toEqual([{ policy: 'backtalk', paused: true }]);
+  });
+});
+
+describe('dead-letters', () => {
+  it('lists none where every fact was handled', async () => {
+    expect((await backtalk(['dead-letters'])).stdout).toContain('No dead letters');
+    expect(await values(['dead-letters', 'replay', 'all'])).toEqual({ status: 0, values: [] });
+  });
+
+  it('names a fact that no service could read, and gives it to its service again', async () => {
+    const [continued] = (await book.read()).continued;
+    const admin = await machine.broker();
+    await admin.js.publish(continued?.subject ?? '', Buffer.from('no fact'));
+    await admin.close();
+    const letters = async () => (await values(['dead-letters', 'list'])).values;
+    const [letter] = await until(async () => ((await letters()).length > 0 ? letters() : false), {
+      what: 'A dead letter',
+      timeoutMs: 60_000,
+    });
+    expect((await backtalk(['dead-letters'])).stdout).toMatch(/fact_undecodable|undecodable/);
+    const number = String(letter?.['sequence']);
+    expect((await values(['dead-letters', 'replay', number])).values).toEqual([{ replayed: Number(number) }]);
+    expect(await values(['dead-letters', 'replay', '999999'])).toMatchObject({ status: 1 });
+  });
+});
+
+describe('backup, restore and streams', () => {
+  const asAdmin = () => {
+    const { passwords } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
+      passwords: Record<string, string>;
+    };
+    return {
+      BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
+      BACKTALK_NATS_USER: 'admin',
+      BACKTALK_NATS_PASSWORD: passwords['admin'] ?? '',
+      BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
+    };
+  };
+
+  it('copies the machine into a folder that one command goes on from', async () => {
+    const folder = directory.join('copy');
+    const { status, stdout } = await backtalk(['backup', '--to', folder]);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`npm start -- --data NEW --restore ${folder}`);
+    expect(existsSync(join(folder, 'manifest.json'))).toBe(true);
+    const again = await values(['backup', '--to', directory.join('another')]);
+    expect(again).toMatchObject({ status: 0, values: [{ folder: directory.join('another'), format: 1 }] });
+  });
+
+  it('refuses to restore over what has been used', async () => {
+    const refused = await run(['--json', 'restore', '--from', directory.join('copy')], '', asAdmin());
+    expect(refused.status).toBe(1);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'restore_not_empty' } });
+  });
+
+  it('finds every stream as it should be', async () => {
+    const environment = { ...asAdmin(), BACKTALK_TURNS_BYTES_MAX: '800000000' };
+    const people = await run(['streams', 'ensure'], '', environment);
+    expect(people).toMatchObject({ status: 0 });
+    expect(people.stdout).toMatch(/TURNS +nothing/);
+    const programs = await run(['--json', 'streams', 'ensure'], '', environment);
+    expect(JSON.parse(programs.stdout)).toMatchObject({ replicas: 1, strays: 0 });
+  });
+});
+
+describe('judge eval', () => {
+  it('measures the judge on the labelled set, with the running engine', async () => {
+    const { status, values: rows } = await values(['judge', 'eval', '--split', 'dev']);
+    expect(status).toBe(0);
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows[0]).toMatchObject({ split: 'dev', balancedAccuracy: expect.any(Number) as unknown });
+    expect((await backtalk(['judge', 'eval', '--split', 'dev'])).stdout).toContain('balanced accuracy');
+  });
+});
+
+describe('simulate', () => {
+  const unmeasured = ['simulate', '--sessions', '2', '--questions', '0', '--max-tokens', '8'];
+
+  it('runs from a checkout, and hands options and the folder on', async () => {
+    expect((await backtalk(['simulate', '--help'])).stdout).toContain('--until-version <n>');
+    const { status, stdout } = await backtalk(unmeasured);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^2 sessions, \d+ answers/m);
+    const { values: events } = await values(unmeasured);
+    expect(events).toMatchObject([{ event: 'done', counts: { sessions: 2 } }]);
+  });
+});
+
+describe('rollback', () => {
+  it('puts the version before this one back and burns this one', async () => {
+    const stable = await book.stable();
+    const [first] = (await values(['rollback', '--why', 'a drill'])).values;
+    expect(first).toMatchObject({ from: stable, to: await book.stable() });
+    expect((await values(['versions'])).values).toContainEqual(
+      expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') as unknown }),
+    );
+    const people = await backtalk(['rollback']);
+    expect(people.stdout + people.stderr).toMatch(/answers again after|no version|nothing/i);
+  });
+});
+
+describe('keys', () => {
+  it('of this machine are made, shown once, listed without themselves and revoked', async () => {
+    const [{ id, key } = {}] = (await values(['keys', 'add', '--user', 'ann', '--requests-per-minute', '5'])).values;
+    const { stdout } = await backtalk(['keys', 'list']);
+    expect(stdout).toContain(String(id));
+    expect(stdout).toContain('requestsPerMinute 5');
+    expect(stdout).not.toContain(String(key));
+    expect((await values(['keys'])).values).toMatchObject([{ id, user: 'ann' }]);
+    expect((await backtalk(['keys', 'revoke', String(id)])).stdout).toContain('opens nothing any more');
+    expect((await backtalk(['keys', 'add'])).stdout).toMatch(/^bt_\S{32}\n/);
+  });
+});

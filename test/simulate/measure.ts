@@ -1,0 +1,83 @@
+// What one version answers to the held-out questions, with training off, and how far it is from the base. A question is asked
+// as it stands, or with the hint shown (the ceiling of distillation).
+import type { EngineClient } from '@backtalk/dialects';
+import type OpenAI from 'openai';
+import { ask, type Answer } from './ask.js';
+import type { HeldOutAnswer } from './scorer/scores.js';
+
+const scoreWithinMs = 300_000;
+
+export interface MeasureOptions {
+  readonly client: OpenAI;
+  readonly questions: readonly string[];
+  readonly samples: number;
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly parallel: number;
+  readonly onAnswer?: (done: number, total: number) => void;
+}
+
+export interface MeasuredAnswers {
+  readonly scored: readonly HeldOutAnswer[];
+  readonly answers: readonly Answer[];
+}
+
+/** Questions in order, `samples` answers each; the same order for every version. */
+export async function askHeldOut(options: MeasureOptions, model: string, hint?: string): Promise<MeasuredAnswers> {
+  const { client, questions, samples, maxTokens, temperature, parallel } = options;
+  const asked = Array.from({ length: samples }, () => questions).flat();
+  let done = 0;
+  const answers = await inParallel(asked, parallel, async (question) => {
+    const content = hint === undefined ? question : `${question}\n\n${hint}`;
+    const answer = await ask(client, [{ role: 'user', content }], { model, maxTokens, temperature, train: false });
+    done += 1;
+    options.onAnswer?.(done, asked.length);
+    return answer;
+  });
+  const scored = asked.map((question, index) => ({
+    question,
+    answer: answers[index]?.text ?? '',
+    ended: answers[index]?.ended ?? false,
+  }));
+  return { scored, answers };
+}
+
+/** Works through a list with a bounded number at once, and keeps the order of results. The first failure ends it. */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  width: number,
+  work: (item: T, index: number) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  const lane = async () => {
+    for (let index = next++; index < items.length; index = next++) {
+      const item = items[index];
+      if (item !== undefined) results[index] = await work(item, index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+  return results;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/**
+ * Mean of log π(y) − log π_base(y) over answers sampled from π: nats an answer, at temperature 1.
+ *
+ * @param version the version that gave the answers
+ */
+export async function klToBase(
+  engine: EngineClient,
+  version: string,
+  base: string,
+  answers: readonly Answer[],
+): Promise<number> {
+  const usable = answers.filter(({ promptIds, answerIds }) => promptIds.length > 0 && answerIds.length > 0);
+  const under = (model: string) => engine.score(usable, { model, deadlineMs: scoreWithinMs });
+  const own = await under(version);
+  const other = await under(base);
+  return sum(own.map((logprobs, index) => sum(logprobs) - sum(other[index] ?? []))) / Math.max(1, usable.length);
+}
