@@ -41,7 +41,7 @@ export interface ConsumeOptions<F extends FactName> {
   readonly filter?: { readonly [N in F]?: FactIds<N> };
   readonly backOff?: BackOff;
   readonly clock?: Clock;
-  /** Told of errors that should end the service. Without it they are thrown where nobody catches them, which ends it. */
+  /** Called with errors that should end the service. Without it they are thrown uncaught, which ends it. */
   readonly onFatal?: (error: BacktalkError) => void;
 }
 
@@ -93,8 +93,9 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     this.cancelMeasure();
     await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
     const { nc } = this.options.broker;
-    // What was given back is on its way when this resolves; a broker that is away delivers again by itself.
-    if (this.options.broker.status() === 'up' && !nc.isClosed()) await nc.flush().catch(() => undefined);
+    // What was given back is on its way when this resolves; a broker that is down delivers again by itself.
+    if (this.options.broker.status() === 'up' && !nc.isClosed())
+      await nc.flush().catch((error: unknown) => this.options.logger.debug('facts_not_flushed', { error }));
   }
 
   async position(name: F): Promise<FactPosition> {
@@ -135,7 +136,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   private async original<N extends F>(name: N, message: Msg): Promise<StoredFact<N>> {
     const { broker, blobs } = this.options;
     const { stream, subject, sequence } = pointerIn(message.headers);
-    const reading = { broker, stream, filter: subject, from: sequence, until: sequence, headersOnly: false };
+    const reading = { broker, stream, filter: subject, from: sequence, until: sequence };
     for await (const stored of readStream(reading)) return fromWire(name, stored, blobs);
     throw factErrors.deadLetterGone({ sequence });
   }
@@ -177,12 +178,12 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
 
   private async measure(name: F, flows: readonly Flow[]): Promise<void> {
     const labels = { fact: name };
-    const hands = flows.map((flow) => flow.inHand);
-    const held = hands.reduce((sum, hand) => sum + hand.held, 0);
-    const all = hands.reduce((sum, hand) => sum + hand.size, 0);
-    const oldestMs = Math.min(...hands.map((hand) => hand.oldestMs ?? Number.POSITIVE_INFINITY));
+    const inFlight = flows.map((flow) => flow.inFlight);
+    const held = inFlight.reduce((sum, facts) => sum + facts.held, 0);
+    const all = inFlight.reduce((sum, facts) => sum + facts.size, 0);
+    const oldestMs = Math.min(...inFlight.map((facts) => facts.oldestMs ?? Number.POSITIVE_INFINITY));
     this.numbers.held.set(labels, held);
-    this.numbers.inHand.set(labels, all - held);
+    this.numbers.inFlight.set(labels, all - held);
     this.numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.clock.now() - oldestMs) / 1000 : 0);
     if (this.options.broker.status() === 'down') return;
     const { pending, unsettled } = await this.position(name);
@@ -190,7 +191,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 }
 
-/** Nobody catches it, so the process ends with the error in its log. */
+/** It is not caught, so the process ends with the error in its log. */
 function endTheService(error: BacktalkError): void {
   queueMicrotask(() => {
     throw error;

@@ -12,7 +12,7 @@ import type { FactName } from '../topology/catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
 import { type Delivery, type FactHandler, type Held, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
-import { type Entry, type EntryEnd, InHand } from './in-hand.js';
+import { type Entry, type EntryEnd, InFlight } from './in-flight.js';
 import { type StoredFact, traceHeader } from './stored-fact.js';
 
 export interface FlowOptions<N extends FactName> {
@@ -42,18 +42,18 @@ const ackPendingMax = 1_000;
 /** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
 const silentDeliveries = 3;
 const ackTries = 5;
-/** What waits is tried this often at least, however long it has waited: soon after what was away is back, it goes on. */
+/** What waits is tried this often at least, however long it has waited: it goes on soon after what it needs is back. */
 const waitMostMs = 4_000;
 
 /** A flow as its owner sees it, whatever its fact. */
 export interface Flow {
-  readonly inHand: InHand;
+  readonly inFlight: InFlight;
   start(): Promise<void>;
   stop(deadlineMs: number): Promise<void>;
 }
 
 export class FactFlow<N extends FactName> implements Flow {
-  private readonly inFlight: InHand;
+  private readonly unsettled: InFlight;
   private readonly pull: Pull;
   private readonly running = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
@@ -61,7 +61,7 @@ export class FactFlow<N extends FactName> implements Flow {
   private cancelKeepAlive: () => void = () => undefined;
 
   constructor(private readonly options: FlowOptions<N>) {
-    this.inFlight = new InHand(options.broker);
+    this.unsettled = new InFlight(options.broker);
     this.pull = new Pull({
       broker: options.broker,
       stream: options.stream,
@@ -75,8 +75,8 @@ export class FactFlow<N extends FactName> implements Flow {
     });
   }
 
-  get inHand(): InHand {
-    return this.inFlight;
+  get inFlight(): InFlight {
+    return this.unsettled;
   }
 
   async start(): Promise<void> {
@@ -88,14 +88,14 @@ export class FactFlow<N extends FactName> implements Flow {
   async stop(deadlineMs: number): Promise<void> {
     this.pull.stop();
     this.stopping.abort(factErrors.factsStopped());
-    this.inFlight.wake();
+    this.unsettled.wake();
     const idle = Promise.allSettled(this.running).then(() => true);
     if ((await within(this.options.clock, deadlineMs, idle)) === undefined) {
       this.aborting.abort(factErrors.factsStopped());
       await within(this.options.clock, 1_000, idle);
     }
     this.cancelKeepAlive();
-    for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
+    for (const entry of this.unsettled.entries()) this.giveBack(entry, 0);
   }
 
   private async ensure(): Promise<string> {
@@ -116,13 +116,13 @@ export class FactFlow<N extends FactName> implements Flow {
   /** Three times in each ack wait, so that one lost message does not matter. */
   private keepAliveLater(): void {
     this.cancelKeepAlive = this.options.clock.timer(this.options.ackWaitMs / 3, () => {
-      this.inFlight.keepAlive();
+      this.unsettled.keepAlive();
       this.keepAliveLater();
     });
   }
 
   private take(message: Msg): void {
-    const entry = this.inFlight.take(message);
+    const entry = this.unsettled.take(message);
     if (entry === undefined) {
       this.pull.done();
       return;
@@ -211,8 +211,8 @@ export class FactFlow<N extends FactName> implements Flow {
   /** A held fact gives its slot to the next one, until as many are held as may be. */
   private async keepHeld(entry: Entry): Promise<void> {
     this.count('held');
-    while (entry.end === undefined && this.inFlight.held > this.options.maxHeld && !this.stopping.signal.aborted) {
-      await this.inFlight.nextDrop();
+    while (entry.end === undefined && this.unsettled.held > this.options.maxHeld && !this.stopping.signal.aborted) {
+      await this.unsettled.nextDrop();
     }
   }
 
@@ -252,7 +252,7 @@ export class FactFlow<N extends FactName> implements Flow {
     }
   }
 
-  /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in hand. */
+  /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in flight. */
   private async bury(entry: Entry, error: BacktalkError): Promise<void> {
     const { broker, service, durable, backOff, logger, name, locate } = this.options;
     const fact = locate(entry.message);
@@ -300,7 +300,7 @@ export class FactFlow<N extends FactName> implements Flow {
 
   private finish(entry: Entry, outcome: Outcome, end: EntryEnd = 'settled'): void {
     if (entry.end !== undefined) return;
-    this.inFlight.drop(entry, end);
+    this.unsettled.drop(entry, end);
     this.count(outcome);
   }
 
@@ -331,7 +331,7 @@ export function factMetrics(metrics: Metrics) {
       ['fact'],
     ),
     pending: metrics.gauge('facts_pending', 'Facts in the log that this service has not settled.', ['fact']),
-    inHand: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
+    inFlight: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
     held: metrics.gauge('facts_held', 'Facts that are kept un-acked until their effect is stored.', ['fact']),
     oldestAge: metrics.gauge('facts_oldest_age_seconds', 'Age of the oldest fact that is being handled.', ['fact']),
   };
