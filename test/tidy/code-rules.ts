@@ -6,7 +6,7 @@ import { calleeOf, importsOf, lineOf, nodesOf } from './syntax.js';
 
 const plainErrorShareMax = 0.03;
 const environmentReaders = 'services/lib/kit/src/config/';
-const clockTest = 'services/lib/kit/src/telemetry/clock.test.ts';
+const clockTest = 'services/lib/kit/src/time/clock.test.ts';
 
 function problemsAt(
   house: House,

@@ -40,6 +40,7 @@ export function mendTransport(version = installedVersion()): void {
   };
   /** The original waits until everything is sent, which a broker that stands still does not take. */
   prototype.disconnect = function disconnect(this: NodeTransport) {
+    // It is given up: what its close fails with matters to no caller.
     this.close(brokerErrors.brokerUnavailable({ doing: 'ping' })).catch(() => undefined);
   };
 }

@@ -122,6 +122,7 @@ export class Pull {
         const translated = brokerError(error, { doing: 'create a consumer', stream: this.options.stream });
         if (translated.retry !== 'later') throw translated;
       }
+      // Aborted: the loop's condition ends it.
       await this.clock.sleep(delayMs, this.stopping.signal).catch(() => undefined);
     }
     return undefined;

@@ -57,6 +57,7 @@ export async function exportSpans({ service, endpoint }: ExportOptions): Promise
   return {
     stop: async () => {
       stopCollecting();
+      // Spans that cannot be delivered at the end are lost, as at any other time.
       await provider.forceFlush({ timeoutMillis: stopWithinMs }).catch(() => undefined);
       await provider.shutdown().catch(() => undefined);
     },
