@@ -40,7 +40,7 @@ export const blobErrors = defineErrors('blobs', {
   },
   blobStoreFailed: {
     code: 'blob_store_failed',
-    // It is away: no fault of the fact that needs it, which waits.
+    // It is down: no fault of the fact that needs it, which waits.
     status: 503,
     retry: 'later',
     message: (p: { doing: string; reason: string }) => `The blob store failed (${p.doing}, ${p.reason}).`,

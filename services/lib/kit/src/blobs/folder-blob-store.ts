@@ -52,10 +52,10 @@ class FolderBlobStore implements BlobStore {
   }
 
   async *list(): AsyncIterable<BlobInfo> {
-    for await (const shelf of entriesOf(this.directory)) {
-      if (!/^[0-9a-f]{2}$/.test(shelf)) continue;
-      for await (const digest of entriesOf(join(this.directory, shelf))) {
-        const found = await stat(join(this.directory, shelf, digest)).catch(ignoreMissing);
+    for await (const folder of entriesOf(this.directory)) {
+      if (!/^[0-9a-f]{2}$/.test(folder)) continue;
+      for await (const digest of entriesOf(join(this.directory, folder))) {
+        const found = await stat(join(this.directory, folder, digest)).catch(ignoreMissing);
         if (found !== undefined) yield { digest, bytes: found.size, modifiedMs: found.mtimeMs };
       }
     }
@@ -77,9 +77,9 @@ class FolderBlobStore implements BlobStore {
   }
 
   private async write(path: string, bytes: Uint8Array): Promise<void> {
-    const shelf = join(path, '..');
+    const folder = join(path, '..');
     const beside = join(this.directory, 'incoming', randomUUID());
-    await mkdir(shelf, { recursive: true });
+    await mkdir(folder, { recursive: true });
     await mkdir(join(beside, '..'), { recursive: true });
     try {
       await writeThrough(beside, bytes);
@@ -88,7 +88,7 @@ class FolderBlobStore implements BlobStore {
       await rm(beside, { force: true });
     }
     // The name is on disk only when its folder is.
-    await syncFolder(shelf);
+    await syncFolder(folder);
     await syncFolder(this.directory);
   }
 
@@ -129,9 +129,9 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 async function* entriesOf(path: string): AsyncIterable<string> {
-  const folder = await opendir(path).catch(ignoreMissing);
-  if (folder === undefined) return;
-  for await (const entry of folder) yield entry.name;
+  const opened = await opendir(path).catch(ignoreMissing);
+  if (opened === undefined) return;
+  for await (const entry of opened) yield entry.name;
 }
 
 function ignoreMissing(error: unknown): undefined {

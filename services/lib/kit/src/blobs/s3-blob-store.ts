@@ -144,7 +144,7 @@ class S3BlobStore implements BlobStore {
     });
   }
 
-  /** `isNew`: nothing had this name; somebody else may have been first by now, with the same bytes. */
+  /** `isNew`: nothing had this name; another writer may have been first by now, with the same bytes. */
   private async write(digest: string, bytes: Uint8Array, isNew: boolean): Promise<void> {
     const command = new this.sdk.PutObjectCommand({
       ...this.at(digest),

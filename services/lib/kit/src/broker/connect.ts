@@ -1,4 +1,4 @@
-// One connection of one service to the broker. In: where and who. Out: a Broker that reconnects for ever and says
+// One connection of one service to the broker. In: where and who. Out: a Broker that reconnects without end and says
 // whether it is up. It creates no streams and sends nothing by itself but pings.
 import {
   connect,
@@ -15,7 +15,7 @@ import { type Clock, systemClock } from '../time/clock.js';
 import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
 import { mendTransport } from './mended-transport.js';
-import { type Question, Requests } from './requests.js';
+import { type BrokerRequest, Requests } from './requests.js';
 
 export type BrokerStatus = 'up' | 'down';
 
@@ -26,8 +26,8 @@ export interface Broker {
   /** The broker's user, which is the service's name. */
   readonly user: string;
   readonly logger: Logger;
-  /** One question, one answer or an error, within its deadline. */
-  ask(question: Question): Promise<Msg>;
+  /** One request: its reply or an error, within its deadline. */
+  ask(request: BrokerRequest): Promise<Msg>;
   status(): BrokerStatus;
   /** Calls `fn` at every change; the returned function ends that. */
   onStatus(fn: (status: BrokerStatus) => void): () => void;
@@ -72,7 +72,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     if (status === 'down') requests.disconnected();
     for (const listener of listeners) listener(status);
   };
-  const requests = new Requests(nc, options.user, options.clock ?? systemClock);
+  const requests = new Requests(nc, options.user, options.clock ?? systemClock, options.logger);
   follow(nc, change, requests, options.logger);
   return {
     nc,
@@ -80,7 +80,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     jsm: await nc.jetstreamManager({ checkAPI: false, timeout: requestTimeoutMs }),
     user: options.user,
     logger: options.logger,
-    ask: (question) => requests.ask(question),
+    ask: (request) => requests.ask(request),
     status: () => current,
     onStatus: (fn) => {
       listeners.add(fn);
@@ -103,7 +103,7 @@ async function firstConnection(options: BrokerOptions): Promise<NatsConnection> 
         throw brokerErrors.brokerRefused({ user: options.user }, error);
       }
       if (clock.now() >= deadline) throw brokerErrors.brokerUnavailable({ doing: 'connect' }, error);
-      // Told once: a start that waits in silence looks like one that hangs.
+      // Once: a start that waits in silence looks like one that hangs.
       if (tries === 1) options.logger.warn('broker_awaited', { user: options.user, waitMs });
     }
     await clock.sleep(250);
@@ -134,7 +134,7 @@ async function connectOnce({ url, user, password, name }: BrokerOptions): Promis
   return nc;
 }
 
-/** The library waits until a moment after its last try: after a clock was set back, that may be hours away. */
+/** The library waits until a moment after its last try: after a clock was set back, that may be in hours. */
 function forgetFutureTries(nc: NatsConnection): void {
   const { protocol } = nc as NatsConnection & { readonly protocol?: { readonly servers: { getServers(): Tried[] } } };
   for (const server of protocol?.servers.getServers() ?? [])

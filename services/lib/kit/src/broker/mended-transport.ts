@@ -1,5 +1,5 @@
 // Three repairs of the transport of `nats` 2.29.3. A broker that stands still for longer than a connection may take leaves
-// it with sockets that nobody owns: when the broker goes on, they answer, it closes them, and each close breaks the healthy
+// it with sockets that belong to no connection: when the broker goes on, they answer, it closes them, and each close breaks the healthy
 // connection again. On another version of the library nothing is repaired and nothing starts: its inside is not known.
 // The test "is whole again after a broker that stood still …" in connect.test.ts fails without the repairs.
 import { createRequire } from 'node:module';
@@ -40,6 +40,7 @@ export function mendTransport(version = installedVersion()): void {
   };
   /** The original waits until everything is sent, which a broker that stands still does not take. */
   prototype.disconnect = function disconnect(this: NodeTransport) {
+    // It is given up: what its close fails with matters to no caller.
     this.close(brokerErrors.brokerUnavailable({ doing: 'ping' })).catch(() => undefined);
   };
 }

@@ -12,7 +12,7 @@ const jetStreamCode = {
   maximumMessages: 10123,
 } as const;
 
-/** What the client says when a connection is away, closing, or a request got no answer. All of them may pass. */
+/** What the client says when a connection is down, closing, or a request got no answer. All of them may pass. */
 const passing: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
   ErrorCode.NoResponders,

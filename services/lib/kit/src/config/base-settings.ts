@@ -41,7 +41,7 @@ export const baseSettings = {
     secret: true,
   }),
   ackWaitMs: setting.durationMs('BACKTALK_ACK_WAIT', {
-    description: 'How long the broker waits for an ack before it gives a fact to somebody else.',
+    description: 'How long the broker waits for an ack before it gives a fact to another instance.',
     default: '30s',
     min: 500,
   }),

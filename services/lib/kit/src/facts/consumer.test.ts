@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineErrors } from '../errors/backtalk-error.js';
 import { Metrics } from '../telemetry/metrics.js';
-import { ConsumerGround } from '../testing/consumer-ground.js';
+import { ConsumerRig } from '../testing/consumer-rig.js';
 import { until } from '../testing/until.js';
 import { deadLetters } from './dead-letters.js';
 
@@ -12,10 +12,10 @@ const errors = defineErrors('test', {
   broken: { code: 'broken', retry: 'stop', message: () => 'The service cannot go on.' },
 });
 
-let ground: ConsumerGround;
+let ground: ConsumerRig;
 
 beforeAll(async () => {
-  ground = await ConsumerGround.start();
+  ground = await ConsumerRig.start();
 });
 
 afterAll(() => ground.nats.stop());
@@ -58,7 +58,7 @@ describe('consuming facts', () => {
     expect(await deadLetters(await ground.nats.connect('cli')).count()).toBe(0);
   });
 
-  it('keeps a fact in hand, and counts no try, while something it needs is away', async () => {
+  it('keeps a fact in flight, and counts no try, while something it needs is away', async () => {
     const place = ground.place();
     await ground.publish(place, 1);
     let calls = 0;

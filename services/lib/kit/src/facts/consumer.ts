@@ -2,47 +2,46 @@
 // kept alive while it is worked on, settled only when its effect is stored. Different facts keep no order among them.
 import type { Msg } from 'nats';
 import type { BlobStore } from '../blobs/blob-store.js';
-import type { Broker } from '../broker/connect.js';
 import { placeOf } from '../broker/pull.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
-import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { type BackOff, type Clock, systemClock } from '../time/clock.js';
+import { type BackOff, systemClock } from '../time/clock.js';
 import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
 import { replayStream } from '../topology/streams.js';
 import { durableOf, subjectFilter } from '../topology/subjects.js';
 import { pointerIn } from './dead-letters.js';
 import type { FactHandler } from './delivery.js';
 import { factErrors } from './errors.js';
-import { FactFlow, factMetrics, type FactMetrics, type Flow, type FlowOptions } from './flow.js';
+import { FactFlow, factMetrics, type FactMetrics, type FlowRoute, type FlowSettings } from './flow.js';
 import { fromWire, type StoredFact } from './stored-fact.js';
 
-export interface ConsumeOptions<F extends FactName> {
-  readonly broker: Broker;
-  readonly service: string;
+const defaults = {
+  maxDeliver: 8,
+  maxHeld: 0,
+  backOff: { firstMs: 500, mostMs: 30_000 } as BackOff,
+  clock: systemClock,
+  /** It is not caught, so the process ends with the error in its log. */
+  onFatal: (error: BacktalkError): void => {
+    queueMicrotask(() => {
+      throw error;
+    });
+  },
+};
+
+type Defaulted = keyof typeof defaults;
+
+export interface ConsumeOptions<F extends FactName>
+  extends Omit<FlowSettings, Defaulted>, Partial<Pick<FlowSettings, Defaulted>> {
   readonly facts: readonly F[];
   readonly handlers: { readonly [N in F]: FactHandler<N> };
-  /** Handlers at work at the same time, for each fact. */
-  readonly concurrency: number;
-  /** After this long without a sign of life from a process, its facts go to another. */
-  readonly ackWaitMs: number;
-  /** Tries before a fact becomes a dead letter. */
-  readonly maxDeliver?: number;
-  /** How many facts handlers may hold at the same time, for each fact. */
-  readonly maxHeld?: number;
-  readonly logger: Logger;
   readonly metrics: Metrics;
   readonly blobs?: BlobStore;
   /** Names a durable consumer of its own, beside the service's plain one. */
   readonly durableSuffix?: string;
   /** Narrows facts to some ids, such as one policy. */
   readonly filter?: { readonly [N in F]?: FactIds<N> };
-  readonly backOff?: BackOff;
-  readonly clock?: Clock;
-  /** Told of errors that should end the service. Without it they are thrown where nobody catches them, which ends it. */
-  readonly onFatal?: (error: BacktalkError) => void;
 }
 
 export interface FactPosition {
@@ -68,19 +67,19 @@ export function consumeFacts<F extends FactName>(options: ConsumeOptions<F>): Fa
 }
 
 class Consumer<F extends FactName> implements FactConsumer<F> {
-  private readonly clock: Clock;
+  private readonly settings: FlowSettings;
   private readonly numbers: FactMetrics;
-  private readonly flows: readonly { readonly name: F; readonly flows: readonly Flow[] }[];
+  private readonly flows: readonly { readonly name: F; readonly flows: readonly FactFlow<F>[] }[];
   private cancelMeasure: () => void = () => undefined;
 
   constructor(private readonly options: ConsumeOptions<F>) {
-    this.clock = options.clock ?? systemClock;
+    this.settings = { ...defaults, ...options };
     this.numbers = factMetrics(options.metrics);
     // From 0, or the first fact that is given up would be no increase.
     for (const fact of options.facts) this.numbers.handled.inc({ fact, outcome: 'dead' }, 0);
     this.flows = options.facts.map((name) => ({
       name,
-      flows: [new FactFlow(this.live(name)), new FactFlow(this.replays(name))],
+      flows: [this.live(name), this.replays(name)].map((route) => new FactFlow(this.settings, route, this.numbers)),
     }));
   }
 
@@ -93,8 +92,9 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     this.cancelMeasure();
     await Promise.all(this.flows.flatMap(({ flows }) => flows.map((flow) => flow.stop(deadlineMs))));
     const { nc } = this.options.broker;
-    // What was given back is on its way when this resolves; a broker that is away delivers again by itself.
-    if (this.options.broker.status() === 'up' && !nc.isClosed()) await nc.flush().catch(() => undefined);
+    // What was given back is on its way when this resolves; a broker that is down delivers again by itself.
+    if (this.options.broker.status() === 'up' && !nc.isClosed())
+      await nc.flush().catch((error: unknown) => this.options.logger.debug('facts_not_flushed', { error }));
   }
 
   async position(name: F): Promise<FactPosition> {
@@ -112,7 +112,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 
   /** Facts as the log delivers them. */
-  private live<N extends F>(name: N): FlowOptions<N> {
+  private live<N extends F>(name: N): FlowRoute<N> {
     const { stream } = catalogue[name];
     const filter = subjectFilter<N>(name, this.options.filter?.[name]);
     const locate = (message: Msg) => ({ stream, subject: message.subject, sequence: placeOf(message).sequence });
@@ -121,43 +121,25 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
       const { subject, headers, data } = message;
       return fromWire(name, { subject, headers, data, sequence, timeMs }, this.options.blobs);
     };
-    return { ...this.shared(name), stream, filter, locate, open };
+    const handler = this.options.handlers[name];
+    return { name, stream, durable: this.durable(name), filter, open, locate, handler };
   }
 
   /** Dead letters that an operator gives back: each points to a fact in the log. */
-  private replays<N extends F>(name: N): FlowOptions<N> {
-    const shared = this.shared(name);
-    const filter = `backtalk.replay.${this.options.service}.${shared.durable}`;
+  private replays<N extends F>(name: N): FlowRoute<N> {
+    const durable = this.durable(name);
+    const filter = `backtalk.replay.${this.options.service}.${durable}`;
     const open = (message: Msg) => this.original(name, message);
-    return { ...shared, stream: replayStream, filter, open, locate: (message) => pointerIn(message.headers) };
+    const locate = (message: Msg) => pointerIn(message.headers);
+    return { name, stream: replayStream, durable, filter, open, locate, handler: this.options.handlers[name] };
   }
 
   private async original<N extends F>(name: N, message: Msg): Promise<StoredFact<N>> {
     const { broker, blobs } = this.options;
     const { stream, subject, sequence } = pointerIn(message.headers);
-    const reading = { broker, stream, filter: subject, from: sequence, until: sequence, headersOnly: false };
+    const reading = { broker, stream, filter: subject, from: sequence, until: sequence };
     for await (const stored of readStream(reading)) return fromWire(name, stored, blobs);
     throw factErrors.deadLetterGone({ sequence });
-  }
-
-  private shared<N extends F>(name: N): Omit<FlowOptions<N>, 'stream' | 'filter' | 'open' | 'locate'> {
-    const { broker, service, handlers, concurrency, ackWaitMs, maxDeliver, maxHeld, backOff, logger } = this.options;
-    return {
-      broker,
-      service,
-      name,
-      durable: this.durable(name),
-      handler: handlers[name],
-      concurrency,
-      ackWaitMs,
-      maxDeliver: maxDeliver ?? 8,
-      maxHeld: maxHeld ?? 0,
-      backOff: backOff ?? { firstMs: 500, mostMs: 30_000 },
-      logger,
-      metrics: this.numbers,
-      clock: this.clock,
-      onFatal: this.options.onFatal ?? endTheService,
-    };
   }
 
   private durable(name: F): string {
@@ -165,7 +147,7 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   }
 
   private measureLater(): void {
-    this.cancelMeasure = this.clock.timer(measureEveryMs, () => {
+    this.cancelMeasure = this.settings.clock.timer(measureEveryMs, () => {
       for (const { name, flows } of this.flows) {
         this.measure(name, flows).catch((error: unknown) => {
           this.options.logger.debug('facts_not_measured', { fact: name, error: asBacktalkError(error) });
@@ -175,24 +157,17 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     });
   }
 
-  private async measure(name: F, flows: readonly Flow[]): Promise<void> {
+  private async measure(name: F, flows: readonly FactFlow<F>[]): Promise<void> {
     const labels = { fact: name };
-    const hands = flows.map((flow) => flow.inHand);
-    const held = hands.reduce((sum, hand) => sum + hand.held, 0);
-    const all = hands.reduce((sum, hand) => sum + hand.size, 0);
-    const oldestMs = Math.min(...hands.map((hand) => hand.oldestMs ?? Number.POSITIVE_INFINITY));
+    const inFlight = flows.map((flow) => flow.inFlight);
+    const held = inFlight.reduce((sum, facts) => sum + facts.held, 0);
+    const all = inFlight.reduce((sum, facts) => sum + facts.size, 0);
+    const oldestMs = Math.min(...inFlight.map((facts) => facts.oldestMs ?? Number.POSITIVE_INFINITY));
     this.numbers.held.set(labels, held);
-    this.numbers.inHand.set(labels, all - held);
-    this.numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.clock.now() - oldestMs) / 1000 : 0);
+    this.numbers.inFlight.set(labels, all - held);
+    this.numbers.oldestAge.set(labels, Number.isFinite(oldestMs) ? (this.settings.clock.now() - oldestMs) / 1000 : 0);
     if (this.options.broker.status() === 'down') return;
     const { pending, unsettled } = await this.position(name);
     this.numbers.pending.set(labels, pending + unsettled);
   }
-}
-
-/** Nobody catches it, so the process ends with the error in its log. */
-function endTheService(error: BacktalkError): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }

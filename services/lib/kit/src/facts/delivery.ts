@@ -25,12 +25,12 @@ export type FactHandler<N extends FactName> = (fact: StoredFact<N>, delivery: De
 
 export type Verdict =
   | { readonly kind: 'retry' }
-  /** The fact is not to blame: it waits in hand until what is away is back, and no delivery is counted. */
+  /** The fact is not to blame: it waits in flight until what it needs is back, and no delivery is counted. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'dead'; readonly reason: string }
   | { readonly kind: 'fatal' };
 
-/** What happens to a failed fact follows from the error: status 503 says that something it needs is away. */
+/** What happens to a failed fact follows from the error: status 503 says that something it needs cannot be reached. */
 export function verdictOn(error: BacktalkError, tries: number, triesMax: number): Verdict {
   if (error.retry === 'stop') return { kind: 'fatal' };
   if (error.retry === 'never') return { kind: 'dead', reason: error.code };

@@ -12,12 +12,30 @@ import type { FactName } from '../topology/catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
 import { type Delivery, type FactHandler, type Held, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
-import { type Entry, type EntryEnd, InHand } from './in-hand.js';
+import { type Entry, type EntryEnd, InFlight } from './in-flight.js';
 import { type StoredFact, traceHeader } from './stored-fact.js';
 
-export interface FlowOptions<N extends FactName> {
+/** What all flows of a consumer share. */
+export interface FlowSettings {
   readonly broker: Broker;
   readonly service: string;
+  /** Handlers at work at the same time, for each fact. */
+  readonly concurrency: number;
+  /** After this long without a sign of life from a process, its facts go to another. */
+  readonly ackWaitMs: number;
+  /** Tries before a fact becomes a dead letter. */
+  readonly maxDeliver: number;
+  /** How many facts handlers may hold at the same time, for each fact. */
+  readonly maxHeld: number;
+  readonly backOff: BackOff;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Called with errors that should end the service. */
+  readonly onFatal: (error: BacktalkError) => void;
+}
+
+/** Where one flow's facts come from and who handles them. */
+export interface FlowRoute<N extends FactName> {
   readonly name: N;
   readonly stream: string;
   readonly durable: string;
@@ -26,15 +44,6 @@ export interface FlowOptions<N extends FactName> {
   /** Where the fact is in the log: the message's own place, or the one a replay points to. */
   readonly locate: (message: Msg) => { stream: string; subject: string; sequence: number };
   readonly handler: FactHandler<N>;
-  readonly concurrency: number;
-  readonly ackWaitMs: number;
-  readonly maxDeliver: number;
-  readonly maxHeld: number;
-  readonly backOff: BackOff;
-  readonly logger: Logger;
-  readonly metrics: FactMetrics;
-  readonly clock: Clock;
-  readonly onFatal: (error: BacktalkError) => void;
 }
 
 /** Un-acked messages of all instances of a service together; each instance takes no more than it has slots for. */
@@ -42,41 +51,27 @@ const ackPendingMax = 1_000;
 /** A fact that ends the process each time is never seen to fail: it is given up after three times as many deliveries. */
 const silentDeliveries = 3;
 const ackTries = 5;
-/** What waits is tried this often at least, however long it has waited: soon after what was away is back, it goes on. */
+/** What waits is tried this often at least, however long it has waited: it goes on soon after what it needs is back. */
 const waitMostMs = 4_000;
 
-/** A flow as its owner sees it, whatever its fact. */
-export interface Flow {
-  readonly inHand: InHand;
-  start(): Promise<void>;
-  stop(deadlineMs: number): Promise<void>;
-}
-
-export class FactFlow<N extends FactName> implements Flow {
-  private readonly inFlight: InHand;
+export class FactFlow<N extends FactName = FactName> {
+  readonly inFlight: InFlight;
   private readonly pull: Pull;
   private readonly running = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
   private readonly aborting = new AbortController();
   private cancelKeepAlive: () => void = () => undefined;
 
-  constructor(private readonly options: FlowOptions<N>) {
-    this.inFlight = new InHand(options.broker);
-    this.pull = new Pull({
-      broker: options.broker,
-      stream: options.stream,
-      slots: options.concurrency,
-      clock: options.clock,
-      ensure: () => this.ensure(),
-      onMessage: (message) => {
-        this.take(message);
-      },
-      onFatal: options.onFatal,
-    });
-  }
-
-  get inHand(): InHand {
-    return this.inFlight;
+  constructor(
+    private readonly settings: FlowSettings,
+    private readonly route: FlowRoute<N>,
+    private readonly metrics: FactMetrics,
+  ) {
+    const { broker, concurrency: slots, clock, onFatal } = settings;
+    const onMessage = (message: Msg) => this.take(message);
+    const ensure = () => this.ensure();
+    this.inFlight = new InFlight(broker);
+    this.pull = new Pull({ broker, stream: route.stream, slots, clock, ensure, onMessage, onFatal });
   }
 
   async start(): Promise<void> {
@@ -90,16 +85,17 @@ export class FactFlow<N extends FactName> implements Flow {
     this.stopping.abort(factErrors.factsStopped());
     this.inFlight.wake();
     const idle = Promise.allSettled(this.running).then(() => true);
-    if ((await within(this.options.clock, deadlineMs, idle)) === undefined) {
+    if ((await within(this.settings.clock, deadlineMs, idle)) === undefined) {
       this.aborting.abort(factErrors.factsStopped());
-      await within(this.options.clock, 1_000, idle);
+      await within(this.settings.clock, 1_000, idle);
     }
     this.cancelKeepAlive();
     for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
   }
 
   private async ensure(): Promise<string> {
-    const { broker, stream, durable, filter, ackWaitMs, maxHeld } = this.options;
+    const { broker, ackWaitMs, maxHeld } = this.settings;
+    const { stream, durable, filter } = this.route;
     const { name } = await createConsumer(broker, stream, {
       name: durable,
       durable_name: durable,
@@ -115,7 +111,7 @@ export class FactFlow<N extends FactName> implements Flow {
 
   /** Three times in each ack wait, so that one lost message does not matter. */
   private keepAliveLater(): void {
-    this.cancelKeepAlive = this.options.clock.timer(this.options.ackWaitMs / 3, () => {
+    this.cancelKeepAlive = this.settings.clock.timer(this.settings.ackWaitMs / 3, () => {
       this.inFlight.keepAlive();
       this.keepAliveLater();
     });
@@ -129,7 +125,7 @@ export class FactFlow<N extends FactName> implements Flow {
     }
     const run = this.handle(entry)
       .catch((error: unknown) => {
-        this.options.onFatal(asBacktalkError(error));
+        this.settings.onFatal(asBacktalkError(error));
       })
       .finally(() => {
         this.running.delete(run);
@@ -139,7 +135,8 @@ export class FactFlow<N extends FactName> implements Flow {
   }
 
   private async handle(entry: Entry): Promise<void> {
-    const { maxDeliver, maxHeld, clock, metrics, name } = this.options;
+    const { maxDeliver, maxHeld, clock } = this.settings;
+    const { name } = this.route;
     const { deliveries } = entry.place;
     if (maxHeld === 0 && deliveries > maxDeliver * silentDeliveries) {
       return this.bury(entry, factErrors.poisonous({ deliveries }));
@@ -147,7 +144,7 @@ export class FactFlow<N extends FactName> implements Flow {
     for (let waits = 1; ; waits += 1) {
       const started = clock.now();
       const failure = await this.try(entry);
-      metrics.seconds.observe({ fact: name }, (clock.now() - started) / 1000);
+      this.metrics.seconds.observe({ fact: name }, (clock.now() - started) / 1000);
       if (failure === undefined) return;
       if (!(await this.afterFailure(entry, failure, waits))) return;
       if (this.stopping.signal.aborted) return this.giveBack(entry, 0);
@@ -157,7 +154,7 @@ export class FactFlow<N extends FactName> implements Flow {
   /** Nothing when the handler has done its part. */
   private async try(entry: Entry): Promise<BacktalkError | undefined> {
     try {
-      const fact = await this.options.open(entry.message);
+      const fact = await this.route.open(entry.message);
       entry.held = false;
       await this.call(fact, entry);
     } catch (error) {
@@ -172,7 +169,7 @@ export class FactFlow<N extends FactName> implements Flow {
 
   /** What follows from a fact follows from its being handled here. */
   private async call(fact: StoredFact<N>, entry: Entry): Promise<void> {
-    const { handler, name } = this.options;
+    const { handler, name } = this.route;
     const delivery = this.deliveryOf(entry);
     if (!isTracing()) return handler(fact, delivery);
     const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
@@ -211,7 +208,7 @@ export class FactFlow<N extends FactName> implements Flow {
   /** A held fact gives its slot to the next one, until as many are held as may be. */
   private async keepHeld(entry: Entry): Promise<void> {
     this.count('held');
-    while (entry.end === undefined && this.inFlight.held > this.options.maxHeld && !this.stopping.signal.aborted) {
+    while (entry.end === undefined && this.inFlight.held > this.settings.maxHeld && !this.stopping.signal.aborted) {
       await this.inFlight.nextDrop();
     }
   }
@@ -224,7 +221,8 @@ export class FactFlow<N extends FactName> implements Flow {
       this.giveBack(entry, 0);
       return false;
     }
-    const { maxDeliver, maxHeld, backOff, name, logger } = this.options;
+    const { maxDeliver, maxHeld, backOff, logger } = this.settings;
+    const { name } = this.route;
     // Facts that are held are delivered again at every start: their deliveries say nothing about failures.
     const tries = maxHeld > 0 ? entry.failures : entry.place.deliveries;
     const verdict = verdictOn(error, tries, maxDeliver);
@@ -247,14 +245,15 @@ export class FactFlow<N extends FactName> implements Flow {
         return false;
       case 'fatal':
         this.giveBack(entry, 0);
-        this.options.onFatal(error);
+        this.settings.onFatal(error);
         return false;
     }
   }
 
-  /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in hand. */
+  /** The dead letter is stored before the fact is ended; while it cannot be, the fact stays in flight. */
   private async bury(entry: Entry, error: BacktalkError): Promise<void> {
-    const { broker, service, durable, backOff, logger, name, locate } = this.options;
+    const { broker, service, backOff, logger } = this.settings;
+    const { durable, name, locate } = this.route;
     const fact = locate(entry.message);
     const { deliveries, stream, sequence } = entry.place;
     const traceparent = entry.message.headers?.get(traceHeader) ?? '';
@@ -274,7 +273,8 @@ export class FactFlow<N extends FactName> implements Flow {
 
   /** The effect is there: the ack is tried again over a lost connection, so that the handler need not be. */
   private async settle(entry: Entry, answer: '+ACK' | `+TERM ${string}`, outcome: Outcome): Promise<void> {
-    const { logger, name, backOff } = this.options;
+    const { logger, backOff } = this.settings;
+    const { name } = this.route;
     for (let tries = 1; ; tries += 1) {
       try {
         await entry.confirm(answer);
@@ -286,7 +286,7 @@ export class FactFlow<N extends FactName> implements Flow {
           error: asBacktalkError(error),
         });
         if (this.stopping.signal.aborted) break;
-        if (tries >= ackTries && this.options.broker.status() === 'up') break;
+        if (tries >= ackTries && this.settings.broker.status() === 'up') break;
       }
       await this.pause(backOffMs(tries, backOff));
     }
@@ -305,12 +305,13 @@ export class FactFlow<N extends FactName> implements Flow {
   }
 
   private count(outcome: Outcome): void {
-    this.options.metrics.handled.inc({ fact: this.options.name, outcome });
+    this.metrics.handled.inc({ fact: this.route.name, outcome });
   }
 
   /** Ends early when the consumer stops. */
   private async pause(ms: number): Promise<void> {
-    await this.options.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
+    // Aborted: it goes on at once, and looks whether it is stopping.
+    await this.settings.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
   }
 }
 
@@ -331,7 +332,7 @@ export function factMetrics(metrics: Metrics) {
       ['fact'],
     ),
     pending: metrics.gauge('facts_pending', 'Facts in the log that this service has not settled.', ['fact']),
-    inHand: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
+    inFlight: metrics.gauge('facts_in_hand', 'Facts that are being handled.', ['fact']),
     held: metrics.gauge('facts_held', 'Facts that are kept un-acked until their effect is stored.', ['fact']),
     oldestAge: metrics.gauge('facts_oldest_age_seconds', 'Age of the oldest fact that is being handled.', ['fact']),
   };

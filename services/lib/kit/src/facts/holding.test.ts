@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConsumerGround } from '../testing/consumer-ground.js';
+import { ConsumerRig } from '../testing/consumer-rig.js';
 import { until } from '../testing/until.js';
 import type { Held } from './delivery.js';
 
-let ground: ConsumerGround;
+let ground: ConsumerRig;
 
 beforeAll(async () => {
-  ground = await ConsumerGround.start();
+  ground = await ConsumerRig.start();
 });
 
 afterAll(() => ground.nats.stop());

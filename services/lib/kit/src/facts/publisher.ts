@@ -1,6 +1,6 @@
 // Stores facts, each with the sequence it expects to follow, so that a repeat changes nothing and a race has one winner.
 // In: a fact's name and message. Out: where it is stored and whether it was there before. It waits for the broker no
-// longer than it was told, and never keeps a fact back to send it later.
+// longer than its timeout, and never keeps a fact back to send it later.
 import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
@@ -29,7 +29,7 @@ export interface PublishOptions {
   /** Chains only: sequence of the last fact of this subject, 0 for the first. */
   readonly expectSequence?: number;
   readonly timeoutMs?: number;
-  /** How long the fact may wait for others to share its packet; for those that nobody waits for. */
+  /** How long the fact may wait for others to share its packet; for facts that no caller waits for. */
   readonly companyMs?: number | undefined;
 }
 
@@ -102,10 +102,10 @@ export class FactPublisher {
     return new Uint8Array();
   }
 
-  /** Somebody was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
-  private async refused(fact: Outgoing, told: number | undefined): Promise<Published> {
+  /** Another publish was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
+  private async refused(fact: Outgoing, newest: number | undefined): Promise<Published> {
     const { kind, stream } = catalogue[fact.name];
-    if (kind === 'once' && told !== undefined) return { sequence: told, stored: 'before' };
+    if (kind === 'once' && newest !== undefined) return { sequence: newest, stored: 'before' };
     const last = await lastOfSubject(this.broker, stream, fact.subject, fact.timeoutMs);
     const same = last !== undefined && (kind === 'once' || sameFact(fact, last.data, last.headers));
     if (same) return { sequence: last.sequence, stored: 'before' };

@@ -84,9 +84,9 @@ describe('reading', () => {
     // The broker goes on when the reader has given its consumer up, and sends what that one still had to send.
     const hanging: Broker = {
       ...collector,
-      ask: (question) => {
-        const answer = collector.ask(question);
-        if (question.subject.startsWith('$JS.API.CONSUMER.CREATE.')) nats.resume();
+      ask: (request) => {
+        const answer = collector.ask(request);
+        if (request.subject.startsWith('$JS.API.CONSUMER.CREATE.')) nats.resume();
         return answer;
       },
     };

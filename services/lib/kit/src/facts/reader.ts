@@ -18,7 +18,7 @@ export interface ReadOptions<F extends FactName> {
   /** Narrows one or more of the names to some ids. */
   readonly filter?: { readonly [N in F]?: FactIds<N> };
   readonly signal?: AbortSignal;
-  /** Told of facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
+  /** Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
   readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
 }
 

@@ -28,7 +28,7 @@ interface FactPlace {
   readonly subject: string;
 }
 
-/** For several names, a union told apart by `name`. */
+/** For several names, a union discriminated by `name`. */
 export type StoredFact<N extends FactName> = {
   readonly [K in N]: FactPlace & { readonly name: K; readonly message: FactMessage<K> };
 }[N];
@@ -64,15 +64,15 @@ export function headersFor<N extends FactName>(
   const made = new PlainHeaders();
   for (const key of headerKeys) {
     const value = given[key] ?? '';
-    const told = value === '' ? toldBy(message, headerFields[key]) : value;
-    if (told !== '') made.set(headerNames[key], told);
+    const text = value === '' ? firstText(message, headerFields[key]) : value;
+    if (text !== '') made.set(headerNames[key], text);
   }
   if (trace !== undefined) made.set(traceHeader, trace.traceparent);
   return made;
 }
 
 /** The first of these fields that says something. */
-function toldBy(message: object, fields: readonly string[]): string {
+function firstText(message: object, fields: readonly string[]): string {
   for (const field of fields) {
     const value: unknown = Reflect.get(message, field);
     const last: unknown = Array.isArray(value) ? value.at(-1) : value;

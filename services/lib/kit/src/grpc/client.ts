@@ -1,5 +1,5 @@
 // Calls other services. In: a service definition, an address, the caller's name. Out: a client whose every call names a
-// deadline, carries caller and trace, and fails with a BacktalkError. It never waits for ever and never retries by itself.
+// deadline, carries caller and trace, and fails with a BacktalkError. Every wait is bounded, and nothing is retried here.
 import { createChannel, createClientFactory, type Client, type CompatServiceDefinition } from 'nice-grpc';
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
@@ -71,7 +71,7 @@ function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOpt
   };
 }
 
-/** Only calls that belong to somebody's trace are worth a span. */
+/** Only calls that belong to a request's trace are worth a span. */
 function spanOf(path: string, parent: Trace | undefined): Span | undefined {
   if (parent === undefined || !isTracing()) return undefined;
   return startSpan(path, { kind: 'client', parent });

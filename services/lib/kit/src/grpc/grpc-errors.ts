@@ -24,7 +24,7 @@ export const grpcErrors = defineErrors('kit', {
     code: 'peer_unreachable',
     status: 503,
     retry: 'later',
-    message: (p: { method: string }) => `Nobody answers ${p.method}.`,
+    message: (p: { method: string }) => `No service answers ${p.method}.`,
   },
   peerOverloaded: {
     code: 'peer_overloaded',

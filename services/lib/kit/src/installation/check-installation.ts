@@ -1,5 +1,5 @@
 // Is this installation fit for what its profile promises? In: the profile and what the service is connected to. Out:
-// nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is away
+// nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is down
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
 import { type Broker, oldestServer } from '../broker/connect.js';
 import type { Profile } from '../config/base-settings.js';

@@ -1,14 +1,17 @@
 // One bucket with typed values. In: a codec, keys, values. Out: the newest value of each key, and its revision, which
 // lets one of several writers win. A bucket is a cache or a lease: what it holds can be made again from facts.
-import { headers as natsHeaders } from 'nats';
+// The library's own buckets have the same layout and were tried (nats 2.29.3): their watch ends when the broker restarts
+// (kv.test.ts, "tells a watcher what there is, then every change once …") and does not say what expired meanwhile, and their
+// requests wait their whole timeout for a broker that is gone, which costs a lease its time (requests.ts has the figures).
+import { DeliverPolicy, headers as natsHeaders, nanos, type Msg } from 'nats';
 import type { ZodType } from 'zod';
 import type { Broker } from '../broker/connect.js';
 import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
-import { readStream } from '../broker/read-stream.js';
+import type { MessagePlace } from '../broker/pull.js';
+import { OrderedPull, readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
-import { defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
+import { type BacktalkError, defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
 import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
-import { isDeletion, keyIn, watchBucket } from './kv-watch.js';
 
 /** Codecs made from the wire types fit; so does `jsonCodec`. */
 export interface KvCodec<T> {
@@ -48,7 +51,7 @@ export interface KvBucket<T> {
   /** With a revision: only if it is the newest. */
   delete(key: string, revision?: number): Promise<void>;
   /**
-   * Tells what there is, then every change, over lost connections too. Resolves when what there is has been told.
+   * Gives what there is, then every change, over lost connections too. Resolves when what there is has been given.
    * Ends with the signal or the returned function.
    */
   watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void>;
@@ -109,28 +112,23 @@ class Bucket<T> implements KvBucket<T> {
   }
 
   async watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void> {
-    const { stop, ready } = watchBucket(this.broker, this.bucket, keyFilter, (change) => {
+    const watcher = new Watcher(this.broker, this.bucket, keyFilter, (change) => {
       if (change.kind !== 'put') return onChange(change);
-      const value = this.decodeOrWarn(change.key, change.data);
+      const value = this.decodeOrWarn(change.key, change.value);
       if (value !== undefined) onChange({ ...change, value });
     });
+    const started = watcher.start();
+    const stop = () => watcher.stop();
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();
-    await ready;
+    await started;
     return stop;
   }
 
   async *entries(keyFilter = '>'): AsyncIterable<KvKeyEntry<T>> {
     const stream = bucketStream(this.bucket);
-    const reading = {
-      broker: this.broker,
-      stream,
-      filter: bucketSubject(this.bucket, keyFilter),
-      from: 1,
-      until: Number.MAX_SAFE_INTEGER,
-      headersOnly: false,
-    };
-    for await (const stored of readStream(reading)) {
+    const filter = bucketSubject(this.bucket, keyFilter);
+    for await (const stored of readStream({ broker: this.broker, stream, filter })) {
       const key = keyIn(this.bucket, stored.subject);
       if (isDeletion(stored)) continue;
       yield { key, value: this.decode(key, stored.data), revision: stored.sequence };
@@ -176,7 +174,7 @@ class Bucket<T> implements KvBucket<T> {
     }
   }
 
-  /** A watcher goes on past a value that somebody else has spoilt. */
+  /** A watcher goes on past a value that another writer has spoilt. */
   private decodeOrWarn(key: string, data: Uint8Array): T | undefined {
     try {
       return this.decode(key, data);
@@ -187,12 +185,102 @@ class Bucket<T> implements KvBucket<T> {
   }
 }
 
+const watchSlots = 256;
+
+/**
+ * Follows the keys of a bucket over lost connections. Every new consumer gives all newest values again: what is known
+ * already is not repeated, and what is missing from them has expired.
+ */
+class Watcher {
+  private readonly ordered: OrderedPull;
+  /** Revision of every key that has a value. */
+  private readonly known = new Map<string, number>();
+  /** Keys that the present consumer has given, until it has given all. */
+  private given: Set<string> | undefined;
+  private becomeReady: () => void = () => undefined;
+  private fail: (error: BacktalkError) => void = () => undefined;
+
+  constructor(
+    broker: Broker,
+    private readonly bucket: BucketName,
+    keyFilter: string,
+    private readonly onChange: (change: KvChange<Uint8Array>) => void,
+  ) {
+    this.ordered = new OrderedPull({
+      broker,
+      stream: bucketStream(bucket),
+      slots: watchSlots,
+      plan: () => ({
+        filter_subject: bucketSubject(bucket, keyFilter),
+        deliver_policy: DeliverPolicy.LastPerSubject,
+        inactive_threshold: nanos(60_000),
+      }),
+      onBegin: (pending) => {
+        this.given = new Set();
+        if (pending === 0) this.allGiven();
+      },
+      onMessage: (message, place) => this.take(message, place),
+      onFatal: (error) => {
+        broker.logger.error('kv_watch_lost', { bucket, error });
+        this.fail(error);
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    const ready = new Promise<void>((resolve, reject) => {
+      this.becomeReady = resolve;
+      this.fail = reject;
+    });
+    await Promise.all([this.ordered.start(), ready]);
+  }
+
+  stop(): void {
+    this.ordered.stop();
+    this.becomeReady();
+  }
+
+  private take(message: Msg, { sequence: revision, timeMs, pending }: MessagePlace): void {
+    this.ordered.done();
+    const key = keyIn(this.bucket, message.subject);
+    this.given?.add(key);
+    if (isDeletion(message)) {
+      if (this.known.delete(key)) this.onChange({ kind: 'deleted', key, revision });
+    } else if (this.known.get(key) !== revision) {
+      this.known.set(key, revision);
+      this.onChange({ kind: 'put', key, value: message.data, revision, timeMs });
+    }
+    if (pending === 0) this.allGiven();
+  }
+
+  private allGiven(): void {
+    const { given } = this;
+    if (given === undefined) return;
+    this.given = undefined;
+    for (const key of [...this.known.keys()]) {
+      if (given.has(key)) continue;
+      this.known.delete(key);
+      this.onChange({ kind: 'expired', key });
+    }
+    this.becomeReady();
+  }
+}
+
+function isDeletion({ headers }: Msg | StoredMessage): boolean {
+  const operation = headers?.get('KV-Operation') ?? '';
+  return operation === 'DEL' || operation === 'PURGE';
+}
+
+function keyIn(bucket: BucketName, subject: string): string {
+  return subject.slice(bucketSubject(bucket, '').length);
+}
+
 export const kvErrors = defineErrors('kv', {
   kvConflict: {
     code: 'kv_conflict',
     status: 409,
     retry: 'never',
-    message: (p: { bucket: string; key: string }) => `Somebody else has changed ${p.key} in bucket ${p.bucket}.`,
+    message: (p: { bucket: string; key: string }) => `Another writer has changed ${p.key} in bucket ${p.bucket}.`,
   },
   kvKeyInvalid: {
     code: 'kv_key_invalid',

@@ -1,6 +1,6 @@
 // Signs of life. A part of the running system writes its lease again and again; who looks for it sees it vanish some
-// seconds after it has stopped. Nobody is taken for dead while the broker is away, nor while a broker that elects takes
-// nobody's leases: who cannot renew its own does not believe that others could.
+// seconds after it has stopped. No part is taken for dead while the broker is down, nor while a broker that elects takes
+// no leases: who cannot renew its own does not believe that others could.
 import { Lease } from '@backtalk/proto/weights';
 import type { Broker } from '../broker/connect.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
@@ -10,14 +10,14 @@ import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucke
 
 export interface HoldLeaseOptions {
   readonly broker: Broker;
-  /** What to say, asked anew each time. Its kind and instance make the key. */
+  /** What to write, asked anew each time. Its kind and instance make the key. */
   readonly lease: () => Lease;
   readonly everyMs?: number;
   readonly clock?: Clock;
 }
 
 export interface LeaseHold {
-  /** Says at once what has changed. */
+  /** Writes the lease at once, when what it says has changed. */
   refresh(): Promise<void>;
   release(): Promise<void>;
 }
@@ -82,7 +82,7 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
       broker.logger.warn('lease_not_renewed', { error: asBacktalkError(error) });
     }
   };
-  /** One after the other, so that an older word never overtakes a newer one. */
+  /** One after the other, so that an older lease never overtakes a newer one. */
   const refresh = () => {
     cancel();
     writing = writing.then(write).then(() => {
@@ -116,7 +116,7 @@ export interface LeaseView {
   current(): readonly Lease[];
   /** Calls `fn` after every change; the returned function ends that. */
   onChange(fn: (leases: readonly Lease[]) => void): () => void;
-  /** Asks for what is known now, for when it seems out of date: what is told of changes may lag behind. */
+  /** Asks for what is known now, for when it seems out of date: a watch may lag behind. */
   lookAgain(): Promise<void>;
   stop(): void;
 }
@@ -164,7 +164,7 @@ class View implements LeaseView {
   }
 
   async start(kind: string): Promise<void> {
-    // A lease is not renewed while the broker is away: its time starts anew when the broker is back.
+    // A lease is not renewed while the broker is down: its time starts anew when the broker is back.
     this.offStatus = this.broker.onStatus(() => {
       this.startAnew();
     });
@@ -205,7 +205,7 @@ class View implements LeaseView {
   private take(change: KvChange<Lease>): void {
     // A restarted broker has let leases expire whose holders live: they get the time to say so.
     if (change.kind === 'expired') return;
-    // An older word than what was asked for comes late.
+    // An older lease than what was asked for comes late.
     if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
     if (change.kind === 'deleted') this.drop(change.key);
     else this.hold(change.key, change);
@@ -233,19 +233,19 @@ class View implements LeaseView {
     });
   }
 
-  /** What is told of changes may lag behind, as when the server that tells has died: the bucket itself is asked. */
+  /** A watch may lag behind, as when the server that feeds it has died: the bucket itself is asked. */
   private async expire(key: string): Promise<void> {
     const seen = this.seen.get(key);
     if (seen === undefined) return;
     const stored = this.renewals.areRefused ? 'unknown' : await this.ask(key);
-    // Told of meanwhile, it has a time of its own.
+    // Renewed meanwhile, it has a time of its own.
     if (this.seen.get(key) !== seen || this.ending.signal.aborted) return;
     if (stored === 'unknown') seen.cancel = this.expireLater(key);
     else if (stored === undefined || stored.revision === seen.revision) this.drop(key);
     else this.hold(key, stored);
   }
 
-  /** What the bucket holds; newer words are taken as if they had been told. */
+  /** What the bucket holds; newer leases are taken as if the watch had given them. */
   private async ask(key: string): Promise<KvEntry<Lease> | 'unknown' | undefined> {
     try {
       const stored = await this.bucket.get(key);

@@ -133,6 +133,7 @@ class Candidate implements Singleton {
   /** A renewal whose answer was lost is followed by a conflict with ourselves. */
   private async isOurs(): Promise<boolean> {
     if (!this.leading) return false;
+    // Not known is not ours: the lead ends before the lease can.
     const entry = await this.bucket.get(this.key).catch(() => undefined);
     if (entry?.value.instance !== this.lease.instance) return false;
     this.revision = entry.revision;

@@ -1,5 +1,5 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
-// service. Out: an exit code. It never hides a failure: an error that nobody caught ends the process.
+// service. Out: an exit code. It never hides a failure: an uncaught error ends the process.
 import { type LogLevel, logLevels, tracingSettings } from '../config/base-settings.js';
 import {
   type ConfigOf,
@@ -121,13 +121,13 @@ function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (e
   let signals = 0;
   const onSignal = (): void => {
     signals += 1;
-    // A second signal means that somebody is tired of waiting.
+    // A second signal asks to end without waiting.
     if (signals > 1) host.exit(exitCodes.stoppedTwice);
     resolve(exitCodes.done);
   };
   host.on('SIGTERM', onSignal);
   host.on('SIGINT', onSignal);
-  // State is unknown after an error that nobody caught; the log of facts makes ending at once safe.
+  // State is unknown after an uncaught error; the log of facts makes ending at once safe.
   const onUncaught = (error: unknown): void => {
     logger.error('service_crashed', { error: asBacktalkError(error) });
     host.exit(exitCodes.failed);

@@ -109,7 +109,7 @@ export function createService<C extends ServiceConfig, P extends string = never>
   };
 }
 
-/** For services that are started without a process around them: the error reaches whoever watches for uncaught ones. */
+/** For services that are started without a process around them: the error is thrown uncaught. */
 function endProcess(error: unknown): void {
   queueMicrotask(() => {
     throw asBacktalkError(error);

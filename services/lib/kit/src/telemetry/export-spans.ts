@@ -1,5 +1,5 @@
 // Sends spans to a collector over OTLP/HTTP. In: where it listens. Out: spans, a few at a time; they are dropped when it does
-// not keep up, and never hold anything back. The libraries are loaded only here, so that nobody else pays for them.
+// not keep up, and never hold anything back. The libraries are loaded only here, so that a process without tracing does not pay for them.
 import type { Span as OtelSpan, SpanContext, TraceFlags } from '@opentelemetry/api';
 import { collectSpans, type Span, type SpanKind, type SpanOptions } from './spans.js';
 import type { Trace } from './trace.js';
@@ -57,6 +57,7 @@ export async function exportSpans({ service, endpoint }: ExportOptions): Promise
   return {
     stop: async () => {
       stopCollecting();
+      // Spans that cannot be delivered at the end are lost, as at any other time.
       await provider.forceFlush({ timeoutMillis: stopWithinMs }).catch(() => undefined);
       await provider.shutdown().catch(() => undefined);
     },

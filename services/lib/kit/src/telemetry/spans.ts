@@ -1,5 +1,5 @@
 // Spans: what took how long, as part of which trace. In: a name, the trace it belongs to, a few ids. Out: the trace to hand
-// on. While nobody collects spans, which is the default, nothing is made and the trace is handed on as it is. Spans hold
+// on. While no spans are collected, which is the default, nothing is made and the trace is handed on as it is. Spans hold
 // ids, names and codes, never what users or models wrote.
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import type { Trace } from './trace.js';
@@ -25,7 +25,7 @@ export type StartSpan = (name: string, options: SpanOptions) => Span;
 
 let collecting: StartSpan | undefined;
 
-/** True while spans are collected: whoever would have to build attributes first may ask. */
+/** True while spans are collected: a caller that would have to build attributes first may ask. */
 export function isTracing(): boolean {
   return collecting !== undefined;
 }

@@ -14,7 +14,7 @@ export function newTrace(): Trace {
   return traceOf(randomHex(16), randomHex(8), '01');
 }
 
-/** For calls that belong to nobody's request, such as looks at a peer's state: no collector keeps them. */
+/** For calls that belong to no request, such as looks at a peer's state: no collector keeps them. */
 export function unfollowedTrace(): Trace {
   return traceOf(randomHex(16), randomHex(8), '00');
 }

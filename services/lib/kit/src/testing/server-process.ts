@@ -56,7 +56,7 @@ export class ServerProcess {
     await ended;
   }
 
-  /** SIGSTOP and SIGCONT: connections stay open and nobody answers. */
+  /** SIGSTOP and SIGCONT: connections stay open and get no answer. */
   pause(): void {
     process.kill(this.processId, 'SIGSTOP');
   }

@@ -1,5 +1,5 @@
 // The one table of all facts. Subjects, filters, streams, publishers, readers, consumers and the broker's permissions
-// derive from a fact's row, and so do its types. Facts are read for ever: fields are added to a message, never changed.
+// derive from a fact's row, and so do its types. The log keeps old facts readable: fields are added to a message, never changed.
 import {
   BatchClosed,
   FeedbackGiven,

@@ -69,7 +69,7 @@ function bucketPermissions(service: BrokerService): string[] {
   });
 }
 
-/** The broker's permissions tell streams apart when it purges, not subjects: whoever deletes one blob could delete all. */
+/** The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all. */
 function blobPermissions(service: BrokerService): string[] {
   return [
     ...consumePermissions(blobStream, blobDescriptions),

@@ -16,7 +16,7 @@ export interface Place {
 
 const placesMax = 30;
 
-export class ConsumerGround {
+export class ConsumerRig {
   private places = 0;
 
   private constructor(
@@ -25,10 +25,10 @@ export class ConsumerGround {
     readonly collector: Broker,
   ) {}
 
-  static async start(): Promise<ConsumerGround> {
+  static async start(): Promise<ConsumerRig> {
     const durableSuffixes = Array.from({ length: placesMax }, (_, index) => `t${index}`);
     const nats = await startNats({ durableSuffixes });
-    return new ConsumerGround(nats, await nats.connect('gateway'), await nats.connect('collector'));
+    return new ConsumerRig(nats, await nats.connect('gateway'), await nats.connect('collector'));
   }
 
   place(): Place {
@@ -66,7 +66,7 @@ export class ConsumerGround {
     return facts.map((fact) => fact.session);
   }
 
-  /** Resolves when so many signs of life were sent: each fact in hand sends three in an ack wait. */
+  /** Resolves when so many signs of life were sent: each fact in flight sends three in an ack wait. */
   async signsOfLife({ suffix }: Place, count: number): Promise<void> {
     const admin = await this.nats.connect('admin');
     const subject = `$JS.ACK.TURNS.collector_sessionEnded_${suffix}.>`;

@@ -1,4 +1,4 @@
-// The deliveries that this process has in hand and has not settled, each kept alive until it is.
+// The deliveries that this process has in flight and has not settled, each kept alive until it is.
 // In: messages as they are delivered. Out: one Entry for each fact, even when the broker delivers it again meanwhile.
 import { nanos, type Msg } from 'nats';
 import type { Broker } from '../broker/connect.js';
@@ -48,18 +48,18 @@ export class Entry {
   }
 
   private answer(text: string): void {
-    // While the connection is away the client would pile answers up; the broker delivers again instead.
+    // While the connection is down the client would pile answers up; the broker delivers again instead.
     if (this.broker.status() === 'up' && !this.broker.nc.isClosed()) this.newest.respond(text);
   }
 }
 
-export class InHand {
+export class InFlight {
   private readonly byPosition = new Map<string, Entry>();
   private readonly waiting = new Set<() => void>();
 
   constructor(private readonly broker: Broker) {}
 
-  /** Nothing when the fact is in hand already: its entry then answers the newer delivery. */
+  /** Nothing when the fact is in flight already: its entry then answers the newer delivery. */
   take(message: Msg): Entry | undefined {
     const place = placeOf(message);
     const known = this.byPosition.get(keyOf(place));
