@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { putFakeVersion } from '@backtalk/dialects/testing';
+import { BacktalkError } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -112,6 +113,26 @@ describe('a swap', () => {
     expect(second.adapters.names).toEqual([]);
     cut.resume();
     await until(() => second.adapters.names.includes('backtalk-v1'));
+  });
+});
+
+describe('a decision that meets an error which no waiting mends', () => {
+  it('ends the service through `fail`, and leaves the version to the next one', async () => {
+    const failures: unknown[] = [];
+    await rig.startLoader();
+    await rig.startPublisher({
+      fail: (error) => failures.push(error),
+      reached: (step) => {
+        if (step === 'prepared' && rig.engine.adapters.names.includes('backtalk-v2'))
+          throw new BacktalkError({ code: 'broken', retry: 'stop', message: 'No waiting mends this.' });
+      },
+    });
+    await rig.train(1);
+    await rig.stableIs(1);
+    await rig.train(2);
+    await until(() => failures.length > 0, { what: 'the failure' });
+    expect(failures[0]).toMatchObject({ code: 'broken' });
+    expect((await rig.story()).at(-1)).toBe('v2 CANDIDATE');
   });
 });
 
