@@ -188,7 +188,7 @@ describe('collector', () => {
     expect(next.message).toMatchObject({ turn: second, continuedBy: third });
   });
 
-  describe('of a session that the client declares', () => {
+  describe('declared sessions', () => {
     const reworded = { role: 'assistant', content: 'the air, in short (edited)' };
 
     async function declaredTurn(name: string, messages: readonly unknown[], answerKeys: readonly string[] = []) {
@@ -199,7 +199,7 @@ describe('collector', () => {
       return { turn, complete: () => gateway.publish('turnCompleted', completed(turn, user, `k-${turn}`, session)) };
     }
 
-    it('links a request that holds our answer in other words', async () => {
+    it('links a request of a declared session that holds our answer in other words', async () => {
       const first = await declaredTurn('a', [ask]);
       await first.complete();
       const title = await declaredTurn('t', [{ role: 'user', content: 'Write a short title for this conversation' }]);
@@ -210,7 +210,7 @@ describe('collector', () => {
       expect(message.nextState).toMatchObject([{ text: 'too long' }]);
     });
 
-    it('links it also when the answer came into the log after it, or Valkey was emptied', async () => {
+    it('links a reworded answer that came into the log after the request, and after Valkey was emptied', async () => {
       const first = await declaredTurn('a', [ask]);
       const next = await declaredTurn('b', [ask, reworded, reply], ['other']);
       await until(everythingTaken);
@@ -219,7 +219,7 @@ describe('collector', () => {
       expect((await continuation()).message).toMatchObject({ turn: first.turn, continuedBy: next.turn });
     });
 
-    it('links nothing that the user did not say in it, and no request to its own retry', async () => {
+    it('links no request of a declared session that repeats nothing the user said, and none to its own retry', async () => {
       await (await declaredTurn('a', [ask])).complete();
       await (await declaredTurn('b', [{ role: 'user', content: 'something else' }, reworded, reply], ['x'])).complete();
       await (await declaredTurn('c', [ask])).complete();
@@ -272,7 +272,7 @@ describe('collector', () => {
     expect(all.sort()).toEqual([turn, turnPattern(`${user}b`)].sort());
   });
 
-  it('links a request that waited for an answer when Valkey was emptied, too', async () => {
+  it('links a request that waited for an answer while Valkey was emptied', async () => {
     const turn = turnPattern(`${user}a`);
     const next = turnPattern(`${user}b`);
     const asked = opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn });
@@ -354,8 +354,8 @@ describe('collector', () => {
   });
 });
 
-describe('a collector whose stream is gone', () => {
-  it('ends the service through `fail`', async () => {
+describe('collector without a log', () => {
+  it('ends through `fail` when its stream is gone', async () => {
     const [nats, valkey] = await Promise.all([startNats(), startValkey()]);
     const failures: unknown[] = [];
     const blobs = new TemporaryDirectory('blobs');

@@ -78,7 +78,7 @@ export const loaderSettings = {
     min: 100,
   }),
   retireGraceMs: setting.durationMs('BACKTALK_RETIRE_GRACE', {
-    description: 'How long a version stays loaded after it left the load set, if nobody retires it sooner.',
+    description: 'How long a version stays loaded after it left the load set, if it is not retired sooner.',
     default: '5m',
     min: 0,
   }),

@@ -192,7 +192,7 @@ describe('Prepare', () => {
     expect(loader.state.current.versions).toContain('backtalk-v1');
   });
 
-  it('needs nothing for the base', async () => {
+  it('prepares nothing for the base', async () => {
     await start();
     await ready();
     const request = { policy, version: 'backtalk-v0', manifestDigest: '' };
@@ -346,7 +346,7 @@ describe('upkeep', () => {
     expect(engine.adapters.names).toEqual([]);
   });
 
-  it('tells watchers what it holds, now and at every change', async () => {
+  it('sends watchers what it holds, now and at every change', async () => {
     await start();
     await ready();
     const { manifestDigest } = await makeVersion('backtalk-v1');

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { putFakeVersion } from '@backtalk/dialects/testing';
+import { BacktalkError } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rig.stop());
 
 describe('a swap', () => {
-  it('begins with the base: routed, and told to every gateway', async () => {
+  it('routes to the base at first, and commits that on every gateway', async () => {
     const gateway = await rig.startGateway();
     await rig.startPublisher();
     await rig.stableIs(0);
@@ -26,7 +27,7 @@ describe('a swap', () => {
     await rig.loadSetIs('backtalk-v0');
   });
 
-  it('loads, measures, stages, routes, and tells the gateways', async () => {
+  it('loads a version, measures it, stages it, routes to it, and commits that on the gateways', async () => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     await rig.startPublisher();
@@ -115,6 +116,26 @@ describe('a swap', () => {
   });
 });
 
+describe('a decision that meets an error which no waiting mends', () => {
+  it('ends the service through `fail`, and leaves the version to the next publisher', async () => {
+    const failures: unknown[] = [];
+    await rig.startLoader();
+    await rig.startPublisher({
+      fail: (error) => failures.push(error),
+      reached: (step) => {
+        if (step === 'prepared' && rig.engine.adapters.names.includes('backtalk-v2'))
+          throw new BacktalkError({ code: 'broken', retry: 'stop', message: 'No waiting mends this.' });
+      },
+    });
+    await rig.train(1);
+    await rig.stableIs(1);
+    await rig.train(2);
+    await until(() => failures.length > 0, { what: 'the failure' });
+    expect(failures[0]).toMatchObject({ code: 'broken' });
+    expect((await rig.story()).at(-1)).toBe('v2 CANDIDATE');
+  });
+});
+
 describe('the gate', () => {
   beforeEach(async () => {
     await rig.startLoader();
@@ -162,7 +183,7 @@ describe('the gate', () => {
 });
 
 describe('a rollback', () => {
-  it('puts the previous version back without a load, burns the other, and tells the gateways', async () => {
+  it('puts the previous version back without a load, burns the other, and commits that on the gateways', async () => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     const publisher = await rig.startPublisher();
@@ -187,7 +208,7 @@ describe('a rollback', () => {
     expect(rig.engine.counts.loads).toHaveLength(2);
   });
 
-  it('goes back to the base, and then no further', async () => {
+  it('rolls back to the base, and then no further', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
     await rig.train(1);
@@ -196,7 +217,7 @@ describe('a rollback', () => {
     await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
   });
 
-  it('that two operators ask for at once goes one step back, and both are told so', async () => {
+  it('goes one step back when two operators ask at once, and answers both', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
     for (const number of [1, 2]) {
@@ -208,7 +229,7 @@ describe('a rollback', () => {
     expect((await rig.story()).filter((line) => line.endsWith('BURNED'))).toEqual(['v2 BURNED']);
   });
 
-  it('is answered at once although a candidate is being decided, which then starts from what is true', async () => {
+  it('answers a rollback at once although a candidate is being decided, which then starts from what is true', async () => {
     await rig.startLoader();
     let open: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));

@@ -96,7 +96,7 @@ describe('readSafetensors', () => {
 
   it.each([
     ['truncated data', file(header, 15)],
-    ['data that nobody owns', file(header, 17)],
+    ['data of no tensor', file(header, 17)],
     ['a header longer than the file', file(header, 16, 10_000)],
     ['a shape that does not match its bytes', file({ a: { dtype: 'F32', shape: [2, 3], data_offsets: [0, 16] } }, 16)],
     ['an unknown type', file({ a: { dtype: 'Q4', shape: [2, 2], data_offsets: [0, 16] } }, 16)],

@@ -13,7 +13,7 @@ describe('planReconcile', () => {
     expect(planReconcile({ ...input, held: ['backtalk-v1'] }).load).toEqual([wanted[2]]);
   });
 
-  it('brings again what an earlier process left on the engine, and takes away what nobody wants of it', () => {
+  it('loads again what an earlier process left on the engine, and unloads what is not wanted of it', () => {
     const plan = planReconcile({ ...input, wanted: wanted.slice(1), unchecked: ['backtalk-v1', 'old'], graceMs: 0 });
     expect(plan.load).toEqual(wanted.slice(1));
     expect(plan.unload).toEqual(['old']);
@@ -37,7 +37,7 @@ describe('planReconcile', () => {
 });
 
 describe('RetryTimes', () => {
-  it('waits longer from failure to failure, and longest after a refusal, unless somebody asks again', () => {
+  it('waits longer from failure to failure, and longest after a refusal, unless a call asks again', () => {
     const times = new RetryTimes();
     expect(times.isDue('v1', 0)).toBe(true);
     times.failed('v1', 0, 'later');

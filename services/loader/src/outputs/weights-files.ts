@@ -104,7 +104,7 @@ export class WeightsFiles {
   }
 
   private async write(folder: string, files: readonly (readonly [string, Uint8Array])[]): Promise<void> {
-    // Engines read an adapter's files again whenever they like: a good folder is never taken away and put back.
+    // Engines read an adapter's files again whenever they like: a good folder is never removed and written anew.
     if (await holdsAlready(folder, files)) return;
     const beside = `${folder}.${randomUUID()}${beingWritten}`;
     await mkdir(beside, { recursive: true });

@@ -24,11 +24,11 @@ const input: GateInput = {
 const limits = { parityMax: 0.3, driftMax: 1 };
 
 describe('parity', () => {
-  it('is the mean over all tokens of the absolute difference', () => {
+  it('measures parity as the mean over all tokens of the absolute difference', () => {
     expect(parityOf(input)).toBeCloseTo(0.25);
   });
 
-  it('cannot be passed by leaving logprobs out', () => {
+  it('refuses a candidate whose logprobs are left out', () => {
     const silent = { ...input, probes: input.probes.map((one) => ({ ...one, logprobs: [] })) };
     expect(judgeCandidate(silent, limits).why).toContain('parity');
     expect(judgeCandidate({ ...input, candidate: [[-1], [-3, -4.5]] }, limits).why).toContain('parity');
@@ -36,7 +36,7 @@ describe('parity', () => {
 });
 
 describe('drift', () => {
-  it('is 0 for the base itself, never negative, and has the mean of the KL', () => {
+  it('estimates a drift that is 0 for the base itself, never negative, and has the mean of the KL', () => {
     expect(driftOf(input)).toBe(0);
     // Two tokens, π = (.5, .5), π_base = (.25, .75): the mean over samples of π is the KL.
     const estimate = (candidate: number, base: number) =>
@@ -47,7 +47,7 @@ describe('drift', () => {
     expect(mean).toBeCloseTo(kl, 12);
   });
 
-  it('stays finite for what is very far', () => {
+  it('keeps the drift finite for what is very far', () => {
     expect(driftOf({ probes: [probe([-900])], candidate: [[-900]], base: [[-1]] })).toBeLessThan(Infinity);
   });
 });
@@ -58,7 +58,7 @@ describe('judgeCandidate', () => {
     expect(verdict).toEqual({ why: '', measurements: { parity_mean_abs: 0.25, drift_kl: 0, probes: 2 } });
   });
 
-  it('names the bound that was passed', () => {
+  it('names the bound that a refused candidate passed', () => {
     expect(judgeCandidate(input, { ...limits, parityMax: 0.2 }).why).toContain('parity');
     const far = { ...input, base: input.base.map((list) => list.map((logprob) => logprob - 3)) };
     expect(judgeCandidate(far, limits).why).toContain('drift');
@@ -66,7 +66,7 @@ describe('judgeCandidate', () => {
   });
 });
 
-describe('a loader or an engine that fails', () => {
+describe('burnsVersion', () => {
   it.each([
     ['refuses the adapter', engineErrors.adapterRefused({ name: 'backtalk-v1', engineStatus: 400 }), true],
     ['refuses the probes', engineErrors.invalidRequest({}), true],
@@ -74,8 +74,8 @@ describe('a loader or an engine that fails', () => {
     ['cannot do this at all', engineErrors.unsupported({ what: '/v1/completions', dialect: 'vllm' }), false],
     ['was asked by one that stops', engineErrors.aborted({}), false],
     ['breaks off', engineErrors.failed({ engineStatus: 500 }), false],
-    ['is away', engineErrors.unreachable({ why: 'ECONNREFUSED' }), false],
-  ])('%s', (_, error, burns) => {
+    ['cannot be reached', engineErrors.unreachable({ why: 'ECONNREFUSED' }), false],
+  ])('tells refusals of the weights from other failures: an engine that %s', (_, error, burns) => {
     expect(burnsVersion(error)).toBe(burns);
   });
 });

@@ -30,12 +30,12 @@ function stateAfter(...facts: readonly (readonly [number, keyof typeof stages])[
 }
 
 describe('the chain of staged facts', () => {
-  it('knows nothing before the first', () => {
+  it('has no stable version before the first fact', () => {
     const state = emptyState('p');
     expect([stableOf(state), previousOf(state), state.sequence, state.fence]).toEqual(['', '', 0, 0]);
   });
 
-  it('moves stable, previous and fence with each swap, and a candidate moves none of them', () => {
+  it('moves stable, previous and fence with each swap, and none of them with a candidate', () => {
     const state = stateAfter([0, 'stable'], [1, 'candidate'], [1, 'stable'], [2, 'candidate']);
     expect([stableOf(state), previousOf(state), state.candidate]).toEqual(['p-v1', 'p-v0', 'p-v2']);
     expect([state.fence, state.sequence]).toEqual([30, 40]);
@@ -43,7 +43,7 @@ describe('the chain of staged facts', () => {
     expect(isDecided(state, 'p-v2')).toBe(false);
   });
 
-  it('goes back when the stable version is burned, past those burned before', () => {
+  it('makes the version before stable when the stable one is burned, past those burned before', () => {
     const state = stateAfter([0, 'stable'], [1, 'stable'], [2, 'stable'], [3, 'stable'], [3, 'burned'], [2, 'burned']);
     expect([stableOf(state), previousOf(state), state.fence]).toEqual(['p-v1', 'p-v0', 60]);
   });
@@ -63,7 +63,7 @@ describe('the chain of staged facts', () => {
   });
 });
 
-describe('what the system is told', () => {
+describe('routes and load set', () => {
   it('routes everything to the stable version, under its fence', () => {
     const state = stateAfter([0, 'stable'], [1, 'candidate'], [1, 'stable'], [2, 'candidate']);
     expect(routesOf(state)).toEqual({
@@ -107,16 +107,16 @@ const after = (line: readonly string[], burned: readonly string[] = []) => ({
 });
 
 describe('rollbackTarget', () => {
-  it('is the stable version before the present one', () => {
+  it('rolls back to the stable version before the present one', () => {
     expect(rollbackTarget(after(['p-v0', 'p-v1', 'p-v2']), 'p-v2')).toEqual({ kind: 'step', to: 'p-v1' });
   });
 
-  it('is nothing where no version was stable before', () => {
+  it('rolls back to nothing where no version was stable before', () => {
     expect(rollbackTarget(after(['p-v0'], ['p-v1']), 'p-v0')).toEqual({ kind: 'nothing', stable: 'p-v0' });
     expect(rollbackTarget(after([]), '')).toEqual({ kind: 'nothing', stable: '' });
   });
 
-  it('is reached already when another rollback took the same step, which is then taken once', () => {
+  it('takes the step of two equal rollbacks once', () => {
     expect(rollbackTarget(after(['p-v0', 'p-v1'], ['p-v2']), 'p-v2')).toEqual({ kind: 'done', to: 'p-v1' });
   });
 

@@ -23,7 +23,7 @@ describe('retirable', () => {
 describe('versions that loaders hold', () => {
   const state = { ...emptyState('p'), line: ['p-v0', 'p-v1', 'p-v2', 'p-v3'] };
 
-  it('are unwanted when they are of this policy, not the base, and not in the load set', () => {
+  it('finds held versions of this policy that are not the base and not in the load set', () => {
     const held = new Set(['p-v0', 'p-v1', 'p-v2', 'p-v3', 'p-v4', 'q-v1', 'foreign']);
     expect(unwantedVersions(state, held, new Map([['p-v1', 5]]), 9)).toEqual(
       new Map([
@@ -33,7 +33,7 @@ describe('versions that loaders hold', () => {
     );
   });
 
-  it('are gone when none is held that was stable, which is said once', () => {
+  it('finds a stable version that no loader holds any more, once', () => {
     expect(goneVersion(state, new Set(['p-v0', 'p-v1', 'p-v2', 'p-v3']))).toBeUndefined();
     expect(goneVersion(state, new Set(['p-v2', 'p-v3']))).toBe('p-v1');
     expect(goneVersion({ ...state, retired: new Set(['p-v1']) }, new Set(['p-v2', 'p-v3']))).toBeUndefined();

@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => rig.stop());
 
-describe('a publisher that dies', () => {
+describe('leadership', () => {
   const steps: SwapStep[] = [
     'candidate_staged',
     'load_set_written',
@@ -23,7 +23,7 @@ describe('a publisher that dies', () => {
     'committed',
   ];
 
-  it.each(steps)('at %s is followed by one that ends the same swap', async (fatalStep) => {
+  it.each(steps)('is followed by one that ends the same swap when a publisher dies at %s', async (fatalStep) => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     let died = false;
@@ -46,7 +46,7 @@ describe('a publisher that dies', () => {
     expect(new Set(gateway.commits.map(({ stable }) => stable))).toEqual(new Set(['backtalk-v0', 'backtalk-v1']));
   });
 
-  it('leaves the lead to another, and only one leads', async () => {
+  it('is held by one publisher, and goes to another when that one stops', async () => {
     await rig.startLoader();
     const first = await rig.startPublisher();
     const second = await rig.startPublisher({}, { BACKTALK_INSTANCE: 'publisher-2' });

@@ -10,7 +10,7 @@ const thrown = defineErrors('dialects', {
   wrong: { code: 'broker_denied', status: 500, retry: 'stop', message: () => 'It may not.' },
 });
 
-describe('what stands in the way of a decision', () => {
+describe('undecided', () => {
   it.each([
     ['a refusal', thrown.forgot({}), 'model_not_found: It does not hold it.'],
     ['a failure', thrown.broke({}), 'engine_failed: It failed.'],
@@ -21,9 +21,9 @@ describe('what stands in the way of a decision', () => {
     expect(message).toContain(cause);
   });
 
-  it('is said as it is when the fact waits already, and when the service must end', () => {
-    const away = publisherErrors.noLoader({ policy: 'backtalk' });
-    expect(undecided(away)).toBe(away);
+  it('throws an error on as it is when the fact waits already, and when the service must end', () => {
+    const waiting = publisherErrors.noLoader({ policy: 'backtalk' });
+    expect(undecided(waiting)).toBe(waiting);
     const wrong = thrown.wrong({});
     expect(undecided(wrong)).toBe(wrong);
   });
@@ -47,18 +47,18 @@ function found(numbers: readonly number[], from: number, to: number | undefined)
   return undecidedFacts(reader, policy, (version) => version === `${policy}-v1`, from, to);
 }
 
-describe('versions that wait for a decision', () => {
-  it('come in their order, up to the one that was delivered', async () => {
+describe('undecidedFacts', () => {
+  it('gives undecided versions in their order, up to the one that was delivered', async () => {
     const numbers = async (to: number | undefined) =>
       (await found([1, 2, 3, 4], 1, to)).map(({ message }) => message.version.slice(-2));
     expect(await numbers(30)).toEqual(['v2', 'v3']);
     expect(await numbers(undefined)).toEqual(['v2', 'v3', 'v4']);
   });
 
-  it('are not taken to be none because a copy of the log is behind', async () => {
+  it('refuses to find none where a copy of the log is behind', async () => {
     await expect(found([1, 2], 1, 30)).rejects.toMatchObject({ code: 'not_decided', retry: 'later' });
     await expect(found([], 1, 30)).rejects.toMatchObject({ code: 'not_decided' });
-    // What was read before need not be shown again.
+    // What was read before need not be read again.
     expect(await found([], 31, 30)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { createEvents } from '../events.js';
 import { Loaders } from './loaders.js';
 
-/** Leases as the broker tells them: `say` is a loader's next word. */
+/** Leases as the broker has them: `say` renews a loader's lease. */
 function leasesOf(...instances: readonly string[]) {
   const versions = new Map(instances.map((instance) => [instance, ['backtalk-v0']]));
   const listeners = new Set<() => void>();
@@ -46,8 +46,8 @@ function loadersOf(view: LeaseView, clock: FakeClock): Loaders {
 
 const names = (found: readonly { readonly instance: string }[]) => found.map(({ instance }) => instance);
 
-describe('loaders that have prepared a version', () => {
-  it('are known when every one of them says so in its lease', async () => {
+describe('Loaders.leased', () => {
+  it('finds all loaders once the lease of each names the version', async () => {
     const { view, say } = leasesOf('a', 'b');
     const loaders = loadersOf(view, new FakeClock());
     const known = loaders.leased(loaders.all(), 'backtalk-v1');
@@ -56,7 +56,7 @@ describe('loaders that have prepared a version', () => {
     expect(names(await known)).toEqual(['a', 'b']);
   });
 
-  it('are left out when their leases do not say so in time: nobody could route to them', async () => {
+  it('leaves out loaders whose leases do not name the version in time, because no gateway could route to them', async () => {
     const { view, say } = leasesOf('a', 'b');
     const clock = new FakeClock();
     const loaders = loadersOf(view, clock);
@@ -64,8 +64,8 @@ describe('loaders that have prepared a version', () => {
     say('b', 'backtalk-v1');
     await clock.advance(2_000);
     expect(names(await known)).toEqual(['b']);
-    const nobody = loaders.leased(loaders.all(), 'backtalk-v2');
+    const none = loaders.leased(loaders.all(), 'backtalk-v2');
     await clock.advance(2_000);
-    expect(await nobody).toEqual([]);
+    expect(await none).toEqual([]);
   });
 });

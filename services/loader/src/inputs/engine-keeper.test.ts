@@ -1,0 +1,91 @@
+import { createEngineClient } from '@backtalk/dialects';
+import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import { BacktalkError, folderBlobStore, Metrics, readConfig, systemClock, type BlobStore } from '@backtalk/kit';
+import { silentLogger, TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loaderSettings } from '../config.js';
+import { createEvents } from '../events.js';
+import { EngineState } from '../outputs/engine-state.js';
+import { LoadedAdapters } from '../outputs/loaded-adapters.js';
+import { RankTrial } from '../outputs/rank-trial.js';
+import { WeightsFiles } from '../outputs/weights-files.js';
+import { EngineKeeper } from './engine-keeper.js';
+
+const digest = 'a'.repeat(64);
+const wanted = { policy: 'backtalk', version: 'backtalk-v1', manifestDigest: digest };
+
+let directory: TemporaryDirectory;
+let fakeEngine: FakeEngine;
+const failures: unknown[] = [];
+
+beforeEach(async () => {
+  failures.length = 0;
+  directory = new TemporaryDirectory('keeper');
+  fakeEngine = await startFakeEngine();
+});
+
+afterEach(async () => {
+  await fakeEngine.stop();
+  directory.remove();
+});
+
+/** All that keeps an engine, over a blob store of the test's choice. */
+function partsOver(blobs: BlobStore) {
+  const config = readConfig(loaderSettings, {
+    BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+    BACKTALK_ENGINE_URL: fakeEngine.url,
+    BACKTALK_ENGINE_CHECK: '20ms',
+  });
+  const events = createEvents(silentLogger, new Metrics('loader'));
+  const engine = createEngineClient({ dialect: 'vllm', url: fakeEngine.url, apiKey: '' });
+  const files = new WeightsFiles(blobs, directory.join('adapters'), undefined);
+  const options = { clock: systemClock, events, deadlineMs: 10_000 };
+  const adapters = new LoadedAdapters(engine, files, options, () => undefined);
+  const state = new EngineState({
+    url: fakeEngine.url,
+    dialect: 'vllm',
+    pools: ['serving'],
+    baseModel: '',
+    maxContext: 0,
+    versions: [],
+    ready: false,
+    reason: '',
+    capabilities: [],
+  });
+  const rankTrial = new RankTrial(engine, 0, directory.path, undefined);
+  const fail = (error: unknown) => failures.push(error);
+  const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock: systemClock, events, fail });
+  return { adapters, keeper, engine };
+}
+
+describe('EngineKeeper', () => {
+  it('ends the service through `fail` when weights meet an error that no waiting mends', async () => {
+    const gone = () => new BacktalkError({ code: 'stream_missing', retry: 'stop', message: 'The store is gone.' });
+    const blobs = Object.assign(folderBlobStore(directory.join('blobs')), { get: () => Promise.reject(gone()) });
+    const { keeper, engine } = partsOver(blobs);
+    keeper.follow([wanted]);
+    keeper.start();
+    await until(() => failures.length > 0, { what: 'the failure' });
+    await keeper.stop();
+    await engine.close();
+    expect(failures[0]).toMatchObject({ code: 'stream_missing' });
+  });
+});
+
+describe('LoadedAdapters', () => {
+  it('refuses work beyond its bound while one piece runs, and takes it again afterwards', async () => {
+    let open: (bytes: Uint8Array) => void = () => undefined;
+    const bytes = new Promise<Uint8Array>((resolve) => (open = resolve));
+    const { adapters, engine } = partsOver(
+      Object.assign(folderBlobStore(directory.join('blobs')), { get: () => bytes }),
+    );
+    const first = adapters.prepare(wanted, 'base').catch((error: unknown) => error);
+    const waiting = Array.from({ length: 31 }, () => adapters.retire('backtalk-v9'));
+    await expect(adapters.retire('backtalk-v9')).rejects.toMatchObject({ code: 'loader_busy', retry: 'later' });
+    open(new Uint8Array([255]));
+    expect(await first).toMatchObject({ code: 'weights_manifest_invalid' });
+    expect(await Promise.all(waiting)).toEqual(Array.from({ length: 31 }, () => false));
+    expect(await adapters.retire('backtalk-v9')).toBe(false);
+    await engine.close();
+  });
+});
