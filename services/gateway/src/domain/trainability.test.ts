@@ -9,11 +9,14 @@ const capture = {
   reasoning: '',
   toolCalls: [],
   choices: 1,
+  modelAtStart: 'p-v1',
+  modelAtEnd: 'p-v1',
   finishReason: 'stop',
   usage: { promptTokens: 2, completionTokens: 1 },
 };
 const turn = {
   ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false } as const),
+  versionAsked: 'p-v1',
   versionAtStart: 'p-v1',
   versionAtEnd: 'p-v1',
   logprobsUntrue: false,
@@ -23,6 +26,12 @@ describe('a turn of an engine that lies', () => {
   it('is not trained on, because its logprobs are not those of its weights', () => {
     expect(reasonsAgainst(capture, turn)).toEqual([]);
     expect(reasonsAgainst(capture, { ...turn, logprobsUntrue: true })).toEqual(['logprobs_untrue']);
+  });
+
+  it('is not trained on when it names other weights at the end, or others than were asked for', () => {
+    expect(reasonsAgainst(capture, { ...turn, versionAtEnd: 'p-v2' })).toEqual(['version_changed']);
+    expect(reasonsAgainst(capture, { ...turn, versionAsked: 'p-v2' })).toEqual(['other_version']);
+    expect(reasonsAgainst(capture, { ...turn, versionAtStart: '', versionAtEnd: '' })).toEqual(['other_version']);
   });
 
   it('is not trained on without ids', () => {

@@ -8,6 +8,7 @@ export const ownReasons = [
   'sampler_not_plain',
   'pinned_version',
   'version_changed',
+  'other_version',
   'engine_failed',
   'logprobs_untrue',
 ] as const;
@@ -22,6 +23,9 @@ export interface TurnCircumstances {
   readonly consents: boolean;
   readonly plainSampler: boolean;
   readonly pinned: boolean;
+  /** The version that the engine was asked for. */
+  readonly versionAsked: string;
+  /** What the engine itself said, in the first frame and in the last. */
   readonly versionAtStart: string;
   readonly versionAtEnd: string;
   /** The engine's own scoring does not confirm the logprobs that it gives. */
@@ -38,6 +42,9 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
   if (turn.pinned) reasons.add('pinned_version');
   if (turn.logprobsUntrue) reasons.add('logprobs_untrue');
   if (turn.versionAtStart !== turn.versionAtEnd) reasons.add('version_changed');
+  // An answer that never began names no weights.
+  if (turn.versionAtStart !== turn.versionAsked && (turn.ending === 'complete' || turn.versionAtStart !== ''))
+    reasons.add('other_version');
   return [...reasons];
 }
 

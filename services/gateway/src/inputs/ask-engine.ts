@@ -9,7 +9,7 @@ import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
 import { areFull, chooseReplica, type Replica, type ReplicaQuestion } from '../domain/replica-choice.js';
-import type { Turn } from '../domain/turn.js';
+import type { AnsweringEngine, Turn } from '../domain/turn.js';
 import type { Exchange } from './exchange.js';
 import type { Parts } from './parts.js';
 import { versionFor, type PlacedTurn } from './place-turn.js';
@@ -17,7 +17,7 @@ import { versionFor, type PlacedTurn } from './place-turn.js';
 export interface AskedAnswer<T> {
   /** With the version that really answers. */
   readonly turn: Turn;
-  readonly engine: string;
+  readonly engine: AnsweringEngine;
   readonly result: T;
   /** The answer is over. */
   readonly leave: () => void;
@@ -51,7 +51,7 @@ async function askUntilAnswered<T>(parts: Parts, { placed, request }: Exchange, 
     const leave = parts.places.answer(replica.url, turn.version);
     try {
       const body = engineRequest(request, placed.sampling, engineModelOf(turn.version, replica));
-      return { turn, engine: replica.url, result: await ask(parts.fleet.client(replica), body), leave };
+      return { turn, engine: replica, result: await ask(parts.fleet.client(replica), body), leave };
     } catch (thrown) {
       leave();
       const error = asBacktalkError(thrown);

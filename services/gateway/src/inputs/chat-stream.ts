@@ -31,7 +31,7 @@ export async function answerStream(parts: Parts, exchange: Exchange): Promise<vo
   const record = TurnRecord.open(parts, placed.turn, request, trace);
   const asked = await asking.catch((thrown: unknown) => {
     const error = asBacktalkError(thrown);
-    recordUnfinished(parts, exchange, record, { turn: placed.turn, engine: '', error });
+    recordUnfinished(parts, exchange, record, { turn: placed.turn, engine: undefined, error });
     throw error;
   });
   try {

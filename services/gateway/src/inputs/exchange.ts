@@ -5,7 +5,7 @@ import type { BacktalkError, Trace } from '@backtalk/kit';
 import type { ChatRequest } from '../domain/chat-request.js';
 import type { ClientView } from '../domain/frame.js';
 import type { Ending } from '../domain/trainability.js';
-import type { Turn } from '../domain/turn.js';
+import type { AnsweringEngine, Turn } from '../domain/turn.js';
 import type { Parts } from './parts.js';
 import type { PlacedTurn } from './place-turn.js';
 import type { TurnRecord } from './turn-record.js';
@@ -52,6 +52,8 @@ const nothing: Capture = {
   finishReason: '',
   usage: undefined,
   choices: 1,
+  modelAtStart: '',
+  modelAtEnd: '',
 };
 
 /** Records an answer that did not come to its end. Its client is told, or gone: nobody waits for this. */
@@ -61,7 +63,7 @@ export function recordUnfinished(
   record: TurnRecord,
   unfinished: {
     readonly turn: Turn;
-    readonly engine: string;
+    readonly engine: AnsweringEngine | undefined;
     readonly capture?: Capture;
     readonly error: BacktalkError;
   },

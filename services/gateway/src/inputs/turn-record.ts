@@ -33,7 +33,7 @@ export class TurnRecord {
     const { events, store, clock, minutes, fleet } = this.parts;
     const sinceMs = clock.now();
     const { open, conversation } = await this.written;
-    const logprobsUntrue = areLogprobsUntrue(fleet.capabilitiesOf(answer.engine));
+    const logprobsUntrue = areLogprobsUntrue(fleet.capabilitiesOf(answer.engine?.url));
     const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
     const facts = [store.fact('turnCompleted', completed, this.trace)];
     if (turn.declared.done) facts.push(store.fact('sessionEnded', this.ended(turn), this.trace));

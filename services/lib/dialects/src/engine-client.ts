@@ -46,6 +46,8 @@ export interface EngineFrame {
   readonly raw: RawObject;
   /** Which choice the chunk belongs to; −1 for chunks without one (usage). */
   readonly choice: number;
+  /** The engine's word for the weights that made this chunk. */
+  readonly model?: string | undefined;
   readonly ids?: readonly number[] | undefined;
   readonly logprobs?: readonly number[] | undefined;
   readonly promptIds?: readonly number[] | undefined;
@@ -54,8 +56,6 @@ export interface EngineFrame {
   readonly toolCallDeltas?: readonly ToolCallDelta[] | undefined;
   readonly finishReason?: string | undefined;
   readonly usage?: TokenUsage | undefined;
-  /** Made of a whole answer, because the engine's own stream carries no ids. */
-  readonly synthetic?: boolean | undefined;
 }
 
 export interface CompletionRequest {

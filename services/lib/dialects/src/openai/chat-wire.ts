@@ -76,11 +76,13 @@ function isChat(value: unknown): value is WireChat {
 export function frameOf(raw: WireChat): EngineFrame {
   const choice = raw.choices?.[0];
   const usage = usageOf(raw.usage);
-  if (choice === undefined) return { raw, choice: -1, usage };
+  const model = modelOf(raw);
+  if (choice === undefined) return { raw, choice: -1, model, usage };
   const delta = choice.delta;
   return {
     raw,
     choice: choice.index ?? 0,
+    model,
     ids: choice.token_ids ?? undefined,
     logprobs: choice.logprobs?.content?.map(logprobOf),
     promptIds: raw.prompt_token_ids ?? undefined,
@@ -108,7 +110,13 @@ export function captureOf(raw: WireChat): Capture {
     finishReason: choice.finish_reason ?? '',
     usage: usageOf(raw.usage),
     choices: choices.length,
+    modelAtStart: modelOf(raw) ?? '',
+    modelAtEnd: modelOf(raw) ?? '',
   };
+}
+
+function modelOf({ model }: RawObject): string | undefined {
+  return typeof model === 'string' ? model : undefined;
 }
 
 function logprobOf(token: { readonly logprob: number }): number {

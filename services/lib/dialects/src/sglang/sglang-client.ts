@@ -36,7 +36,7 @@ export class SglangClient extends OpenAiClient {
   override async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
     const body = { ...this.chatBody(request, false), model: await this.servedName(request.model, options) };
     const raw = parseChat((await this.post('/v1/chat/completions', body, request.model, options)).text);
-    return { raw, capture: sglangCaptureOf(raw) };
+    return { raw, capture: sglangCaptureOf(raw, this.base) };
   }
 
   override async *chatStream(request: EngineChatRequest, options: StreamOptions): AsyncGenerator<EngineFrame> {

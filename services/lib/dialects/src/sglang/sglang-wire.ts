@@ -20,14 +20,19 @@ const chatExtras = z.object({
 
 const generated = z.object({ meta_info: z.object({ input_token_logprobs: triples }) });
 
-/** The capture of a whole chat answer. Ids that were asked for and are not there are left out, never guessed. */
-export function sglangCaptureOf(raw: WireChat): Capture {
+/** The capture of a whole chat answer; an adapter is named `<base>:<adapter>` in it. Ids that were asked for and are not there are left out, never guessed. */
+export function sglangCaptureOf(raw: WireChat, base: string | undefined): Capture {
   const capture = captureOf(raw);
   const parsed = chatExtras.safeParse(raw);
   const choice = parsed.success ? parsed.data.choices[0] : undefined;
   const tokens = choice?.meta_info?.output_token_logprobs ?? [];
+  const adapterPrefix = `${base ?? ''}:`;
+  const said = capture.modelAtEnd;
+  const model = said.startsWith(adapterPrefix) ? said.slice(adapterPrefix.length) : said;
   return {
     ...capture,
+    modelAtStart: model,
+    modelAtEnd: model,
     promptIds: choice?.prompt_token_ids ?? capture.promptIds,
     answerIds: tokens.map(([, id]) => id),
     logprobs: tokens.map(([logprob]) => logprob ?? Number.NaN),
