@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { areLogprobsUntrue, reasonsAgainst } from './trainability.js';
+import { areLogprobsUntrue, consentOf, reasonsAgainst } from './trainability.js';
 
 const capture = {
   promptIds: [1, 2],
@@ -45,5 +45,27 @@ describe('the logprobs of an engine', () => {
     expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs', 'true_logprobs'])).toBe(false);
     expect(areLogprobsUntrue(['logprobs'])).toBe(false);
     expect(areLogprobsUntrue([])).toBe(false);
+  });
+});
+
+const willing = { keyTrains: true, requestHeader: undefined, sessionTrains: true };
+
+describe('consentOf', () => {
+  it('is given when nobody objects', () => {
+    expect(consentOf(willing)).toEqual({ train: true, source: 'default' });
+    expect(consentOf({ ...willing, requestHeader: 'on' })).toEqual({ train: true, source: 'default' });
+  });
+
+  it('is refused by a key, a request, or the session so far, and says by whom', () => {
+    expect(consentOf({ ...willing, keyTrains: false, requestHeader: 'on' })).toEqual({ train: false, source: 'key' });
+    expect(consentOf({ ...willing, requestHeader: 'Off' })).toEqual({ train: false, source: 'request' });
+    expect(consentOf({ ...willing, requestHeader: 'on', sessionTrains: false })).toEqual({
+      train: false,
+      source: 'session',
+    });
+  });
+
+  it('takes an unclear word as a no', () => {
+    expect(consentOf({ ...willing, requestHeader: 'never' }).train).toBe(false);
   });
 });

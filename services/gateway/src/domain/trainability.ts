@@ -1,7 +1,9 @@
-// May this finished turn be trained on, and if not, why?
+// May this turn be trained on, and if not, why?
 //
-// In: what was captured and how the turn went. Out: every reason against, from a fixed list; none means trainable. Pure.
+// In: what the caller wishes, what was captured, and how the turn went. Out: the consent with who decided, and every
+// reason against, from a fixed list; none means trainable. Pure.
 import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
+import type { Consent } from '@backtalk/proto/facts';
 
 export const ownReasons = [
   'opted_out',
@@ -52,4 +54,23 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
 export function areLogprobsUntrue(capabilities: readonly string[]): boolean {
   const has = (name: string) => capabilities.includes(name);
   return has('logprobs') && has('prompt_logprobs') && !has('true_logprobs');
+}
+
+export interface ConsentSources {
+  readonly keyTrains: boolean;
+  /** The header X-Backtalk-Train. */
+  readonly requestHeader: string | undefined;
+  /** False when the turn that this one continues, or its session, was opted out. */
+  readonly sessionTrains: boolean;
+}
+
+const on = new Set(['', 'on', 'true', '1', 'yes']);
+
+/** One "no" is enough, and an unclear word counts as one. */
+export function consentOf({ keyTrains, requestHeader, sessionTrains }: ConsentSources): Consent {
+  if (!keyTrains) return { train: false, source: 'key' };
+  if (requestHeader !== undefined && !on.has(requestHeader.trim().toLowerCase()))
+    return { train: false, source: 'request' };
+  if (!sessionTrains) return { train: false, source: 'session' };
+  return { train: true, source: 'default' };
 }

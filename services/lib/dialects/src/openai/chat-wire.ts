@@ -2,6 +2,7 @@
 //
 // In: JSON text of an engine. Out: frames and captures. Hot: no schema library, one pass, nothing copied that need
 // not be. It trusts an engine's types no further than `judgeCapture` checks them afterwards.
+import { isJsonObject } from '@backtalk/kit';
 import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
@@ -62,14 +63,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export function isObject(value: unknown): value is RawObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isChat(value: unknown): value is WireChat {
-  if (!isObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { choices, error } = value;
-  return isObject(error) || (Array.isArray(choices) && choices.every(isObject));
+  return isJsonObject(error) || (Array.isArray(choices) && choices.every(isJsonObject));
 }
 
 /** A frame of a chunk without an error. */

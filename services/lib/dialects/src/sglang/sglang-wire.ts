@@ -1,10 +1,11 @@
 // Reads what SGLang adds to OpenAI's shapes: ids and logprobs in `meta_info`, beside each choice.
 //
 // In: parsed answers. Out: captures, scores. A logprob stands in a triple with its token id: [logprob, id, text].
+import { isJsonObject } from '@backtalk/kit';
 import { z } from 'zod';
 import type { Capture } from '../capture/capture.js';
 import { engineErrors } from '../errors.js';
-import { captureOf, isObject, type WireChat } from '../openai/chat-wire.js';
+import { captureOf, type WireChat } from '../openai/chat-wire.js';
 
 const triple = z.tuple([z.number().nullable(), z.number()]).rest(z.unknown());
 const triples = z.array(triple).nullish();
@@ -53,5 +54,5 @@ export function scoresOf(value: unknown, answerIds: readonly number[]): number[]
 
 /** True where the body of an administrative call says that it failed; such replies may have status 200. */
 export function saysFailure(value: unknown): boolean {
-  return isObject(value) && value['success'] === false;
+  return isJsonObject(value) && value['success'] === false;
 }
