@@ -87,6 +87,14 @@ describe('the auditor', () => {
     expect(audit(doctored({}, [cut, row('b', 'short', { continues: 'a' })]))).toEqual([]);
   });
 
+  it('accepts that an engine which failed before its first frame named no weights', () => {
+    const { completed: answers, ...rest } = soundLog();
+    const unsaid = { weightsVersion: '', weightsVersionAtEnd: '', trainable: false, finishReason: 'error' };
+    const failed = fact('turnCompleted', 9, completed('c', '', unsaid));
+    const ledger = [...sound().ledger, row('c', '', { finished: false, status: 503 })];
+    expect(audit({ ledger, log: { ...rest, completed: [...answers, failed] } })).toEqual([]);
+  });
+
   const { opened, completed: answers, judged, batches, trained, staged } = soundLog();
   const batch = batches[0]?.message ?? BatchClosed.fromPartial({});
   const stable = staged[0]?.message ?? WeightsStaged.fromPartial({});
@@ -106,7 +114,27 @@ describe('the auditor', () => {
     [
       'another version',
       doctored({}, [row('a', 'Grüße', { weights: 'backtalk-v9' }), row('b', 'short', { continues: 'a' })]),
-      'is stored as backtalk-v0',
+      'labelled backtalk-v9, and the engine said backtalk-v0',
+    ],
+    [
+      'an engine that answered with other weights than were asked for',
+      doctored({
+        completed: [
+          fact('turnCompleted', 2, completed('a', 'Grüße', { weightsVersion: 'x', weightsVersionAtEnd: 'x' })),
+          ...answers.slice(1),
+        ],
+      }),
+      'labelled backtalk-v0, and the engine said x at the start and x at the end, and it may be trained on',
+    ],
+    [
+      'an engine that changed its mind in the last frame',
+      doctored({
+        completed: [
+          fact('turnCompleted', 2, completed('a', 'Grüße', { weightsVersionAtEnd: 'backtalk-v1', trainable: false })),
+          ...answers.slice(1),
+        ],
+      }),
+      'the engine said backtalk-v0 at the start and backtalk-v1 at the end',
     ],
     [
       'a turn of nobody',

@@ -1,6 +1,6 @@
 // The auditor: holds what clients wrote down against log, batches, versions and routes.
 // In: the ledger and everything stored. Out: one line for each thing that is lost, doubled or mixed up. Pure.
-import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { WeightsStaged_Stage, type TurnCompleted } from '@backtalk/proto/facts';
 import type { FactLog } from './fact-log.js';
 import { agrees, type LedgerRow } from './ledger.js';
 
@@ -65,16 +65,29 @@ function answersStored({ ledger, log }: Evidence): string[] {
     if (row.finished && stored === undefined) problems.push(`turn ${row.turn} was answered and its answer is lost`);
     if (stored === undefined) return problems;
     if (!agrees(row, stored.text)) problems.push(`turn ${row.turn} is stored with another answer than the client saw`);
-    if (stored.weightsVersion !== row.weights && row.weights !== '') {
-      problems.push(`turn ${row.turn} was labelled ${row.weights} and is stored as ${stored.weightsVersion}`);
-    }
-    if (stored.weightsVersion !== stored.weightsVersionAtEnd && stored.trainable) {
-      problems.push(`turn ${row.turn} changed its version on the way and may be trained on`);
-    }
+    problems.push(...mixedWeights(row, stored));
     if (!row.finished && stored.trainable && !isWhole(stored.finishReason)) {
       problems.push(`turn ${row.turn} was cut off and may be trained on`);
     }
     return problems;
+  });
+}
+
+/** What the header promised, and what the engine said in its first and in its last frame. */
+function mixedWeights(row: LedgerRow, { weightsVersion: start, weightsVersionAtEnd: end, trainable }: TurnCompleted) {
+  const isOne = row.weights === start && start === end;
+  // An engine that failed before its first frame named no weights.
+  if (isOne || (!row.finished && (start === '' || row.weights === '') && start === end)) return [];
+  const said = `labelled ${row.weights}, and the engine said ${start} at the start and ${end} at the end`;
+  return [`turn ${row.turn} was ${said}${trainable ? ', and it may be trained on' : ''}`];
+}
+
+/** The turns of finished answers that are not by one version, from the header to the last frame. */
+export function mixedTurns(ledger: readonly LedgerRow[], log: Pick<FactLog, 'completed'>): string[] {
+  const completed = new Map(log.completed.map(({ message }) => [message.turn, message]));
+  return ledger.flatMap((row) => {
+    const stored = row.finished ? completed.get(row.turn) : undefined;
+    return stored !== undefined && mixedWeights(row, stored).length > 0 ? [row.turn] : [];
   });
 }
 

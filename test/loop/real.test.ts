@@ -3,6 +3,7 @@ import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mixedTurns } from './audit.js';
 import { audited } from './audited.js';
 import { metric } from './controls.js';
 import { startCrowd } from './crowd.js';
@@ -88,8 +89,9 @@ describe('the loop with the laptop model', () => {
       await correctUntil(swapped, streams);
       await settleLearning(machine, book, 4 * minute);
       expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
-      const { completed, batches, trained } = await book.read();
-      expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
+      const log = await book.read();
+      const { completed, batches, trained } = log;
+      expect(mixedTurns(ledger, log)).toEqual([]);
       for (const { message, timeMs } of trained.slice(0, swaps)) {
         const closedMs = batches.find((batch) => batch.message.number === message.batch)?.timeMs ?? Infinity;
         const meanwhile = completed.filter((turn) => turn.timeMs > closedMs && turn.timeMs < timeMs);

@@ -5,12 +5,13 @@ import { FactPublisher, folderBlobStore } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { mixedTurns } from './audit.js';
 import { audited } from './audited.js';
-import { engineCounts, metric } from './controls.js';
+import { breakEngine, engineCounts, metric } from './controls.js';
 import { startCrowd } from './crowd.js';
 import { LogBook } from './fact-log.js';
 import { startTestMachine, type TestMachine } from './machine.js';
-import { ask } from './talk.js';
+import { ask, rowOf } from './talk.js';
 
 const swaps = 20;
 const clients = 30;
@@ -47,8 +48,21 @@ it(`${String(swaps)} swaps while ${String(clients)} clients stream: none failed,
   const versions = new Set(ledger.map(({ weights }) => weights));
   expect(versions.size).toBeGreaterThan(swaps / 4);
   expect(await audited(book, ledger)).toEqual([]);
-  const { completed } = await book.read();
-  expect(completed.filter(({ message }) => message.weightsVersion !== message.weightsVersionAtEnd)).toEqual([]);
+  expect(mixedTurns(ledger, await book.read())).toEqual([]);
+});
+
+it('an engine that names other weights in its last frame is found out, and its answer is never trained on', async () => {
+  await breakEngine(machine.engine, { models: { last: 'backtalk-v901' } });
+  const lied = await ask(machine.gateway, { messages: [{ role: 'user', content: 'Who answers?' }] });
+  await breakEngine(machine.engine, {});
+  const fact = await until(() => book.reader.last('turnCompleted', { turn: lied.turn }), { what: 'The answer’s fact' });
+  expect(fact.message).toMatchObject({
+    weightsVersion: lied.weights,
+    weightsVersionAtEnd: 'backtalk-v901',
+    trainable: false,
+    untrainableReasons: ['version_changed'],
+  });
+  expect(mixedTurns([rowOf('test', lied)], await book.read())).toEqual([lied.turn]);
 });
 
 /** A version that was sound when it was signed off, and one byte of which is another now. */

@@ -176,9 +176,4 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'The client did not read its answer.',
   },
-  slowLookup: {
-    code: 'lookup_timeout',
-    retry: 'later',
-    message: (p: { limitMs: number }) => `No answer from Valkey within ${p.limitMs} ms.`,
-  },
 });

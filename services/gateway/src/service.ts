@@ -3,42 +3,32 @@
 // In: its configuration. Out: a service that starts from what the broker holds (routes, leases, keys) and stops in
 // reverse order.
 import {
-  asBacktalkError,
-  checkInstallation,
-  connectBroker,
-  createLogger,
+  createService,
   FactPublisher,
-  FactReader,
-  Health,
-  holdLease,
-  leaseAddresses,
   jsonCodec,
   keyGrant,
   kvBucket,
-  Lifecycle,
-  Metrics,
-  openBlobStore,
-  systemClock,
+  serviceLease,
   watchLeases,
-  type Broker,
-  type Clock,
-  type Logger,
-  type Service,
+  type ServiceContext,
+  type ServiceOverrides,
+  type ServiceWithPorts,
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
 import { Callers } from './domain/caller.js';
-import { Places } from './domain/places.js';
+import { RequestSlots } from './domain/request-slots.js';
+import { chooseVersion } from './domain/version-choice.js';
 import { createEvents, type GatewayEvents } from './events.js';
 import { serveControl } from './inputs/control.js';
-import { HttpDoor } from './inputs/http.js';
-import type { Parts } from './inputs/parts.js';
-import { readyChecks } from './inputs/ready.js';
-import { Afterwards } from './outputs/afterwards.js';
+import { HttpServer } from './inputs/http-server.js';
+import type { Access, Parts, Serving, Turns } from './inputs/parts.js';
+import { createRoutes } from './inputs/routes.js';
 import { AnswerIndex } from './outputs/answer-index.js';
-import { encodeConversation } from './outputs/deflate.js';
+import { BackgroundWork } from './outputs/background-work.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
-import { KeyRing, keysInBucket, keysInFile } from './outputs/key-ring.js';
+import { FactLog } from './outputs/fact-log.js';
+import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
 import { RouteTable } from './outputs/route-table.js';
 import { Spool } from './outputs/spool.js';
@@ -46,168 +36,108 @@ import { SpoolDrain } from './outputs/spool-drain.js';
 import { TurnStore } from './outputs/turn-store.js';
 import { Valkey } from './outputs/valkey.js';
 
-export interface GatewayOverrides {
-  readonly logger?: Logger;
-  readonly clock?: Clock;
-}
+export type GatewayOverrides = ServiceOverrides;
+export type Gateway = ServiceWithPorts<'http' | 'grpc'>;
+type Context = ServiceContext<GatewayConfig>;
 
-export interface Gateway extends Service {
-  /** Ports that are really bound, once started: the configured ones may be 0. */
-  readonly ports: { http: number; grpc: number; health: number };
-}
-
-/** What every step of the start is given. */
-interface Building {
-  readonly config: GatewayConfig;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly events: GatewayEvents;
-  readonly lifecycle: Lifecycle;
-  readonly health: Health;
-}
-
-/** Beyond the time for answers in hand: spool, broker, ports. */
+/** Beyond the time for answers in flight: spool, broker, ports. */
 const stopMarginMs = 5_000;
 
 export function createGateway(config: GatewayConfig, overrides: GatewayOverrides = {}): Gateway {
-  const logger = overrides.logger ?? createLogger({ service: 'gateway', level: config.logLevel });
-  const clock = overrides.clock ?? systemClock;
-  const metrics = new Metrics('gateway');
-  const lifecycle = new Lifecycle(logger);
-  const health = new Health({ address: config.healthAddress, metrics, logger });
-  const building = { config, logger, clock, lifecycle, health, events: createEvents(logger, metrics) };
-  const ports = { http: 0, grpc: 0, health: 0 };
-  return {
-    ports,
-    start: async () => {
-      Object.assign(ports, await start(building));
-    },
-    stop: () => lifecycle.stopAll(config.stopWaitMs + stopMarginMs),
-  };
+  const stopWithinMs = config.stopWaitMs + stopMarginMs;
+  return createService({ name: 'gateway', config, overrides, streams: ['TURNS'], stopWithinMs, start });
 }
 
-async function start(building: Building): Promise<Gateway['ports']> {
-  const { config, logger, lifecycle, health } = building;
-  let isServing = false;
-  health.check('clients', () => isServing || 'clients are not served yet, or not any more');
-  await health.start();
-  lifecycle.add('health', () => health.stop());
-  const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
-  const broker = await connectBroker({ url, user, password, name: `gateway ${instance}`, logger });
-  lifecycle.add('broker', () => broker.close());
-  await checkInstallation(config, broker);
-  const parts = await buildParts(building, broker);
-  for (const [name, check] of readyChecks(parts, broker)) health.check(name, check);
-  const grpc = await serveControl(parts, config.grpcAddress, logger);
-  lifecycle.add('grpc', () => grpc.stop());
-  const door = new HttpDoor(parts);
-  startLease(building, broker, grpc.port);
-  await door.start();
-  lifecycle.add('http', () => {
-    isServing = false;
-    return door.stop();
-  });
-  isServing = true;
-  return { http: door.port, grpc: grpc.port, health: health.port };
-}
-
-async function buildParts(building: Building, broker: Broker): Promise<Parts> {
-  const { config, clock, events, lifecycle } = building;
-  const blobs = await openBlobStore(config, broker);
-  const publisher = new FactPublisher(broker, { blobs });
-  const store = await startStore(building, broker, publisher);
-  const afterwards = new Afterwards(events);
-  lifecycle.add('afterwards', () => afterwards.settled());
-  const valkey = new Valkey({ url: config.valkeyUrl, waitMs: config.lookupWaitMs, clock, events });
+async function start(context: Context) {
+  const { config, clock, logger, lifecycle, metrics } = context;
+  const events = createEvents(logger, metrics);
+  const valkey = new Valkey(config, clock, events);
   valkey.start();
   lifecycle.add('valkey', () => valkey.stop());
-  return {
+  const slots = new RequestSlots(config);
+  const parts: Parts = {
     config,
     clock,
     events,
-    publisher,
-    store,
-    places: new Places(config),
-    callers: new Callers(config.hashSecret),
-    keys: await startKeys(building, broker),
-    routes: await startRoutes(building, broker),
-    fleet: await startFleet(building, broker),
-    index: new AnswerIndex(valkey, config.indexKeepMs),
-    minutes: new MinuteCounts(valkey, clock),
-    reader: new FactReader(broker, blobs),
-    encode: encodeConversation,
-    afterwards: (work) => afterwards.add(work),
+    turns: await startTurns(context, events, valkey),
+    access: await startAccess(context, events, valkey, slots),
+    serving: await startServing(context, events, slots),
   };
+  addChecks(context, parts);
+  const grpc = await serveControl(parts.serving, clock, config.grpcAddress, logger);
+  lifecycle.add('grpc', () => grpc.stop());
+  const http = new HttpServer(createRoutes(parts), config, clock);
+  // Released only after the answers in flight are over, because the publisher counts them by the lease.
+  serviceLease(context, grpc.port);
+  await http.start();
+  lifecycle.add('http', () => http.stop());
+  return { http: http.port, grpc: grpc.port };
 }
 
-async function startStore(building: Building, broker: Broker, publisher: FactPublisher): Promise<TurnStore> {
-  const { config, clock, events, lifecycle } = building;
+async function startTurns(context: Context, events: GatewayEvents, valkey: Valkey): Promise<Turns> {
+  const { config, clock, lifecycle, broker, blobs, reader } = context;
+  const publisher = new FactPublisher(broker, { blobs });
   const spool = await Spool.open({ directory: config.spoolDirectory, bytesMax: config.spoolBytesMax, events });
   lifecycle.add('spool', () => spool.close());
   const drain = new SpoolDrain({ spool, publisher, clock, events, onStored: () => store.brokerIsBack() });
   lifecycle.add('drain', () => drain.stop());
   const { storeWaitMs } = config;
   const required = config.capture === 'required';
-  const store = new TurnStore({
-    publisher,
-    spool,
-    clock,
-    events,
-    storeWaitMs,
-    required,
-    onSpooled: () => drain.kick(),
-  });
+  const onSpooled = () => drain.kick();
+  const store = new TurnStore({ publisher, spool, clock, events, storeWaitMs, required, onSpooled });
   const ignore = broker.onStatus((status) => {
     if (status === 'up') drain.kick();
   });
   lifecycle.add('broker status', () => ignore());
   drain.kick();
-  return store;
+  const background = new BackgroundWork(events);
+  lifecycle.add('background work', () => background.settled());
+  return { store, index: new AnswerIndex(valkey, config.indexKeepMs), log: new FactLog(publisher, reader), background };
 }
 
-async function startKeys({ config, clock, events, lifecycle }: Building, broker: Broker): Promise<KeyRing> {
+async function startAccess(
+  { config, clock, lifecycle, broker }: Context,
+  events: GatewayEvents,
+  valkey: Valkey,
+  slots: RequestSlots,
+): Promise<Access> {
   const source =
     config.keysFile === ''
       ? keysInBucket(kvBucket(broker, 'keys', jsonCodec(keyGrant)))
       : keysInFile(config.keysFile, clock, events);
-  const keys = new KeyRing(source, isLoopback(config.httpAddress.host), events);
+  const { host } = config.httpAddress;
+  const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host);
+  const keys = new KeyStore(source, isLoopback, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
-  return keys;
+  return { keys, callers: new Callers(config.hashSecret), slots, minutes: new MinuteCounts(valkey, clock) };
 }
 
-async function startRoutes({ events, lifecycle }: Building, broker: Broker): Promise<RouteTable> {
+async function startServing(
+  { config, clock, lifecycle, broker }: Context,
+  events: GatewayEvents,
+  slots: RequestSlots,
+): Promise<Serving> {
   const routes = new RouteTable(kvBucket(broker, 'routes', Routes), events);
   await routes.start();
   lifecycle.add('routes', () => routes.stop());
-  return routes;
-}
-
-async function startFleet({ config, clock, events, lifecycle }: Building, broker: Broker): Promise<EngineFleet> {
   const leases = await watchLeases(broker, 'loader');
   const fleet = new EngineFleet({ leases, apiKey: config.engineKey, clock, events });
   fleet.start();
   lifecycle.add('engines', () => fleet.stop());
-  return fleet;
+  return { routes, fleet, slots };
 }
 
-/** Released only after the answers in hand are over, because the publisher counts them by the lease. */
-function startLease({ config, health, lifecycle, logger }: Building, broker: Broker, grpcPort: number): void {
-  const { instance } = config;
-  const lease = holdLease({
-    broker,
-    lease: () => ({
-      kind: 'gateway',
-      instance,
-      ...leaseAddresses(config, { grpc: grpcPort, health: health.port }),
-      engine: undefined,
-    }),
+function addChecks({ health, broker }: Context, { config, access, serving, turns }: Parts): void {
+  health.check('engines', () => {
+    for (const policy of config.policies) {
+      const version = chooseVersion(serving.routes.of(policy), policy, config.hashSecret, 'ready');
+      if (serving.fleet.candidates(version).length === 0) return `no engine that is ready holds ${version}`;
+    }
+    return true;
   });
-  lifecycle.add('lease', () =>
-    lease.release().catch((error: unknown) => logger.warn('lease_not_released', { error: asBacktalkError(error) })),
-  );
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+  health.check('capture', () => turns.store.canStore || 'turns cannot be stored, and capture is required');
+  health.check('keys', () => access.keys.isUsable || 'no key is configured, and the gateway is open to other machines');
+  // The broker may be down for as long as the spool has room.
+  health.check('broker', () => broker.status() === 'up' || turns.store.canStore || 'the broker cannot be reached');
 }

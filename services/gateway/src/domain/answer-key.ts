@@ -3,9 +3,8 @@
 // In: an answer, or an assistant message of a request. Out: a keyed hash of its text without thoughts and white space,
 // and of its tool calls as (name, canonical arguments) without ids: agents rewrite ids, spacing and thoughts, but not
 // these. Empty for an answer that says nothing, because all of those would be alike. Pure.
-import { keyedHash } from '@backtalk/kit';
-import type { ChatMessage } from './chat-messages.js';
-import { asString, canonicalJson, isObject } from './json-shape.js';
+import { isJsonObject, keyedHash } from '@backtalk/kit';
+import type { ChatMessage } from './chat-request.js';
 
 export const answerKeyLength = 32;
 
@@ -36,7 +35,7 @@ function contentOf(message: ChatMessage): AnswerContent {
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
-  return content.map((part: unknown) => (isObject(part) ? (asString(part['text']) ?? '') : '')).join('');
+  return content.map((part: unknown) => (isJsonObject(part) ? wordsOf(part['text']) : '')).join('');
 }
 
 /** Templates that open the thought themselves leave only its end in the answer. */
@@ -47,8 +46,8 @@ function bareText(text: string): string {
 }
 
 function bareCall(call: unknown): readonly [string, string] {
-  const called = isObject(call) && isObject(call['function']) ? call['function'] : {};
-  return [asString(called['name']) ?? '', bareArguments(called['arguments'])];
+  const called = isJsonObject(call) && isJsonObject(call['function']) ? call['function'] : {};
+  return [wordsOf(called['name']), bareArguments(called['arguments'])];
 }
 
 function bareArguments(value: unknown): string {
@@ -59,4 +58,18 @@ function bareArguments(value: unknown): string {
     // A model may write arguments that are no JSON; clients send them back as they are.
     return value.replace(/\s+/g, '');
   }
+}
+
+function wordsOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** JSON with the keys of every object in order, so that equal values have equal text. */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? 'null';
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
+  return `{${members.join(',')}}`;
 }

@@ -1,6 +1,7 @@
-// Who is asking, in names that may leave the gateway?
+// Who is asking, in names that may leave the gateway, and is that caller's minute used up?
 //
-// In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names. Pure.
+// In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names, and the
+// limit that is reached, if any. Pure.
 import { keyedHash } from '@backtalk/kit';
 
 export interface Limits {
@@ -69,4 +70,28 @@ export class Callers {
     this.known.set(grant, known);
     return known;
   }
+}
+
+export interface MinuteUse {
+  /** Including the request that asks. */
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+export const minuteMs = 60_000;
+
+export function reachedLimit(limits: Limits, use: MinuteUse): string | undefined {
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  if (requestsPerMinute !== undefined && use.requests > requestsPerMinute)
+    return `${requestsPerMinute} requests a minute`;
+  if (tokensPerMinute !== undefined && use.tokens >= tokensPerMinute) return `${tokensPerMinute} tokens a minute`;
+  return undefined;
+}
+
+export function countsByMinute(limits: Limits): boolean {
+  return limits.requestsPerMinute !== undefined || limits.tokensPerMinute !== undefined;
+}
+
+export function secondsToNextMinute(nowMs: number): number {
+  return Math.max(1, Math.ceil((minuteMs - (nowMs % minuteMs)) / 1000));
 }

@@ -1,14 +1,95 @@
-// What is the engine asked?
+// What is the engine asked, and with which sampling parameters?
 //
-// In: the client's request, the sampling parameters and the engine's name for the weights. Out: the body for the
-// engine: the client's fields, less those that are the gateway's business. Pure; never changes the client's body.
+// In: the client's request, the operator's default temperature and the engine's name for the weights. Out: the body for
+// the engine (the client's fields, less those that are the gateway's business), and the sampling's record for the fact.
+// A client's explicit choice is never changed; it only makes the sampler not plain. What is left out is filled in with
+// the plain sampler, because a model's own generation config would set others. Pure.
 import type { EngineChatRequest } from '@backtalk/dialects';
+import { isBaseVersion, type JsonObject } from '@backtalk/kit';
+import type { SamplingParameters } from '@backtalk/proto/facts';
 import type { ChatRequest } from './chat-request.js';
-import type { JsonObject } from './json-shape.js';
-import { isBaseVersion } from './model-name.js';
 import type { Replica } from './replica-choice.js';
-import type { Sampling } from './sampling.js';
 import { sessionBodyKeys } from './session-name.js';
+
+export interface SamplingFields {
+  readonly temperature: number;
+  readonly top_p: number;
+  readonly top_k: number;
+  readonly min_p: number;
+}
+
+export interface Sampling {
+  readonly fields: SamplingFields;
+  readonly parameters: SamplingParameters;
+}
+
+/** Fields that shape the distribution by their mere presence: grammars and biases. */
+const shapingFields = [
+  'logit_bias',
+  'structured_outputs',
+  'guided_json',
+  'guided_regex',
+  'guided_choice',
+  'guided_grammar',
+  'regex',
+  'ebnf',
+  'json_schema',
+  'bad_words',
+  'allowed_token_ids',
+  'logits_processors',
+] as const;
+
+export function samplingOf(body: JsonObject, defaultTemperature: number): Sampling {
+  const fields: SamplingFields = {
+    temperature: numberOr(body['temperature'], defaultTemperature),
+    top_p: numberOr(body['top_p'], 1),
+    top_k: numberOr(body['top_k'], -1),
+    min_p: numberOr(body['min_p'], 0),
+  };
+  return {
+    fields,
+    parameters: {
+      temperature: fields.temperature,
+      topP: fields.top_p,
+      topK: fields.top_k > 0 ? fields.top_k : -1,
+      minP: fields.min_p,
+      maxTokens: answerTokensMaxOf(body) ?? 0,
+      plain: isPlain(fields, body),
+    },
+  };
+}
+
+/** The longest answer that the client asked for; undefined where it left that open. */
+export function answerTokensMaxOf(body: JsonObject): number | undefined {
+  const asked = body['max_completion_tokens'] ?? body['max_tokens'];
+  return typeof asked === 'number' ? asked : undefined;
+}
+
+function isPlain(fields: SamplingFields, body: JsonObject): boolean {
+  if (fields.top_p !== 1 || fields.top_k > 0 || fields.min_p !== 0) return false;
+  if (numberOr(body['presence_penalty'], 0) !== 0 || numberOr(body['frequency_penalty'], 0) !== 0) return false;
+  if (numberOr(body['repetition_penalty'], 1) !== 1 || numberOr(body['min_tokens'], 0) !== 0) return false;
+  if (shapingFields.some((field) => isSet(body[field]))) return false;
+  return !forcesFormat(body['response_format']) && !forcesTool(body['tool_choice']);
+}
+
+function isSet(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  return typeof value !== 'object' || Object.keys(value).length > 0;
+}
+
+function forcesFormat(format: unknown): boolean {
+  return typeof format === 'object' && format !== null && 'type' in format && format.type !== 'text';
+}
+
+/** A named or required tool is enforced by a grammar. */
+function forcesTool(choice: unknown): boolean {
+  return isSet(choice) && choice !== 'auto' && choice !== 'none';
+}
+
+function numberOr(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}
 
 /** `user`, `metadata` and `store` name people to OpenAI; `request_id` and `cache_salt` would let two clients collide. */
 const keptBack: ReadonlySet<string> = new Set([
@@ -22,7 +103,7 @@ const keptBack: ReadonlySet<string> = new Set([
 ]);
 
 export function engineRequest(request: ChatRequest, sampling: Sampling, engineModel: string): EngineChatRequest {
-  const passedOn: JsonObject = {};
+  const passedOn: Record<string, unknown> = {};
   for (const field in request.body) if (!keptBack.has(field)) passedOn[field] = request.body[field];
   return { ...passedOn, ...sampling.fields, model: engineModel, messages: request.messages };
 }

@@ -4,8 +4,9 @@
 // one fact; or a refusal that names the parameter. Pure.
 import { sha256Hex } from '@backtalk/kit';
 import type { FeedbackGiven } from '@backtalk/proto/facts';
+import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
-import { isObject, type JsonObject } from './json-shape.js';
+import { readAs } from './read-as.js';
 
 export interface Feedback {
   readonly turn: string;
@@ -16,55 +17,47 @@ export interface Feedback {
 
 export const feedbackCharactersMax = 16 * 1024;
 
-export function readFeedback(value: unknown): Feedback {
-  if (!isObject(value)) throw gatewayErrors.invalidJson({ why: 'it is not an object' });
-  const feedback = {
-    turn: turnOf(value),
-    score: scoreOf(value['score']),
-    comment: words(value, 'comment'),
-    correction: words(value, 'correction'),
-  };
-  if (feedback.score === undefined && feedback.comment === '' && feedback.correction === '')
+const words = z
+  .string('it must be a string')
+  .max(feedbackCharactersMax, `it must have at most ${feedbackCharactersMax} characters`)
+  .nullish();
+const turnId = z.string('it must be a string').nullish();
+const schema = z.object({
+  turn_id: turnId,
+  /** The name that the id has in the answer. */
+  id: turnId,
+  score: z.literal([-1, 0, 1], 'it must be -1, 0 or 1').nullish(),
+  comment: words,
+  correction: words,
+});
+
+export function readFeedback(body: unknown): Feedback {
+  const { value } = readAs(schema, body);
+  const turn = value.turn_id ?? value.id;
+  if (turn === undefined || turn === null) throw gatewayErrors.missingParameter({ param: 'turn_id' });
+  if (!/^[A-Za-z0-9_-]{1,128}$/.test(turn)) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
+  const score = value.score ?? undefined;
+  const comment = value.comment ?? '';
+  const correction = value.correction ?? '';
+  if (score === undefined && comment === '' && correction === '')
     throw gatewayErrors.missingParameter({ param: 'score' });
-  return feedback;
+  return { turn, score, comment, correction };
 }
 
 export function feedbackFact(
   feedback: Feedback,
   of: { readonly tenant: string; readonly user: string; readonly policy: string },
 ): FeedbackGiven {
+  const { turn, score, comment, correction } = feedback;
   return {
-    turn: feedback.turn,
+    turn,
     tenant: of.tenant,
     user: of.user,
     policy: of.policy,
-    score: feedback.score ?? 0,
-    hasScore: feedback.score !== undefined,
-    comment: feedback.comment,
-    correction: feedback.correction,
-    digest: sha256Hex(JSON.stringify([feedback.score ?? null, feedback.comment, feedback.correction])),
+    score: score ?? 0,
+    hasScore: score !== undefined,
+    comment,
+    correction,
+    digest: sha256Hex(JSON.stringify([score ?? null, comment, correction])),
   };
-}
-
-function turnOf(body: JsonObject): string {
-  const turn = body['turn_id'] ?? body['id'];
-  if (turn === undefined || turn === null) throw gatewayErrors.missingParameter({ param: 'turn_id' });
-  if (typeof turn !== 'string') throw gatewayErrors.invalidParameter({ param: 'turn_id', why: 'it must be a string' });
-  if (!/^[A-Za-z0-9_-]{1,128}$/.test(turn)) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
-  return turn;
-}
-
-function scoreOf(score: unknown): -1 | 0 | 1 | undefined {
-  if (score === undefined || score === null) return undefined;
-  if (score === -1 || score === 0 || score === 1) return score;
-  throw gatewayErrors.invalidParameter({ param: 'score', why: 'it must be -1, 0 or 1' });
-}
-
-function words(body: JsonObject, param: string): string {
-  const value = body[param];
-  if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw gatewayErrors.invalidParameter({ param, why: 'it must be a string' });
-  if (value.length > feedbackCharactersMax)
-    throw gatewayErrors.invalidParameter({ param, why: `it must have at most ${feedbackCharactersMax} characters` });
-  return value;
 }

@@ -16,10 +16,12 @@ const chunk = () => ({
   choices: [{ index: 0, delta: { content: 'a' }, logprobs: { content: [] }, token_ids: [5], finish_reason: null }],
 });
 const seen = (value: object) => JSON.parse(JSON.stringify(value)) as unknown;
+const event = (view: ClientView, choice = 0) => chunkForClient({ raw: chunk(), choice }, view);
+const data = (text: string) => JSON.parse(text.replace(/^data: /, '')) as unknown;
 
 describe('forClient', () => {
   it('shows our id and the name that was asked for, and hides ids, logprobs and counts', () => {
-    expect(seen(chunkForClient(chunk(), view))).toEqual({
+    expect(data(event(view))).toEqual({
       id: 'turn_1',
       model: 'backtalk',
       choices: [{ index: 0, delta: { content: 'a' }, logprobs: null, finish_reason: null }],
@@ -28,7 +30,12 @@ describe('forClient', () => {
 
   it('shows them to a client that asked', () => {
     const all = { ...view, wantsLogprobs: true, wantsTokenIds: true, wantsUsage: true };
-    expect(seen(chunkForClient(chunk(), all))).toEqual({ ...chunk(), id: 'turn_1', model: 'backtalk' });
+    expect(data(event(all))).toEqual({ ...chunk(), id: 'turn_1', model: 'backtalk' });
+  });
+
+  it('leaves out the chunk of counts for a client that did not ask', () => {
+    expect(event(view, -1)).toBe('');
+    expect(data(event({ ...view, wantsUsage: true }, -1))).toMatchObject({ usage: { prompt_tokens: 2 } });
   });
 
   it('leaves the counts of a whole answer in place', () => {

@@ -3,7 +3,8 @@
 // In: a chunk or a whole answer as the engine sent it, which is the gateway's own and is changed in place, because this
 // runs for every token. Out: the same with our id and the model name that was asked for; token ids and logprobs only
 // where the client asked for them. Pure.
-import { isObject, type JsonObject } from './json-shape.js';
+import type { EngineFrame, RawObject } from '@backtalk/dialects';
+import { isJsonObject } from '@backtalk/kit';
 
 export interface ClientView {
   readonly turn: string;
@@ -15,7 +16,7 @@ export interface ClientView {
 }
 
 /** Fields are set to undefined, not deleted: JSON leaves both out, and deleting slows the object down. */
-export function forClient(raw: JsonObject, view: ClientView): JsonObject {
+export function forClient(raw: RawObject, view: ClientView): RawObject {
   raw['id'] = view.turn;
   raw['model'] = view.model;
   hide(raw, 'kv_transfer_params');
@@ -25,23 +26,26 @@ export function forClient(raw: JsonObject, view: ClientView): JsonObject {
   if (!view.wantsTokenIds) hide(raw, 'prompt_token_ids');
   const choices = raw['choices'];
   if (!Array.isArray(choices)) return raw;
-  for (const choice of choices) if (isObject(choice)) choiceForClient(choice, view);
+  for (const choice of choices) if (isJsonObject(choice)) choiceForClient(choice, view);
   return raw;
 }
 
-/** OpenAI sends token counts in a chunk of their own, at the end, to those who asked; others get none. */
-export function chunkForClient(raw: JsonObject, view: ClientView): JsonObject {
-  if (!view.wantsUsage) hide(raw, 'usage');
-  return forClient(raw, view);
+/** A frame as an event. OpenAI sends token counts in a chunk of their own, at the end, to those who asked; others get none. */
+export function chunkForClient({ raw, choice }: Pick<EngineFrame, 'raw' | 'choice'>, view: ClientView): string {
+  if (!view.wantsUsage) {
+    if (choice === -1) return '';
+    hide(raw, 'usage');
+  }
+  return sseEvent(JSON.stringify(forClient(raw, view)));
 }
 
-function choiceForClient(choice: JsonObject, view: ClientView): void {
+function choiceForClient(choice: RawObject, view: ClientView): void {
   if (!view.wantsLogprobs && choice['logprobs'] !== undefined) choice['logprobs'] = null;
   if (!view.wantsTokenIds) hide(choice, 'token_ids');
   hide(choice, 'routed_experts');
 }
 
-function hide(object: JsonObject, key: string): void {
+function hide(object: RawObject, key: string): void {
   if (key in object) object[key] = undefined;
 }
 

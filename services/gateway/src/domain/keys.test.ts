@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { callerOf, keylessGrant } from './caller.js';
+import { callerOf, keylessGrant, reachedLimit, secondsToNextMinute } from './caller.js';
 import { grantOf, hashOfHeader, keysFile } from './keys.js';
-import { reachedLimit, secondsToNextMinute } from './limits.js';
 
 const hash = createHash('sha256').update('sk-one').digest('hex');
 

@@ -2,8 +2,8 @@
 //
 // In: the policies and the engines' leases. Out: OpenAI's model objects: each policy by its alias, and every version of
 // it that an engine holds. Pure.
+import { baseVersion, versionNumber } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
-import { baseVersion, namedModel } from './model-name.js';
 
 export interface ListedModel {
   readonly id: string;
@@ -12,21 +12,20 @@ export interface ListedModel {
   readonly owned_by: string;
 }
 
-export function listModels(
-  policies: readonly string[],
-  engines: readonly EngineLease[],
-  created: number,
-): ListedModel[] {
+/** OpenAI gives each model a moment of creation; versions have none that a gateway knows. */
+const created = 0;
+
+export function listModels(policies: readonly string[], engines: readonly EngineLease[]): ListedModel[] {
   const serving = engines.filter((engine) => engine.ready && engine.pools.includes('serving'));
   const held = new Set(serving.flatMap((engine) => engine.versions));
   const names = policies.flatMap((policy) => {
     if (serving.length === 0) return [policy];
     held.add(baseVersion(policy));
-    return [policy, ...[...held].filter((version) => namedModel(version, [policy])?.kind === 'pinned').sort(byNumber)];
+    const numbered = [...held].flatMap((version) => {
+      const number = versionNumber(policy, version);
+      return number === undefined ? [] : [{ version, number }];
+    });
+    return [policy, ...numbered.sort((left, right) => left.number - right.number).map(({ version }) => version)];
   });
   return names.map((id) => ({ id, object: 'model', created, owned_by: 'backtalk' }));
-}
-
-function byNumber(left: string, right: string): number {
-  return Number(left.slice(left.lastIndexOf('-v') + 2)) - Number(right.slice(right.lastIndexOf('-v') + 2));
 }

@@ -1,21 +1,21 @@
 import { EngineLease } from '@backtalk/proto/weights';
 import { describe, expect, it } from 'vitest';
-import { areFull, chooseReplica, type ReplicaQuestion } from './replica-choice.js';
+import { areFull, chooseReplica, type ReplicaRequest } from './replica-choice.js';
 
 const engine = (url: string, changes: Partial<EngineLease> = {}) =>
   EngineLease.fromPartial({ url, pools: ['serving'], ready: true, baseModel: 'base', versions: ['p-v1'], ...changes });
 const three = [engine('http://a'), engine('http://b'), engine('http://c')];
 
-const plain: ReplicaQuestion = {
+const plain: ReplicaRequest = {
   engines: three,
   version: 'p-v1',
   session: 's',
   inFlight: () => 0,
-  placesMax: 100,
+  slotsMax: 100,
   excluded: new Set<string>(),
 };
 
-function choose(changes: Partial<ReplicaQuestion>): string | undefined {
+function choose(changes: Partial<ReplicaRequest>): string | undefined {
   return chooseReplica({ ...plain, ...changes })?.url;
 }
 
@@ -44,17 +44,17 @@ describe('chooseReplica', () => {
     const load = new Map<string, number>();
     const inFlight = (url: string) => load.get(url) ?? 0;
     for (let index = 0; index < 30; index += 1) {
-      const url = choose({ session: `s${index}`, inFlight, placesMax: 10 }) ?? expect.unreachable();
+      const url = choose({ session: `s${index}`, inFlight, slotsMax: 10 }) ?? expect.unreachable();
       load.set(url, inFlight(url) + 1);
     }
     expect([...load.values()]).toEqual([10, 10, 10]);
-    expect(choose({ inFlight, placesMax: 10 })).toBeUndefined();
-    expect(areFull({ ...plain, inFlight, placesMax: 10 })).toBe(true);
-    expect(areFull({ ...plain, inFlight, placesMax: 11 })).toBe(false);
+    expect(choose({ inFlight, slotsMax: 10 })).toBeUndefined();
+    expect(areFull({ ...plain, inFlight, slotsMax: 10 })).toBe(true);
+    expect(areFull({ ...plain, inFlight, slotsMax: 11 })).toBe(false);
   });
 
   it('calls nobody full where nobody holds the version', () => {
-    expect(areFull({ ...plain, version: 'p-v2', placesMax: 0 })).toBe(false);
+    expect(areFull({ ...plain, version: 'p-v2', slotsMax: 0 })).toBe(false);
   });
 
   it('never chooses one that is not ready, holds another version, serves another pool, or has just failed', () => {

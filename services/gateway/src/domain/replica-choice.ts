@@ -4,8 +4,8 @@
 // or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
 // more than its part, or all that it may, the next in the session's order takes over. Pure.
 import { createHash } from 'node:crypto';
+import { isBaseVersion } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
-import { isBaseVersion } from './model-name.js';
 
 export interface Replica {
   readonly url: string;
@@ -14,13 +14,13 @@ export interface Replica {
   readonly maxContext: number;
 }
 
-export interface ReplicaQuestion {
+export interface ReplicaRequest {
   readonly engines: readonly EngineLease[];
   readonly version: string;
   readonly session: string;
   readonly inFlight: (url: string) => number;
   /** Requests that one replica may have in hand. */
-  readonly placesMax: number;
+  readonly slotsMax: number;
   /** Replicas that have just failed this request. */
   readonly excluded: ReadonlySet<string>;
 }
@@ -34,9 +34,9 @@ export function canServe(engine: EngineLease, version: string): boolean {
   return isBaseVersion(version) || engine.versions.includes(version);
 }
 
-export function chooseReplica(question: ReplicaQuestion): Replica | undefined {
-  const { session, inFlight, placesMax, excluded } = question;
-  const free = ableOf(question).filter(({ url }) => !excluded.has(url) && inFlight(url) < placesMax);
+export function chooseReplica(request: ReplicaRequest): Replica | undefined {
+  const { session, inFlight, slotsMax, excluded } = request;
+  const free = ableOf(request).filter(({ url }) => !excluded.has(url) && inFlight(url) < slotsMax);
   const [only, second] = free;
   if (only === undefined || second === undefined) return only;
   const ranked = free
@@ -49,13 +49,13 @@ export function chooseReplica(question: ReplicaQuestion): Replica | undefined {
 }
 
 /** True when replicas hold the version, and none of them that is not excluded has a place left. */
-export function areFull(question: ReplicaQuestion): boolean {
-  const { inFlight, placesMax, excluded } = question;
-  const able = ableOf(question).filter(({ url }) => !excluded.has(url));
-  return able.length > 0 && able.every(({ url }) => inFlight(url) >= placesMax);
+export function areFull(request: ReplicaRequest): boolean {
+  const { inFlight, slotsMax, excluded } = request;
+  const able = ableOf(request).filter(({ url }) => !excluded.has(url));
+  return able.length > 0 && able.every(({ url }) => inFlight(url) >= slotsMax);
 }
 
-function ableOf({ engines, version }: ReplicaQuestion): EngineLease[] {
+function ableOf({ engines, version }: ReplicaRequest): EngineLease[] {
   return engines.filter((engine) => canServe(engine, version));
 }
 

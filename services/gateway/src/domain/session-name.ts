@@ -2,9 +2,8 @@
 //
 // In: headers and body of a request. Out: the declared session, turn type and end, or a refusal. A header wins over the
 // body's key. Body keys of this kind are for the gateway alone and are never forwarded. Pure.
-import { keyedHash } from '@backtalk/kit';
+import { keyedHash, type JsonObject } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
-import type { JsonObject } from './json-shape.js';
 
 export interface DeclaredSession {
   /** The client's own name for it; empty when it gave none. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { areLogprobsUntrue, reasonsAgainst } from './trainability.js';
+import { areLogprobsUntrue, consentOf, reasonsAgainst } from './trainability.js';
 
 const capture = {
   promptIds: [1, 2],
@@ -9,11 +9,14 @@ const capture = {
   reasoning: '',
   toolCalls: [],
   choices: 1,
+  modelAtStart: 'p-v1',
+  modelAtEnd: 'p-v1',
   finishReason: 'stop',
   usage: { promptTokens: 2, completionTokens: 1 },
 };
 const turn = {
   ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false } as const),
+  versionAsked: 'p-v1',
   versionAtStart: 'p-v1',
   versionAtEnd: 'p-v1',
   logprobsUntrue: false,
@@ -23,6 +26,12 @@ describe('a turn of an engine that lies', () => {
   it('is not trained on, because its logprobs are not those of its weights', () => {
     expect(reasonsAgainst(capture, turn)).toEqual([]);
     expect(reasonsAgainst(capture, { ...turn, logprobsUntrue: true })).toEqual(['logprobs_untrue']);
+  });
+
+  it('is not trained on when it names other weights at the end, or others than were asked for', () => {
+    expect(reasonsAgainst(capture, { ...turn, versionAtEnd: 'p-v2' })).toEqual(['version_changed']);
+    expect(reasonsAgainst(capture, { ...turn, versionAsked: 'p-v2' })).toEqual(['other_version']);
+    expect(reasonsAgainst(capture, { ...turn, versionAtStart: '', versionAtEnd: '' })).toEqual(['other_version']);
   });
 
   it('is not trained on without ids', () => {
@@ -36,5 +45,27 @@ describe('the logprobs of an engine', () => {
     expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs', 'true_logprobs'])).toBe(false);
     expect(areLogprobsUntrue(['logprobs'])).toBe(false);
     expect(areLogprobsUntrue([])).toBe(false);
+  });
+});
+
+const willing = { keyTrains: true, requestHeader: undefined, sessionTrains: true };
+
+describe('consentOf', () => {
+  it('is given when nobody objects', () => {
+    expect(consentOf(willing)).toEqual({ train: true, source: 'default' });
+    expect(consentOf({ ...willing, requestHeader: 'on' })).toEqual({ train: true, source: 'default' });
+  });
+
+  it('is refused by a key, a request, or the session so far, and says by whom', () => {
+    expect(consentOf({ ...willing, keyTrains: false, requestHeader: 'on' })).toEqual({ train: false, source: 'key' });
+    expect(consentOf({ ...willing, requestHeader: 'Off' })).toEqual({ train: false, source: 'request' });
+    expect(consentOf({ ...willing, requestHeader: 'on', sessionTrains: false })).toEqual({
+      train: false,
+      source: 'session',
+    });
+  });
+
+  it('takes an unclear word as a no', () => {
+    expect(consentOf({ ...willing, requestHeader: 'never' }).train).toBe(false);
   });
 });

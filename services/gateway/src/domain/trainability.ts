@@ -1,13 +1,16 @@
-// May this finished turn be trained on, and if not, why?
+// May this turn be trained on, and if not, why?
 //
-// In: what was captured and how the turn went. Out: every reason against, from a fixed list; none means trainable. Pure.
+// In: what the caller wishes, what was captured, and how the turn went. Out: the consent with who decided, and every
+// reason against, from a fixed list; none means trainable. Pure.
 import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
+import type { Consent } from '@backtalk/proto/facts';
 
 export const ownReasons = [
   'opted_out',
   'sampler_not_plain',
   'pinned_version',
   'version_changed',
+  'other_version',
   'engine_failed',
   'logprobs_untrue',
 ] as const;
@@ -22,6 +25,9 @@ export interface TurnCircumstances {
   readonly consents: boolean;
   readonly plainSampler: boolean;
   readonly pinned: boolean;
+  /** The version that the engine was asked for. */
+  readonly versionAsked: string;
+  /** What the engine itself said, in the first frame and in the last. */
   readonly versionAtStart: string;
   readonly versionAtEnd: string;
   /** The engine's own scoring does not confirm the logprobs that it gives. */
@@ -38,6 +44,9 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
   if (turn.pinned) reasons.add('pinned_version');
   if (turn.logprobsUntrue) reasons.add('logprobs_untrue');
   if (turn.versionAtStart !== turn.versionAtEnd) reasons.add('version_changed');
+  // An answer that never began names no weights.
+  if (turn.versionAtStart !== turn.versionAsked && (turn.ending === 'complete' || turn.versionAtStart !== ''))
+    reasons.add('other_version');
   return [...reasons];
 }
 
@@ -45,4 +54,23 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
 export function areLogprobsUntrue(capabilities: readonly string[]): boolean {
   const has = (name: string) => capabilities.includes(name);
   return has('logprobs') && has('prompt_logprobs') && !has('true_logprobs');
+}
+
+export interface ConsentSources {
+  readonly keyTrains: boolean;
+  /** The header X-Backtalk-Train. */
+  readonly requestHeader: string | undefined;
+  /** False when the turn that this one continues, or its session, was opted out. */
+  readonly sessionTrains: boolean;
+}
+
+const on = new Set(['', 'on', 'true', '1', 'yes']);
+
+/** One "no" is enough, and an unclear word counts as one. */
+export function consentOf({ keyTrains, requestHeader, sessionTrains }: ConsentSources): Consent {
+  if (!keyTrains) return { train: false, source: 'key' };
+  if (requestHeader !== undefined && !on.has(requestHeader.trim().toLowerCase()))
+    return { train: false, source: 'request' };
+  if (!sessionTrains) return { train: false, source: 'session' };
+  return { train: true, source: 'default' };
 }

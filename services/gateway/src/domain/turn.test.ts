@@ -1,7 +1,7 @@
 import type { Capture } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
 import { callerOf, keylessGrant } from './caller.js';
-import { samplingOf } from './sampling.js';
+import { samplingOf } from './engine-request.js';
 import { turnCompleted, type Turn } from './turn.js';
 
 const turn: Turn = {
@@ -28,8 +28,10 @@ const capture: Capture = {
   finishReason: 'stop',
   usage: { promptTokens: 3, completionTokens: 2 },
   choices: 1,
+  modelAtStart: 'backtalk-v2',
+  modelAtEnd: 'backtalk-v2',
 };
-const engine = 'http://engine';
+const engine = { url: 'http://engine', baseModel: 'base-model' };
 
 describe('turnCompleted', () => {
   it('is trainable when ids, counts, consent, sampler and version are in order', () => {
@@ -41,6 +43,16 @@ describe('turnCompleted', () => {
       weightsVersion: 'backtalk-v2',
     });
     expect(fact.answerKey).toHaveLength(32);
+  });
+
+  it('keeps what the engine said about its weights, whatever was asked for', () => {
+    const said = { ...capture, modelAtStart: 'base-model', modelAtEnd: 'unheard-of' };
+    expect(turnCompleted(turn, { capture: said, ending: 'complete', engine })).toMatchObject({
+      weightsVersion: 'backtalk-v0',
+      weightsVersionAtEnd: 'unheard-of',
+      trainable: false,
+      untrainableReasons: ['version_changed', 'other_version'],
+    });
   });
 
   it.each([
@@ -59,6 +71,11 @@ describe('turnCompleted', () => {
 
   it('tells a cut answer by its cut alone', () => {
     const cut = { ...capture, finishReason: '', usage: undefined };
+    const unsaid = { ...cut, modelAtStart: '', modelAtEnd: '' };
+    expect(turnCompleted(turn, { capture: unsaid, ending: 'engine_failed', engine: undefined })).toMatchObject({
+      weightsVersion: '',
+      untrainableReasons: ['engine_failed'],
+    });
     expect(turnCompleted(turn, { capture: cut, ending: 'aborted', engine })).toMatchObject({
       finishReason: 'abort',
       untrainableReasons: ['aborted'],

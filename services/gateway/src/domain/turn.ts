@@ -3,6 +3,7 @@
 // In: a request that has been placed (caller, session, version), then the answer. Out: `turn.opened` and
 // `turn.completed`, and what the answer index is to remember. Pure.
 import type { Capture } from '@backtalk/dialects';
+import { baseVersion } from '@backtalk/kit';
 import type { Consent, Conversation, SamplingParameters, TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 import { answerKey } from './answer-key.js';
 import type { Caller } from './caller.js';
@@ -25,10 +26,17 @@ export interface Turn {
   readonly stream: boolean;
 }
 
+/** The engine that answered; its lease says how it calls the base model. */
+export interface AnsweringEngine {
+  readonly url: string;
+  readonly baseModel: string;
+}
+
 export interface TurnAnswer {
   readonly capture: Capture;
   readonly ending: Ending;
-  readonly engine: string;
+  /** Undefined where no engine began to answer. */
+  readonly engine: AnsweringEngine | undefined;
   readonly logprobsUntrue?: boolean;
 }
 
@@ -55,13 +63,16 @@ export function turnCompleted(
   turn: Turn,
   { capture, ending, engine, logprobsUntrue = false }: TurnAnswer,
 ): TurnCompleted {
+  const weightsVersion = versionSaid(capture.modelAtStart, turn.policy, engine);
+  const weightsVersionAtEnd = versionSaid(capture.modelAtEnd, turn.policy, engine);
   const reasons = reasonsAgainst(capture, {
     ending,
     consents: turn.consent.train,
     plainSampler: turn.sampling.plain,
     pinned: turn.pinned,
-    versionAtStart: turn.version,
-    versionAtEnd: turn.version,
+    versionAsked: turn.version,
+    versionAtStart: weightsVersion,
+    versionAtEnd: weightsVersionAtEnd,
     logprobsUntrue,
   });
   return {
@@ -69,9 +80,9 @@ export function turnCompleted(
     tenant: turn.caller.tenant,
     user: turn.caller.user,
     policy: turn.policy,
-    weightsVersion: turn.version,
-    weightsVersionAtEnd: turn.version,
-    engine,
+    weightsVersion,
+    weightsVersionAtEnd,
+    engine: engine?.url ?? '',
     promptIds: [...(capture.promptIds ?? [])],
     answerIds: [...capture.answerIds],
     logprobs: [...capture.logprobs],
@@ -85,7 +96,8 @@ export function turnCompleted(
     untrainableReasons: reasons,
     answerKey: answerKey(turn.caller.answerSecret, capture),
     provisionalSession: turn.session,
-    syntheticFrames: capture.synthetic === true,
+    // No longer written: nothing reads it.
+    syntheticFrames: false,
   };
 }
 
@@ -97,6 +109,11 @@ export function remembered(turn: Turn, conversation: RememberedConversation): Re
     earlier: earlierKeys(turn.answerKeys),
     conversation,
   };
+}
+
+/** The engine's word for its weights as a version: the base model is version 0. What it says beyond that is kept as it is. */
+function versionSaid(model: string, policy: string, engine: AnsweringEngine | undefined): string {
+  return engine !== undefined && model === engine.baseModel ? baseVersion(policy) : model;
 }
 
 function finishReason(capture: Capture, ending: Ending): string {

@@ -1,7 +1,6 @@
 import { Routes } from '@backtalk/proto/weights';
 import { describe, expect, it } from 'vitest';
-import { namedModel } from './model-name.js';
-import { chooseVersion, isNewer } from './version-choice.js';
+import { chooseVersion, isNewer, namedModel } from './version-choice.js';
 
 const routes = (shares: Record<string, number>, fence = 1) =>
   Routes.fromPartial({

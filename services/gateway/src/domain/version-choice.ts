@@ -1,10 +1,19 @@
-// Which version of a policy answers this session?
+// Which weights does a request name, and which version of a policy answers its session?
 //
-// In: the routes, and who asks in which session. Out: a version name. All gateways agree without talking, because the
-// choice is a keyed hash of key and session against the shares. Pure.
-import { keyedHash } from '@backtalk/kit';
+// In: the name, the policies that are served here, the routes, and who asks in which session. Out: a version name. All
+// gateways agree without talking, because the choice is a keyed hash of key and session against the shares. Pure.
+import { baseVersion, keyedHash, versionParts } from '@backtalk/kit';
 import type { Routes } from '@backtalk/proto/weights';
-import { baseVersion } from './model-name.js';
+
+export type NamedModel =
+  | { readonly kind: 'routed'; readonly policy: string }
+  | { readonly kind: 'pinned'; readonly policy: string; readonly version: string };
+
+export function namedModel(name: string, policies: readonly string[]): NamedModel | undefined {
+  if (policies.includes(name)) return { kind: 'routed', policy: name };
+  const policy = versionParts(name)?.policy;
+  return policy !== undefined && policies.includes(policy) ? { kind: 'pinned', policy, version: name } : undefined;
+}
 
 export function chooseVersion(routes: Routes | undefined, policy: string, secret: string, who: string): string {
   const shares = routes?.routes.filter((route) => route.share > 0) ?? [];

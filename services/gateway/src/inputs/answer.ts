@@ -1,59 +1,56 @@
-// Writes answers that are no streams: JSON values, and errors in OpenAI's shape.
+// Reads heads, and writes answers that are no streams: JSON values, and errors in OpenAI's shape.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, systemClock, traceFrom, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
 
-/** Ours are told as they are; what comes from elsewhere is told in our own words. */
-export function forCaller(thrown: unknown): BacktalkError {
+const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
+
+/** A client's own id for its request comes back to it. */
+export function nameRequest(request: IncomingMessage, response: ServerResponse): void {
+  const asked = headerIn(request, 'x-request-id');
+  if (asked !== undefined && requestIdPattern.test(asked)) response.setHeader('X-Request-Id', asked);
+}
+
+export function headerIn({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** The caller's trace, or a new one. */
+export function traceOf(request: IncomingMessage): Trace {
+  return traceFrom(headerIn(request, 'traceparent'));
+}
+
+export function sendJson(response: ServerResponse, status: number, value: unknown, headers: object = {}): void {
+  const text = JSON.stringify(value);
+  response.writeHead(status, headOf(text, headers)).end(text);
+}
+
+/** An answer that has begun gets its error as a frame, and ends. What comes from elsewhere is told in our own words. */
+export function sendError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+  if (response.destroyed || response.writableEnded) return;
+  const { status, headers, body } = openAiError(forClient(thrown));
+  const text = JSON.stringify(body);
+  if (response.headersSent) response.end(sseEvent(text));
+  else if (isBacktalkError(thrown, 'request_too_large')) {
+    response.writeHead(status, headOf(text, { Connection: 'close' })).write(text);
+    discard(request, () => response.end());
+  } else response.writeHead(status, headOf(text, headers)).end(text);
+}
+
+export function forClient(thrown: unknown) {
   const error = asBacktalkError(thrown);
   return error.status === undefined || error.code === 'internal' ? gatewayErrors.internal({}, error) : error;
 }
 
-export function sendJson(response: ServerResponse, status: number, value: unknown, headers: object = {}): void {
-  const body = JSON.stringify(value);
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    ...headers,
-  });
-  response.end(body);
-}
-
-const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
-
-/** A client's own id for its request, which comes back to it. */
-export function requestName(request: IncomingMessage): string | undefined {
-  const asked = request.headers['x-request-id'];
-  return typeof asked === 'string' && requestIdPattern.test(asked) ? asked : undefined;
-}
-
-export function nameRequest(request: IncomingMessage, response: ServerResponse): void {
-  const name = requestName(request);
-  if (name !== undefined) response.setHeader('X-Request-Id', name);
-}
-
-/** An answer that has begun gets its error as a frame, and ends. */
-export function sendError(request: IncomingMessage, response: ServerResponse, error: BacktalkError): void {
-  if (response.destroyed || response.writableEnded) return;
-  const { status, headers, body } = openAiError(error);
-  if (response.headersSent) {
-    response.end(sseEvent(JSON.stringify(body)));
-    return;
-  }
-  if (error.code !== gatewayErrors.bodyTooLarge({ limitBytes: 0 }).code) {
-    sendJson(response, status, body, headers);
-    return;
-  }
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
+function headOf(text: string, headers: object) {
+  return {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(text),
-    Connection: 'close',
-  });
-  response.write(text);
-  discard(request, () => response.end());
+    ...headers,
+  };
 }
 
 const discardMsMax = 2_000;
@@ -65,9 +62,9 @@ const discardBytesMax = 64 * 1024 * 1024;
  */
 function discard(request: IncomingMessage, then: () => void): void {
   let bytes = 0;
-  const timer = setTimeout(then, discardMsMax);
+  const cancel = systemClock.timer(discardMsMax, then);
   const done = (): void => {
-    clearTimeout(timer);
+    cancel();
     then();
   };
   request.on('data', (chunk: Buffer) => {

@@ -253,6 +253,34 @@ describe('weights', () => {
     await other.stop();
   });
 
+  it('are those that the engine names: one that changes its mind at the end is stored so, and not trained on', async () => {
+    leased.engine.settings.faults = { models: { last: 'backtalk-v7' } };
+    const stream = await client.chat.completions.create({ model: 'backtalk', messages: hello, stream: true });
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    expect(new Set(chunks.map(({ model }) => model))).toEqual(new Set(['backtalk']));
+    expect(await completed(chunks[0]?.id ?? '')).toMatchObject({
+      weightsVersion: 'backtalk-v0',
+      weightsVersionAtEnd: 'backtalk-v7',
+      trainable: false,
+      untrainableReasons: ['version_changed'],
+    });
+  });
+
+  it('are those that the engine names: one that answers with others than were asked for is stored so', async () => {
+    leased.engine.settings.faults = { models: { first: 'unheard-of' } };
+    const { data, response } = await client.chat.completions
+      .create({ model: 'backtalk', messages: hello })
+      .withResponse();
+    expect([data.model, response.headers.get('x-backtalk-weights')]).toEqual(['backtalk', 'backtalk-v0']);
+    expect(await completed(data.id)).toMatchObject({
+      weightsVersion: 'unheard-of',
+      weightsVersionAtEnd: 'unheard-of',
+      trainable: false,
+      untrainableReasons: ['other_version'],
+    });
+  });
+
   it('of an engine whose logprobs its own scoring does not confirm answer, and are not trained on', async () => {
     const lease = {
       versions: ['backtalk-v0', 'backtalk-v4'],

@@ -1,38 +1,42 @@
-// What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which tells how many
-// answers of each version are in hand.
+// What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which reports how
+// many answers of each version are in flight.
 import { GatewayControlServiceDefinition, type GatewayControlServiceImplementation } from '@backtalk/proto/control';
 import { serveGrpc, type Address, type Clock, type GrpcCallFacts, type GrpcServer, type Logger } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
-import type { Places } from '../domain/places.js';
+import type { RequestSlots } from '../domain/request-slots.js';
+import type { Serving } from './parts.js';
 import type { RouteTable } from '../outputs/route-table.js';
 
-export interface ControlParts {
-  readonly routes: RouteTable;
-  readonly places: Places;
-  readonly clock: Clock;
+/** Changes within this time are reported together. */
+const reportEveryMs = 100;
+
+export function serveControl(
+  { routes, slots }: Pick<Serving, 'routes' | 'slots'>,
+  clock: Clock,
+  address: Address,
+  logger: Logger,
+): Promise<GrpcServer> {
+  const implementation = control(routes, slots, clock);
+  return serveGrpc({ address, services: [{ definition: GatewayControlServiceDefinition, implementation }], logger });
 }
 
-/** Changes within this time are told together. */
-const tellEveryMs = 100;
-
-export function serveControl(parts: ControlParts, address: Address, logger: Logger): Promise<GrpcServer> {
-  const services = [{ definition: GatewayControlServiceDefinition, implementation: control(parts) }] as const;
-  return serveGrpc({ address, services, logger });
-}
-
-export function control({ routes, places, clock }: ControlParts): GatewayControlServiceImplementation<GrpcCallFacts> {
+function control(
+  routes: RouteTable,
+  slots: RequestSlots,
+  clock: Clock,
+): GatewayControlServiceImplementation<GrpcCallFacts> {
   return {
     commit(request) {
       if (request.routes === undefined) throw gatewayErrors.missingParameter({ param: 'routes' });
       return Promise.resolve({ fence: routes.apply(request.routes) });
     },
     async *streams(_request, { signal }) {
-      const change = new Change(places);
+      const change = new Change(slots);
       try {
         while (!signal.aborted) {
-          yield { inFlight: places.byVersion(), fence: routes.fence };
+          yield { inFlight: slots.byVersion(), fence: routes.fence };
           await change.next(signal);
-          await clock.sleep(tellEveryMs, signal);
+          await clock.sleep(reportEveryMs, signal);
         }
       } finally {
         change.stop();
@@ -41,14 +45,14 @@ export function control({ routes, places, clock }: ControlParts): GatewayControl
   };
 }
 
-/** Waits for the next change; one that came while nobody waited is not missed. */
+/** Waits for the next change; one that came before the wait is not missed. */
 class Change {
   private changed = false;
   private wake: () => void = () => undefined;
   readonly stop: () => void;
 
-  constructor(places: Places) {
-    this.stop = places.onChange(() => {
+  constructor(slots: RequestSlots) {
+    this.stop = slots.onChange(() => {
       this.changed = true;
       this.wake();
     });

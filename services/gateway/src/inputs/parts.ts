@@ -1,34 +1,47 @@
 // What the gateway's inputs are given to act with.
-import type { Clock, FactPublisher, FactReader } from '@backtalk/kit';
-import type { Conversation } from '@backtalk/proto/facts';
+import type { Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
 import type { Callers } from '../domain/caller.js';
-import type { WrittenConversation } from '../domain/conversation.js';
-import type { Places } from '../domain/places.js';
+import type { RequestSlots } from '../domain/request-slots.js';
 import type { GatewayEvents } from '../events.js';
 import type { AnswerIndex } from '../outputs/answer-index.js';
+import type { BackgroundWork } from '../outputs/background-work.js';
 import type { EngineFleet } from '../outputs/engine-fleet.js';
-import type { KeyRing } from '../outputs/key-ring.js';
+import type { FactLog } from '../outputs/fact-log.js';
+import type { KeyStore } from '../outputs/key-store.js';
 import type { MinuteCounts } from '../outputs/minute-counts.js';
 import type { RouteTable } from '../outputs/route-table.js';
 import type { TurnStore } from '../outputs/turn-store.js';
+
+/** Who may ask, and how much. */
+export interface Access {
+  readonly keys: KeyStore;
+  readonly callers: Callers;
+  readonly slots: RequestSlots;
+  readonly minutes: MinuteCounts;
+}
+
+/** Which weights answer, and on which engine. */
+export interface Serving {
+  readonly routes: RouteTable;
+  readonly fleet: EngineFleet;
+  readonly slots: RequestSlots;
+}
+
+/** Where turns go, and what is known of earlier ones. */
+export interface Turns {
+  readonly store: TurnStore;
+  readonly index: AnswerIndex;
+  readonly log: FactLog;
+  /** A stop waits for it. */
+  readonly background: BackgroundWork;
+}
 
 export interface Parts {
   readonly config: GatewayConfig;
   readonly clock: Clock;
   readonly events: GatewayEvents;
-  readonly places: Places;
-  readonly keys: KeyRing;
-  readonly callers: Callers;
-  readonly routes: RouteTable;
-  readonly fleet: EngineFleet;
-  readonly store: TurnStore;
-  readonly index: AnswerIndex;
-  readonly minutes: MinuteCounts;
-  /** Compresses where that pays. */
-  readonly encode: (conversation: WrittenConversation) => Promise<Conversation>;
-  readonly publisher: FactPublisher;
-  readonly reader: FactReader;
-  /** Remembers work that outlives its request, so that a stop waits for it. */
-  readonly afterwards: (work: Promise<unknown>) => void;
+  readonly access: Access;
+  readonly serving: Serving;
+  readonly turns: Turns;
 }

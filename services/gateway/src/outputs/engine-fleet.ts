@@ -57,7 +57,7 @@ export class EngineFleet {
   }
 
   /** What its loader found out about it; nothing for an engine that nobody knows. */
-  capabilitiesOf(url: string): readonly string[] {
+  capabilitiesOf(url = ''): readonly string[] {
     return this.seen.get(url)?.engine.capabilities ?? [];
   }
 

@@ -3,7 +3,7 @@
 // In: a key's id and what it uses. Out: the minute's sum; undefined when Valkey does not answer in time, and then no
 // limit by the minute applies.
 import type { Clock } from '@backtalk/kit';
-import { minuteMs, type MinuteUse } from '../domain/limits.js';
+import { minuteMs, type MinuteUse } from '../domain/caller.js';
 import type { Valkey } from './valkey.js';
 
 export class MinuteCounts {

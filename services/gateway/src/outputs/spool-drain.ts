@@ -3,7 +3,7 @@
 // In: a spool, and a word that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
 // A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
 // never runs twice at once.
-import { asBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 import type { SpoolRecord } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
@@ -88,6 +88,6 @@ export class SpoolDrain {
 }
 
 /** Everything else may pass, a missing permission too: the fact is kept. */
-function willNeverFit({ code }: BacktalkError): boolean {
-  return code === 'fact_too_large' || code === 'fact_invalid';
+function willNeverFit(error: BacktalkError): boolean {
+  return isBacktalkError(error, 'fact_too_large') || isBacktalkError(error, 'fact_invalid');
 }

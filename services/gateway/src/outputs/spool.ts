@@ -6,6 +6,7 @@
 // torn. It never drops a fact.
 import { mkdir, open, readdir, readFile, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Mutex } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { decodeRecords, encodeRecord, type SpoolRecord } from '../domain/spool-record.js';
@@ -36,8 +37,7 @@ export class Spool {
   private nextNumber = 1;
   private bytesHeld = 0;
   private waiting: Waiting[] = [];
-  /** The file work in hand: one piece at a time. */
-  private work: Promise<void> = Promise.resolve();
+  private readonly files = new Mutex();
 
   private constructor(private readonly options: SpoolOptions) {}
 
@@ -104,10 +104,9 @@ export class Spool {
   }
 
   private inTurn(piece: () => Promise<void>): Promise<void> {
-    this.work = this.work.then(piece).catch((error: unknown) => {
+    return this.files.run(piece).catch((error: unknown) => {
       this.options.events.spoolFailed(gatewayErrors.spoolFailed({}, error));
     });
-    return this.work;
   }
 
   /** Everything that came while the last batch was written goes out with one fsync. */

@@ -6,8 +6,8 @@ import { catalogue, traceFrom, type FactMessage, type FactPublisher, type Trace 
 import type { SpooledFact, SpoolRecord } from '../domain/spool-record.js';
 
 export interface Storable {
-  /** With `companyMs` it may wait that long for others to share its packet. */
-  publish(timeoutMs: number, companyMs?: number): Promise<unknown>;
+  /** With `batchMs` it may wait that long for others to share its packet. */
+  publish(timeoutMs: number, batchMs?: number): Promise<unknown>;
   record(): SpoolRecord;
 }
 
@@ -18,7 +18,7 @@ export function storable<N extends SpooledFact>(
   trace: Trace,
 ): Storable {
   return {
-    publish: (timeoutMs, companyMs) => publisher.publish(name, message, { trace, timeoutMs, companyMs }),
+    publish: (timeoutMs, batchMs) => publisher.publish(name, message, { trace, timeoutMs, companyMs: batchMs }),
     record: () => ({
       name,
       traceparent: trace.traceparent,

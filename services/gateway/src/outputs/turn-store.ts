@@ -3,18 +3,22 @@
 // In: a turn's facts: the first when the request arrives, the others when the answer is complete. Out: where they are
 // stored. The broker has `storeWaitMs`; then they go to the spool. After that the broker is left alone, but for one try
 // a second, until it takes something again. It never says that a turn is stored before it is.
+import { promisify } from 'node:util';
+import { constants, deflateRaw } from 'node:zlib';
 import {
   asBacktalkError,
+  within,
   type BacktalkError,
   type Clock,
   type FactMessage,
   type FactPublisher,
   type Trace,
 } from '@backtalk/kit';
-import type { TurnOpened } from '@backtalk/proto/facts';
+import type { Conversation, TurnOpened } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents, StoredWhere } from '../events.js';
 import { Breaker } from '../domain/breaker.js';
+import { conversationFact, worthDeflating, type WrittenConversation } from '../domain/conversation.js';
 import type { SpooledFact } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
 import { storable, type Storable } from './storable.js';
@@ -39,11 +43,12 @@ export interface OpenTurn {
   readonly openedStored: Promise<boolean>;
 }
 
+const deflate = promisify(deflateRaw);
 /** The most that one turn adds to its request's size when it is stored; a guess that only admission uses. */
 const answerBytesGuess = 256 * 1024;
 const openedWaitMs = 5_000;
-/** Nobody waits for the first fact yet; most of the cost of a packet is the packet. */
-const openedCompanyMs = 5;
+/** The first fact is not waited for yet; most of the cost of a packet is the packet. */
+const openedBatchMs = 5;
 const retryAfterSeconds = 2;
 
 export class TurnStore {
@@ -72,13 +77,23 @@ export class TurnStore {
     return storable(this.options.publisher, name, message, trace);
   }
 
+  /** Compresses where that pays, off the event loop. */
+  async encode(written: WrittenConversation): Promise<Conversation> {
+    const messages = Buffer.from(written.messages);
+    const tools = Buffer.from(written.tools);
+    if (!worthDeflating(written)) return conversationFact(written, { messages, tools, deflated: false });
+    const pack = (bytes: Buffer) => (bytes.length === 0 ? bytes : deflate(bytes, { level: constants.Z_BEST_SPEED }));
+    const [packed, packedTools] = await Promise.all([pack(messages), pack(tools)]);
+    return conversationFact(written, { messages: packed, tools: packedTools, deflated: true });
+  }
+
   open(message: TurnOpened, trace: Trace): OpenTurn {
     const opened = this.fact('turnOpened', message, trace);
     const mayTry = this.breaker.permits(this.options.clock.now());
     return {
       trace,
       opened,
-      openedStored: mayTry ? this.publish([opened], openedWaitMs, openedCompanyMs) : Promise.resolve(false),
+      openedStored: mayTry ? this.publish([opened], openedWaitMs, openedBatchMs) : Promise.resolve(false),
     };
   }
 
@@ -97,17 +112,9 @@ export class TurnStore {
 
   private async byBroker(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
     const { storeWaitMs, clock } = this.options;
-    return new Promise((resolve) => {
-      const cancel = clock.timer(storeWaitMs, () => {
-        this.brokerFailed(gatewayErrors.logUnavailable());
-        resolve(false);
-      });
-      const settle = (stored: boolean): void => {
-        cancel();
-        resolve(stored);
-      };
-      this.publishAll(turn, rest).then(settle, () => settle(false));
-    });
+    const stored = await within(clock, storeWaitMs, this.publishAll(turn, rest));
+    if (stored === undefined) this.brokerFailed(gatewayErrors.logUnavailable());
+    return stored ?? false;
   }
 
   private async publishAll(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
@@ -117,9 +124,9 @@ export class TurnStore {
     return (await storing) && opened;
   }
 
-  private async publish(facts: readonly Storable[], timeoutMs: number, companyMs?: number): Promise<boolean> {
+  private async publish(facts: readonly Storable[], timeoutMs: number, batchMs?: number): Promise<boolean> {
     try {
-      await Promise.all(facts.map((fact) => fact.publish(timeoutMs, companyMs)));
+      await Promise.all(facts.map((fact) => fact.publish(timeoutMs, batchMs)));
       this.brokerIsBack();
       return true;
     } catch (error) {

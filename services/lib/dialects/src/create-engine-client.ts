@@ -2,7 +2,7 @@
 import type { EngineClient } from './engine-client.js';
 import { OpenAiClient } from './openai/open-ai-client.js';
 import { SglangClient } from './sglang/sglang-client.js';
-import type { EngineAddress } from './transport/engine-pool.js';
+import type { EngineAddress } from './transport/engine-connections.js';
 import { VllmClient } from './vllm/vllm-client.js';
 
 /** `builtin` is the engine that comes with Backtalk; it speaks vLLM's dialect. */

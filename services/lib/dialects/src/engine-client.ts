@@ -4,16 +4,9 @@
 // behind them, and errors of one catalogue (`errors.ts`). Never: retries, routing, or an opinion about a request.
 import type { Capture, TokenUsage, ToolCallDelta } from './capture/capture.js';
 
-/** As much of an AbortSignal as a call needs: a server that has one for each request may use something lighter. */
-export interface CancelSignal {
-  readonly aborted: boolean;
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
-
 export interface CallOptions {
   /** Ends the call, and the engine's work on it, at once. */
-  readonly signal?: CancelSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** From the call to the end of the answer. */
   readonly deadlineMs: number;
 }
@@ -46,6 +39,8 @@ export interface EngineFrame {
   readonly raw: RawObject;
   /** Which choice the chunk belongs to; −1 for chunks without one (usage). */
   readonly choice: number;
+  /** The engine's word for the weights that made this chunk. */
+  readonly model?: string | undefined;
   readonly ids?: readonly number[] | undefined;
   readonly logprobs?: readonly number[] | undefined;
   readonly promptIds?: readonly number[] | undefined;
@@ -54,8 +49,6 @@ export interface EngineFrame {
   readonly toolCallDeltas?: readonly ToolCallDelta[] | undefined;
   readonly finishReason?: string | undefined;
   readonly usage?: TokenUsage | undefined;
-  /** Made of a whole answer, because the engine's own stream carries no ids. */
-  readonly synthetic?: boolean | undefined;
 }
 
 export interface CompletionRequest {
@@ -148,6 +141,6 @@ export interface EngineClient {
   probe(options: CallOptions): Promise<Capabilities>;
   /** Ends every call at once. */
   close(): Promise<void>;
-  /** Takes no further call; resolves when those in hand have come to their end. */
+  /** Takes no further call; resolves when those in flight have come to their end. */
   leave(): Promise<void>;
 }

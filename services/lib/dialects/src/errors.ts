@@ -1,9 +1,9 @@
 // Every way in which a call to an engine fails, in words that may be shown to a caller.
 //
 // Engine errors are translated here and nowhere else. Messages never hold text of a conversation.
-import { defineErrors } from '@backtalk/kit';
+import { defineErrors, isBacktalkError, type BacktalkError } from '@backtalk/kit';
 
-export const engineErrors = defineErrors('dialects', {
+const specs = {
   modelNotFound: {
     code: 'model_not_found',
     status: 404,
@@ -104,4 +104,11 @@ export const engineErrors = defineErrors('dialects', {
     message: (p: { name: string; engineStatus: number }) =>
       `The engine refuses adapter "${p.name}" (status ${p.engineStatus}): its rank, modules or files do not fit.`,
   },
-});
+} as const;
+
+export const engineErrors = defineErrors('dialects', specs);
+export type EngineErrorCode = (typeof specs)[keyof typeof specs]['code'];
+
+export function isEngineError(error: unknown, ...codes: readonly EngineErrorCode[]): error is BacktalkError {
+  return isBacktalkError(error) && codes.some((code) => code === error.code);
+}

@@ -6,5 +6,5 @@ export * from './capture/capture.js';
 export * from './capture/invariants.js';
 export * from './create-engine-client.js';
 export * from './engine-client.js';
-export { engineErrors } from './errors.js';
+export { engineErrors, isEngineError, type EngineErrorCode } from './errors.js';
 export { warmUpRequest } from './vllm/capability-probe.js';

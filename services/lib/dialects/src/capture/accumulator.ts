@@ -21,11 +21,15 @@ export class CaptureAccumulator {
   private finishReason = '';
   private usage: TokenUsage | undefined;
   private choices = 1;
-  private synthetic = false;
+  private modelAtStart: string | undefined;
+  private modelAtEnd = '';
 
   add(frame: EngineFrame): void {
     if (frame.usage !== undefined) this.usage = frame.usage;
-    if (frame.synthetic === true) this.synthetic = true;
+    if (frame.model !== undefined) {
+      this.modelAtStart ??= frame.model;
+      this.modelAtEnd = frame.model;
+    }
     if (frame.choice !== 0) {
       this.choices = Math.max(this.choices, frame.choice + 1);
       return;
@@ -51,7 +55,8 @@ export class CaptureAccumulator {
       finishReason: this.finishReason,
       usage: this.usage,
       choices: this.choices,
-      ...(this.synthetic && { synthetic: true }),
+      modelAtStart: this.modelAtStart ?? '',
+      modelAtEnd: this.modelAtEnd,
     };
   }
 

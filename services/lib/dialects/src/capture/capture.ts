@@ -34,6 +34,7 @@ export interface Capture {
   readonly usage: TokenUsage | undefined;
   /** How many choices the answer had. */
   readonly choices: number;
-  /** The frames of the stream were made of a whole answer. */
-  readonly synthetic?: boolean;
+  /** What the engine called its weights in the first frame and in the last one; empty where it named none. */
+  readonly modelAtStart: string;
+  readonly modelAtEnd: string;
 }

@@ -12,6 +12,8 @@ const good: Capture = {
   finishReason: 'stop',
   usage: { promptTokens: 3, completionTokens: 2 },
   choices: 1,
+  modelAtStart: 'base',
+  modelAtEnd: 'base',
 };
 
 describe('judgeCapture', () => {

@@ -2,6 +2,7 @@
 //
 // In: JSON text of an engine. Out: frames and captures. Hot: no schema library, one pass, nothing copied that need
 // not be. It trusts an engine's types no further than `judgeCapture` checks them afterwards.
+import { isJsonObject } from '@backtalk/kit';
 import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
@@ -62,25 +63,23 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export function isObject(value: unknown): value is RawObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isChat(value: unknown): value is WireChat {
-  if (!isObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { choices, error } = value;
-  return isObject(error) || (Array.isArray(choices) && choices.every(isObject));
+  return isJsonObject(error) || (Array.isArray(choices) && choices.every(isJsonObject));
 }
 
 /** A frame of a chunk without an error. */
 export function frameOf(raw: WireChat): EngineFrame {
   const choice = raw.choices?.[0];
   const usage = usageOf(raw.usage);
-  if (choice === undefined) return { raw, choice: -1, usage };
+  const model = modelOf(raw);
+  if (choice === undefined) return { raw, choice: -1, model, usage };
   const delta = choice.delta;
   return {
     raw,
     choice: choice.index ?? 0,
+    model,
     ids: choice.token_ids ?? undefined,
     logprobs: choice.logprobs?.content?.map(logprobOf),
     promptIds: raw.prompt_token_ids ?? undefined,
@@ -108,7 +107,13 @@ export function captureOf(raw: WireChat): Capture {
     finishReason: choice.finish_reason ?? '',
     usage: usageOf(raw.usage),
     choices: choices.length,
+    modelAtStart: modelOf(raw) ?? '',
+    modelAtEnd: modelOf(raw) ?? '',
   };
+}
+
+function modelOf({ model }: RawObject): string | undefined {
+  return typeof model === 'string' ? model : undefined;
 }
 
 function logprobOf(token: { readonly logprob: number }): number {

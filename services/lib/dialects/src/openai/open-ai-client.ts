@@ -1,5 +1,6 @@
 // Speaks to a plain OpenAI-compatible endpoint: no token ids, no adapters. Its turns serve, and are never trained on.
 // Richer dialects extend it.
+import { isJsonObject } from '@backtalk/kit';
 import { z } from 'zod';
 import type {
   CallOptions,
@@ -18,11 +19,10 @@ import type {
   TokenizeRequest,
 } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
-import { type EngineAddress, EnginePool, type Reply } from '../transport/engine-pool.js';
-import { FrameStream } from '../transport/frame-stream.js';
-import { ChatFrameReader } from './chat-frame-reader.js';
-import { captureOf, isObject, parseChat, parseJson } from './chat-wire.js';
+import { type EngineAddress, EngineConnections, type Reply } from '../transport/engine-connections.js';
+import { captureOf, parseChat, parseJson } from './chat-wire.js';
 import { completionBody, completionChoices } from './completions.js';
+import { FrameStream } from './frame-stream.js';
 import { type CallContext, refusalOf } from './refusals.js';
 
 const modelList = z.object({
@@ -37,10 +37,10 @@ const modelList = z.object({
 
 export class OpenAiClient implements EngineClient {
   protected readonly dialect: string = 'openai';
-  protected readonly pool: EnginePool;
+  protected readonly connections: EngineConnections;
 
   constructor(address: EngineAddress) {
-    this.pool = new EnginePool(address);
+    this.connections = new EngineConnections(address);
   }
 
   async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
@@ -51,8 +51,8 @@ export class OpenAiClient implements EngineClient {
 
   chatStream(request: EngineChatRequest, options: StreamOptions): AsyncIterable<EngineFrame> {
     const path = '/v1/chat/completions';
-    const stream = new FrameStream(new ChatFrameReader(this.context(path, request.model)));
-    stream.call = this.pool.dispatch('POST', path, this.chatBody(request, true), options, stream);
+    const stream = new FrameStream(this.context(path, request.model));
+    stream.call = this.connections.dispatch('POST', path, this.chatBody(request, true), options, stream);
     return stream;
   }
 
@@ -99,11 +99,11 @@ export class OpenAiClient implements EngineClient {
   }
 
   close(): Promise<void> {
-    return this.pool.close();
+    return this.connections.close();
   }
 
   leave(): Promise<void> {
-    return this.pool.leave();
+    return this.connections.leave();
   }
 
   /** What is sent for a chat request. */
@@ -120,20 +120,20 @@ export class OpenAiClient implements EngineClient {
 
   protected async healthAt(path: string, options: CallOptions): Promise<EngineHealth> {
     try {
-      const { status } = await this.pool.request('GET', path, undefined, options);
+      const { status } = await this.connections.request('GET', path, undefined, options);
       return status === 200 ? 'up' : 'dead';
     } catch {
-      // Whatever kept the call from an answer, the engine is not there for anybody else either.
+      // Whatever kept the call from an answer, the engine is not there for other callers either.
       return 'unreachable';
     }
   }
 
   protected async get(path: string, options: CallOptions): Promise<Reply> {
-    return this.succeeded(await this.pool.request('GET', path, undefined, options), this.context(path, ''));
+    return this.succeeded(await this.connections.request('GET', path, undefined, options), this.context(path, ''));
   }
 
   protected async post(path: string, body: RawObject, model: string, options: CallOptions): Promise<Reply> {
-    return this.succeeded(await this.pool.request('POST', path, body, options), this.context(path, model));
+    return this.succeeded(await this.connections.request('POST', path, body, options), this.context(path, model));
   }
 
   protected context(path: string, model: string): CallContext {
@@ -152,5 +152,5 @@ export class OpenAiClient implements EngineClient {
 
 function streamOptionsOf(request: EngineChatRequest): RawObject {
   const options = request['stream_options'];
-  return isObject(options) ? options : {};
+  return isJsonObject(options) ? options : {};
 }

@@ -2,10 +2,10 @@
 //
 // In: status, headers and body of a reply that is not a success. Out: an error of the catalogue. An engine's own words
 // are passed on only where they speak of numbers and parameters, never where they may repeat a conversation.
-import type { BacktalkError } from '@backtalk/kit';
+import { isJsonObject, type BacktalkError } from '@backtalk/kit';
 import { engineErrors } from '../errors.js';
-import type { Reply } from '../transport/engine-pool.js';
-import { isObject, type WireError } from './chat-wire.js';
+import type { Reply } from '../transport/engine-connections.js';
+import type { WireError } from './chat-wire.js';
 
 export interface CallContext {
   readonly dialect: string;
@@ -53,7 +53,7 @@ export function refusalInStream(error: WireError, context: CallContext): Backtal
 export function errorIn(text: string): WireError | undefined {
   try {
     const body: unknown = JSON.parse(text);
-    if (!isObject(body) || !isObject(body['error'])) return undefined;
+    if (!isJsonObject(body) || !isJsonObject(body['error'])) return undefined;
     const { message, type, param, code } = body['error'];
     return {
       message: typeof message === 'string' ? message : '',

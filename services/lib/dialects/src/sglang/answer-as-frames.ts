@@ -1,7 +1,7 @@
 // A whole answer as the frames of a stream, for engines whose streams carry no token ids.
 //
 // In: an answer and its capture. Out: a frame with the role and the prompt's ids, one with all that was said and its
-// ids, one with the finish reason, one with the token counts. Each says that it is synthetic. Pure.
+// ids, one with the finish reason, one with the token counts. Pure.
 import type { Capture, ToolCall } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 
@@ -12,7 +12,7 @@ export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] 
     ...head,
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
   });
-  const frame = { choice: 0, synthetic: true };
+  const frame = { choice: 0, model: capture.modelAtStart };
   const said = {
     content: text === '' && toolCalls.length > 0 ? null : text,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
@@ -25,7 +25,7 @@ export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] 
     { ...frame, raw: chunk({ role: 'assistant', content: '' }), promptIds },
     { ...frame, raw: chunk(said), ids, logprobs, content: text, reasoning, toolCallDeltas },
     ...(finishReason === '' ? [] : [{ ...frame, raw: chunk({}, finishReason), finishReason }]),
-    { ...frame, raw: { ...head, choices: [], usage: raw['usage'] }, choice: -1, usage },
+    { ...frame, raw: { ...head, choices: [], usage: raw['usage'] }, choice: -1, model: capture.modelAtEnd, usage },
   ];
 }
 

@@ -103,7 +103,7 @@ describe('capture', () => {
     expect(judgeCapture(capture)).toEqual({ trainable: true, reasons: [] });
   });
 
-  it('streams the same in frames that say that they are synthetic', async () => {
+  it('streams the same as a few frames', async () => {
     const accumulator = new CaptureAccumulator();
     const frames: EngineFrame[] = [];
     for await (const frame of client.chatStream({ model: 'base', messages }, deadline)) {
@@ -111,7 +111,7 @@ describe('capture', () => {
       accumulator.add(frame);
     }
     const { capture } = await client.chat({ model: 'base', messages }, deadline);
-    expect(accumulator.capture()).toEqual({ ...capture, synthetic: true });
+    expect(accumulator.capture()).toEqual(capture);
     expect(frames.map(({ choice }) => choice)).toEqual([0, 0, 0, -1]);
     expect(frames.filter(({ finishReason }) => finishReason !== undefined)).toHaveLength(1);
     expect(frames.every(({ raw }) => raw['object'] === 'chat.completion.chunk')).toBe(true);
@@ -147,8 +147,10 @@ describe('capture', () => {
 
 describe('adapters', () => {
   it('are asked for behind the base’s name', async () => {
-    await client.chat({ model: 'v1', messages }, deadline);
+    answers['/v1/chat/completions'] = { body: { ...chatAnswer, model: 'base:v1' } };
+    const { capture } = await client.chat({ model: 'v1', messages }, deadline);
     expect(lastAsked()).toMatchObject({ model: 'base:v1' });
+    expect([capture.modelAtStart, capture.modelAtEnd]).toEqual(['v1', 'v1']);
     expect(asked.filter(({ path }) => path === '/v1/models')).toHaveLength(1);
   });
 

@@ -21,7 +21,7 @@ import { engineErrors } from '../errors.js';
 import { parseChat, parseJson } from '../openai/chat-wire.js';
 import { OpenAiClient } from '../openai/open-ai-client.js';
 import { errorIn } from '../openai/refusals.js';
-import type { Reply } from '../transport/engine-pool.js';
+import type { Reply } from '../transport/engine-connections.js';
 import { probeCapabilities } from '../vllm/capability-probe.js';
 import { answerAsFrames } from './answer-as-frames.js';
 import { saysFailure, scoresOf, sglangCaptureOf } from './sglang-wire.js';
@@ -36,7 +36,7 @@ export class SglangClient extends OpenAiClient {
   override async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
     const body = { ...this.chatBody(request, false), model: await this.servedName(request.model, options) };
     const raw = parseChat((await this.post('/v1/chat/completions', body, request.model, options)).text);
-    return { raw, capture: sglangCaptureOf(raw) };
+    return { raw, capture: sglangCaptureOf(raw, this.base) };
   }
 
   override async *chatStream(request: EngineChatRequest, options: StreamOptions): AsyncGenerator<EngineFrame> {
@@ -84,7 +84,7 @@ export class SglangClient extends OpenAiClient {
 
   override async loadAdapter(name: string, path: string, options: CallOptions): Promise<void> {
     const body = { lora_name: name, lora_path: path };
-    const reply = await this.pool.request('POST', '/load_lora_adapter', body, options);
+    const reply = await this.connections.request('POST', '/load_lora_adapter', body, options);
     if (succeeded(reply)) return;
     this.checkAdministration(reply, 'loading of adapters');
     if (/already/i.test(reply.text)) throw engineErrors.adapterAlreadyLoaded({ name });
@@ -96,7 +96,7 @@ export class SglangClient extends OpenAiClient {
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
-    const reply = await this.pool.request('POST', '/unload_lora_adapter', { lora_name: name }, options);
+    const reply = await this.connections.request('POST', '/unload_lora_adapter', { lora_name: name }, options);
     if (succeeded(reply)) return;
     this.checkAdministration(reply, 'unloading of adapters');
     throw engineErrors.adapterNotLoaded({ name });

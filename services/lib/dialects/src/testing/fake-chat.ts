@@ -6,7 +6,6 @@ import { endToken, fakeLogprobs, generate, templateIds, tokensOf, type FakeToken
 /** All that will be said, before the first token is. */
 export interface FakePlan {
   readonly id: string;
-  readonly model: string;
   readonly promptIds: readonly number[];
   readonly tokens: readonly FakeToken[];
   readonly logprobs: readonly number[];
@@ -35,7 +34,6 @@ export function planChat(
   const cut = tokens.length < whole.length;
   return {
     id: `chatcmpl-fake${number}`,
-    model,
     promptIds,
     tokens,
     logprobs: fakeLogprobs(
@@ -60,25 +58,28 @@ export interface Asked {
   readonly logprobs: boolean;
   readonly usage: boolean;
   readonly lie: FakeSettings['faults']['lie'];
+  /** What the first frames call the weights, and what the last ones do. */
+  readonly models: { readonly first: string; readonly last: string };
 }
 
-export function askedOf(request: FakeChatRequest, settings: FakeSettings): Asked {
-  const { lie } = settings.faults;
+export function askedOf(request: FakeChatRequest, model: string, settings: FakeSettings): Asked {
+  const { lie, models } = settings.faults;
   return {
     ids: request.return_token_ids === true && lie !== 'no_ids',
     logprobs: request.logprobs === true && lie !== 'no_logprobs',
     usage: request.stream_options?.include_usage === true,
     lie,
+    models: { first: models?.first ?? model, last: models?.last ?? model },
   };
 }
 
-function head(plan: FakePlan): string {
-  return `"id":"${plan.id}","object":"chat.completion.chunk","created":1,"model":${JSON.stringify(plan.model)}`;
+function head(plan: FakePlan, model: string): string {
+  return `"id":"${plan.id}","object":"chat.completion.chunk","created":1,"model":${JSON.stringify(model)}`;
 }
 
 export function roleFrame(plan: FakePlan, asked: Asked): string {
   const ids = asked.ids ? JSON.stringify(plan.promptIds) : 'null';
-  return `data: {${head(plan)},"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":${ids},"prompt_text":null}\n\n`;
+  return `data: {${head(plan, asked.models.first)},"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":${ids},"prompt_text":null}\n\n`;
 }
 
 /** The frame of one token; the last one's carries the finish reason. */
@@ -87,11 +88,12 @@ export function tokenFrame(plan: FakePlan, at: number, asked: Asked, finish: str
   const logprobs = asked.logprobs ? `{"content":[${tokenLogprob(plan, at, asked)}]}` : 'null';
   const ids = asked.ids ? `[${token.id}]` : 'null';
   const end = finish === undefined ? '"finish_reason":null' : `"finish_reason":"${finish}","stop_reason":null`;
-  return `data: {${head(plan)},"choices":[{"index":0,"delta":${deltaAt(plan, at, token)},"logprobs":${logprobs},${end},"token_ids":${ids}}]}\n\n`;
+  const model = finish === undefined ? asked.models.first : asked.models.last;
+  return `data: {${head(plan, model)},"choices":[{"index":0,"delta":${deltaAt(plan, at, token)},"logprobs":${logprobs},${end},"token_ids":${ids}}]}\n\n`;
 }
 
 export function usageFrame(plan: FakePlan, tokens: number, asked: Asked): string {
-  return `data: {${head(plan)},"choices":[],"usage":${JSON.stringify(usageOf(plan, tokens, asked))}}\n\n`;
+  return `data: {${head(plan, asked.models.last)},"choices":[],"usage":${JSON.stringify(usageOf(plan, tokens, asked))}}\n\n`;
 }
 
 export function wholeAnswer(plan: FakePlan, asked: Asked): unknown {
@@ -102,7 +104,7 @@ export function wholeAnswer(plan: FakePlan, asked: Asked): unknown {
     id: plan.id,
     object: 'chat.completion',
     created: 1,
-    model: plan.model,
+    model: asked.models.first,
     choices: [
       {
         index: 0,

@@ -65,7 +65,7 @@ async function chat(state: FakeState, body: unknown, response: ServerResponse): 
   return work(state, model, response, async (digest) => {
     const plan = planChat(request, model, digest, state.settings, state.counts.requests);
     if (plan.promptIds.length >= state.settings.maxContext) return overflow(state, plan.promptIds.length);
-    const asked = askedOf(request, state.settings);
+    const asked = askedOf(request, model, state.settings);
     if (request.stream === true) return streamChat(state, plan, asked, response);
     await pause(state.settings.firstTokenMs + state.settings.tokenMs * plan.tokens.length);
     state.counts.tokens += plan.tokens.length;

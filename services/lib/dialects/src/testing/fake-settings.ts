@@ -12,6 +12,8 @@ export interface FakeFaults {
   dead?: boolean;
   /** Untruths about what was generated. */
   lie?: 'no_ids' | 'wrong_count' | 'no_logprobs' | 'not_finite' | 'wrong_scores';
+  /** Untruths about the weights: what the first frames name, and what the last ones do; a whole answer names the first. */
+  models?: { readonly first?: string; readonly last?: string };
   /** Streams end with `finish_reason: "abort"` after this many tokens. */
   abortAfterTokens?: number;
   /** Loading of adapters answers with this status. */

@@ -4,11 +4,10 @@
 // Never: an opinion about status codes or bodies.
 import { BacktalkError } from '@backtalk/kit';
 import type { Dispatcher } from 'undici';
-import type { CancelSignal } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 
 export interface CallLimits {
-  readonly signal?: CancelSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
   readonly deadlineMs: number;
   readonly firstByteMs?: number | undefined;
   readonly idleMs?: number | undefined;

@@ -1,10 +1,9 @@
 // Finds out what an engine can do by asking it for one of everything. Never decides by version numbers.
 //
 // A refusal (4xx, unknown path) means "cannot"; an engine that fails or is not there ends the probe with its error.
-import { asBacktalkError } from '@backtalk/kit';
 import { CaptureAccumulator } from '../capture/accumulator.js';
 import type { CallOptions, Capabilities, CapabilityName, EngineChatRequest, EngineClient } from '../engine-client.js';
-import { engineErrors } from '../errors.js';
+import { engineErrors, isEngineError } from '../errors.js';
 
 const probeTokens = 2;
 const comparedTokens = 8;
@@ -78,8 +77,7 @@ async function adapterCapabilities(client: EngineClient, options: CallOptions): 
   try {
     await client.loadAdapter(missingAdapter, missingPath, options);
   } catch (error) {
-    const { code } = asBacktalkError(error);
-    if (code !== 'adapter_path_missing' && code !== 'adapter_refused') throw error;
+    if (!isEngineError(error, 'adapter_path_missing', 'adapter_refused')) throw error;
   }
   return ['adapters'];
 }
@@ -96,8 +94,7 @@ async function refusalsAreNo(ask: () => Promise<readonly CapabilityName[]>): Pro
   try {
     return await ask();
   } catch (error) {
-    const { code } = asBacktalkError(error);
-    if (code === 'engine_unsupported' || code === 'invalid_request' || code === 'engine_reply_invalid') return [];
-    throw error;
+    if (!isEngineError(error, 'engine_unsupported', 'invalid_request', 'engine_reply_invalid')) throw error;
+    return [];
   }
 }

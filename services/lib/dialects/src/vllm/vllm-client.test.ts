@@ -40,6 +40,12 @@ function folded(all: EngineFrame[]) {
 }
 
 describe('capture', () => {
+  it('carries what the engine calls its weights in the first frame and in the last, each by itself', async () => {
+    engine.settings.faults = { models: { last: 'others' } };
+    const { modelAtStart, modelAtEnd } = folded(await frames(client.chatStream(request(), deadline)));
+    expect([modelAtStart, modelAtEnd]).toEqual([engine.baseModel, 'others']);
+  });
+
   it('is the same streamed and whole, and passes every check', async () => {
     const streamed = folded(await frames(client.chatStream(request(), deadline)));
     const { capture, raw } = await client.chat(request(), deadline);

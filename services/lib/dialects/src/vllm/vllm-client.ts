@@ -2,6 +2,7 @@
 //
 // Every chat answer comes with its exact ids and logprobs. Adapters are chosen by the `model` of a request; names are
 // never loaded twice, because the prefix cache is keyed by name.
+import type { BacktalkError } from '@backtalk/kit';
 import { z } from 'zod';
 import type {
   CallOptions,
@@ -16,7 +17,8 @@ import type {
 import { engineErrors } from '../errors.js';
 import { parseJson } from '../openai/chat-wire.js';
 import { OpenAiClient } from '../openai/open-ai-client.js';
-import { loadRefusal, unloadRefusal } from './adapter-refusals.js';
+import { errorIn } from '../openai/refusals.js';
+import type { Reply } from '../transport/engine-connections.js';
 import { probeCapabilities } from './capability-probe.js';
 
 const tokens = z.object({ tokens: z.array(z.number()) });
@@ -53,12 +55,12 @@ export class VllmClient extends OpenAiClient {
 
   override async loadAdapter(name: string, path: string, options: CallOptions): Promise<void> {
     const body = { lora_name: name, lora_path: path };
-    const reply = await this.pool.request('POST', '/v1/load_lora_adapter', body, options);
+    const reply = await this.connections.request('POST', '/v1/load_lora_adapter', body, options);
     if (reply.status !== 200) throw loadRefusal(reply, name);
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
-    const reply = await this.pool.request('POST', '/v1/unload_lora_adapter', { lora_name: name }, options);
+    const reply = await this.connections.request('POST', '/v1/unload_lora_adapter', { lora_name: name }, options);
     if (reply.status !== 200) throw unloadRefusal(reply, name);
   }
 
@@ -96,4 +98,33 @@ export class VllmClient extends OpenAiClient {
       return known;
     });
   }
+}
+
+const isFull = /unload one first|no free slot/i;
+const speaksOfAdapter = /max_lora_rank|target[ _]modules|not supported/i;
+
+function loadRefusal({ status, text }: Reply, name: string): BacktalkError {
+  const error = errorIn(text);
+  if (status === 401) return engineErrors.unauthorized({});
+  if (status === 404 || status === 405) {
+    // Without VLLM_ALLOW_RUNTIME_LORA_UPDATING the path itself is unknown, and the body has no `error`.
+    if (error === undefined) return engineErrors.unsupported({ what: 'loading of adapters', dialect: 'vllm' });
+    return engineErrors.adapterPathMissing({ name });
+  }
+  if (/already been loaded/.test(error?.message ?? '')) return engineErrors.adapterAlreadyLoaded({ name });
+  const said = error?.message ?? '';
+  // An engine that is ill or full answers 500 to good adapters, too: only where its words are about the adapter is it refused.
+  const isAboutAdapter = status < 500 && status !== 429 ? !isFull.test(said) : speaksOfAdapter.test(said);
+  return isAboutAdapter
+    ? engineErrors.adapterRefused({ name, engineStatus: status })
+    : engineErrors.failed({ engineStatus: status });
+}
+
+function unloadRefusal({ status, text }: Reply, name: string): BacktalkError {
+  if (status === 401) return engineErrors.unauthorized({});
+  if (status === 404 || status === 400)
+    return errorIn(text) === undefined
+      ? engineErrors.unsupported({ what: 'unloading of adapters', dialect: 'vllm' })
+      : engineErrors.adapterNotLoaded({ name });
+  return engineErrors.failed({ engineStatus: status });
 }

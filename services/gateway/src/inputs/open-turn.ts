@@ -5,31 +5,28 @@
 import { newTurnId } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { answerKeysOf } from '../domain/answer-key.js';
-import type { Caller } from '../domain/caller.js';
+import { countsByMinute, reachedLimit, secondsToNextMinute, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
-import { consentOf } from '../domain/consent.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
-import { countsByMinute, reachedLimit, secondsToNextMinute } from '../domain/limits.js';
-import { namedModel, type NamedModel } from '../domain/model-name.js';
-import { samplingOf, type Sampling } from '../domain/sampling.js';
+import { samplingOf, type Sampling } from '../domain/engine-request.js';
 import { declaredSession, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
-import { chooseVersion } from '../domain/version-choice.js';
-import type { Recalled } from '../outputs/answer-index.js';
+import { consentOf } from '../domain/trainability.js';
+import { chooseVersion, namedModel, type NamedModel } from '../domain/version-choice.js';
 import type { Parts } from './parts.js';
 
-export interface PlacedTurn {
+export interface OpenedTurn {
   readonly turn: Turn;
   readonly model: NamedModel;
   readonly sampling: Sampling;
 }
 
-export async function placeTurn(
+export async function openTurn(
   parts: Parts,
   request: ChatRequest,
   caller: Caller,
   header: HeaderOf,
-): Promise<PlacedTurn> {
+): Promise<OpenedTurn> {
   const model = namedModel(request.model, parts.config.policies);
   if (model === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
   const declared = declaredSession(header, request.body);
@@ -38,7 +35,10 @@ export async function placeTurn(
   const named = declared.session === '' ? undefined : sessionNamed(parts, caller, declared.session);
   const { tenant, user } = caller;
   const counting = countsByMinute(caller.limits) ? checkMinute(parts, caller) : undefined;
-  const recalling = parts.index.recall(looked, named === undefined ? undefined : { tenant, user, session: named });
+  const recalling = parts.turns.index.recall(
+    looked,
+    named === undefined ? undefined : { tenant, user, session: named },
+  );
   const [recalled] = counting === undefined ? [await recalling] : await Promise.all([recalling, counting]);
   const parent = likelyParent(answerKeys, looked, recalled.turns);
   const id = newTurnId();
@@ -57,7 +57,7 @@ export async function placeTurn(
     consent: consentOf({
       keyTrains: caller.train,
       requestHeader: header('x-backtalk-train'),
-      sessionTrains: sessionTrains(recalled, parent?.train),
+      sessionTrains: (recalled.session?.train ?? true) && (parent?.train ?? true),
     }),
     sampling: sampling.parameters,
     stream: request.stream,
@@ -69,19 +69,15 @@ export async function placeTurn(
 export function versionFor(parts: Parts, model: NamedModel, caller: Caller, session: string): string {
   if (model.kind === 'pinned') return model.version;
   const { hashSecret } = parts.config;
-  return chooseVersion(parts.routes.of(model.policy), model.policy, hashSecret, `${caller.keyId}\n${session}`);
+  return chooseVersion(parts.serving.routes.of(model.policy), model.policy, hashSecret, `${caller.keyId}\n${session}`);
 }
 
 export function sessionNamed(parts: Parts, caller: Caller, name: string): string {
   return sessionOfName(parts.config.hashSecret, caller.tenant, caller.user, name);
 }
 
-function sessionTrains({ session }: Recalled, parentTrains: boolean | undefined): boolean {
-  return (session?.train ?? true) && (parentTrains ?? true);
-}
-
 async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<void> {
-  const use = await parts.minutes.addRequest(keyId);
+  const use = await parts.access.minutes.addRequest(keyId);
   const what = use && reachedLimit(limits, use);
   if (what !== undefined)
     throw gatewayErrors.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(parts.clock.now()) });

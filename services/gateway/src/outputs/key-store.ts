@@ -3,7 +3,7 @@
 // In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is away or
 // the file cannot be read. A loopback gateway without any key serves one caller without asking.
 import { readFile, stat } from 'node:fs/promises';
-import { asBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { keylessGrant, keylessId, type Grant } from '../domain/caller.js';
@@ -22,7 +22,7 @@ export interface Identity {
 
 const keyIdLength = 16;
 
-export class KeyRing {
+export class KeyStore {
   private keys: ReadonlyMap<string, KeyRecord> = new Map();
 
   constructor(
@@ -102,7 +102,7 @@ export function keysInFile(path: string, clock: Clock, events: GatewayEvents): K
     async start(onKeys) {
       await look(onKeys).catch((cause: unknown) => {
         const error = asBacktalkError(cause);
-        throw error.code === 'keys_file_invalid'
+        throw isBacktalkError(error, 'keys_file_invalid')
           ? error
           : gatewayErrors.keysFileInvalid({ why: 'it cannot be read' }, cause);
       });

@@ -2,14 +2,14 @@
 import { asBacktalkError } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 
-export class Afterwards {
+export class BackgroundWork {
   private readonly pending = new Set<Promise<unknown>>();
 
   constructor(private readonly events: GatewayEvents) {}
 
   add(work: Promise<unknown>): void {
     const watched = work
-      .catch((error: unknown) => this.events.refused('afterwards', asBacktalkError(error)))
+      .catch((error: unknown) => this.events.refused('background', asBacktalkError(error)))
       .finally(() => this.pending.delete(watched));
     this.pending.add(watched);
   }

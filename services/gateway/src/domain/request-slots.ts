@@ -4,21 +4,21 @@
 // reached. It counts in memory only, so its bounds hold whatever else is away. No I/O.
 import { gatewayErrors } from '../errors.js';
 
-export interface PlaceBounds {
+export interface SlotBounds {
   readonly requestsMax: number;
   readonly keyRequestsMax: number;
 }
 
 const retryAfterSeconds = 1;
 
-export class Places {
+export class RequestSlots {
   private readonly byKey = new Counts();
   private readonly byEngine = new Counts();
   private readonly versionCounts = new Counts();
   private readonly listeners = new Set<() => void>();
   private count = 0;
 
-  constructor(private readonly bounds: PlaceBounds) {}
+  constructor(private readonly bounds: SlotBounds) {}
 
   get total(): number {
     return this.count;
@@ -35,7 +35,7 @@ export class Places {
     return () => {
       leave();
       this.count -= 1;
-      this.tell();
+      this.announce();
     };
   }
 
@@ -43,14 +43,14 @@ export class Places {
   answer(engine: string, version: string): () => void {
     const leaveEngine = this.byEngine.add(engine);
     const leaveVersion = this.versionCounts.add(version);
-    this.tell();
+    this.announce();
     let left = false;
     return () => {
       if (left) return;
       left = true;
       leaveEngine();
       leaveVersion();
-      this.tell();
+      this.announce();
     };
   }
 
@@ -68,7 +68,7 @@ export class Places {
     return () => this.listeners.delete(fn);
   }
 
-  private tell(): void {
+  private announce(): void {
     for (const listener of this.listeners) listener();
   }
 }

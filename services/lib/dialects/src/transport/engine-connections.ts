@@ -23,7 +23,7 @@ const connectMs = 5_000;
 const connectionsMax = 1_024;
 export const replyBytesMax = 64 * 1024 * 1024;
 
-export class EnginePool {
+export class EngineConnections {
   private readonly pool: Pool;
   private readonly basePath: string;
   private readonly headers: Record<string, string>;

@@ -1,49 +1,44 @@
-// A streamed reply as an async iterator of parsed frames.
+// A streamed chat answer as an async iterator of frames.
 //
-// In: the chunks of one call. Out: what `FrameReader` makes of each data line, in order. It ends only after the
-// reader accepted `[DONE]`; every other end throws. Leaving the loop cancels the call. At most `framesMax` frames wait
-// here: beyond that the socket is paused. Each line is parsed once, when it arrives.
+// In: the chunks of one call. Out: a frame for each data line, in order. It ends only after an answer that was complete by
+// `[DONE]`; every other end throws. Leaving the loop cancels the call. At most `framesMax` frames wait here: beyond that
+// the socket is paused. Each line is parsed once, when it arrives.
 import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
+import type { EngineFrame } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
-import type { CallSink, EngineCall, ResponseHeaders } from './engine-call.js';
-import type { Reply } from './engine-pool.js';
-import { SseData } from './sse-data.js';
-
-export interface FrameReader<F> {
-  /** Throws when the data is no frame, or says that the engine failed. */
-  frame(data: string): F;
-  /** Called at `[DONE]`; throws when the answer was not complete by then. */
-  done(): void;
-  /** Makes an error of a reply that is not a stream. */
-  refusal(reply: Reply): BacktalkError;
-}
+import type { CallSink, EngineCall, ResponseHeaders } from '../transport/engine-call.js';
+import type { Reply } from '../transport/engine-connections.js';
+import { SseData } from '../transport/sse-data.js';
+import { frameOf, parseChat } from './chat-wire.js';
+import { refusalInStream, refusalOf, type CallContext } from './refusals.js';
 
 const framesMax = 256;
 const refusalBytesMax = 256 * 1024;
 
-interface Waiter<F> {
-  readonly resolve: (result: IteratorResult<F, undefined>) => void;
+interface Waiter {
+  readonly resolve: (result: IteratorResult<EngineFrame, undefined>) => void;
   readonly reject: (error: Error) => void;
 }
 
-export class FrameStream<F> implements CallSink, AsyncIterableIterator<F, undefined> {
+export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame, undefined> {
   call: EngineCall | undefined;
-  private readonly frames: F[] = [];
+  private readonly frames: EngineFrame[] = [];
   private taken = 0;
   private readonly lines = new SseData();
-  private waiter: Waiter<F> | undefined;
+  private waiter: Waiter | undefined;
   private ended = false;
   private error: BacktalkError | undefined;
-  private refused: { status: number; headers: ResponseHeaders; text: string } | undefined;
+  private refused: { -readonly [K in keyof Reply]: Reply[K] } | undefined;
+  private finished = false;
   private paused = false;
 
-  constructor(private readonly reader: FrameReader<F>) {}
+  constructor(private readonly context: CallContext) {}
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  next(): Promise<IteratorResult<F, undefined>> {
+  next(): Promise<IteratorResult<EngineFrame, undefined>> {
     const frame = this.frames[this.taken];
     if (frame !== undefined) {
       this.take();
@@ -54,7 +49,7 @@ export class FrameStream<F> implements CallSink, AsyncIterableIterator<F, undefi
     return new Promise((resolve, reject) => (this.waiter = { resolve, reject }));
   }
 
-  return(): Promise<IteratorResult<F, undefined>> {
+  return(): Promise<IteratorResult<EngineFrame, undefined>> {
     if (!this.ended) this.call?.fail(engineErrors.aborted({}));
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -78,7 +73,7 @@ export class FrameStream<F> implements CallSink, AsyncIterableIterator<F, undefi
   }
 
   end(): void {
-    if (this.refused !== undefined) this.fail(this.reader.refusal(this.refused));
+    if (this.refused !== undefined) this.fail(refusalOf(this.refused, this.context));
     else if (!this.ended) this.fail(engineErrors.streamBroken({ why: 'it ended without a final frame' }));
   }
 
@@ -93,13 +88,17 @@ export class FrameStream<F> implements CallSink, AsyncIterableIterator<F, undefi
   private line(data: string): void {
     if (this.ended) return;
     if (data === '[DONE]') {
-      this.reader.done();
+      // A dying engine sends `[DONE]` too: only a finish reason makes an answer complete.
+      if (!this.finished) throw engineErrors.streamBroken({ why: 'no finish reason' });
       this.ended = true;
       this.waiter?.resolve({ done: true, value: undefined });
       this.waiter = undefined;
       return;
     }
-    const frame = this.reader.frame(data);
+    const raw = parseChat(data);
+    if (raw.error !== undefined) throw refusalInStream(raw.error, this.context);
+    const frame = frameOf(raw);
+    if (frame.finishReason !== undefined) this.finished = true;
     if (this.waiter !== undefined) {
       const waiter = this.waiter;
       this.waiter = undefined;

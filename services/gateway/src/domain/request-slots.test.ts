@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { RequestSlots } from './request-slots.js';
+
+describe('RequestSlots', () => {
+  it('refuses what is beyond the bound of all, of a key, or of the key’s own limit', () => {
+    const slots = new RequestSlots({ requestsMax: 3, keyRequestsMax: 2 });
+    const leave = slots.enter('a', undefined);
+    slots.enter('a', undefined);
+    expect(() => slots.enter('a', undefined)).toThrow('2 requests at once');
+    expect(() => slots.enter('b', 0)).toThrow('0 requests at once');
+    slots.enter('b', undefined);
+    expect(() => slots.enter('c', undefined)).toThrow('All places are taken');
+    leave();
+    slots.enter('a', undefined);
+    expect(slots.total).toBe(3);
+  });
+
+  it('counts answers by engine and version, tells every change, and counts an end once', () => {
+    const slots = new RequestSlots({ requestsMax: 3, keyRequestsMax: 3 });
+    const seen: Record<string, number>[] = [];
+    const stop = slots.onChange(() => seen.push(slots.byVersion()));
+    const leave = slots.answer('http://a', 'p-v1');
+    slots.answer('http://a', 'p-v2');
+    expect(slots.onEngine('http://a')).toBe(2);
+    leave();
+    leave();
+    stop();
+    slots.answer('http://b', 'p-v1');
+    expect(seen).toEqual([{ 'p-v1': 1 }, { 'p-v1': 1, 'p-v2': 1 }, { 'p-v2': 1 }]);
+    expect(slots.onEngine('http://a')).toBe(1);
+  });
+});

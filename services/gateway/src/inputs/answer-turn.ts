@@ -1,0 +1,147 @@
+// Has one turn answered: frame by frame as the engine sends them, or in one piece.
+//
+// The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
+// a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]`.
+import type { ServerResponse } from 'node:http';
+import { CaptureAccumulator, type EngineAnswer, type EngineFrame } from '@backtalk/dialects';
+import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
+import { gatewayErrors } from '../errors.js';
+import type { ChatRequest } from '../domain/chat-request.js';
+import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
+import { sendJson } from './answer.js';
+import { askEngine, type Ask, type AskedAnswer } from './ask-engine.js';
+import type { OpenedTurn } from './open-turn.js';
+import type { Parts } from './parts.js';
+import { StreamWriter } from './stream-writer.js';
+import { TurnRecord } from './turn-record.js';
+
+/** One request that is being answered. */
+export interface Exchange extends OpenedTurn {
+  readonly request: ChatRequest;
+  readonly response: ServerResponse;
+  /** What the client reads about its turn, however the answer goes. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+  readonly trace: Trace;
+  readonly startedMs: number;
+}
+
+interface Begun<T> extends AskedAnswer<T> {
+  readonly record: TurnRecord;
+}
+
+/** A stream whose first frame has come. */
+interface BegunStream {
+  readonly first: EngineFrame;
+  readonly rest: AsyncIterator<EngineFrame>;
+}
+
+const streamHeaders = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-cache',
+  'X-Accel-Buffering': 'no',
+};
+
+export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void> {
+  const { request, response, headers, signal, startedMs } = exchange;
+  const { clock, config, events } = parts;
+  const { answerWaitMs: deadlineMs, firstByteWaitMs: firstByteMs, silenceWaitMs: idleMs } = config;
+  try {
+    if (request.stream) {
+      const options = { signal, deadlineMs, firstByteMs, idleMs };
+      await relay(
+        parts,
+        exchange,
+        await begin(parts, exchange, (client, body) => opened(client.chatStream(body, options))),
+      );
+    } else {
+      await pass(
+        parts,
+        exchange,
+        await begin(parts, exchange, (client, body) => client.chat(body, { signal, deadlineMs })),
+      );
+    }
+    events.answerEnded((clock.now() - startedMs) / 1000);
+  } catch (thrown) {
+    // An answer that failed before it began names its turn all the same.
+    if (!response.headersSent) for (const name in headers) response.setHeader(name, headers[name] ?? '');
+    throw thrown;
+  }
+}
+
+/** Asks an engine, and writes the request down meanwhile. */
+async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<Begun<T>> {
+  const asking = askEngine(parts, exchange, ask);
+  const record = TurnRecord.open(parts, exchange);
+  try {
+    const asked = await asking;
+    parts.events.firstToken((parts.clock.now() - exchange.startedMs) / 1000);
+    return { ...asked, record };
+  } catch (thrown) {
+    record.breakOff(exchange.turn, { engine: undefined, capture: new CaptureAccumulator().capture() }, thrown);
+    throw thrown;
+  }
+}
+
+async function pass(
+  parts: Parts,
+  { request, response, headers, signal }: Exchange,
+  { turn, engine, result, leave, record }: Begun<EngineAnswer>,
+): Promise<void> {
+  leave();
+  await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
+  const body = forClient(result.raw, { turn: turn.id, ...request });
+  sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
+}
+
+/** Until the first frame has come, a failure can be hidden from the client. */
+async function opened(frames: AsyncIterable<EngineFrame>): Promise<BegunStream> {
+  const rest = frames[Symbol.asyncIterator]();
+  const step = await rest.next();
+  if (step.done === true) throw gatewayErrors.engineBroke();
+  return { first: step.value, rest };
+}
+
+async function relay(
+  parts: Parts,
+  { request, response, headers, signal }: Exchange,
+  { turn, engine, result, leave, record }: Begun<BegunStream>,
+): Promise<void> {
+  response.writeHead(200, { ...streamHeaders, ...headers, 'X-Backtalk-Weights': turn.version });
+  const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
+  const accumulator = new CaptureAccumulator();
+  let held: string;
+  try {
+    held = await writeFrames(result, accumulator, writer, { turn: turn.id, ...request });
+  } catch (thrown) {
+    await result.rest.return?.();
+    if (isBacktalkError(thrown, 'reader_too_slow')) parts.events.readerCut(turn.id);
+    record.breakOff(turn, { engine, capture: accumulator.capture() }, thrown);
+    throw signal.aborted ? thrown : gatewayErrors.engineBroke({}, asBacktalkError(thrown));
+  } finally {
+    leave();
+  }
+  await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
+  response.end(held);
+}
+
+/** Writes frames as they come. Out: the text of those that are held, from the final one on. */
+async function writeFrames(
+  { first, rest }: BegunStream,
+  accumulator: CaptureAccumulator,
+  writer: StreamWriter,
+  view: ClientView,
+): Promise<string> {
+  let held = '';
+  for (let frame = first; ;) {
+    accumulator.add(frame);
+    const text = chunkForClient(frame, view);
+    if (held !== '' || frame.finishReason !== undefined) held += text;
+    else if (!writer.write(text)) await writer.drained();
+    const step = await rest.next();
+    if (step.done === true) break;
+    frame = step.value;
+  }
+  return held + sseDone;
+}

@@ -1,0 +1,55 @@
+// The HTTP API: which path asks for what. What a handler throws becomes an answer in OpenAI's shape, and is counted.
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { gatewayErrors } from '../errors.js';
+import { listModels } from '../domain/model-list.js';
+import { forClient, nameRequest, sendError, sendJson } from './answer.js';
+import { chat } from './chat.js';
+import { feedback } from './feedback.js';
+import type { Parts } from './parts.js';
+import { endSession } from './sessions.js';
+
+type Handler = (parts: Parts, request: Request, response: Response) => Promise<void> | void;
+type Method = 'get' | 'post' | 'delete';
+
+export function createRoutes(parts: Parts): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  const handled = (name: string, handler: Handler) => async (request: Request, response: Response) => {
+    nameRequest(request, response);
+    try {
+      await handler(parts, request, response);
+    } catch (thrown) {
+      parts.events.refused(name, forClient(thrown));
+      sendError(request, response, thrown);
+    }
+    parts.events.answered(name, response.statusCode);
+  };
+  const route = (method: Method, path: string, name: string, handler: Handler) => {
+    const wrongMethod = () => Promise.reject(gatewayErrors.wrongMethod({ allow: method.toUpperCase() }));
+    app[method](path, handled(name, handler)).all(path, handled(name, wrongMethod));
+  };
+  route('post', '/v1/chat/completions', 'chat_completions', chat);
+  route('get', '/v1/models', 'models', models);
+  route('get', '/v1/models/:id', 'model', model);
+  route('post', '/v1/feedback', 'feedback', feedback);
+  route('delete', '/v1/sessions/:id', 'sessions', endSession);
+  app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
+  // Addresses that cannot be decoded come here, and what a handler above failed to answer: no failure ends the process.
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    sendError(request, response, error instanceof URIError ? gatewayErrors.unknownRoute() : error);
+  });
+  return app;
+}
+
+function models({ config, access, serving }: Parts, request: Request, response: Response): void {
+  access.keys.identify(request.headers.authorization);
+  sendJson(response, 200, { object: 'list', data: listModels(config.policies, serving.fleet.living()) });
+}
+
+function model({ config, access, serving }: Parts, request: Request, response: Response): void {
+  access.keys.identify(request.headers.authorization);
+  const found = listModels(config.policies, serving.fleet.living()).find(({ id }) => id === request.params['id']);
+  if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
+  sendJson(response, 200, found);
+}
