@@ -10,11 +10,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from backtalk_worker.engine.domain.plan import Budget
 from backtalk_worker.engine.domain.request import Prompt, Sampling
-from backtalk_worker.engine.events import Events
+from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.inputs.prompts import token_bytes
 from backtalk_worker.engine.outputs.adapters import Adapter, load_adapter
 from backtalk_worker.engine.outputs.batch import REUSE_TOKENS_MIN, Batch, BatchLimits, Ticket, Update
-from backtalk_worker.engine.outputs.network import Network
+from backtalk_worker.engine.outputs.network import RaggedNetwork
 from backtalk_worker.model.load import LoadedModel
 
 LIMITS = BatchLimits(
@@ -31,8 +31,8 @@ class Bench:
     """A network with its batch, stepped by hand."""
 
     def __init__(self, model: LoadedModel, limits: BatchLimits = LIMITS) -> None:
-        self.network = Network(model)
-        self.events = Events("tiny", limits.kv_tokens_max, logging.getLogger("test"))
+        self.network = RaggedNetwork(model, "tiny")
+        self.events = EngineEvents("tiny", limits.kv_tokens_max, logging.getLogger("test"))
         self.batch = Batch(self.network, token_bytes(model), limits, self.events)
 
     def adapter(self, folder: Path) -> Adapter:

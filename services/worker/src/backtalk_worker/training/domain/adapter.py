@@ -17,7 +17,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 
-from backtalk_worker.training.domain.network import Network, network_of
+from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AdapterShape:
 class AdaptedNetwork:
     """A network whose adapter can be trained, by saved name."""
 
-    network: Network
+    network: ChunkedNetwork
     parameters: Mapping[str, nn.Parameter]
 
     def tensors(self) -> dict[str, Tensor]:

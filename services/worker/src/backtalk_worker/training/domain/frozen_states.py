@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from backtalk_worker.training.domain.micro_batches import micro_batches
-from backtalk_worker.training.domain.network import Network, answers_in
+from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
 from backtalk_worker.training.domain.token_budget import TokenBudget
 
 Tick = Callable[[int, int], None]
@@ -21,7 +21,7 @@ Tick = Callable[[int, int], None]
 
 @torch.no_grad()
 def frozen_states(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     budget: TokenBudget,
@@ -44,7 +44,7 @@ def frozen_states(
 
 
 def score_answers(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     temperatures: Sequence[float],

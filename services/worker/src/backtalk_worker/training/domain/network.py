@@ -17,7 +17,7 @@ LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Network:
+class ChunkedNetwork:
     """Decoder and head of one model; `model` is what generates (with or without an adapter around it)."""
 
     model: Any
@@ -74,15 +74,15 @@ def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def network_of(model: Any) -> Network:
+def network_of(model: Any) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
-    return Network(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
+    return ChunkedNetwork(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
 
 
 @torch.no_grad()
-def head_is_plain(network: Network) -> bool:
+def head_is_plain(network: ChunkedNetwork) -> bool:
     """Whether the model's logits are just head(decoder(ids)): one that scales or caps them would train wrongly."""
     ids = torch.arange(1, 9, device=network.device)[None]  # [1, 8]
     whole: Tensor = network.model(input_ids=ids, use_cache=False).logits

@@ -19,7 +19,7 @@ from backtalk_worker.training.errors import (
     TrainingBusyError,
     TrainingWorkerError,
 )
-from backtalk_worker.training.events import Events
+from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.decode import score_order
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
@@ -48,7 +48,7 @@ class TrainingWorkerServicer(training_pb2_grpc.TrainingWorkerServiceServicer):
     """One method for each call of the contract."""
 
     def __init__(
-        self, base: BaseModel, blobs: BlobCache, calls: TrainingCalls, executor: Executor, events: Events
+        self, base: BaseModel, blobs: BlobCache, calls: TrainingCalls, executor: Executor, events: TrainingEvents
     ) -> None:
         self._base = base
         self._blobs = blobs

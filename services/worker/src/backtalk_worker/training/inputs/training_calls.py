@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.training.errors import CallIdReusedError, StepCancelledError, TrainingBusyError
-from backtalk_worker.training.events import Events
+from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 
 RESULTS_MAX = 4
@@ -42,7 +42,7 @@ class _Step:
 class TrainingCalls:
     """The worker's desk for steps; lives on one event loop."""
 
-    def __init__(self, work: Work, executor: Executor, blobs: BlobCache, events: Events) -> None:
+    def __init__(self, work: Work, executor: Executor, blobs: BlobCache, events: TrainingEvents) -> None:
         self._work = work
         self._executor = executor
         self._blobs = blobs

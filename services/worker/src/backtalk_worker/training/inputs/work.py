@@ -11,7 +11,7 @@ from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.frozen_states import score_answers
-from backtalk_worker.training.domain.network import Network, network_of
+from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import StepOutcome, take_step
@@ -73,7 +73,7 @@ def score(
         return _scored(policy.network, order, tick)
 
 
-def _scored(network: Network, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
+def _scored(network: ChunkedNetwork, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
     if not order.prompts:
         return training_pb2.ScoreResponse()
     budget = TokenBudget(SCORE_TOKENS)
