@@ -20,8 +20,13 @@ class Service(Protocol):
 
 def run_process(name: str, create: Callable[[], Service]) -> int:
     """The exit code: 0 after a signal, 1 with one line on standard error when it can't start, or the service's own."""
+
+    async def serve() -> int:
+        # Created on the loop that serves, which gRPC's server belongs to.
+        return await create().run()
+
     try:
-        return asyncio.run(create().run())
+        return asyncio.run(serve())
     except (WorkerError, OSError, RuntimeError) as error:
         sys.stderr.write(f"the {name} can't run: {error}\n")
         return 1
