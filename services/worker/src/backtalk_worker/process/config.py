@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from backtalk_worker.process.errors import ConfigInvalidError
+from backtalk_worker.process.errors import ConfigInvalidError, complaints
 
 LogLevel = Literal["debug", "info", "warn", "warning", "error"]
 
@@ -38,15 +38,7 @@ class ProcessConfig(BaseSettings):
         try:
             return cls(_cli_parse_args=list(arguments), _cli_shortcuts=flags)  # type: ignore[call-arg]
         except ValidationError as error:
-            # A default that depends on a bad value is no second mistake.
-            found = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
-            lines = [f"{one['loc'][0]}: {one['input']!r} {_said(one['msg'])}" for one in found]
-            raise ConfigInvalidError("; ".join(lines)) from error
-
-
-def _said(words: str) -> str:
-    """`should be …`, whatever pydantic puts before it."""
-    return words.removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
+            raise ConfigInvalidError(complaints(error)) from error
 
 
 def host_and_port(address: str) -> tuple[str, int]:

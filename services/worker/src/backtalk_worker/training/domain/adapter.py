@@ -1,7 +1,6 @@
-"""One LoRA adapter around a base model, for the time of a step or of a score.
+"""One LoRA adapter around a base model, for the time of a step or of a score; the base is left as it was.
 
-In: base, rank, alpha, seed, and saved tensors when there is a parent. Out: a network with named trainable parameters,
-and tensors under the names that vLLM and SGLang load. The base is left as it was.
+Its tensors have the names that vLLM and SGLang load.
 """
 
 # torch annotates its random state in part.

@@ -1,7 +1,6 @@
 """One pass over the batch: forward, loss in chunks of positions, backward, gradients added up over micro-batches.
 
-In: items, states of teacher and base, the recipe. Out: gradients in the parameters and sums of each term. The first
-pass of a batch also records what π_old gives, since there π_θ = π_old. A pass that is repeated starts from nothing.
+The first pass of a batch also records what π_old gives, since there π_θ = π_old. A repeated pass starts from nothing.
 """
 
 # torch annotates backward in part.
@@ -17,11 +16,11 @@ from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
-from backtalk_worker.training.domain.micro_batches import micro_batches
 from backtalk_worker.training.domain.network import answers_in
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.token_budget import micro_batches
 from backtalk_worker.training.errors import StepNotFiniteError
 
 Tick = Callable[[int, int, float], None]
@@ -88,7 +87,7 @@ class GradientPass:
         groups = micro_batches([self.items[i].sample.length for i in indices], token_budget)
         for number, group in enumerate(groups):
             tick(number, len(groups), sums.loss)
-            self._micro_batch([indices[place] for place in group], first, sums)
+            self._micro_batch([indices[i] for i in group], first, sums)
         return sums
 
     def _micro_batch(self, group: Sequence[int], first: bool, sums: PassSums) -> None:

@@ -1,6 +1,6 @@
-"""A causal language model as a step uses it: hidden states first, logits in chunks, one adapter that can be put aside.
+"""A causal language model as a step uses it: hidden states first, logits in chunks, one adapter that can be disabled.
 
-In: a loaded network. Out: states and log-probabilities of answer tokens. It never holds the logits of a whole batch.
+It never holds the logits of a whole batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,12 +34,12 @@ class ChunkedNetwork:
         rows = [[*prompt, *answer[:-1]] for prompt, answer in zip(prompts, answers, strict=True)]
         time = max(map(len, rows))
         ids = torch.zeros(len(rows), time, dtype=torch.long)  # [batch, time]
-        places: list[Tensor] = []
+        positions: list[Tensor] = []
         for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
             ids[row, : len(tokens)] = torch.tensor(tokens)
-            places.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
+            positions.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
         states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
-        return states.flatten(0, 1)[torch.cat(places).to(self.device)]
+        return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
 
     def log_probabilities(self, states: Tensor, temperature: Tensor) -> Tensor:
         """log softmax(logits/T), at least in float32. [tokens, hidden], [tokens] → [tokens, vocabulary]."""

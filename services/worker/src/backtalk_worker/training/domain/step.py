@@ -1,7 +1,6 @@
 """One step: teacher and base passes, gradients, AdamW, the step bound, and what was measured on the way.
 
-In: an adapter with its optimiser, a prepared batch, the recipe. Out: the moved adapter and a report. The same input
-gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
+The same input gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +80,7 @@ def take_step(
 def _teacher_states(
     adapted: AdaptedNetwork, items: Mapping[int, BatchItem], budget: TokenBudget, progress: Progress
 ) -> dict[int, Tensor]:
-    """The frozen base, shown the hints, on exactly the sampled ids."""
+    """The frozen base, prompted with the hints, on exactly the sampled ids."""
     taught = [index for index, item in items.items() if item.teacher_prompt]
     pairs = {i: (items[i].teacher_prompt, items[i].sample.answer_ids) for i in taught}
     return _base_pass(adapted, pairs, budget, progress)
