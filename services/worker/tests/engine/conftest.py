@@ -126,7 +126,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 @contextmanager
-def run_engine(model: LoadedModel, **settings: object) -> Iterator[Running]:
+def run_engine(model: LoadedModel, exit_code: int = 0, **settings: object) -> Iterator[Running]:
     """Serves a model on another thread until the block ends."""
     given = {"port": 0, "model_name": BASE, "log_level": "error", "shutdown_seconds": 0.5, **settings}
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
@@ -141,7 +141,7 @@ def run_engine(model: LoadedModel, **settings: object) -> Iterator[Running]:
         yield Running(client, url)
     service.stop()
     thread.join(60)
-    assert codes == [0]
+    assert codes == [exit_code]
 
 
 @pytest.fixture(scope="module")

@@ -361,6 +361,23 @@ def test_many_swaps_under_streams_cut_nothing(engine: Running, adapters: list[Pa
     assert set(finished) >= {f"s{version}" for version in range(1, 6)}
 
 
+def test_a_loop_that_dies_ends_streams_with_an_error_and_the_process_with_two(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    honest = Batch._input
+
+    def failing(live: Any, count: int) -> RowInput:
+        if live.row.answer_length == 2:
+            raise RuntimeError("no more")
+        return honest(live, count)
+
+    monkeypatch.setattr(Batch, "_input", staticmethod(failing))
+    with run_engine(load_model(tiny_folder), exit_code=2) as running:
+        *tokens, error = frames(running)
+        assert len(tokens) == 3
+        assert (error["error"]["type"], error["error"]["code"]) == ("InternalServerError", 500)
+
+
 def test_stopping_ends_answers_with_abort(tiny_folder: Path):
     reasons: list[str | None] = []
     with run_engine(load_model(tiny_folder), rows_max=8, prefill_beside_answers=1) as running:

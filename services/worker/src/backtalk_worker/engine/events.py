@@ -10,7 +10,6 @@ from backtalk_worker.process.events import ProcessEvents
 
 STEP_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 FIRST_TOKEN_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-MODEL = "model_name"
 
 
 class EngineEvents(ProcessEvents):
@@ -20,25 +19,17 @@ class EngineEvents(ProcessEvents):
         super().__init__(logger)
         self._base_name = base_name
         self._kv_tokens_max = kv_tokens_max
-        of_base = (base_name,)
-        self._running = self.gauge("vllm:num_requests_running", "Rows that are being computed.", MODEL).labels(*of_base)
-        self._waiting = self.gauge("vllm:num_requests_waiting", "Rows that wait to be computed.", MODEL).labels(
-            *of_base
-        )
-        self._kv_usage = self.gauge(
-            "vllm:kv_cache_usage_perc", "Share of the bound on keys and values in use, 0 to 1.", MODEL
-        ).labels(*of_base)
-        self._prompt_tokens = self.counter("vllm:prompt_tokens_total", "Prompt tokens taken in.", MODEL).labels(
-            *of_base
-        )
-        self._cached_tokens = self.counter(
-            "vllm:prompt_tokens_cached_total", "Prompt tokens whose keys were copied.", MODEL
-        ).labels(*of_base)
-        self._answer_tokens = self.counter("vllm:generation_tokens_total", "Tokens generated.", MODEL).labels(*of_base)
-        self._finished = self.counter("vllm:request_success_total", "Rows that ended.", MODEL, "finished_reason")
+        base = {"model_name": base_name}
+        self._running = self.gauge("vllm:num_requests_running", "Rows that are being computed.", **base)
+        self._waiting = self.gauge("vllm:num_requests_waiting", "Rows that wait to be computed.", **base)
+        self._kv_usage = self.gauge("vllm:kv_cache_usage_perc", "Share of the bound on keys and values.", **base)
+        self._prompt_tokens = self.counter("vllm:prompt_tokens_total", "Prompt tokens taken in.", **base)
+        self._cached_tokens = self.counter("vllm:prompt_tokens_cached_total", "Those whose keys were copied.", **base)
+        self._answer_tokens = self.counter("vllm:generation_tokens_total", "Tokens generated.", **base)
+        self._finished = self.counter("vllm:request_success_total", "Rows that ended.", "model_name", "finished_reason")
         self._first_token = self.histogram(
-            "vllm:time_to_first_token_seconds", "From request to its first token.", FIRST_TOKEN_BUCKETS_S, MODEL
-        ).labels(*of_base)
+            "vllm:time_to_first_token_seconds", "From request to its first token.", FIRST_TOKEN_BUCKETS_S, **base
+        )
         self._lora_info = self.gauge(
             "vllm:lora_requests_info", "Loaded adapters; the value is the time of a change.", "running_lora_adapters"
         )

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 import uvicorn
@@ -49,11 +49,12 @@ class EngineService:
     def __init__(
         self, config: EngineConfig, engine: Engine, app: Starlette, events: EngineEvents, since: float
     ) -> None:
-        self._config = config
         self._engine = engine
         self._events = events
         self._since = since
-        self._socket: socket.socket | None = None
+        self._socket = socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((config.host, config.port))
         settings = uvicorn.Config(
             app,
             log_config=None,
@@ -67,49 +68,27 @@ class EngineService:
 
     async def run(self) -> int:
         """Serves until SIGINT, SIGTERM or `stop`; 0, or 2 when the generation loop died."""
-        async with self.running():
-            on_signal(self.stop)
-            await self._server.serve(sockets=[self._bound()])
-            healthy = self._engine.is_healthy
-            self._events.stopping()
-        return 0 if healthy else 2
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Runs the loop, and ends the server when the loop dies."""
-        self._engine.start()
-        watch = asyncio.create_task(self._watch_loop())
-        host, port = self._bound().getsockname()[:2]
+        # A dead loop cannot be healed in place, so the process ends, for its supervisor to start it anew.
+        self._engine.start(on_death=self.stop)
+        host, port = self._socket.getsockname()[:2]
         self._events.started(time.monotonic() - self._since, address=f"http://{host}:{port}")
         try:
-            yield
+            on_signal(self.stop)
+            await self._server.serve(sockets=[self._socket])
+            healthy = self._engine.is_healthy
+            self._events.stopping()
         finally:
-            watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await watch
             self._engine.stop()
+        return 0 if healthy else 2
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return int(self._bound().getsockname()[1])
+        return int(self._socket.getsockname()[1])
 
     def stop(self) -> None:
         """Begins the end; `run` returns when answers have ended."""
         self._server.should_exit = True
-
-    def _bound(self) -> socket.socket:
-        if self._socket is None:
-            bound = socket.socket(socket.AF_INET6 if ":" in self._config.host else socket.AF_INET, socket.SOCK_STREAM)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind((self._config.host, self._config.port))
-            self._socket = bound
-        return self._socket
-
-    async def _watch_loop(self) -> None:
-        """A dead loop cannot be healed in place, so the process ends, for its supervisor to start it anew."""
-        await self._engine.wait_until_dead()
-        self.stop()
 
 
 def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> EngineService:
@@ -135,6 +114,4 @@ def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Eng
     )
     engine = Engine(network, batch, config.model_name, bounds, events)
     prompts = PromptReader(loaded, tokens, length_max)
-    service = EngineService(config, engine, create_app(engine, prompts, config, events), events, since)
-    _ = service.port
-    return service
+    return EngineService(config, engine, create_app(engine, prompts, config, events), events, since)

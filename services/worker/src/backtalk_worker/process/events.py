@@ -36,11 +36,15 @@ class ProcessEvents:
         """One line; events have names in snake_case."""
         self._logger.log(level, event, extra={"fields": fields or {}}, exc_info=cause)
 
-    def counter(self, name: str, meaning: str, *labels: str) -> Counter:
-        return Counter(name, meaning, labels, registry=self._registry)
+    def counter(self, name: str, meaning: str, *labels: str, **bound: str) -> Counter:
+        """Labels without values are given at each call; `bound` ones have one value for the whole process."""
+        made = Counter(name, meaning, (*bound, *labels), registry=self._registry)
+        return made.labels(**bound) if bound else made
 
-    def gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
-        return Gauge(name, meaning, labels, registry=self._registry)
+    def gauge(self, name: str, meaning: str, *labels: str, **bound: str) -> Gauge:
+        made = Gauge(name, meaning, (*bound, *labels), registry=self._registry)
+        return made.labels(**bound) if bound else made
 
-    def histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(name, meaning, labels, buckets=buckets, registry=self._registry)
+    def histogram(self, name: str, meaning: str, buckets: Sequence[float], **bound: str) -> Histogram:
+        made = Histogram(name, meaning, tuple(bound), buckets=buckets, registry=self._registry)
+        return made.labels(**bound) if bound else made

@@ -5,7 +5,6 @@ A frame is written when its token exists, never together with the next one.
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -48,14 +47,10 @@ async def cancelled_when_gone(receive: Receive, generation: Generation) -> Async
             await watcher
 
 
-async def whole_answer(http: Request, generation: Generation, writer: AnswerWriter, events: EngineEvents) -> Response:
+async def whole_answer(http: Request, generation: Generation, writer: AnswerWriter) -> Response:
     """Waits for all rows, then answers once."""
-    is_first = True
     async with cancelled_when_gone(http.receive, generation):
         async for index, update in generation.updates():
-            if is_first:
-                events.first_token(time.monotonic() - generation.started)
-                is_first = False
             if update.error is not None:
                 raise update.error
             writer.take(index, update)
@@ -92,7 +87,6 @@ class StreamedAnswer(Response):
             self._writer.take(index, update)
             if is_first:
                 is_first = False
-                self._events.first_token(time.monotonic() - self._generation.started)
                 for frame in self._writer.first_frames():
                     yield _event(frame)
             if update.error is not None:

@@ -60,4 +60,4 @@ class GenerateRoutes:
         writer = kind(http, request, rows, samplings[0], reader.tokens)
         if request.stream:
             return StreamedAnswer(generation, writer, self._events)
-        return await whole_answer(http, generation, writer, self._events)
+        return await whole_answer(http, generation, writer)

@@ -48,7 +48,8 @@ class Generation:
         self._open = set(tickets)
         # Bounded by what the rows may produce: their max_tokens, and one update for the end of each.
         self._updates: asyncio.Queue[tuple[int, Update] | None] = asyncio.Queue()
-        self.started = time.monotonic()
+        self._started = time.monotonic()
+        self._is_new = True
 
     async def updates(self) -> AsyncIterator[tuple[int, Update]]:
         """(row index, update) in the order of generation, until all rows have ended or the generation is cancelled."""
@@ -60,6 +61,9 @@ class Generation:
 
     def push(self, ticket: Ticket, update: Update) -> None:
         """Called by the engine with each update of one of its rows."""
+        if self._is_new:
+            self._is_new = False
+            self._engine.events.first_token(time.monotonic() - self._started)
         if update.is_last:
             self._open.discard(ticket)
         self._updates.put_nowait((ticket.index, update))
@@ -80,16 +84,15 @@ class Engine:
     ) -> None:
         self._network = network
         self._limits = limits
-        self._events = events
+        self.events = events
         self._asyncio: asyncio.AbstractEventLoop | None = None
         self._loop = GenerationLoop(
             batch,
             limits.threads,
             deliver=lambda updates: self._on_asyncio(self._dispatch, updates),
-            on_death=lambda: self._on_asyncio(self._dead.set),
+            on_death=lambda: self._on_asyncio(self._on_death),
             events=events,
         )
-        self._dead = asyncio.Event()
         self._owners: dict[Ticket, Generation] = {}
         self._adapters: dict[str, ServedAdapter] = {}
         self._loading: set[str] = set()
@@ -104,17 +107,14 @@ class Engine:
     def adapters(self) -> list[ServedAdapter]:
         return list(self._adapters.values())
 
-    def start(self) -> None:
-        """Begins to compute; called on the asyncio thread that gets the updates."""
+    def start(self, on_death: Callable[[], None]) -> None:
+        """Begins to compute; updates, and the call when the loop has failed, come on the asyncio thread that calls this."""
         self._asyncio = asyncio.get_running_loop()
+        self._on_death = on_death
         self._loop.start()
 
     def stop(self) -> None:
         self._loop.stop()
-
-    async def wait_until_dead(self) -> None:
-        """Returns when the loop has failed; never on an ordinary stop."""
-        await self._dead.wait()
 
     def abort_all(self) -> None:
         """Ends all answers early, with finish reason 'abort'."""
@@ -136,7 +136,7 @@ class Engine:
         if not self.is_healthy:
             raise errors.EngineStoppedError
         if len(self._owners) + len(prompts) > self._limits.requests_max:
-            self._events.refused()
+            self.events.refused()
             raise errors.EngineBusyError
         tickets = [Ticket(p, s, adapter, i) for i, (p, s) in enumerate(zip(prompts, samplings, strict=True))]
         generation = Generation(self, tickets)
@@ -169,7 +169,7 @@ class Engine:
         finally:
             self._loading.discard(name)
         self._adapters[name] = ServedAdapter(adapter, int(time.time()))
-        self._events.adapter_loaded(name, adapter.rank, list(self._adapters))
+        self.events.adapter_loaded(name, adapter.rank, list(self._adapters))
 
     def unload(self, name: str) -> None:
         """Takes the name away from new requests; rows that run with the adapter keep it until they end."""
@@ -177,7 +177,7 @@ class Engine:
         if served is None:
             raise errors.AdapterUnknownError(name)
         self._loop.command(lambda batch: batch.forget_adapter(served.adapter.serial))
-        self._events.adapter_unloaded(name, list(self._adapters))
+        self.events.adapter_unloaded(name, list(self._adapters))
 
     def _on_asyncio(self, call: Callable[..., None], *arguments: object) -> None:
         """From the computing thread: one call on the asyncio thread."""

@@ -7,7 +7,7 @@ The first pass of a batch also records what π_old gives, since there π_θ = π
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -46,15 +46,6 @@ class PassSums:
         self.binary += float(terms.binary.detach()) / normaliser
         self.opd += float(terms.opd.detach()) / normaliser
         self.kl += float(terms.kl.detach()) / normaliser
-
-
-@dataclass
-class _Figures:
-    """Per-token figures of a micro-batch, chunk after chunk."""
-
-    entropy: list[Tensor] = field(default_factory=list[Tensor])
-    kl_base: list[Tensor] = field(default_factory=list[Tensor])
-    divergence: list[Tensor] = field(default_factory=list[Tensor])
 
 
 class GradientPass:
@@ -100,13 +91,13 @@ class GradientPass:
         leaf = states.detach().requires_grad_()  # [tokens, hidden]
         teacher = self._gathered(self.teacher, group, leaf)
         base = self._gathered(self.base, group, leaf)
-        figures = _Figures()
+        figures: list[Tensor] = []
         for part in self.network.chunks(len(tokens.ids)):
             self._chunk(tokens[part], leaf[part], teacher[part], base[part], figures, sums, first)
         if leaf.grad is not None:
             states.backward(leaf.grad)
         if first:
-            self._record(group, figures)
+            self._record(group, torch.cat(figures))
 
     def _chunk(
         self,
@@ -114,15 +105,17 @@ class GradientPass:
         states: Tensor,
         teacher_states: Tensor,
         base_states: Tensor,
-        figures: _Figures,
+        figures: list[Tensor],
         sums: PassSums,
         first: bool,
     ) -> None:
         """Loss and gradient of some positions; states are [tokens, hidden]."""
         student = self.network.log_probabilities(states, tokens.temperature)  # [tokens, vocabulary]
         with torch.no_grad():
-            teacher = self._optional(teacher_states, tokens, needed=bool(tokens.taught.any()))
-            base = self._optional(base_states, tokens, needed=bool(self.base) and (first or self.recipe.kl_beta > 0))
+            of = self.network.log_probabilities
+            needs_base = bool(self.base) and (first or self.recipe.kl_beta > 0)
+            teacher = of(teacher_states, tokens.temperature) if tokens.taught.any() else None
+            base = of(base_states, tokens.temperature) if needs_base else None
         terms = loss_terms(tokens, student, teacher, base, self.recipe)
         loss = terms.weighted(self.recipe) / self.normaliser
         if not torch.isfinite(loss):
@@ -136,14 +129,11 @@ class GradientPass:
             sums.clipped += clipped_count(tokens, fixed, self.recipe)
             if first:
                 unknown = torch.zeros_like(log_policy)
-                figures.entropy.append(entropy(fixed))
-                figures.divergence.append(unknown if teacher is None else reverse_kl(fixed, teacher))
-                figures.kl_base.append(unknown if base is None else reverse_kl(fixed, base))
+                divergence = unknown if teacher is None else reverse_kl(fixed, teacher)
+                kl_base = unknown if base is None else reverse_kl(fixed, base)
+                figures.append(torch.stack([entropy(fixed), divergence, kl_base], dim=1))
         if loss.requires_grad:
             loss.backward()
-
-    def _optional(self, states: Tensor, tokens: Tokens, needed: bool) -> Tensor | None:
-        return self.network.log_probabilities(states, tokens.temperature) if needed else None
 
     def _observe(self, group: Sequence[int], states: Tensor) -> None:
         """log π_old and v of each answer; states are [tokens, hidden]."""
@@ -161,18 +151,14 @@ class GradientPass:
                 fresh=not self.recipe.staleness_max or staleness(log_v) <= self.recipe.staleness_max,
             )
 
-    def _record(self, group: Sequence[int], figures: _Figures) -> None:
-        lengths = [len(self.items[i].sample.answer_ids) for i in group]
-
-        def sums(column: list[Tensor]) -> list[float]:
-            return [float(part.sum()) for part in answers_in(torch.cat(column), lengths)]
-
-        rows = zip(group, sums(figures.entropy), sums(figures.divergence), sums(figures.kl_base), strict=True)
-        for index, spread, divergence, kl_base in rows:
+    def _record(self, group: Sequence[int], figures: Tensor) -> None:
+        """Sums over each answer of entropy, divergence and KL to the base; figures are [tokens, 3]."""
+        parts = answers_in(figures, [len(self.items[i].sample.answer_ids) for i in group])
+        for index, part in zip(group, parts, strict=True):
             seen = self.observed[index]
-            seen.entropy = spread
-            seen.divergence = divergence if index in self.teacher else None
-            seen.kl_base = kl_base if index in self.base else None
+            seen.entropy = float(part[:, 0].sum())
+            seen.divergence = float(part[:, 1].sum()) if index in self.teacher else None
+            seen.kl_base = float(part[:, 2].sum()) if index in self.base else None
 
     def _tokens(self, group: Sequence[int]) -> Tokens:
         """Constants of all answer tokens of the group, answer after answer."""

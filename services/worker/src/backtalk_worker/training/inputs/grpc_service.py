@@ -1,9 +1,9 @@
-"""TrainingWorkerService over gRPC: decodes, acts, answers; errors of the catalogue become a status and two trailers."""
+"""TrainingWorkerService over gRPC; errors of the catalogue become a status and two trailers."""
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Executor
 from typing import Any, NoReturn
 
@@ -111,16 +111,21 @@ class TrainingWorkerServicer(training_pb2_grpc.TrainingWorkerServiceServicer):
                 await self._refuse(context, error)
 
     async def Score(self, request: training_pb2.ScoreRequest, context: Context) -> training_pb2.ScoreResponse:  # noqa: N802
-        """Waits for the model when a step is in hand; the caller's deadline bounds the wait."""
+        """Waits for the model while a step runs; the caller's deadline bounds the wait."""
         if self._scores >= SCORES_WAITING_MAX:
             await self._refuse(context, TrainingBusyError(self._calls.training))
         self._scores += 1
         gone = threading.Event()
+
+        def tick() -> None:
+            if gone.is_set():
+                raise StepCancelledError
+
         try:
             loaded = self._base.loaded
             order = score_order(request, loaded.vocabulary_size, loaded.context_length)
             return await asyncio.get_running_loop().run_in_executor(
-                self._executor, work.score, order, self._base, VersionFiles(self._blobs), _unless(gone)
+                self._executor, work.score, order, self._base, VersionFiles(self._blobs), tick
             )
         except TrainingWorkerError as error:
             await self._refuse(context, error)
@@ -133,11 +138,3 @@ class TrainingWorkerServicer(training_pb2_grpc.TrainingWorkerServiceServicer):
         trailers = (("backtalk-code", error.code), ("backtalk-retry", error.retry))
         await context.abort(error.status, str(error), trailers)
         raise RequestInvalidError("unreachable: abort raises")
-
-
-def _unless(gone: threading.Event) -> Callable[[], None]:
-    def tick() -> None:
-        if gone.is_set():
-            raise StepCancelledError
-
-    return tick
