@@ -147,21 +147,21 @@ def usage(prompt_tokens: int, answer_tokens: int) -> Json:
     }
 
 
+@dataclass(frozen=True, slots=True)
 class ScoreWriter:
     """Writes scores in the shapes of chat, completions and prompts."""
 
-    def __init__(self, tokens: TokenBytes, as_ids: bool, sampling: Sampling) -> None:
-        self._tokens = tokens
-        self._as_ids = as_ids
-        self._sampling = sampling
+    tokens: TokenBytes
+    as_ids: bool
+    sampling: Sampling
 
     def chat(self, token: Token) -> Json:
         """One entry of `logprobs.content`."""
         if token.scores is None:
             raise ValueError("a token without scores has no logprobs")
         listed: Sequence[TokenScore] = (token.scores.chosen, *token.scores.others)
-        if not self._sampling.logprob_ids:
-            listed = listed[: self._sampling.top_logprobs or 0]
+        if not self.sampling.logprob_ids:
+            listed = listed[: self.sampling.top_logprobs or 0]
         return {
             **self._entry(token.scores.chosen, token),
             "top_logprobs": [self._entry(score, token) for score in listed],
@@ -191,7 +191,7 @@ class ScoreWriter:
 
     def _position(self, position: PositionScores) -> Json:
         return {
-            str(s.token): {"logprob": logprob(s), "rank": s.rank, "decoded_token": self._tokens.text(s.token)}
+            str(s.token): {"logprob": logprob(s), "rank": s.rank, "decoded_token": self.tokens.text(s.token)}
             for s in (position.chosen, *position.others)
         }
 
@@ -201,10 +201,10 @@ class ScoreWriter:
 
     def _text(self, score: TokenScore, token: Token) -> str:
         """The drawn token has the characters that it completed; another has its own alone."""
-        return token.token_text if score.token == token.token else self._tokens.text(score.token)
+        return token.token_text if score.token == token.token else self.tokens.text(score.token)
 
     def _name(self, token: int, text: str) -> str:
-        return f"token_id:{token}" if self._as_ids else text
+        return f"token_id:{token}" if self.as_ids else text
 
 
 def logprob(score: TokenScore) -> float:

@@ -4,6 +4,7 @@ All checks come before a row is submitted, so a refused request costs no computi
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,26 +21,30 @@ from backtalk_worker.engine.inputs.sampling import read_samplings
 from backtalk_worker.engine.outputs.engine import Engine
 
 
-class GenerateRoutes:
-    """The two routes that generate."""
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """What routes work with."""
 
-    def __init__(self, engine: Engine, prompts: PromptReader, body_bytes_max: int, events: EngineEvents) -> None:
-        self._engine = engine
-        self._prompts = prompts
-        self._body_bytes_max = body_bytes_max
-        self._events = events
+    engine: Engine
+    prompts: PromptReader
+    body_bytes_max: int
+    events: EngineEvents
+
+
+class GenerateRoutes(Routes):
+    """The two routes that generate."""
 
     async def chat(self, http: Request) -> Response:
         """One prompt from messages, `n` rows."""
-        request = await read_request(ChatRequest, http, self._body_bytes_max)
-        self._engine.resolve(request.model)
-        return await self._answer(http, request, [await self._prompts.chat(request)], ChatWriter)
+        request = await read_request(ChatRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
+        return await self._answer(http, request, [await self.prompts.chat(request)], ChatWriter)
 
     async def completions(self, http: Request) -> Response:
         """One prompt or several, `n` rows each, in the order of the prompts."""
-        request = await read_request(CompletionRequest, http, self._body_bytes_max)
-        self._engine.resolve(request.model)
-        return await self._answer(http, request, await self._prompts.completions(request), CompletionWriter)
+        request = await read_request(CompletionRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
+        return await self._answer(http, request, await self.prompts.completions(request), CompletionWriter)
 
     async def _answer(
         self,
@@ -48,7 +53,7 @@ class GenerateRoutes:
         prompts: Sequence[list[int]],
         kind: type[AnswerWriter],
     ) -> Response:
-        reader = self._prompts
+        reader = self.prompts
         pairs = [
             (ids, sampling)
             for ids in prompts
@@ -56,8 +61,8 @@ class GenerateRoutes:
         ]
         rows, samplings = [ids for ids, _ in pairs], [sampling for _, sampling in pairs]
         salt = request.cache_salt or ""
-        generation = self._engine.generate(request.model, [Prompt(tuple(ids), salt) for ids in rows], samplings)
+        generation = self.engine.generate(request.model, [Prompt(tuple(ids), salt) for ids in rows], samplings)
         writer = kind(http, request, rows, samplings[0], reader.tokens)
         if request.stream:
-            return StreamedAnswer(generation, writer, self._events)
+            return StreamedAnswer(generation, writer, self.events)
         return await whole_answer(http, generation, writer)

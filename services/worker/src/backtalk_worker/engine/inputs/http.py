@@ -14,7 +14,7 @@ from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.inputs.answer import Json
 from backtalk_worker.engine.inputs.delivery import CLIENT_GONE_STATUS
-from backtalk_worker.engine.inputs.generate import GenerateRoutes
+from backtalk_worker.engine.inputs.generate import GenerateRoutes, Routes
 from backtalk_worker.engine.inputs.prompts import PromptReader
 from backtalk_worker.engine.inputs.requests import (
     DetokenizeRequest,
@@ -68,69 +68,63 @@ def _answer_error(error: Exception, events: EngineEvents) -> Response:
     return JSONResponse(known.body(), known.status)
 
 
-class OtherRoutes:
+class OtherRoutes(Routes):
     """All routes but those that generate."""
-
-    def __init__(self, engine: Engine, prompts: PromptReader, body_bytes_max: int, events: EngineEvents) -> None:
-        self._engine = engine
-        self._prompts = prompts
-        self._body_bytes_max = body_bytes_max
-        self._events = events
 
     async def models(self, _: Request) -> Response:
         """The base model first, then the adapters with the base as `parent`."""
-        engine = self._engine
-        base = _model(engine.base_name, engine.created, str(self._prompts.folder), None, self._prompts.length_max)
+        engine = self.engine
+        base = _model(engine.base_name, engine.created, str(self.prompts.folder), None, self.prompts.length_max)
         adapters = [
-            _model(served.adapter.name, served.created, str(served.adapter.folder), engine.base_name, None)
-            for served in engine.adapters
+            _model(adapter.name, adapter.created, str(adapter.folder), engine.base_name, None)
+            for adapter in engine.adapters.values()
         ]
         return JSONResponse({"object": "list", "data": [base, *adapters]})
 
     async def load_adapter(self, http: Request) -> Response:
         """Loads from a folder on this machine; a loaded name is never replaced."""
-        request = await read_request(LoadAdapterRequest, http, self._body_bytes_max)
+        request = await read_request(LoadAdapterRequest, http, self.body_bytes_max)
         if request.load_inplace:
             raise errors.NotSupportedError("load_inplace")
-        await self._engine.load(request.lora_name, request.lora_path)
+        await self.engine.load(request.lora_name, request.lora_path)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
 
     async def unload_adapter(self, http: Request) -> Response:
         """Takes the name away; rows that run keep the adapter."""
-        request = await read_request(UnloadAdapterRequest, http, self._body_bytes_max)
-        self._engine.unload(request.lora_name)
+        request = await read_request(UnloadAdapterRequest, http, self.body_bytes_max)
+        self.engine.unload(request.lora_name)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
 
     async def tokenize(self, http: Request) -> Response:
         """Text or messages → ids."""
-        request = await read_request(TokenizeRequest, http, self._body_bytes_max)
-        self._engine.resolve(request.model)
+        request = await read_request(TokenizeRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
         if request.messages is not None:
-            ids = await self._prompts.render(request.messages, request.tools, request.add_generation_prompt)
+            ids = await self.prompts.render(request.messages, request.tools, request.add_generation_prompt)
         elif request.prompt is not None:
-            ids = await self._prompts.encode(request.prompt, request.add_special_tokens)
+            ids = await self.prompts.encode(request.prompt, request.add_special_tokens)
         else:
             raise malformed("{'type': 'missing', 'loc': 'body.prompt'}", "body.prompt")
-        strings = self._prompts.token_strings(ids) if request.return_token_strs else None
+        strings = self.prompts.token_strings(ids) if request.return_token_strs else None
         return JSONResponse(
-            {"count": len(ids), "max_model_len": self._prompts.length_max, "tokens": ids, "token_strs": strings}
+            {"count": len(ids), "max_model_len": self.prompts.length_max, "tokens": ids, "token_strs": strings}
         )
 
     async def detokenize(self, http: Request) -> Response:
         """Ids → text."""
-        request = await read_request(DetokenizeRequest, http, self._body_bytes_max)
-        self._engine.resolve(request.model)
-        return JSONResponse({"prompt": self._prompts.decode(request.tokens)})
+        request = await read_request(DetokenizeRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
+        return JSONResponse({"prompt": self.prompts.decode(request.tokens)})
 
     async def health(self, _: Request) -> Response:
         """200 while the loop lives, else 503; both without a body."""
-        return Response(status_code=200 if self._engine.is_healthy else 503)
+        return Response(status_code=200 if self.engine.is_healthy else 503)
 
     async def version(self, _: Request) -> Response:
         return JSONResponse({"version": VERSION, "engine": "backtalk"})
 
     async def metrics(self, _: Request) -> Response:
-        return Response(self._events.exposition(), media_type="text/plain; version=0.0.4")
+        return Response(self.events.exposition(), media_type="text/plain; version=0.0.4")
 
 
 def _model(name: str, created: int, root: str, parent: str | None, length_max: int | None) -> Json:
@@ -139,15 +133,10 @@ def _model(name: str, created: int, root: str, parent: str | None, length_max: i
         "id": f"modelperm-{uuid.uuid4().hex[:16]}",
         "object": "model_permission",
         "created": created,
-        "allow_create_engine": False,
-        "allow_sampling": True,
-        "allow_logprobs": True,
-        "allow_search_indices": False,
-        "allow_view": True,
-        "allow_fine_tuning": False,
+        **dict.fromkeys(("allow_sampling", "allow_logprobs", "allow_view"), True),
+        **dict.fromkeys(("allow_create_engine", "allow_search_indices", "allow_fine_tuning", "is_blocking"), False),
         "organization": "*",
         "group": None,
-        "is_blocking": False,
     }
     return {
         "id": name,

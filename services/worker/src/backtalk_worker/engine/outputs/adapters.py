@@ -5,6 +5,7 @@ A file that asks for more than plain LoRA on the decoder's linear layers is refu
 
 import itertools
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ class Adapter:
     serial: int
     """Never used twice, so that nothing computed with one adapter can pass for another's."""
     rank: int
+    created: int
+    """When it was loaded, in seconds since 1970."""
     factors: Mapping[str, tuple[Tensor, Tensor]]
     """Module path → (A transposed `[in, rank]`, B transposed and scaled `[rank, out]`)."""
 
@@ -95,7 +98,7 @@ def load_adapter(name: str, folder: Path, shapes: Mapping[str, tuple[int, int]],
     except Exception as error:
         raise errors.AdapterInvalidError(name, "its files cannot be read") from error
     rank, scale = _check_config(name, config, rank_max)
-    return Adapter(name, folder, next(_serials), rank, _factors(name, tensors, shapes, rank, scale))
+    return Adapter(name, folder, next(_serials), rank, int(time.time()), _factors(name, tensors, shapes, rank, scale))
 
 
 def _check_config(name: str, config: Mapping[str, Any], rank_max: int) -> tuple[int, float]:

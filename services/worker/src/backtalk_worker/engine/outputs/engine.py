@@ -31,20 +31,11 @@ class EngineLimits:
     """Of torch, on the computing thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedAdapter:
-    """A loaded adapter and when it was loaded (seconds since 1970)."""
-
-    adapter: Adapter
-    created: int
-
-
 class Generation:
     """The rows of one request; iterate over it to the end, or cancel it."""
 
     def __init__(self, engine: "Engine", tickets: Sequence[Ticket]) -> None:
         self._engine = engine
-        self._tickets = tickets
         self._open = set(tickets)
         # Bounded by what the rows may produce: their max_tokens, and one update for the end of each.
         self._updates: asyncio.Queue[tuple[int, Update] | None] = asyncio.Queue()
@@ -94,7 +85,7 @@ class Engine:
             events=events,
         )
         self._owners: dict[Ticket, Generation] = {}
-        self._adapters: dict[str, ServedAdapter] = {}
+        self.adapters: dict[str, Adapter] = {}
         self._loading: set[str] = set()
         self.base_name = base_name
         self.created = int(time.time())
@@ -103,12 +94,8 @@ class Engine:
     def is_healthy(self) -> bool:
         return self._loop.is_alive
 
-    @property
-    def adapters(self) -> list[ServedAdapter]:
-        return list(self._adapters.values())
-
     def start(self, on_death: Callable[[], None]) -> None:
-        """Begins to compute; updates, and the call when the loop has failed, come on the asyncio thread that calls this."""
+        """Begins to compute; the asyncio thread that calls this gets updates, and `on_death` when the loop fails."""
         self._asyncio = asyncio.get_running_loop()
         self._on_death = on_death
         self._loop.start()
@@ -124,11 +111,10 @@ class Engine:
         """A model name → its adapter, or None for the base; an unknown name is an error."""
         if name is None or name == self.base_name:
             return None
-        served = self._adapters.get(name)
-        if served is None:
-            known = ", ".join([self.base_name, *self._adapters])
+        if name not in self.adapters:
+            known = ", ".join([self.base_name, *self.adapters])
             raise errors.ModelNotFoundError(name, known, param="model")
-        return served.adapter
+        return self.adapters[name]
 
     def generate(self, model: str | None, prompts: Sequence[Prompt], samplings: Sequence[Sampling]) -> Generation:
         """Submits one row per (prompt, sampling) pair; refuses them all when there is no room for them all."""
@@ -157,9 +143,9 @@ class Engine:
             raise errors.AdapterIncompleteError
         if name == self.base_name:
             raise errors.AdapterNamedAsBaseError(name)
-        if name in self._adapters or name in self._loading:
+        if name in self.adapters or name in self._loading:
             raise errors.AdapterLoadedError(name)
-        if len(self._adapters) + len(self._loading) >= self._limits.adapters_max:
+        if len(self.adapters) + len(self._loading) >= self._limits.adapters_max:
             raise errors.AdaptersFullError(self._limits.adapters_max)
         self._loading.add(name)
         try:
@@ -168,16 +154,16 @@ class Engine:
             )
         finally:
             self._loading.discard(name)
-        self._adapters[name] = ServedAdapter(adapter, int(time.time()))
-        self.events.adapter_loaded(name, adapter.rank, list(self._adapters))
+        self.adapters[name] = adapter
+        self.events.adapter_loaded(name, adapter.rank, list(self.adapters))
 
     def unload(self, name: str) -> None:
         """Takes the name away from new requests; rows that run with the adapter keep it until they end."""
-        served = self._adapters.pop(name, None)
-        if served is None:
+        adapter = self.adapters.pop(name, None)
+        if adapter is None:
             raise errors.AdapterUnknownError(name)
-        self._loop.command(lambda batch: batch.forget_adapter(served.adapter.serial))
-        self.events.adapter_unloaded(name, list(self._adapters))
+        self._loop.command(lambda batch: batch.forget_adapter(adapter.serial))
+        self.events.adapter_unloaded(name, list(self.adapters))
 
     def _on_asyncio(self, call: Callable[..., None], *arguments: object) -> None:
         """From the computing thread: one call on the asyncio thread."""

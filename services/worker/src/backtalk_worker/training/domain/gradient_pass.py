@@ -7,7 +7,7 @@ The first pass of a batch also records what π_old gives, since there π_θ = π
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
-from backtalk_worker.training.domain.network import answers_in
+from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
@@ -48,26 +48,22 @@ class PassSums:
         self.kl += float(terms.kl.detach()) / normaliser
 
 
+@dataclass
 class GradientPass:
-    """Passes over one batch; `observed` is filled by the first and read by the others."""
+    """Passes over one batch; states of teacher and base are by index of the item, as the items are."""
 
-    def __init__(
-        self,
-        adapted: AdaptedNetwork,
-        items: Mapping[int, BatchItem],
-        teacher: Mapping[int, Tensor],
-        base: Mapping[int, Tensor],
-        recipe: Recipe,
-        normaliser: float,
-    ) -> None:
-        self.adapted = adapted
-        self.network = adapted.network
-        self.items = items
-        self.teacher = teacher
-        self.base = base
-        self.recipe = recipe
-        self.normaliser = normaliser
-        self.observed: dict[int, Observation] = {}
+    adapted: AdaptedNetwork
+    items: Mapping[int, BatchItem]
+    teacher: Mapping[int, Tensor]
+    base: Mapping[int, Tensor]
+    recipe: Recipe
+    normaliser: float
+    observed: dict[int, Observation] = field(default_factory=dict[int, Observation])
+    """Filled by the first pass, read by the others."""
+
+    @property
+    def network(self) -> ChunkedNetwork:
+        return self.adapted.network
 
     def run(self, token_budget: int, first: bool, tick: Tick) -> PassSums:
         """Leaves the gradient of the batch's loss in the parameters."""

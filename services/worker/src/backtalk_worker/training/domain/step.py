@@ -72,7 +72,10 @@ def take_step(
             return passes.run(tokens, first, lambda i, n, loss: progress("forward_backward", i, n, loss))
 
         sums = budget.spend(run)
-        norm = _clip_gradient(adapted, recipe.gradient_clip)
+        parameters = list(adapted.parameters.values())
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip, foreach=False))
+        if not math.isfinite(norm):
+            raise StepNotFiniteError("the gradient")
         if norm == 0:
             break
         progress("optimizer", number, recipe.optimizer_steps, sums.loss)
@@ -100,14 +103,6 @@ def base_states(
             lambda number, count: progress("teacher", number, count, 0.0),
         )
     return dict(zip(prompts, states, strict=True))
-
-
-def _clip_gradient(adapted: AdaptedNetwork, bound: float) -> float:
-    """Scales the gradient to at most this norm, and answers the norm before."""
-    norm = float(torch.nn.utils.clip_grad_norm_(list(adapted.parameters.values()), bound, foreach=False))
-    if not math.isfinite(norm):
-        raise StepNotFiniteError("the gradient")
-    return norm
 
 
 def _bound_step(

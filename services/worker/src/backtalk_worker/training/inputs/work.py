@@ -14,7 +14,7 @@ from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, answer_probes
-from backtalk_worker.training.domain.step import Progress, StepOutcome, take_step
+from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import AdapterInvalidError, RequestInvalidError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
@@ -51,7 +51,11 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
         return training_pb2.TrainResult(
             adapter=files.write_adapter(shape, policy.tensors(), base.name),
             training_state=files.write_training_state(optimizer_state(policy, optimizer)),
-            report=_report(outcome, seconds=time.monotonic() - started, restored=bool(state)),
+            report=weights_pb2.TrainingReport(
+                measurements={**outcome.measurements, "optimizer_restored": float(bool(state))}
+                | {"seconds": time.monotonic() - started},
+                samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in outcome.samples],
+            ),
             probes=[weights_pb2.Probe(**asdict(answer)) for answer in answers],
             dtype=base.dtype,
             base_model=base.name,
@@ -99,9 +103,3 @@ def _probe_prompts(order: TrainOrder, base: BaseModel) -> list[list[int]]:
             raise RequestInvalidError("a probe prompt can't be rendered, or is longer than the model's context")
         prompts.append(ids)
     return prompts
-
-
-def _report(outcome: StepOutcome, seconds: float, restored: bool) -> weights_pb2.TrainingReport:
-    measurements = {**outcome.measurements, "seconds": seconds, "optimizer_restored": float(restored)}
-    samples = [weights_pb2.SampleReport(**asdict(sample)) for sample in outcome.samples]
-    return weights_pb2.TrainingReport(measurements=measurements, samples=samples)
