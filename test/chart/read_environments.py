@@ -5,18 +5,23 @@ Prints a JSON list of complaints, one for each environment; empty where the part
 
 import importlib
 import json
+import os
 import sys
+from unittest.mock import patch
+
+from backtalk_worker.process.errors import ConfigInvalidError
 
 part = sys.argv[1]
-config = importlib.import_module(f"backtalk_worker.{part}.config")
-refusal = {"engine": "ConfigError", "training": "ConfigInvalidError"}[part]
+settings = {"engine": "EngineConfig", "training": "TrainingWorkerConfig"}[part]
+config = getattr(importlib.import_module(f"backtalk_worker.{part}.config"), settings)
 
 
 def complaint_about(environment: dict[str, str]) -> str:
-    try:
-        config.read_config(arguments=[], environment=environment)
-    except getattr(config, refusal) as error:
-        return str(error)
+    with patch.dict(os.environ, environment, clear=True):
+        try:
+            config.read([])
+        except ConfigInvalidError as error:
+            return str(error)
     return ""
 
 

@@ -126,10 +126,11 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 @contextmanager
-def run_engine(model: LoadedModel, **settings: object) -> Iterator[Running]:
+def run_engine(model: LoadedModel, exit_code: int = 0, **settings: object) -> Iterator[Running]:
     """Serves a model on another thread until the block ends."""
-    config = EngineConfig(port=0, model_name=BASE, log_level="error", shutdown_seconds=0.5, **settings)  # type: ignore[arg-type]
-    service = create_engine(config, model)
+    given = {"port": 0, "model_name": BASE, "log_level": "error", "shutdown_seconds": 0.5, **settings}
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    service = create_engine(EngineConfig.read(flags), model)
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(asyncio.run(service.run())))
     thread.start()
@@ -140,7 +141,7 @@ def run_engine(model: LoadedModel, **settings: object) -> Iterator[Running]:
         yield Running(client, url)
     service.stop()
     thread.join(60)
-    assert codes == [0]
+    assert codes == [exit_code]
 
 
 @pytest.fixture(scope="module")

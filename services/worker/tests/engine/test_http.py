@@ -2,7 +2,9 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from backtalk_worker.engine.outputs.adapters import load_adapter
+from backtalk_worker.engine.outputs.batch import Batch
+from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput
 from backtalk_worker.model.load import load_model
 from tests.engine.conftest import BASE, Running, run_engine, until
 
@@ -293,6 +298,37 @@ def test_an_answer_in_flight_keeps_the_adapter_that_is_unloaded(engine: Running,
     assert ids == undisturbed
 
 
+@pytest.fixture
+def changing_its_mind(monkeypatch: pytest.MonkeyPatch, tiny_folder: Path, adapters: list[Path]) -> Iterator[Running]:
+    """An engine that serves `before`, and computes every token after an answer's third with the weights of `after`."""
+    honest = Batch._input
+    after = None
+
+    def lying(live: Any, count: int) -> RowInput:
+        row = honest(live, count)
+        return replace(row, adapter=after) if live.row.answer_length >= 3 else row
+
+    monkeypatch.setattr(Batch, "_input", staticmethod(lying))
+    with run_engine(load_model(tiny_folder)) as running:
+        body = {"lora_name": "before", "lora_path": str(adapters[0])}
+        assert running.client.post("/v1/load_lora_adapter", json=body).status_code == 200
+        after = load_adapter("after", adapters[1], RaggedNetwork(load_model(tiny_folder), BASE).layer_shapes, 64)
+        yield running
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
+def test_each_frame_names_the_weights_that_computed_its_token(changing_its_mind: Running, path: str):
+    prompt = {"prompt": [5, 6, 7]} if path == "/v1/completions" else {}
+    fields = {**prompt, "model": "before", "max_tokens": 6, "ignore_eos": True, "seed": 7}
+    streamed = frames(changing_its_mind, path, **fields, stream_options={"include_usage": True})
+    tokens = [frame for frame in streamed if frame["choices"] and "role" not in frame["choices"][0].get("delta", {})]
+    assert [frame["model"] for frame in tokens] == ["before"] * 3 + ["after"] * 3
+    assert (streamed[0]["model"], streamed[-1]["model"]) == ("before", "after")
+    assert streamed[-1]["choices"] == []
+    whole = changing_its_mind.client.post(path, json={**CHAT, **fields})
+    assert whole.json()["model"] == "after"
+
+
 def test_many_swaps_under_streams_cut_nothing(engine: Running, adapters: list[Path]):
     stop = threading.Event()
     finished: list[str] = []
@@ -323,6 +359,23 @@ def test_many_swaps_under_streams_cut_nothing(engine: Running, adapters: list[Pa
         for future in running:
             future.result()
     assert set(finished) >= {f"s{version}" for version in range(1, 6)}
+
+
+def test_a_loop_that_dies_ends_streams_with_an_error_and_the_process_with_two(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    honest = Batch._input
+
+    def failing(live: Any, count: int) -> RowInput:
+        if live.row.answer_length == 2:
+            raise RuntimeError("no more")
+        return honest(live, count)
+
+    monkeypatch.setattr(Batch, "_input", staticmethod(failing))
+    with run_engine(load_model(tiny_folder), exit_code=2) as running:
+        *tokens, error = frames(running)
+        assert len(tokens) == 3
+        assert (error["error"]["type"], error["error"]["code"]) == ("InternalServerError", 500)
 
 
 def test_stopping_ends_answers_with_abort(tiny_folder: Path):

@@ -23,7 +23,7 @@ def test_it_serves_until_sigterm_and_then_exits_with_zero(tiny_folder: Path):
     finally:
         process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    assert json.loads(process.stderr.read().splitlines()[-1])["msg"] == "engine stopping"
+    assert json.loads(process.stderr.read().splitlines()[-1])["msg"] == "stopping"
 
 
 def test_a_missing_model_is_one_line_that_says_what_to_do(tmp_path: Path):

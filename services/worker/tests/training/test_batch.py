@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 from tiny_policy import RECIPE
 
+from backtalk_worker.process.errors import complaints
 from backtalk_worker.training.domain.batch import prepare_batch
-from backtalk_worker.training.domain.hinting import with_hints as placed
-from backtalk_worker.training.domain.micro_batches import micro_batches
+from backtalk_worker.training.domain.batch import with_hints as placed
 from backtalk_worker.training.domain.sample import Sample
+from backtalk_worker.training.domain.token_budget import micro_batches
 
 TALK = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why?"}]
 
@@ -142,8 +144,10 @@ def test_micro_batches_keep_the_budget_and_hold_every_sample_once():
     ],
 )
 def test_a_recipe_that_makes_no_sense_says_which_setting(fields, named):
-    assert RECIPE.problems() == []
-    assert any(named in line for line in replace(RECIPE, **fields).problems())
+    with pytest.raises(ValidationError) as refused:
+        replace(RECIPE, **fields)
+    assert named in complaints(refused.value)
+    assert complaints(refused.value).count(";") == 0
 
 
 def test_pure_methods_weigh_their_one_term_fully():

@@ -10,7 +10,7 @@ from tiny_policy import RECIPE, changed, disturb, items_of, relative_error, sile
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.gradient_pass import GradientPass
-from backtalk_worker.training.domain.step import _base_states, _teacher_states
+from backtalk_worker.training.domain.step import base_states
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import OutOfMemoryError
 
@@ -83,8 +83,9 @@ def gradients(policy):
 
 def run(policy, items, recipe, tokens=10_000, passes=None):
     by_index, budget = dict(enumerate(items)), TokenBudget(tokens)
-    teacher = _teacher_states(policy, {i: x for i, x in by_index.items() if x.teacher_prompt}, budget, silent)
-    base = _base_states(policy, by_index, recipe, budget, silent)
+    hinted = {i: x.teacher_prompt for i, x in by_index.items() if x.teacher_prompt}
+    teacher = base_states(policy, by_index, hinted, budget, silent)
+    base = base_states(policy, by_index, {i: x.sample.prompt_ids for i, x in by_index.items()}, budget, silent)
     passes = passes or GradientPass(policy, by_index, teacher, base, recipe, len(items) * recipe.mean_answer_length)
     sums = passes.run(tokens, True, lambda *_: None)
     return sums, gradients(policy), passes

@@ -1,5 +1,6 @@
 """A whole step: the bound, the optimiser's state, what is dropped, what is measured, when it fails."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -76,12 +77,13 @@ def test_shrinking_follows_the_square_root_within_its_limits_and_stops_after_six
     assert asked == [1.0, pytest.approx(0.95 * 0.5)]
     assert fitted.kl == pytest.approx(8.0 * 0.475**2)
     assert shrink_to_fit(lambda scale: 1e9 if scale == 1 else 0.0, 1.0).scale == pytest.approx(0.1)
-    assert shrink_to_fit(lambda _scale: 1.0001, 1.0).scale == pytest.approx(
-        0.95 * (0.95 / 1.0001**0.5) ** 0 * 1, rel=0.3
-    )
+    just_above = shrink_to_fit(lambda scale: 1.0001 if scale == 1 else 1.0, 1.0)
+    assert just_above.scale == pytest.approx(0.95 / 1.0001**0.5, rel=1e-12)
     stubborn = []
-    shrink_to_fit(lambda scale: stubborn.append(scale) or 5.0, 1.0)
-    assert len(stubborn) == 7
+    fitted = shrink_to_fit(lambda scale: stubborn.append(scale) or 5.0, 1.0)
+    assert stubborn == pytest.approx([(0.95 / 5.0**0.5) ** attempt for attempt in range(7)], rel=1e-12)
+    assert (fitted.scale, fitted.kl) == (stubborn[-1], 5.0)
+    assert shrink_to_fit(lambda scale: math.nan if scale == 1 else 0.5, 1.0).scale == pytest.approx(0.1)
 
 
 def test_no_bound_measures_once():

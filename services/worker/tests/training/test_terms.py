@@ -9,7 +9,6 @@ import torch
 from tiny_policy import RECIPE, relative_error
 from torch import Tensor
 
-from backtalk_worker.training.domain.base_kl_term import sampled_base_kl
 from backtalk_worker.training.domain.divergence import divergence, entropy
 from backtalk_worker.training.domain.objective import Terms, Tokens, loss_terms
 from backtalk_worker.training.domain.policy_term import (
@@ -18,6 +17,7 @@ from backtalk_worker.training.domain.policy_term import (
     clipped_tokens,
     distillation_advantage,
     policy_term,
+    sampled_base_kl,
 )
 
 V = 9

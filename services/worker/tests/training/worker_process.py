@@ -90,7 +90,7 @@ def start_worker(model: Path, cache: Path, **environment: str) -> WorkerProcess:
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if '"training worker started"' in line:
+        if '"msg": "started"' in line:
             fields = json.loads(line)
             channel = grpc.insecure_channel(fields["address"])
             stub = training_pb2_grpc.TrainingWorkerServiceStub(channel)

@@ -1,21 +1,18 @@
-"""Reads the environment, starts the engine, waits for its end."""
+"""Reads the settings, starts the engine, waits for its end; exit code 2 when the computing thread died."""
 
-import asyncio
-import os
 import sys
 
-from backtalk_worker.engine.config import ConfigError, read_config
+from backtalk_worker.engine.config import EngineConfig
+from backtalk_worker.process.run import Service, run_process
+
+
+def _create() -> Service:
+    config = EngineConfig.read(sys.argv[1:])
+    # Imported late, so that --help and a bad setting answer at once.
+    from backtalk_worker.engine.service import create_engine
+
+    return create_engine(config)
 
 
 def main() -> int:
-    """Exit codes: 0 = stopped on request, 1 = a bad setting or a missing model, 2 = the engine died."""
-    try:
-        config = read_config(os.environ, sys.argv[1:])
-        # Imported late, so that --help and a bad setting answer at once.
-        from backtalk_worker.engine.service import create_engine
-
-        service = create_engine(config)
-    except (ConfigError, OSError) as error:
-        sys.stderr.write(f"engine: {error}\n")
-        return 1
-    return asyncio.run(service.run())
+    return run_process("engine", _create)

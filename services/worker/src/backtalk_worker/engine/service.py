@@ -1,15 +1,10 @@
-"""Puts the engine together: model, batch, loop, HTTP server; `run` serves until a signal or a failure.
-
-In: an EngineConfig. Out: a Service. Nothing happens before `create_engine` is called.
-"""
+"""Puts the engine together: model, batch, loop, HTTP server; `run` serves until a signal or a failure."""
 
 import asyncio
-import signal
 import socket
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 import uvicorn
@@ -17,13 +12,15 @@ from starlette.applications import Starlette
 
 from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.domain.plan import Budget
-from backtalk_worker.engine.events import Events, create_logger
+from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.inputs.http import create_app
 from backtalk_worker.engine.inputs.prompts import PromptReader, token_bytes
 from backtalk_worker.engine.outputs.batch import Batch, BatchLimits
 from backtalk_worker.engine.outputs.engine import Engine, EngineLimits
-from backtalk_worker.engine.outputs.network import Network
+from backtalk_worker.engine.outputs.network import RaggedNetwork
 from backtalk_worker.model.load import LoadedModel, load_model
+from backtalk_worker.process.log import create_logger
+from backtalk_worker.process.run import on_signal
 
 KEEP_ALIVE_S = 75
 
@@ -38,7 +35,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the service's business: uvicorn raises them again at its end, and the exit code is lost."""
+        """The service takes signals itself: uvicorn raises them again at its end, and the exit code is lost."""
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -46,15 +43,18 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-class Service:
+class EngineService:
     """The engine with its HTTP server."""
 
-    def __init__(self, config: EngineConfig, engine: Engine, app: Starlette, events: Events, since: float) -> None:
-        self._config = config
+    def __init__(
+        self, config: EngineConfig, engine: Engine, app: Starlette, events: EngineEvents, since: float
+    ) -> None:
         self._engine = engine
         self._events = events
         self._since = since
-        self._socket: socket.socket | None = None
+        self._socket = socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((config.host, config.port))
         settings = uvicorn.Config(
             app,
             log_config=None,
@@ -68,65 +68,37 @@ class Service:
 
     async def run(self) -> int:
         """Serves until SIGINT, SIGTERM or `stop`; 0, or 2 when the generation loop died."""
-        async with self.running():
-            self._listen_to_signals()
-            await self._server.serve(sockets=[self._bound()])
+        # A dead loop cannot be healed in place, so the process ends, for its supervisor to start it anew.
+        self._engine.start(on_death=self.stop)
+        host, port = self._socket.getsockname()[:2]
+        self._events.started(time.monotonic() - self._since, address=f"http://{host}:{port}")
+        try:
+            on_signal(self.stop)
+            await self._server.serve(sockets=[self._socket])
             healthy = self._engine.is_healthy
             self._events.stopping()
-        return 0 if healthy else 2
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Runs the loop, and ends the server when the loop dies."""
-        self._engine.start()
-        watch = asyncio.create_task(self._watch_loop())
-        host, port = self._bound().getsockname()[:2]
-        self._events.started(f"http://{host}:{port}", time.monotonic() - self._since)
-        try:
-            yield
         finally:
-            watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await watch
             self._engine.stop()
+        return 0 if healthy else 2
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return int(self._bound().getsockname()[1])
+        return int(self._socket.getsockname()[1])
 
     def stop(self) -> None:
         """Begins the end; `run` returns when answers have ended."""
         self._server.should_exit = True
 
-    def _listen_to_signals(self) -> None:
-        """The first signal lets answers end; only the main thread of a process gets any."""
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, self.stop)
 
-    def _bound(self) -> socket.socket:
-        if self._socket is None:
-            bound = socket.socket(socket.AF_INET6 if ":" in self._config.host else socket.AF_INET, socket.SOCK_STREAM)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind((self._config.host, self._config.port))
-            self._socket = bound
-        return self._socket
-
-    async def _watch_loop(self) -> None:
-        """A dead loop cannot be healed in place, so the process ends and whoever supervises it starts it anew."""
-        await self._engine.wait_until_dead()
-        self.stop()
-
-
-def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Service:
-    """Loads the model (or takes the one given) and connects the parts; a busy port is told at once."""
+def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> EngineService:
+    """Loads the model (or takes the one given) and connects the parts; a busy port is refused at once."""
     since = time.monotonic()
     torch.set_num_threads(config.threads)
     loaded = model or load_model(config.model_dir)
     length_max = min(config.length_max or loaded.context_length, loaded.context_length, config.kv_tokens_max)
-    events = Events(config.model_name, config.kv_tokens_max, create_logger(config.log_level))
-    network = Network(loaded)
+    events = EngineEvents(config.model_name, config.kv_tokens_max, create_logger("engine", config.log_level))
+    network = RaggedNetwork(loaded, config.model_name)
     tokens = token_bytes(loaded)
     limits = BatchLimits(
         rows_max=config.rows_max,
@@ -142,6 +114,4 @@ def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Ser
     )
     engine = Engine(network, batch, config.model_name, bounds, events)
     prompts = PromptReader(loaded, tokens, length_max)
-    service = Service(config, engine, create_app(engine, prompts, config, events), events, since)
-    _ = service.port
-    return service
+    return EngineService(config, engine, create_app(engine, prompts, config, events), events, since)

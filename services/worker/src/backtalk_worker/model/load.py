@@ -1,6 +1,5 @@
-"""Loads a converted model folder for serving or training: float32 weights, tokenizer, chat template, context length.
+"""Loads a model folder for serving or training: one that `model.convert` made, or any of a causal model.
 
-In: a folder that `model.convert` made (or any Hugging Face folder of a causal model). Out: a LoadedModel.
 It never downloads and never changes the folder.
 """
 

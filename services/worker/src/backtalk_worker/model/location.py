@@ -1,8 +1,4 @@
-"""Where the converted laptop model lives, and what it is called.
-
-In: nothing but where this interpreter is installed. Out: a folder and a name.
-It never touches the disk.
-"""
+"""Where the converted laptop model lives, and what it is called."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The composition root of the training worker: configuration in, a service that starts and stops out."""
+"""Puts the training worker together: model, blob cache, calls, gRPC and health; `run` serves until a signal."""
 
 import asyncio
 import os
@@ -9,9 +9,11 @@ import grpc.aio
 import torch
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc
-from backtalk_worker.json_lines import create_logger
-from backtalk_worker.training.config import Config
-from backtalk_worker.training.events import Events
+from backtalk_worker.process.config import host_and_port
+from backtalk_worker.process.log import create_logger
+from backtalk_worker.process.run import on_signal
+from backtalk_worker.training.config import TrainingWorkerConfig
+from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
@@ -27,30 +29,33 @@ STOP_GRACE_S = 1.0
 class TrainingWorker:
     """Servers, model and the one thread that computes."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: TrainingWorkerConfig) -> None:
         self._config = config
         self._started = time.monotonic()
         self._ready = False
-        self.events = Events(create_logger("training", config.log_level))
-        self.blobs = BlobCache(config.blob_cache_dir, config.blob_cache_bytes)
+        self._events = TrainingEvents(create_logger("training", config.log_level))
+        self._blobs = BlobCache(config.blob_cache_dir, config.blob_cache_bytes)
+        self._events.blob_bytes.set_function(lambda: self._blobs.bytes_held)
         # One thread computes, so a step and a scoring never share the model, and the order of sums never varies.
         self._executor = ThreadPoolExecutor(1, "model", initializer=torch.set_num_threads, initargs=(config.threads,))
         self._health = HealthServer(
-            config.health_address.host,
-            config.health_address.port,
+            host_and_port(config.health_address),
             checks=lambda: {"model": self._ready},
-            exposition=lambda: self.events.exposition(self.blobs.bytes_held),
+            exposition=self._events.exposition,
         )
         self._server = grpc.aio.server(options=SERVER_OPTIONS)
         self._calls: TrainingCalls | None = None
-        self.port = 0
 
-    @property
-    def health_port(self) -> int:
-        """Where /livez, /readyz and /metrics are."""
-        return self._health.port
+    async def run(self) -> int:
+        """Serves until SIGINT or SIGTERM."""
+        stopped = asyncio.Event()
+        on_signal(stopped.set)
+        await self._start()
+        await stopped.wait()
+        await self._stop()
+        return 0
 
-    async def start(self) -> None:
+    async def _start(self) -> None:
         """Loads the model, then takes calls."""
         self._health.start()
         torch.set_num_threads(self._config.threads)
@@ -64,32 +69,26 @@ class TrainingWorker:
             self._config.device,
             self._config.dtype,
         )
-        self._calls = TrainingCalls(_training(base, self.blobs), self._executor, self.blobs, self.events)
-        servicer = TrainingWorkerServicer(base, self.blobs, self._calls, self._executor, self.events)
+        self._calls = TrainingCalls(_training(base, self._blobs), self._executor, self._blobs, self._events)
+        servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)
         training_pb2_grpc.add_TrainingWorkerServiceServicer_to_server(servicer, self._server)
-        self.port = self._server.add_insecure_port(str(self._config.address))
+        port = self._server.add_insecure_port(self._config.address)
         await self._server.start()
         self._ready = True
-        self.events.started(
-            address=f"{self._config.address.host}:{self.port}",
-            health=f"{self._config.health_address.host}:{self._health.port}",
-            seconds=time.monotonic() - self._started,
+        host, health_host = host_and_port(self._config.address)[0], host_and_port(self._config.health_address)[0]
+        self._events.started(
+            time.monotonic() - self._started, address=f"{host}:{port}", health=f"{health_host}:{self._health.port}"
         )
 
-    async def stop(self) -> None:
-        """Reverse order: no new calls, the step in hand stops at its next micro-batch, then the rest."""
+    async def _stop(self) -> None:
+        """Reverse order: no new calls, the running step stops at its next micro-batch, then the rest."""
         self._ready = False
-        self.events.stopping()
+        self._events.stopping()
         await self._server.stop(STOP_GRACE_S)
         if self._calls:
             await self._calls.stop()
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._health.stop()
-
-
-def create_training_worker(config: Config) -> TrainingWorker:
-    """Nothing runs before `start`."""
-    return TrainingWorker(config)
 
 
 def _training(base: BaseModel, blobs: BlobCache) -> Work:

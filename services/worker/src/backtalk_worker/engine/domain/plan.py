@@ -1,8 +1,7 @@
 """Decides which tokens of which rows are computed in the next step.
 
-In: what each row still has to compute, in order of arrival. Out: how many tokens of each row.
 Rows that are answering get one token each in every step; prompts share what is left, the earliest first, so a long
-prompt delays the others by one bounded chunk a step. It never reorders rows of equal standing.
+prompt delays the others by one bounded chunk a step.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One row's wish: tokens not yet computed, and whether they are its prompt."""
+    """What one row still has to compute: tokens, and whether they are its prompt."""
 
     tokens: int
     is_prompt: bool

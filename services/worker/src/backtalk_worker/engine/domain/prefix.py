@@ -1,7 +1,6 @@
 """Remembers keys and values of recent prompts, so that a prompt that begins like one of them is not computed again.
 
-In: ids with the payload that was computed for them. Out: the payload that shares the longest beginning with new ids.
-Bounded in tokens, least recently used out first. It never looks into a payload.
+Bounded in tokens, least recently used out first.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,9 +1,10 @@
-"""What one row of generation is asked to do, after the HTTP input has been checked.
-
-In: values that `inputs` validated. Out: frozen data. It never holds text of the prompt, only ids.
-"""
+"""What one row of generation is asked to do, and what it gives; ids and numbers only, never text of a prompt."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+LogprobsMode = Literal["processed_logprobs", "raw_logprobs"]
+"""Processed: of the distribution that was drawn from. Raw: of the model's own, at temperature 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""The life of one row: its ids, how far they are computed, what its next token means for it.
-
-In: drawn ids. Out: Tokens for the caller, the last of which says why it ended. It never draws or computes anything.
-"""
+"""The life of one row: its ids, how far they are computed, what its next token means for it."""
 
 import random
 from dataclasses import dataclass, field
@@ -83,17 +80,17 @@ class Row:
         added, own = self.text.add(drawn.token)
         reason, cause = self._end_by_id(drawn.token)
         if reason is not None and not self.sampling.include_stop_text:
-            # An end token's own characters are no part of the answer, even where special tokens are shown.
+            # An end token's own characters are no part of the answer, even where special tokens are part of it.
             added = ""
-        shown, matched = (added, None) if self.answer_length < self.sampling.min_tokens else self.stop.add(added)
+        text, matched = (added, None) if self.answer_length < self.sampling.min_tokens else self.stop.add(added)
         if matched is not None and reason is None:
             reason, cause = "stop", matched
-        if reason is None and self._is_full():
+        if reason is None and (self.answer_length >= self.sampling.max_tokens or len(self.ids) >= self.length_max):
             reason = "length"
         if reason is not None and matched is None:
-            shown += self.stop.flush()
+            text += self.stop.flush()
         self.finish_reason = reason
-        return Token(drawn.token, shown, own, drawn.scores, reason, cause)
+        return Token(drawn.token, text, own, drawn.scores, reason, cause)
 
     def _end_by_id(self, token: int) -> tuple[str | None, int | None]:
         """The caller's own stop ids are named as the cause; the model's end ids are not."""
@@ -102,6 +99,3 @@ class Row:
         if token in self.sampling.end_ids:
             return "stop", None
         return None, None
-
-    def _is_full(self) -> bool:
-        return self.answer_length >= self.sampling.max_tokens or len(self.ids) >= self.length_max

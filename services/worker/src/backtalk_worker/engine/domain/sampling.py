@@ -1,21 +1,16 @@
 """Draws one token a row from logits, with the logprobs of what was drawn.
 
-In: logits `[rows, vocabulary]` in float32, one Sampling and one uniform number in [0, 1) per row. Out: one Draw a row.
-The random number comes from outside, and no row's result depends on another row. It never changes the given logits.
+The random numbers come from outside, no row's result depends on another row, and the given logits are never changed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from backtalk_worker.engine.domain.numbers import floats, integers
-from backtalk_worker.engine.domain.request import PositionScores, Sampling, TokenScore
-
-LogprobsMode = Literal["processed_logprobs", "raw_logprobs"]
-"""Processed: of the distribution that was drawn from. Raw: of the model's own, at temperature 1."""
+from backtalk_worker.engine.domain.request import LogprobsMode, PositionScores, Sampling, TokenScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,20 @@ def draw(logits: Tensor, requests: Sequence[DrawRequest], mode: LogprobsMode) ->
     logprobs = torch.log_softmax(shaped, dim=-1)
     ids = _pick(logprobs, requests)
     reported = logprobs if mode == "processed_logprobs" else torch.log_softmax(logits, dim=-1)
-    own = floats(reported.gather(-1, ids[:, None])[:, 0])
+    own = _floats(reported.gather(-1, ids[:, None])[:, 0])
     return [
         Draw(token, _scores(reported[row], token, own[row], requests[row].sampling))
-        for row, token in enumerate(integers(ids))
+        for row, token in enumerate(_integers(ids))
     ]
+
+
+def _floats(values: Tensor) -> list[float]:
+    # torch's stubs leave the type of `tolist` open, here and below.
+    return cast("list[float]", values.tolist())  # pyright: ignore[reportUnknownMemberType]
+
+
+def _integers(values: Tensor) -> list[int]:
+    return cast("list[int]", values.tolist())  # pyright: ignore[reportUnknownMemberType]
 
 
 def score_prompt(logits: Tensor, following: Sequence[int], top: int) -> list[PositionScores]:
@@ -54,7 +58,7 @@ def score_prompt(logits: Tensor, following: Sequence[int], top: int) -> list[Pos
     logprobs = torch.log_softmax(logits, dim=-1)
     targets = torch.tensor(following, dtype=torch.long)[:, None]
     chosen = logprobs.gather(-1, targets)
-    own, ranks = floats(chosen[:, 0]), integers((logprobs > chosen).sum(-1).add(1))
+    own, ranks = _floats(chosen[:, 0]), _integers((logprobs > chosen).sum(-1).add(1))
     return [
         PositionScores(TokenScore(token, own[i], ranks[i]), tuple(_likeliest(logprobs[i], top, token)))
         for i, token in enumerate(following)
@@ -66,7 +70,7 @@ def _likeliest(logprobs: Tensor, count: int, but: int) -> list[TokenScore]:
     if not count:
         return []
     best = logprobs.topk(count)
-    pairs = zip(integers(best.indices), floats(best.values), strict=True)
+    pairs = zip(_integers(best.indices), _floats(best.values), strict=True)
     return [TokenScore(token, value, rank) for rank, (token, value) in enumerate(pairs, start=1) if token != but]
 
 
@@ -119,9 +123,7 @@ def _invert(logprobs: Tensor, uniform: float) -> int:
     cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
     target = uniform * cumulative[-1]
     found = int(torch.searchsorted(cumulative, target, right=True))
-    if found < logprobs.numel():
-        return found
-    return int(logprobs.argmax())
+    return found if found < logprobs.numel() else int(logprobs.argmax())
 
 
 def _scores(logprobs: Tensor, token: int, own: float, sampling: Sampling) -> PositionScores | None:
@@ -129,7 +131,7 @@ def _scores(logprobs: Tensor, token: int, own: float, sampling: Sampling) -> Pos
     if sampling.top_logprobs is None:
         return None
     if sampling.logprob_ids:
-        listed = floats(logprobs[list(sampling.logprob_ids)])
+        listed = _floats(logprobs[list(sampling.logprob_ids)])
         pairs = zip(sampling.logprob_ids, listed, strict=True)
         others = [TokenScore(i, value) for i, value in pairs if i != token]
     else:

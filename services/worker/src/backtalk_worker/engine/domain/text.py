@@ -1,7 +1,4 @@
-"""Turns ids into text one by one, without ever showing half a character, and finds stop texts.
-
-In: a table of each id's bytes, then ids. Out: what each id adds to the text. It never looks back at ids it has seen.
-"""
+"""Turns ids into text one by one, never half a character, and finds stop texts."""
 
 import codecs
 from collections.abc import Mapping, Sequence
@@ -13,7 +10,7 @@ def byte_of_character() -> dict[str, int]:
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     table = {chr(byte): byte for byte in plain}
     others = (byte for byte in range(256) if byte not in set(plain))
-    table.update({chr(256 + place): byte for place, byte in enumerate(others)})
+    table.update({chr(256 + number): byte for number, byte in enumerate(others)})
     return table
 
 
@@ -70,19 +67,19 @@ class StopText:
         self._held = ""
 
     def add(self, text: str) -> tuple[str, str | None]:
-        """New text → (text that is safe to show, the stop text that is now complete or None)."""
+        """New text → (text that is safe to send, the stop text that is now complete or None)."""
         if not self._stops:
             return text, None
         self._held += text
         found = min(((self._held.find(stop), stop) for stop in self._stops if stop in self._held), default=None)
         if found is not None:
-            place, stop = found
-            shown = self._held[: place + len(stop)] if self._include else self._held[:place]
+            start, stop = found
+            text = self._held[: start + len(stop)] if self._include else self._held[:start]
             self._held = ""
-            return shown, stop
-        keep = max(self._overlap(stop) for stop in self._stops)
-        shown, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
-        return shown, None
+            return text, stop
+        safe = len(self._held) - max(self._overlap(stop) for stop in self._stops)
+        text, self._held = self._held[:safe], self._held[safe:]
+        return text, None
 
     def flush(self) -> str:
         """What was held back, once the answer ends for another reason."""

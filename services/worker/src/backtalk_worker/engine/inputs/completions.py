@@ -1,78 +1,38 @@
-"""Writes text completions, whole and in frames, in the shapes of vLLM's transcripts.
+"""Writes text completions in the shapes of vLLM's transcripts."""
 
-In: rows and updates. Out: JSON values. A row's first frame carries its prompt's ids.
-"""
-
-from dataclasses import dataclass
-
-from backtalk_worker.engine.inputs.answer import FINGERPRINT, AnswerHead, RowAnswer
-from backtalk_worker.engine.inputs.shapes import Json, full_usage, usage
-from backtalk_worker.engine.outputs.batch import Update
-
-KIND = "text_completion"
+from backtalk_worker.engine.domain.request import Token
+from backtalk_worker.engine.inputs.answer import AnswerWriter, Json, RowAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionWriter:
-    """One text completion, of one prompt or several."""
+class CompletionWriter(AnswerWriter):
+    """Of one prompt or several; a row's first frame carries its prompt's ids."""
 
-    head: AnswerHead
+    kind = frame_kind = "text_completion"
+    id_prefix = "cmpl"
 
-    def first_frames(self) -> list[Json]:
-        """None: the first token's frame carries everything."""
-        return []
-
-    def frame(self, index: int, update: Update) -> Json:
-        """One token; the last one says why it is the last."""
-        head, row, token = self.head, self.head.rows[index], update.token
+    def _frame_choice(self, index: int, row: RowAnswer, token: Token | None) -> Json:
         logprobs = None
-        if head.with_logprobs and token is not None:
-            logprobs = head.scores.completion([token], row.characters)
+        if self._with_logprobs and token is not None:
+            logprobs = self.scores.completion([token], row.characters)
             row.characters += len(token.token_text)
-        is_first = len(row.tokens) <= 1
-        choice: Json = {
+        return {
             "index": index,
             "text": "" if token is None else token.text,
             "logprobs": logprobs,
             "finish_reason": row.finish_reason,
             "stop_reason": row.stop_reason,
-            "prompt_token_ids": list(row.prompt_ids) if head.with_ids and is_first else None,
-            "token_ids": ([] if token is None else [token.token]) if head.with_ids else None,
-        }
-        frame = head.frame(KIND, [choice])
-        if head.with_running_usage:
-            frame["usage"] = usage(len(row.prompt_ids), len(row.tokens))
-        if row.finish_reason is not None and not head.with_usage:
-            frame["system_fingerprint"] = FINGERPRINT
-        return frame
-
-    def last_frames(self) -> list[Json]:
-        """The usage frame, where it was asked for."""
-        if not self.head.with_usage:
-            return []
-        counts = usage(self.head.prompt_tokens, self.head.answer_tokens)
-        return [{**self.head.frame(KIND, []), "usage": counts, "system_fingerprint": FINGERPRINT}]
-
-    def body(self) -> Json:
-        """The whole completion."""
-        head = self.head
-        return {
-            **head.frame(KIND, [self._choice(index, row) for index, row in enumerate(head.rows)]),
-            "service_tier": None,
-            "system_fingerprint": FINGERPRINT,
-            "usage": full_usage(head.prompt_tokens, head.answer_tokens),
-            "kv_transfer_params": None,
+            "prompt_token_ids": list(row.prompt_ids) if self._with_ids and len(row.tokens) <= 1 else None,
+            "token_ids": ([] if token is None else [token.token]) if self._with_ids else None,
         }
 
     def _choice(self, index: int, row: RowAnswer) -> Json:
-        head = self.head
         return {
             "index": index,
             "text": row.text,
-            "logprobs": head.scores.completion(row.tokens, 0) if head.with_logprobs else None,
+            "logprobs": self.scores.completion(row.tokens, 0) if self._with_logprobs else None,
             "finish_reason": row.finish_reason,
             "stop_reason": row.stop_reason,
-            "token_ids": row.token_ids if head.with_ids else None,
-            "prompt_logprobs": head.scores.prompt(row.prompt_scores) if row.prompt_scores is not None else None,
-            "prompt_token_ids": list(row.prompt_ids) if head.with_ids else None,
+            "token_ids": row.token_ids if self._with_ids else None,
+            "prompt_logprobs": self.scores.prompt(row.prompt_scores),
+            "prompt_token_ids": list(row.prompt_ids) if self._with_ids else None,
         }

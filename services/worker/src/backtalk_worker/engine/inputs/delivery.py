@@ -1,12 +1,10 @@
 """Carries a generation to its client, whole or frame by frame, and cancels it the moment the client is gone.
 
-In: a Generation and a writer. Out: an HTTP response. A frame is written when its token exists, never together with the
-next one.
+A frame is written when its token exists, never together with the next one.
 """
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -14,10 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from backtalk_worker.engine import errors
-from backtalk_worker.engine.events import Events
+from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.inputs.answer import AnswerWriter
-from backtalk_worker.engine.inputs.shapes import Json
 from backtalk_worker.engine.outputs.engine import Generation
 
 DONE = b"data: [DONE]\n\n"
@@ -26,6 +22,10 @@ CLIENT_GONE_STATUS = 499
 
 def to_json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _event(frame: object) -> bytes:
+    return b"data: " + to_json(frame) + b"\n\n"
 
 
 @asynccontextmanager
@@ -47,18 +47,14 @@ async def cancelled_when_gone(receive: Receive, generation: Generation) -> Async
             await watcher
 
 
-async def whole_answer(http: Request, generation: Generation, writer: AnswerWriter, events: Events) -> Response:
+async def whole_answer(http: Request, generation: Generation, writer: AnswerWriter) -> Response:
     """Waits for all rows, then answers once."""
-    is_first = True
     async with cancelled_when_gone(http.receive, generation):
         async for index, update in generation.updates():
-            if is_first:
-                events.first_token(time.monotonic() - generation.started)
-                is_first = False
             if update.error is not None:
                 raise update.error
-            writer.head.rows[index].take(update)
-    if any(row.finish_reason is None for row in writer.head.rows):
+            writer.take(index, update)
+    if any(row.finish_reason is None for row in writer.rows):
         return Response(status_code=CLIENT_GONE_STATUS)
     return Response(to_json(writer.body()), media_type="application/json")
 
@@ -68,7 +64,7 @@ class StreamedAnswer(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, generation: Generation, writer: AnswerWriter, events: Events) -> None:
+    def __init__(self, generation: Generation, writer: AnswerWriter, events: EngineEvents) -> None:
         super().__init__()
         del self.headers["content-length"]
         self._generation = generation
@@ -88,9 +84,9 @@ class StreamedAnswer(Response):
         """The frames in order; after an error frame comes `[DONE]`, as vLLM does it."""
         is_first = True
         async for index, update in self._generation.updates():
+            self._writer.take(index, update)
             if is_first:
                 is_first = False
-                self._events.first_token(time.monotonic() - self._generation.started)
                 for frame in self._writer.first_frames():
                     yield _event(frame)
             if update.error is not None:
@@ -98,29 +94,7 @@ class StreamedAnswer(Response):
                 yield _event(update.error.body())
                 yield DONE
                 return
-            self._writer.head.rows[index].take(update)
             yield _event(self._writer.frame(index, update))
         for frame in self._writer.last_frames():
             yield _event(frame)
         yield DONE
-
-
-def _event(frame: Json) -> bytes:
-    return b"data: " + to_json(frame) + b"\n\n"
-
-
-async def read_bytes(http: Request, limit: int) -> bytes:
-    """The body, refused as soon as it is known to be over the limit, or not to be JSON."""
-    kind = http.headers.get("content-type", "application/json").split(";")[0].strip().lower()
-    if kind != "application/json":
-        words = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
-        raise errors.malformed(words, None)
-    declared = http.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise errors.body_too_large(limit)
-    data = bytearray()
-    async for part in http.stream():
-        data += part
-        if len(data) > limit:
-            raise errors.body_too_large(limit)
-    return bytes(data)

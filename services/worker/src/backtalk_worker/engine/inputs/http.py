@@ -1,7 +1,4 @@
-"""The engine's HTTP application: which path leads where, and how errors are answered.
-
-In: the parts it serves. Out: a Starlette application. Errors leave in vLLM's shape; their causes go to the log only.
-"""
+"""The engine's HTTP application. Errors leave in vLLM's shape; their causes go to the log only."""
 
 import uuid
 from http import HTTPStatus
@@ -14,24 +11,25 @@ from starlette.routing import Route
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.config import EngineConfig
-from backtalk_worker.engine.events import Events
-from backtalk_worker.engine.inputs.delivery import CLIENT_GONE_STATUS, read_bytes
-from backtalk_worker.engine.inputs.generate import GenerateRoutes
+from backtalk_worker.engine.events import EngineEvents
+from backtalk_worker.engine.inputs.answer import Json
+from backtalk_worker.engine.inputs.delivery import CLIENT_GONE_STATUS
+from backtalk_worker.engine.inputs.generate import GenerateRoutes, Routes
 from backtalk_worker.engine.inputs.prompts import PromptReader
 from backtalk_worker.engine.inputs.requests import (
     DetokenizeRequest,
     LoadAdapterRequest,
     TokenizeRequest,
     UnloadAdapterRequest,
-    read_body,
+    malformed,
+    read_request,
 )
-from backtalk_worker.engine.inputs.shapes import Json
 from backtalk_worker.engine.outputs.engine import Engine
 
 VERSION = "0.1.0"
 
 
-def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, events: Events) -> Starlette:
+def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, events: EngineEvents) -> Starlette:
     """All routes over the given parts."""
     generate = GenerateRoutes(engine, prompts, config.body_bytes_max, events)
     other = OtherRoutes(engine, prompts, config.body_bytes_max, events)
@@ -53,88 +51,80 @@ def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, even
     async def on_error(_: Request, error: Exception) -> Response:
         return _answer_error(error, events)
 
-    app.add_exception_handler(errors.EngineError, on_error)
-    app.add_exception_handler(ClientDisconnect, on_error)
-    app.add_exception_handler(HTTPException, on_error)
-    app.add_exception_handler(Exception, on_error)
+    for kind in (errors.EngineError, ClientDisconnect, HTTPException, Exception):
+        app.add_exception_handler(kind, on_error)
     return app
 
 
-def _answer_error(error: Exception, events: Events) -> Response:
-    """Any failure → its answer; what nobody foresaw is an internal error."""
+def _answer_error(error: Exception, events: EngineEvents) -> Response:
+    """Any failure → its answer; anything else is an internal error."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=CLIENT_GONE_STATUS)
     if isinstance(error, HTTPException):
         detail = HTTPStatus(error.status_code).phrase
         return JSONResponse({"detail": detail}, error.status_code, headers=error.headers)
-    known = error if isinstance(error, errors.EngineError) else errors.internal()
+    known = error if isinstance(error, errors.EngineError) else errors.InternalError()
     events.answered_with_error(known.code, known.status, error.__cause__ if known is error else error)
     return JSONResponse(known.body(), known.status)
 
 
-class OtherRoutes:
-    """Everything but generating."""
-
-    def __init__(self, engine: Engine, prompts: PromptReader, body_bytes_max: int, events: Events) -> None:
-        self._engine = engine
-        self._prompts = prompts
-        self._body_bytes_max = body_bytes_max
-        self._events = events
+class OtherRoutes(Routes):
+    """All routes but those that generate."""
 
     async def models(self, _: Request) -> Response:
         """The base model first, then the adapters with the base as `parent`."""
-        engine = self._engine
-        base = _model(engine.base_name, engine.created, str(self._prompts.folder), None, self._prompts.length_max)
+        engine = self.engine
+        base = _model(engine.base_name, engine.created, str(self.prompts.folder), None, self.prompts.length_max)
         adapters = [
-            _model(served.adapter.name, served.created, str(served.adapter.folder), engine.base_name, None)
-            for served in engine.adapters
+            _model(adapter.name, adapter.created, str(adapter.folder), engine.base_name, None)
+            for adapter in engine.adapters.values()
         ]
         return JSONResponse({"object": "list", "data": [base, *adapters]})
 
     async def load_adapter(self, http: Request) -> Response:
         """Loads from a folder on this machine; a loaded name is never replaced."""
-        request = read_body(LoadAdapterRequest, await read_bytes(http, self._body_bytes_max))
+        request = await read_request(LoadAdapterRequest, http, self.body_bytes_max)
         if request.load_inplace:
-            raise errors.not_supported("load_inplace")
-        await self._engine.load(request.lora_name, request.lora_path)
+            raise errors.NotSupportedError("load_inplace")
+        await self.engine.load(request.lora_name, request.lora_path)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
 
     async def unload_adapter(self, http: Request) -> Response:
         """Takes the name away; rows that run keep the adapter."""
-        request = read_body(UnloadAdapterRequest, await read_bytes(http, self._body_bytes_max))
-        self._engine.unload(request.lora_name)
+        request = await read_request(UnloadAdapterRequest, http, self.body_bytes_max)
+        self.engine.unload(request.lora_name)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
 
     async def tokenize(self, http: Request) -> Response:
         """Text or messages → ids."""
-        request = read_body(TokenizeRequest, await read_bytes(http, self._body_bytes_max))
-        self._engine.resolve(request.model)
+        request = await read_request(TokenizeRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
         if request.messages is not None:
-            ids = await self._prompts.render(request.messages, request.tools, request.add_generation_prompt)
+            ids = await self.prompts.render(request.messages, request.tools, request.add_generation_prompt)
         elif request.prompt is not None:
-            ids = await self._prompts.encode(request.prompt, request.add_special_tokens)
+            ids = await self.prompts.encode(request.prompt, request.add_special_tokens)
         else:
-            raise errors.malformed("1 validation error:\n  {'type': 'missing', 'loc': 'body.prompt'}", "body.prompt")
-        strings = self._prompts.token_strings(ids) if request.return_token_strs else None
+            raise malformed("{'type': 'missing', 'loc': 'body.prompt'}", "body.prompt")
+        strings = self.prompts.token_strings(ids) if request.return_token_strs else None
         return JSONResponse(
-            {"count": len(ids), "max_model_len": self._prompts.length_max, "tokens": ids, "token_strs": strings}
+            {"count": len(ids), "max_model_len": self.prompts.length_max, "tokens": ids, "token_strs": strings}
         )
 
     async def detokenize(self, http: Request) -> Response:
         """Ids → text."""
-        request = read_body(DetokenizeRequest, await read_bytes(http, self._body_bytes_max))
-        self._engine.resolve(request.model)
-        return JSONResponse({"prompt": self._prompts.decode(request.tokens)})
+        request = await read_request(DetokenizeRequest, http, self.body_bytes_max)
+        self.engine.resolve(request.model)
+        return JSONResponse({"prompt": self.prompts.decode(request.tokens)})
 
     async def health(self, _: Request) -> Response:
         """200 while the loop lives, else 503; both without a body."""
-        return Response(status_code=200 if self._engine.is_healthy else 503)
+        return Response(status_code=200 if self.engine.is_healthy else 503)
 
     async def version(self, _: Request) -> Response:
         return JSONResponse({"version": VERSION, "engine": "backtalk"})
 
     async def metrics(self, _: Request) -> Response:
-        return Response(self._events.exposition(), media_type="text/plain; version=0.0.4")
+        return Response(self.events.exposition(), media_type="text/plain; version=0.0.4")
 
 
 def _model(name: str, created: int, root: str, parent: str | None, length_max: int | None) -> Json:
@@ -143,15 +133,10 @@ def _model(name: str, created: int, root: str, parent: str | None, length_max: i
         "id": f"modelperm-{uuid.uuid4().hex[:16]}",
         "object": "model_permission",
         "created": created,
-        "allow_create_engine": False,
-        "allow_sampling": True,
-        "allow_logprobs": True,
-        "allow_search_indices": False,
-        "allow_view": True,
-        "allow_fine_tuning": False,
+        **dict.fromkeys(("allow_sampling", "allow_logprobs", "allow_view"), True),
+        **dict.fromkeys(("allow_create_engine", "allow_search_indices", "allow_fine_tuning", "is_blocking"), False),
         "organization": "*",
         "group": None,
-        "is_blocking": False,
     }
     return {
         "id": name,

@@ -1,7 +1,4 @@
-"""Turns messages and texts into ids, and refuses what cannot fit before spending time on it.
-
-In: messages, texts or ids from a request. Out: ids that leave room for at least one token of answer.
-"""
+"""Turns messages and texts into ids that leave room for an answer; what cannot fit is refused before it costs time."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,7 +6,7 @@ from typing import Any, cast
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.text import TokenBytes
-from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest
+from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, malformed
 from backtalk_worker.model.load import LoadedModel
 
 LONG_TEXT_CHARACTERS = 20_000
@@ -53,7 +50,7 @@ class PromptReader:
         """One prompt or several, as text or ids → prompts as ids."""
         prompt = request.prompt
         if prompt is None or prompt == []:
-            raise errors.bad_request("You must pass at least one prompt")
+            raise errors.BadRequestError("You must pass at least one prompt")
         if isinstance(prompt, str):
             return [self._fits(await self.encode(prompt, request.add_special_tokens))]
         if isinstance(prompt[0], str):
@@ -71,7 +68,7 @@ class PromptReader:
     ) -> list[int]:
         """Messages → ids by the model's template."""
         if not messages:
-            raise errors.bad_request(
+            raise errors.BadRequestError(
                 "Cannot apply chat template to an empty conversation. Provide at least one message."
             )
         plain = [_plain_message(message) for message in messages]
@@ -86,7 +83,9 @@ class PromptReader:
         try:
             return await asyncio.to_thread(render) if size > LONG_TEXT_CHARACTERS else render()
         except Exception as error:
-            raise errors.bad_request("The model's chat template cannot render these messages.", "messages") from error
+            raise errors.BadRequestError(
+                "The model's chat template cannot render these messages.", param="messages"
+            ) from error
 
     async def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Text → ids."""
@@ -106,34 +105,32 @@ class PromptReader:
     def _known(self, ids: Sequence[int]) -> list[int]:
         for token in ids:
             if token >= self.vocabulary_size:
-                raise errors.bad_request(f"Token id {token} is out of vocabulary")
+                raise errors.BadRequestError(f"Token id {token} is out of vocabulary")
         return list(ids)
 
     def _fits(self, ids: list[int]) -> list[int]:
         if not ids:
-            raise errors.bad_request("You must pass at least one prompt")
+            raise errors.BadRequestError("You must pass at least one prompt")
         if len(ids) >= self.length_max:
-            raise errors.context_overflow(self.length_max, len(ids))
+            raise errors.ContextOverflowError(self.length_max, len(ids))
         return ids
 
     def _refuse_hopeless(self, characters: int) -> None:
         """Text that overflows the context even if every token were the longest there is need not be tokenised."""
         least = characters // self._token_bytes_max
         if least > self.length_max:
-            raise errors.context_overflow(self.length_max, least)
+            raise errors.ContextOverflowError(self.length_max, least)
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message whose content is text: parts are joined by line breaks, no content is empty text."""
     content = message.get("content")
     if not isinstance(message.get("role"), str):
-        raise errors.malformed(
-            "1 validation error:\n  {'type': 'missing', 'loc': 'body.messages.role'}", "body.messages"
-        )
+        raise malformed("{'type': 'missing', 'loc': 'body.messages.role'}", "body.messages")
     if content is None or isinstance(content, str):
         return {**message, "content": content or ""}
     if not isinstance(content, list):
-        raise errors.malformed("1 validation error:\n  {'loc': 'body.messages.content'}", "body.messages")
+        raise malformed("{'loc': 'body.messages.content'}", "body.messages")
     return {**message, "content": "\n".join(_part_text(part) for part in cast(list[object], content))}
 
 
@@ -144,4 +141,4 @@ def _part_text(part: object) -> str:
         fields = cast(dict[str, object], part)
         if fields.get("type", "text") in ("text", "input_text", "output_text") and isinstance(fields.get("text"), str):
             return str(fields["text"])
-    raise errors.bad_request("Only text parts are supported by this model.", "messages")
+    raise errors.BadRequestError("Only text parts are supported by this model.", param="messages")

@@ -1,12 +1,12 @@
 """The bodies this engine takes, as data: types are checked here, meanings in `sampling` and `prompts`.
 
-In: bytes of a request. Out: one of the models below, or a malformed-request error in vLLM's words, without the caller's
-values. Fields that are not known are ignored, as vLLM does.
+Errors are in vLLM's words, without the caller's values. Fields that are not known are ignored, as vLLM does.
 """
 
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
+from starlette.requests import Request
 
 from backtalk_worker.engine import errors
 
@@ -74,6 +74,10 @@ class ChatRequest(GenerationRequest):
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] | None = None
 
+    @property
+    def wants_logprobs(self) -> bool:
+        return bool(self.logprobs)
+
 
 class CompletionRequest(GenerationRequest):
     """`POST /v1/completions`."""
@@ -84,6 +88,10 @@ class CompletionRequest(GenerationRequest):
     echo: bool | None = False
     suffix: str | None = None
     add_special_tokens: bool = True
+
+    @property
+    def wants_logprobs(self) -> bool:
+        return self.logprobs is not None
 
 
 class TokenizeRequest(BaseModel):
@@ -122,12 +130,31 @@ class UnloadAdapterRequest(BaseModel):
 Body = TypeVar("Body", bound=BaseModel)
 
 
-def read_body(model: type[Body], data: bytes) -> Body:
-    """Bytes → a checked body; nesting that is too deep and bytes that are not UTF-8 count as bad JSON."""
+async def read_request(model: type[Body], http: Request, bytes_max: int) -> Body:
+    """A checked body, refused as soon as it is known to be over the limit, or not to be JSON."""
+    kind = http.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    if kind != "application/json":
+        raise malformed("Unsupported Media Type: Only 'application/json' is allowed", None)
+    declared = http.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > bytes_max:
+        raise errors.BodyTooLargeError(bytes_max)
+    data = bytearray()
+    async for part in http.stream():
+        data += part
+        if len(data) > bytes_max:
+            raise errors.BodyTooLargeError(bytes_max)
+    return _decoded(model, bytes(data))
+
+
+def malformed(problem: str, param: str | None) -> errors.MalformedRequestError:
+    """One problem with a body."""
+    return errors.MalformedRequestError(f"1 validation error:\n  {problem}", param=param)
+
+
+def _decoded(model: type[Body], data: bytes) -> Body:
+    """Nesting that is too deep and bytes that are not UTF-8 count as bad JSON."""
     if not data:
-        raise errors.malformed(
-            "1 validation error:\n  {'type': 'missing', 'loc': 'body', 'msg': 'Field required'}", "body"
-        )
+        raise malformed("{'type': 'missing', 'loc': 'body', 'msg': 'Field required'}", "body")
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
@@ -135,7 +162,7 @@ def read_body(model: type[Body], data: bytes) -> Body:
             (".".join(["body", *(str(part) for part in problem["loc"])]), problem["type"], problem["msg"])
             for problem in error.errors(include_url=False, include_input=False, include_context=False)
         ]
-        lines = [f"  {{'type': '{kind}', 'loc': '{place}', 'msg': '{words}'}}" for place, kind, words in problems]
+        lines = [f"  {{'type': '{kind}', 'loc': '{field}', 'msg': '{words}'}}" for field, kind, words in problems]
         plural = "s" if len(problems) > 1 else ""
         message = "\n".join([f"{len(problems)} validation error{plural}:", *lines])
-        raise errors.malformed(message, problems[0][0]) from error
+        raise errors.MalformedRequestError(message, param=problems[0][0]) from error

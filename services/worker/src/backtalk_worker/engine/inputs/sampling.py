@@ -1,6 +1,5 @@
-"""Checks what a request asks of the sampler, and says it in the engine's own terms.
+"""Checks what a request asks of the sampler, and says it in the engine's own terms; errors name the field.
 
-In: a request, the length of its prompt, the model's bounds. Out: one Sampling a row, or an error that names the field.
 A field whose effect this engine does not have is refused when it would change the answer.
 """
 
@@ -49,6 +48,12 @@ def read_samplings(
     return [dataclasses.replace(sampling, seed=seed) for seed in seeds]
 
 
+def _invalid(param: str, message: str, value: object = None) -> errors.BadRequestError:
+    """One named value is out of its range."""
+    detail = f"(parameter={param})" if value is None else f"(parameter={param}, value={value})"
+    return errors.BadRequestError(f"{message} {detail}", param=param)
+
+
 def _refuse_unsupported(request: GenerationRequest) -> None:
     neutral = {
         "frequency_penalty": (None, 0.0),
@@ -62,85 +67,77 @@ def _refuse_unsupported(request: GenerationRequest) -> None:
     }
     for field, values in neutral.items():
         if getattr(request, field) not in values:
-            raise errors.not_supported(field)
+            raise errors.NotSupportedError(field)
     if request.response_format not in (None, {"type": "text"}):
-        raise errors.not_supported("response_format")
+        raise errors.NotSupportedError("response_format")
     if isinstance(request, CompletionRequest) and (request.echo or request.suffix):
-        raise errors.not_supported("echo" if request.echo else "suffix")
+        raise errors.NotSupportedError("echo" if request.echo else "suffix")
     if isinstance(request, ChatRequest):
         if request.continue_final_message:
-            raise errors.not_supported("continue_final_message")
+            raise errors.NotSupportedError("continue_final_message")
         if request.tool_choice not in (None, "auto", "none"):
-            raise errors.not_supported("tool_choice")
+            raise errors.NotSupportedError("tool_choice")
 
 
 def _check_ranges(request: GenerationRequest) -> None:
     if request.n < 1:
-        raise errors.bad_request(f"n must be at least 1, got {request.n}.")
+        raise errors.BadRequestError(f"n must be at least 1, got {request.n}.")
     if request.n > ROWS_MAX:
-        raise errors.invalid_parameter("n", f"n must be at most {ROWS_MAX}, got {request.n}.", request.n)
+        raise _invalid("n", f"n must be at most {ROWS_MAX}, got {request.n}.", request.n)
     if request.stream_options is not None and not request.stream:
-        raise errors.invalid_parameter("stream_options", "Stream options can only be defined when `stream=True`.")
+        raise _invalid("stream_options", "Stream options can only be defined when `stream=True`.")
     t, p, k, m = request.temperature, request.top_p, request.top_k, request.min_p
     if t is not None and not 0.0 <= t <= 100.0:
         words = f"temperature must be non-negative, got {t}." if t < 0 else f"temperature must be at most 100, got {t}."
-        raise errors.invalid_parameter("temperature", words, t)
+        raise _invalid("temperature", words, t)
     if p is not None and not 0.0 < p <= 1.0:
-        raise errors.invalid_parameter("top_p", f"top_p must be in (0, 1], got {p}.", p)
+        raise _invalid("top_p", f"top_p must be in (0, 1], got {p}.", p)
     if k is not None and k < -1:
-        raise errors.invalid_parameter("top_k", f"top_k must be 0 (disable), or at least 1, got {k}.", k)
+        raise _invalid("top_k", f"top_k must be 0 (disable), or at least 1, got {k}.", k)
     if m is not None and not 0.0 <= m <= 1.0:
-        raise errors.invalid_parameter("min_p", f"min_p must be in [0, 1], got {m}.", m)
+        raise _invalid("min_p", f"min_p must be in [0, 1], got {m}.", m)
     if request.min_tokens < 0:
-        raise errors.invalid_parameter("min_tokens", f"min_tokens must be non-negative, got {request.min_tokens}.")
+        raise _invalid("min_tokens", f"min_tokens must be non-negative, got {request.min_tokens}.")
     asked = request.prompt_logprobs
     if asked is not None and not 0 <= asked <= TOP_LOGPROBS_MAX:
         words = f"Requested prompt logprobs of {asked}, which is greater than max allowed: {TOP_LOGPROBS_MAX}"
-        raise errors.invalid_parameter("prompt_logprobs", words, asked)
+        raise _invalid("prompt_logprobs", words, asked)
     salt = request.cache_salt
     if salt is not None and not (isinstance(salt, str) and salt):
-        raise errors.invalid_parameter("cache_salt", "Parameter 'cache_salt' must be a non-empty string if provided.")
+        raise _invalid("cache_salt", "Parameter 'cache_salt' must be a non-empty string if provided.")
 
 
-def _check_ids(request: GenerationRequest, vocabulary: int) -> None:
+def _check_ids(request: ChatRequest | CompletionRequest, vocabulary: int) -> None:
     for field in ("stop_token_ids", "allowed_token_ids", "logprob_token_ids"):
         ids: list[int] = getattr(request, field) or []
         if any(not 0 <= token < vocabulary for token in ids):
-            raise errors.invalid_parameter(
-                field, f"{field} contains out-of-vocab token ids. Vocabulary size: {vocabulary}"
-            )
+            raise _invalid(field, f"{field} contains out-of-vocab token ids. Vocabulary size: {vocabulary}")
     if len(request.logprob_token_ids or ()) > LOGPROB_IDS_MAX:
-        raise errors.invalid_parameter("logprob_token_ids", f"At most {LOGPROB_IDS_MAX} ids are allowed.")
-    if request.logprob_token_ids and not _wants_logprobs(request):
-        raise errors.invalid_parameter("logprob_token_ids", "`logprob_token_ids` requires `logprobs` to be set.")
-
-
-def _wants_logprobs(request: GenerationRequest) -> bool:
-    if isinstance(request, ChatRequest):
-        return bool(request.logprobs)
-    return isinstance(request, CompletionRequest) and request.logprobs is not None
+        raise _invalid("logprob_token_ids", f"At most {LOGPROB_IDS_MAX} ids are allowed.")
+    if request.logprob_token_ids and not request.wants_logprobs:
+        raise _invalid("logprob_token_ids", "`logprob_token_ids` requires `logprobs` to be set.")
 
 
 def _top_logprobs(request: ChatRequest | CompletionRequest) -> int | None:
     """None, or how many of the likeliest ids to return beside the drawn one."""
     if isinstance(request, ChatRequest):
         if request.top_logprobs and not request.logprobs:
-            raise errors.invalid_parameter("top_logprobs", "when using `top_logprobs`, `logprobs` must be set to true.")
+            raise _invalid("top_logprobs", "when using `top_logprobs`, `logprobs` must be set to true.")
         asked = (request.top_logprobs or 0) if request.logprobs else None
     else:
         asked = request.logprobs
     if asked is not None and not 0 <= asked <= TOP_LOGPROBS_MAX:
         words = f"Requested sample logprobs of {asked}, which is greater than max allowed: {TOP_LOGPROBS_MAX}"
-        raise errors.invalid_parameter("logprobs", words, asked)
+        raise _invalid("logprobs", words, asked)
     return asked
 
 
 def _stops(request: GenerationRequest) -> tuple[str, ...]:
     stops = [request.stop] if isinstance(request.stop, str) else request.stop or []
     if len(stops) > STOPS_MAX:
-        raise errors.invalid_parameter("stop", f"At most {STOPS_MAX} stop strings are allowed.")
+        raise _invalid("stop", f"At most {STOPS_MAX} stop strings are allowed.")
     if any(not stop for stop in stops):
-        raise errors.invalid_parameter("stop", "stop cannot contain an empty string.")
+        raise _invalid("stop", "stop cannot contain an empty string.")
     return tuple(stops)
 
 
@@ -150,11 +147,11 @@ def _max_tokens(request: ChatRequest | CompletionRequest, prompt_length: int, le
     if isinstance(request, ChatRequest) and request.max_completion_tokens is not None:
         asked = request.max_completion_tokens
     if asked is not None and asked < 1:
-        raise errors.invalid_parameter("max_tokens", f"max_tokens must be at least 1, got {asked}.", asked)
+        raise _invalid("max_tokens", f"max_tokens must be at least 1, got {asked}.", asked)
     if asked is not None and asked > length_max:
         words = (
             f"max_tokens={asked} cannot be greater than max_model_len={length_max}. Please request fewer output tokens."
         )
-        raise errors.invalid_parameter("max_tokens", words, asked)
+        raise _invalid("max_tokens", words, asked)
     room = length_max - prompt_length
     return room if asked is None else min(asked, room)

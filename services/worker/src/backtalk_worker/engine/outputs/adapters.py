@@ -1,12 +1,12 @@
 """Reads LoRA adapters in PEFT's format, and adds them to a network row by row.
 
-In: a folder with `adapter_config.json` and `adapter_model.safetensors`. Out: an Adapter whose tensors fit the network.
 A file that asks for more than plain LoRA on the decoder's linear layers is refused, so nothing is served in part.
 """
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Adapter:
     serial: int
     """Never used twice, so that nothing computed with one adapter can pass for another's."""
     rank: int
+    created: int
+    """When it was loaded, in seconds since 1970."""
     factors: Mapping[str, tuple[Tensor, Tensor]]
     """Module path → (A transposed `[in, rank]`, B transposed and scaled `[rank, out]`)."""
 
@@ -76,45 +78,42 @@ class AdaptedLinear(nn.Module):
 def install_adapted_layers(network: nn.Module, active: ActiveSegments) -> dict[str, tuple[int, int]]:
     """Wraps the decoder's linear layers (all but the head) in place; returns path → (in, out)."""
     shapes: dict[str, tuple[int, int]] = {}
-    for path, layer in list(_linear_layers(network)):
+    found = [(path, layer) for path, layer in network.named_modules() if isinstance(layer, nn.Linear)]
+    for path, layer in found:
+        if path.endswith("lm_head"):
+            continue
         parent_path, _, attribute = path.rpartition(".")
         setattr(network.get_submodule(parent_path), attribute, AdaptedLinear(layer, path, active))
         shapes[path] = (layer.in_features, layer.out_features)
     return shapes
 
 
-def _linear_layers(network: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
-    for path, module in network.named_modules():
-        if isinstance(module, nn.Linear) and not path.endswith("lm_head"):
-            yield path, module
-
-
 def load_adapter(name: str, folder: Path, shapes: Mapping[str, tuple[int, int]], rank_max: int) -> Adapter:
     """Reads and checks a folder; raises an EngineError whose words name what is wrong."""
     if not (folder / CONFIG_FILE).is_file():
-        raise errors.adapter_not_found(name)
+        raise errors.AdapterNotFoundError(name)
     try:
         config = json.loads((folder / CONFIG_FILE).read_text())
         tensors = load_file(folder / WEIGHTS_FILE)
     except Exception as error:
-        raise errors.adapter_invalid(name, "its files cannot be read") from error
+        raise errors.AdapterInvalidError(name, "its files cannot be read") from error
     rank, scale = _check_config(name, config, rank_max)
-    return Adapter(name, folder, next(_serials), rank, _factors(name, tensors, shapes, rank, scale))
+    return Adapter(name, folder, next(_serials), rank, int(time.time()), _factors(name, tensors, shapes, rank, scale))
 
 
 def _check_config(name: str, config: Mapping[str, Any], rank_max: int) -> tuple[int, float]:
     """The rank and the scale, once the config is known to ask for plain LoRA only."""
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if config.get("peft_type") != "LORA" or not isinstance(rank, int) or rank < 1 or not isinstance(alpha, int | float):
-        raise errors.adapter_invalid(name, "its config is not that of a LoRA adapter")
+        raise errors.AdapterInvalidError(name, "its config is not that of a LoRA adapter")
     for field, plain in (("bias", "none"), ("use_dora", False), ("modules_to_save", None), ("fan_in_fan_out", False)):
         if config.get(field, plain) not in (plain, None):
-            raise errors.adapter_invalid(name, f"{field} is not supported")
+            raise errors.AdapterInvalidError(name, f"{field} is not supported")
     for field in ("rank_pattern", "alpha_pattern"):
         if config.get(field):
-            raise errors.adapter_invalid(name, f"{field} is not supported")
+            raise errors.AdapterInvalidError(name, f"{field} is not supported")
     if rank > rank_max:
-        raise errors.adapter_rank_too_high(rank, rank_max)
+        raise errors.AdapterRankTooHighError(rank, rank_max)
     return rank, alpha / (rank**0.5 if config.get("use_rslora") else rank)
 
 
@@ -128,14 +127,16 @@ def _factors(
         a = tensors.get(f"{KEY_PREFIX}{path}.lora_A.weight")
         b = tensors.get(f"{KEY_PREFIX}{path}.lora_B.weight")
         if path not in shapes or a is None or b is None:
-            raise errors.adapter_invalid(name, f"it changes {path}, which is not a linear layer of the served decoder")
+            raise errors.AdapterInvalidError(
+                name, f"it changes {path}, which is not a linear layer of the served decoder"
+            )
         inputs, outputs = shapes[path]
         if a.shape != (rank, inputs) or b.shape != (outputs, rank):
-            raise errors.adapter_invalid(name, f"the shapes for {path} do not fit")
+            raise errors.AdapterInvalidError(name, f"the shapes for {path} do not fit")
         down, up = a.float().t().contiguous(), (b.float() * scale).t().contiguous()
         if not (torch.isfinite(down).all() and torch.isfinite(up).all()):
-            raise errors.adapter_invalid(name, f"the values for {path} are not all finite")
+            raise errors.AdapterInvalidError(name, f"the values for {path} are not all finite")
         factors[path] = (down, up)
     if not factors:
-        raise errors.adapter_invalid(name, "it holds no weights")
+        raise errors.AdapterInvalidError(name, "it holds no weights")
     return factors

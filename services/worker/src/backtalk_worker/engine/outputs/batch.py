@@ -1,6 +1,5 @@
 """The rows that are being answered together, and one step of computing for all of them.
 
-In: tickets, cancellations. Out: after each step, what every row has to tell its caller.
 Rows join and leave between steps. One thread uses it; it never waits for anything.
 """
 
@@ -9,18 +8,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from backtalk_worker.engine.domain.plan import Budget, Need, plan_step
 from backtalk_worker.engine.domain.prefix import PrefixMemory, common_length
-from backtalk_worker.engine.domain.request import PositionScores, Prompt, Sampling, Token
+from backtalk_worker.engine.domain.request import LogprobsMode, PositionScores, Prompt, Sampling, Token
 from backtalk_worker.engine.domain.row import Row
-from backtalk_worker.engine.domain.sampling import DrawRequest, LogprobsMode, draw, score_prompt
+from backtalk_worker.engine.domain.sampling import draw, score_prompt
 from backtalk_worker.engine.domain.text import TokenBytes
 from backtalk_worker.engine.errors import EngineError
-from backtalk_worker.engine.events import Events
+from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.outputs.adapters import Adapter
-from backtalk_worker.engine.outputs.network import Network, RowInput
+from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput, RowOutput
 from backtalk_worker.engine.outputs.ragged import GROWTH_TOKENS, RowCache
 
 REUSE_TOKENS_MIN = 16
@@ -48,6 +46,8 @@ class Update:
     """What one step means for one row."""
 
     token: Token | None
+    model: str
+    """The name of the weights that computed the token, or that were about to compute the next."""
     prompt_scores: list[PositionScores | None] | None = None
     """With the first token, where the prompt was to be scored."""
     error: EngineError | None = None
@@ -80,7 +80,7 @@ class BatchLimits:
 
 @dataclass(slots=True, eq=False)
 class _Live:
-    """A row with its place in memory."""
+    """A row with its keys and values."""
 
     ticket: Ticket
     row: Row
@@ -91,7 +91,7 @@ class _Live:
 class Batch:
     """Continuous batching over one network."""
 
-    def __init__(self, network: Network, tokens: TokenBytes, limits: BatchLimits, events: Events) -> None:
+    def __init__(self, network: RaggedNetwork, tokens: TokenBytes, limits: BatchLimits, events: EngineEvents) -> None:
         self._network = network
         self._tokens = tokens
         self._limits = limits
@@ -114,7 +114,7 @@ class Batch:
         return sum(len(live.row.ids) for live in self._live) + self._prefixes.tokens
 
     def add(self, ticket: Ticket) -> None:
-        """Puts a row at the end of the queue; its bound is kept by whoever submits."""
+        """Puts a row at the end of the queue; the caller keeps its bound."""
         row = Row.start(ticket.prompt, ticket.sampling, self._limits.length_max, self._tokens)
         self._waiting.append(_Live(ticket, row, self._network.new_cache(GROWTH_TOKENS)))
 
@@ -125,12 +125,13 @@ class Batch:
             self._retire(live)
             self._events.finished("abort")
 
-    def cancel_all(self) -> list[Ticket]:
-        """Empties the batch and says whose rows were in it."""
+    def end_all(self, error: EngineError | None) -> Updates:
+        """Empties the batch, with a last update for each row: an error, or None where they are aborted on purpose."""
         tickets = [live.ticket for live in (*self._live, *self._waiting)]
         self._live.clear()
         self._waiting.clear()
-        return tickets
+        name_of = self._network.name_of
+        return [(t, Update(None, name_of(t.adapter), error=error, aborted=error is None)) for t in tickets]
 
     def forget_adapter(self, serial: int) -> None:
         """Frees what is remembered for an adapter that takes no new rows."""
@@ -142,12 +143,12 @@ class Batch:
         counts = self._plan()
         self._make_room()
         chosen = [(live, n) for live, n in zip(self._live, counts, strict=False) if n]
-        # Rows of one adapter stand together, so that each adapter is applied once per layer.
+        # Rows of one adapter follow each other, so that each adapter is applied once per layer.
         chosen.sort(key=lambda pair: pair[0].ticket.adapter.serial if pair[0].ticket.adapter else 0)
         return self._compute(chosen)
 
     def _admit(self) -> None:
-        """Moves waiting rows in, while there is a place and memory for their ids."""
+        """Moves waiting rows in, while there is room and memory for their ids."""
         while self._waiting and len(self._live) < self._limits.rows_max:
             held = sum(len(live.row.ids) for live in self._live)
             if self._live and held + len(self._waiting[0].row.ids) + 1 > self._limits.kv_tokens_max:
@@ -157,9 +158,9 @@ class Batch:
     def _plan(self) -> list[int]:
         """Tokens to compute for each live row; rows that can soon copy a neighbour's beginning wait for it."""
         needs = []
-        for place, live in enumerate(self._live):
+        for index, live in enumerate(self._live):
             row = live.row
-            waits = not live.looked_up and not self._look_up(live, self._live[:place])
+            waits = not live.looked_up and not self._look_up(live, self._live[:index])
             needs.append(Need(0 if waits else len(row.ids) - row.computed, row.is_prefilling))
         return plan_step(needs, self._limits.budget)
 
@@ -203,21 +204,19 @@ class Batch:
         """One forward pass, then the prompt's scores and the next tokens of the rows that are complete."""
         if not chosen:
             return []
-        logits = self._network.forward([self._input(live, count) for live, count in chosen])
-        ready: list[_Live] = []
-        for (live, count), rows in zip(chosen, logits, strict=True):
+        outputs = self._network.forward([self._input(live, count) for live, count in chosen])
+        ready: list[tuple[_Live, RowOutput]] = []
+        for (live, count), output in zip(chosen, outputs, strict=True):
             row = live.row
             position = row.computed
             row.computed += count
             if row.scores_prompt and position < row.prompt_length:
                 following = row.ids[position + 1 : min(row.computed + 1, row.prompt_length)]
-                row.score(position, score_prompt(rows[: len(following)], following, row.sampling.prompt_logprobs or 0))
+                logits = output.logits[: len(following)]
+                row.score(position, score_prompt(logits, following, row.sampling.prompt_logprobs or 0))
             if row.computed == len(row.ids):
-                ready.append(live)
-        last = [
-            rows[-1] for (live, _), rows in zip(chosen, logits, strict=True) if live.row.computed == len(live.row.ids)
-        ]
-        return self._draw(ready, last) if ready else []
+                ready.append((live, output))
+        return self._draw(ready) if ready else []
 
     @staticmethod
     def _input(live: _Live, count: int) -> RowInput:
@@ -230,16 +229,16 @@ class Batch:
         ids = row.ids[row.computed : row.computed + count]
         return RowInput(ids, row.computed, live.cache, live.ticket.adapter, logits_from)
 
-    def _draw(self, ready: list[_Live], last: list[Tensor]) -> Updates:
+    def _draw(self, ready: list[tuple[_Live, RowOutput]]) -> Updates:
         """Draws the next token of each complete row; rows that end leave, and their keys are remembered."""
-        requests: list[DrawRequest] = [live.row.request_draw() for live in ready]
+        requests = [live.row.request_draw() for live, _ in ready]
         with torch.inference_mode():
-            drawn = draw(torch.stack(last), requests, self._limits.logprobs_mode)
+            drawn = draw(torch.stack([output.logits[-1] for _, output in ready]), requests, self._limits.logprobs_mode)
         updates: Updates = []
-        for live, picked in zip(ready, drawn, strict=True):
-            first = live.row.answer_length == 0
+        for (live, output), picked in zip(ready, drawn, strict=True):
+            prompt_scores = live.row.prompt_scores if live.row.answer_length == 0 else None
             token = live.row.accept(picked)
-            updates.append((live.ticket, Update(token, live.row.prompt_scores if first else None)))
+            updates.append((live.ticket, Update(token, output.model, prompt_scores)))
             if token.finish_reason is not None:
                 self._retire(live)
                 self._events.finished(token.finish_reason)

@@ -1,22 +1,22 @@
 """The engine as the HTTP side sees it: names of models in, answers out as they grow, on the asyncio thread.
 
-In: prompts with samplings. Out: Generations, each an asynchronous stream of updates that can be cancelled.
 All of its own state belongs to the asyncio thread, so a name is resolved and its row submitted in one go.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.request import Prompt, Sampling
-from backtalk_worker.engine.events import Events
+from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.outputs.adapters import Adapter, load_adapter
 from backtalk_worker.engine.outputs.batch import Batch, Ticket, Update, Updates
 from backtalk_worker.engine.outputs.loop import GenerationLoop
-from backtalk_worker.engine.outputs.network import Network
+from backtalk_worker.engine.outputs.network import RaggedNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,16 @@ class EngineLimits:
     """Of torch, on the computing thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedAdapter:
-    """A loaded adapter and when it was loaded (seconds since 1970)."""
-
-    adapter: Adapter
-    created: int
-
-
 class Generation:
     """The rows of one request; iterate over it to the end, or cancel it."""
 
-    def __init__(self, engine: "Engine", tickets: Sequence[Ticket], model: str) -> None:
+    def __init__(self, engine: "Engine", tickets: Sequence[Ticket]) -> None:
         self._engine = engine
-        self._tickets = tickets
         self._open = set(tickets)
         # Bounded by what the rows may produce: their max_tokens, and one update for the end of each.
         self._updates: asyncio.Queue[tuple[int, Update] | None] = asyncio.Queue()
-        self.model = model
-        self.started = time.monotonic()
+        self._started = time.monotonic()
+        self._is_new = True
 
     async def updates(self) -> AsyncIterator[tuple[int, Update]]:
         """(row index, update) in the order of generation, until all rows have ended or the generation is cancelled."""
@@ -61,6 +52,9 @@ class Generation:
 
     def push(self, ticket: Ticket, update: Update) -> None:
         """Called by the engine with each update of one of its rows."""
+        if self._is_new:
+            self._is_new = False
+            self._engine.events.first_token(time.monotonic() - self._started)
         if update.is_last:
             self._open.discard(ticket)
         self._updates.put_nowait((ticket.index, update))
@@ -76,15 +70,22 @@ class Generation:
 class Engine:
     """One base model, its adapters, and the loop that runs them."""
 
-    def __init__(self, network: Network, batch: Batch, base_name: str, limits: EngineLimits, events: Events) -> None:
+    def __init__(
+        self, network: RaggedNetwork, batch: Batch, base_name: str, limits: EngineLimits, events: EngineEvents
+    ) -> None:
         self._network = network
         self._limits = limits
-        self._events = events
+        self.events = events
         self._asyncio: asyncio.AbstractEventLoop | None = None
-        self._loop = GenerationLoop(batch, limits.threads, self._deliver, self._report_death, events)
-        self._dead = asyncio.Event()
+        self._loop = GenerationLoop(
+            batch,
+            limits.threads,
+            deliver=lambda updates: self._on_asyncio(self._dispatch, updates),
+            on_death=lambda: self._on_asyncio(self._on_death),
+            events=events,
+        )
         self._owners: dict[Ticket, Generation] = {}
-        self._adapters: dict[str, ServedAdapter] = {}
+        self.adapters: dict[str, Adapter] = {}
         self._loading: set[str] = set()
         self.base_name = base_name
         self.created = int(time.time())
@@ -93,66 +94,59 @@ class Engine:
     def is_healthy(self) -> bool:
         return self._loop.is_alive
 
-    @property
-    def adapters(self) -> list[ServedAdapter]:
-        return list(self._adapters.values())
-
-    def start(self) -> None:
-        """Begins to compute; called on the asyncio thread that will be told of updates."""
+    def start(self, on_death: Callable[[], None]) -> None:
+        """Begins to compute; the asyncio thread that calls this gets updates, and `on_death` when the loop fails."""
         self._asyncio = asyncio.get_running_loop()
+        self._on_death = on_death
         self._loop.start()
 
     def stop(self) -> None:
         self._loop.stop()
 
-    async def wait_until_dead(self) -> None:
-        """Returns when the loop has failed; never on an ordinary stop."""
-        await self._dead.wait()
-
     def abort_all(self) -> None:
-        """Ends all answers early; their callers are told."""
+        """Ends all answers early, with finish reason 'abort'."""
         self._loop.abort_all()
 
-    def resolve(self, name: str | None) -> tuple[str, Adapter | None]:
-        """A model name → (the name to answer with, its adapter or None for the base); an unknown name is an error."""
+    def resolve(self, name: str | None) -> Adapter | None:
+        """A model name → its adapter, or None for the base; an unknown name is an error."""
         if name is None or name == self.base_name:
-            return self.base_name, None
-        served = self._adapters.get(name)
-        if served is None:
-            raise errors.model_not_found(name, [self.base_name, *self._adapters])
-        return name, served.adapter
+            return None
+        if name not in self.adapters:
+            known = ", ".join([self.base_name, *self.adapters])
+            raise errors.ModelNotFoundError(name, known, param="model")
+        return self.adapters[name]
 
     def generate(self, model: str | None, prompts: Sequence[Prompt], samplings: Sequence[Sampling]) -> Generation:
         """Submits one row per (prompt, sampling) pair; refuses them all when there is no room for them all."""
-        name, adapter = self.resolve(model)
+        adapter = self.resolve(model)
         if not self.is_healthy:
-            raise errors.stopping()
+            raise errors.EngineStoppedError
         if len(self._owners) + len(prompts) > self._limits.requests_max:
-            self._events.refused()
-            raise errors.busy()
+            self.events.refused()
+            raise errors.EngineBusyError
         tickets = [Ticket(p, s, adapter, i) for i, (p, s) in enumerate(zip(prompts, samplings, strict=True))]
-        generation = Generation(self, tickets, name)
+        generation = Generation(self, tickets)
         for ticket in tickets:
             self._owners[ticket] = generation
-            self._loop.submit(ticket)
+            self._loop.command(partial(Batch.add, ticket=ticket))
         return generation
 
     def withdraw(self, tickets: set[Ticket]) -> None:
         """Cancels rows on behalf of their generation."""
         for ticket in tickets:
             if self._owners.pop(ticket, None) is not None:
-                self._loop.cancel(ticket)
+                self._loop.command(partial(Batch.cancel, ticket=ticket))
 
     async def load(self, name: str, path: str) -> None:
         """Reads an adapter without holding up anything else, then serves it under a name that was free."""
         if not name or not path:
-            raise errors.adapter_incomplete()
+            raise errors.AdapterIncompleteError
         if name == self.base_name:
-            raise errors.adapter_named_as_base(name)
-        if name in self._adapters or name in self._loading:
-            raise errors.adapter_loaded(name)
-        if len(self._adapters) + len(self._loading) >= self._limits.adapters_max:
-            raise errors.adapters_full(self._limits.adapters_max)
+            raise errors.AdapterNamedAsBaseError(name)
+        if name in self.adapters or name in self._loading:
+            raise errors.AdapterLoadedError(name)
+        if len(self.adapters) + len(self._loading) >= self._limits.adapters_max:
+            raise errors.AdaptersFullError(self._limits.adapters_max)
         self._loading.add(name)
         try:
             adapter = await asyncio.to_thread(
@@ -160,29 +154,24 @@ class Engine:
             )
         finally:
             self._loading.discard(name)
-        self._adapters[name] = ServedAdapter(adapter, int(time.time()))
-        self._events.adapter_loaded(name, adapter.rank, list(self._adapters))
+        self.adapters[name] = adapter
+        self.events.adapter_loaded(name, adapter.rank, list(self.adapters))
 
     def unload(self, name: str) -> None:
         """Takes the name away from new requests; rows that run with the adapter keep it until they end."""
-        served = self._adapters.pop(name, None)
-        if served is None:
-            raise errors.adapter_unknown(name)
-        self._loop.forget_adapter(served.adapter.serial)
-        self._events.adapter_unloaded(name, list(self._adapters))
+        adapter = self.adapters.pop(name, None)
+        if adapter is None:
+            raise errors.AdapterUnknownError(name)
+        self._loop.command(lambda batch: batch.forget_adapter(adapter.serial))
+        self.events.adapter_unloaded(name, list(self.adapters))
 
-    def _deliver(self, updates: Updates) -> None:
-        """From the computing thread: passes a step's updates on, in one hop."""
+    def _on_asyncio(self, call: Callable[..., None], *arguments: object) -> None:
+        """From the computing thread: one call on the asyncio thread."""
         if self._asyncio is not None and not self._asyncio.is_closed():
-            self._asyncio.call_soon_threadsafe(self._dispatch, updates)
-
-    def _report_death(self) -> None:
-        """From the computing thread, after its last word."""
-        if self._asyncio is not None and not self._asyncio.is_closed():
-            self._asyncio.call_soon_threadsafe(self._dead.set)
+            self._asyncio.call_soon_threadsafe(call, *arguments)
 
     def _dispatch(self, updates: Updates) -> None:
-        """On the asyncio thread: gives each update to the generation that waits for it."""
+        """Gives each update to the generation that waits for it."""
         for ticket, update in updates:
             generation = self._owners.get(ticket)
             if generation is None:

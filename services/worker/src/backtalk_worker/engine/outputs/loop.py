@@ -1,28 +1,28 @@
 """The one thread that computes: takes tickets, steps the batch, and hands updates back to the thread that serves HTTP.
 
-In: tickets and cancellations from any thread. Out: one call of `deliver` per step, with all rows' updates.
-The inbox is bounded by whoever counts the tickets; nothing here waits while there is work.
+The queue of commands is bounded by the caller, which counts the tickets; nothing here waits while there is work.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 import torch
 
-from backtalk_worker.engine import errors
-from backtalk_worker.engine.events import Events
-from backtalk_worker.engine.outputs.batch import Batch, Ticket, Update, Updates
+from backtalk_worker.engine.errors import EngineError, LoopFailedError
+from backtalk_worker.engine.events import EngineEvents
+from backtalk_worker.engine.outputs.batch import Batch, Updates
 
+Command = Callable[[Batch], object]
 Deliver = Callable[[Updates], None]
-Command = Callable[[Batch], None]
 
 
 class GenerationLoop:
     """Runs a batch on a thread of its own from `start` to `stop`."""
 
     def __init__(
-        self, batch: Batch, threads: int, deliver: Deliver, on_death: Callable[[], None], events: Events
+        self, batch: Batch, threads: int, deliver: Deliver, on_death: Callable[[], None], events: EngineEvents
     ) -> None:
         self._threads = threads
         self._batch = batch
@@ -41,51 +41,44 @@ class GenerationLoop:
     def start(self) -> None:
         self._thread.start()
 
-    def submit(self, ticket: Ticket) -> None:
-        """Queues a row; it joins between two steps."""
-        self._command(lambda batch: batch.add(ticket))
-
-    def cancel(self, ticket: Ticket) -> None:
-        """Takes a row out between two steps; nothing more is delivered for it."""
-        self._command(lambda batch: batch.cancel(ticket))
-
-    def forget_adapter(self, serial: int) -> None:
-        """Frees what is remembered for an unloaded adapter."""
-        self._command(lambda batch: batch.forget_adapter(serial))
+    def command(self, command: Command) -> None:
+        """Queues what is to be done with the batch between two steps."""
+        with self._wake:
+            self._commands.append(command)
+            self._wake.notify()
 
     def abort_all(self) -> None:
         """Ends every row with finish reason 'abort'."""
-        self._command(lambda batch: self._end_all(batch, None))
+        self.command(lambda _: self._end_all(None))
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Ends the thread after the step in hand."""
+        """Ends the thread after the running step."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
-    def _command(self, command: Command) -> None:
-        with self._wake:
-            self._commands.append(command)
-            self._wake.notify()
-
     def _run(self) -> None:
         # The number of threads is a property of the thread that computes, so it is set here.
         torch.set_num_threads(self._threads)
+        batch = self._batch
         try:
             while self._take_commands():
-                updates = self._step()
+                started = time.perf_counter()
+                updates = batch.step()
+                self._events.stepped(time.perf_counter() - started, len(updates))
+                self._events.load(batch.running, batch.waiting, batch.kv_tokens)
                 if updates:
                     self._deliver(updates)
         except Exception as error:
             self._stopping = True
             self._events.loop_failed(error)
-            self._end_all(self._batch, errors.loop_failed())
+            self._end_all(LoopFailedError)
             self._on_death()
 
     def _take_commands(self) -> bool:
-        """Carries out what was asked since the last step; sleeps while there is nothing to do. False = stop."""
+        """Carries out what was queued since the last step; sleeps while there is nothing to do. False = stop."""
         with self._wake:
             while not (self._stopping or self._commands or self._batch.running or self._batch.waiting):
                 self._events.load(0, 0, self._batch.kv_tokens)
@@ -96,16 +89,9 @@ class GenerationLoop:
             command(self._batch)
         return not self._stopping
 
-    def _step(self) -> Updates:
-        with self._events.step() as step:
-            updates = self._batch.step()
-            step.tokens = len(updates)
-        self._events.load(self._batch.running, self._batch.waiting, self._batch.kv_tokens)
-        return updates
-
-    def _end_all(self, batch: Batch, error: errors.EngineError | None) -> None:
-        """Tells every row's caller that it is over; `error` None = aborted on purpose."""
-        tickets = batch.cancel_all()
-        for _ in tickets:
-            self._events.finished("abort" if error is None else "error")
-        self._deliver([(ticket, Update(None, error=error, aborted=error is None)) for ticket in tickets])
+    def _end_all(self, kind: type[EngineError] | None) -> None:
+        """Ends every row with an error of this kind; None = aborted on purpose."""
+        updates = self._batch.end_all(kind and kind())
+        for _ in updates:
+            self._events.finished("error" if kind else "abort")
+        self._deliver(updates)

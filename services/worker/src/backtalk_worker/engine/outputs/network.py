@@ -1,8 +1,4 @@
-"""The model as the batching loop sees it: rows of unequal length in, hidden states and logits out.
-
-In: for each row its new ids, where they stand, its cache and its adapter. Out: logits of the positions asked for.
-It keeps no row and draws nothing.
-"""
+"""The model as the batching loop sees it: rows of unequal length in, logits of the positions asked for out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,11 +24,22 @@ class RowInput:
     """Logits are wanted for `ids[logits_from:]`; `len(ids)` = for none."""
 
 
-class Network:
+@dataclass(frozen=True, slots=True)
+class RowOutput:
+    """What one forward pass gave for one row."""
+
+    logits: Tensor
+    """`[positions, vocabulary]` in float32."""
+    model: str
+    """The name of the weights that computed them: the applied adapter's, or the base model's."""
+
+
+class RaggedNetwork:
     """One decoder with its adapters; used by one thread."""
 
-    def __init__(self, model: LoadedModel) -> None:
+    def __init__(self, model: LoadedModel, base_name: str) -> None:
         register_attention()
+        self._base_name = base_name
         self._network = model.network
         self._network.set_attn_implementation(ATTENTION_NAME)
         self._active = ActiveSegments()
@@ -43,17 +50,15 @@ class Network:
         self._group = int(config.num_attention_heads) // self._key_heads
         self._head_size = int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
-    @property
-    def bytes_per_position(self) -> int:
-        """Memory of one position of one row's keys and values, in float32."""
-        return 2 * 4 * self._layers * self._key_heads * self._head_size
+    def name_of(self, adapter: Adapter | None) -> str:
+        return self._base_name if adapter is None else adapter.name
 
     def new_cache(self, capacity: int) -> RowCache:
         return RowCache(self._layers, self._key_heads, self._head_size, capacity)
 
     @torch.inference_mode()
-    def forward(self, rows: Sequence[RowInput]) -> list[Tensor]:
-        """Computes every row's ids; for each row the logits asked for, `[positions, vocabulary]` in float32."""
+    def forward(self, rows: Sequence[RowInput]) -> list[RowOutput]:
+        """Computes every row's ids with its adapter."""
         ids: list[int] = []
         positions: list[int] = []
         slices = []
@@ -69,11 +74,12 @@ class Network:
         hidden = self._network.model(
             input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions]), use_cache=False, ragged=slices
         ).last_hidden_state[0]
-        if not wanted:
-            return [hidden.new_empty(0, 0)] * len(rows)
-        picked = hidden if len(wanted) == len(ids) else hidden[wanted]
-        logits = self._network.lm_head(picked).float()
-        return list(logits.split([len(row.ids) - row.logits_from for row in rows]))
+        if wanted:
+            picked = hidden if len(wanted) == len(ids) else hidden[wanted]
+            logits = self._network.lm_head(picked).float().split([len(row.ids) - row.logits_from for row in rows])
+        else:
+            logits = [hidden.new_empty(0, 0)] * len(rows)
+        return [RowOutput(part, self.name_of(row.adapter)) for part, row in zip(logits, rows, strict=True)]
 
 
 def _segments(rows: Sequence[RowInput]) -> tuple[Segment, ...]:

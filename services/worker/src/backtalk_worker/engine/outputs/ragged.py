@@ -1,8 +1,7 @@
 """Attention over rows of unequal length, laid end to end in one sequence, each with keys and values of its own.
 
-In: one forward pass over `[1, tokens]`, where a Slice says which tokens belong to which row. Out: attention per row.
-Because no row is padded, a row's result does not depend on which rows stand beside it.
-It is registered with transformers as an attention implementation, so any decoder that takes one can use it.
+Because no row is padded, a row's result does not depend on the rows beside it. It is registered with transformers as an
+attention implementation, so any decoder that takes one can use it.
 """
 
 from collections.abc import Sequence
@@ -100,12 +99,8 @@ def _attend(
     return out, None
 
 
-def _no_mask(*_: Any, **__: Any) -> None:
-    """The slices carry the masks, so transformers makes none."""
-    return None
-
-
 def register_attention() -> None:
     """Makes the implementation known to transformers by its name; doing it again changes nothing."""
     AttentionInterface.register(ATTENTION_NAME, _attend)
-    AttentionMaskInterface.register(ATTENTION_NAME, _no_mask)
+    # The slices carry the masks, so transformers makes none.
+    AttentionMaskInterface.register(ATTENTION_NAME, lambda *_, **__: None)

@@ -1,7 +1,6 @@
-"""One LoRA adapter around a base model, for the time of a step or of a score.
+"""One LoRA adapter around a base model, for the time of a step or of a score; the base is left as it was.
 
-In: base, rank, alpha, seed, and saved tensors when there is a parent. Out: a network with named trainable parameters,
-and tensors under the names that vLLM and SGLang load. The base is left as it was.
+Its tensors have the names that vLLM and SGLang load.
 """
 
 # torch annotates its random state in part.
@@ -17,7 +16,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 
-from backtalk_worker.training.domain.network import Network, network_of
+from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class AdapterShape:
 class AdaptedNetwork:
     """A network whose adapter can be trained, by saved name."""
 
-    network: Network
+    network: ChunkedNetwork
     parameters: Mapping[str, nn.Parameter]
 
     def tensors(self) -> dict[str, Tensor]:

@@ -1,8 +1,4 @@
-"""Corrects for tokens that another engine or an older version sampled: v = π_old/μ, a constant.
-
-In: logprobs under π_old and under the sampler μ, one value a token. Out: v, the weight w, the token mask, the share of
-effective samples. It never meets the weights being trained.
-"""
+"""Corrects for tokens that another engine or an older version sampled: v = π_old/μ, a constant, one value a token."""
 
 from torch import Tensor
 

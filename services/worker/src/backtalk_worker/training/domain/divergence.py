@@ -1,7 +1,4 @@
-"""Divergences over the whole vocabulary between the policy and a fixed distribution, exact at each position.
-
-In: log-probabilities of student (with gradient) and teacher, [tokens, vocabulary]. Out: nats for each token.
-"""
+"""Divergences over the whole vocabulary between the policy and a fixed distribution, exact at each position."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""Hidden states without gradient: of the teacher, of the base, of the policy after a step.
-
-In: prompts and answers. Out: one tensor of states for each answer, computed in micro-batches.
-"""
+"""Hidden states without gradient: of the teacher, of the base, of the policy after a step."""
 
 # torch annotates tolist in part.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -11,9 +8,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from backtalk_worker.training.domain.micro_batches import micro_batches
-from backtalk_worker.training.domain.network import Network, answers_in
-from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
+from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 
 Tick = Callable[[int, int], None]
 """Called before each micro-batch with its number and their count; raises to stop the work."""
@@ -21,7 +17,7 @@ Tick = Callable[[int, int], None]
 
 @torch.no_grad()
 def frozen_states(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     budget: TokenBudget,
@@ -44,7 +40,7 @@ def frozen_states(
 
 
 def score_answers(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     temperatures: Sequence[float],

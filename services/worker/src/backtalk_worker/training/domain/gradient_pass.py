@@ -1,7 +1,6 @@
 """One pass over the batch: forward, loss in chunks of positions, backward, gradients added up over micro-batches.
 
-In: items, states of teacher and base, the recipe. Out: gradients in the parameters and sums of each term. The first
-pass of a batch also records what π_old gives, since there π_θ = π_old. A pass that is repeated starts from nothing.
+The first pass of a batch also records what π_old gives, since there π_θ = π_old. A repeated pass starts from nothing.
 """
 
 # torch annotates backward in part.
@@ -17,11 +16,11 @@ from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
-from backtalk_worker.training.domain.micro_batches import micro_batches
-from backtalk_worker.training.domain.network import answers_in
+from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.token_budget import micro_batches
 from backtalk_worker.training.errors import StepNotFiniteError
 
 Tick = Callable[[int, int, float], None]
@@ -50,34 +49,21 @@ class PassSums:
 
 
 @dataclass
-class _Figures:
-    """Per-token figures of a micro-batch, chunk after chunk."""
-
-    entropy: list[Tensor] = field(default_factory=list[Tensor])
-    kl_base: list[Tensor] = field(default_factory=list[Tensor])
-    divergence: list[Tensor] = field(default_factory=list[Tensor])
-
-
 class GradientPass:
-    """Passes over one batch; `observed` is filled by the first and read by the others."""
+    """Passes over one batch; states of teacher and base are by index of the item, as the items are."""
 
-    def __init__(
-        self,
-        adapted: AdaptedNetwork,
-        items: Mapping[int, BatchItem],
-        teacher: Mapping[int, Tensor],
-        base: Mapping[int, Tensor],
-        recipe: Recipe,
-        normaliser: float,
-    ) -> None:
-        self.adapted = adapted
-        self.network = adapted.network
-        self.items = items
-        self.teacher = teacher
-        self.base = base
-        self.recipe = recipe
-        self.normaliser = normaliser
-        self.observed: dict[int, Observation] = {}
+    adapted: AdaptedNetwork
+    items: Mapping[int, BatchItem]
+    teacher: Mapping[int, Tensor]
+    base: Mapping[int, Tensor]
+    recipe: Recipe
+    normaliser: float
+    observed: dict[int, Observation] = field(default_factory=dict[int, Observation])
+    """Filled by the first pass, read by the others."""
+
+    @property
+    def network(self) -> ChunkedNetwork:
+        return self.adapted.network
 
     def run(self, token_budget: int, first: bool, tick: Tick) -> PassSums:
         """Leaves the gradient of the batch's loss in the parameters."""
@@ -88,7 +74,7 @@ class GradientPass:
         groups = micro_batches([self.items[i].sample.length for i in indices], token_budget)
         for number, group in enumerate(groups):
             tick(number, len(groups), sums.loss)
-            self._micro_batch([indices[place] for place in group], first, sums)
+            self._micro_batch([indices[i] for i in group], first, sums)
         return sums
 
     def _micro_batch(self, group: Sequence[int], first: bool, sums: PassSums) -> None:
@@ -101,13 +87,13 @@ class GradientPass:
         leaf = states.detach().requires_grad_()  # [tokens, hidden]
         teacher = self._gathered(self.teacher, group, leaf)
         base = self._gathered(self.base, group, leaf)
-        figures = _Figures()
+        figures: list[Tensor] = []
         for part in self.network.chunks(len(tokens.ids)):
             self._chunk(tokens[part], leaf[part], teacher[part], base[part], figures, sums, first)
         if leaf.grad is not None:
             states.backward(leaf.grad)
         if first:
-            self._record(group, figures)
+            self._record(group, torch.cat(figures))
 
     def _chunk(
         self,
@@ -115,15 +101,17 @@ class GradientPass:
         states: Tensor,
         teacher_states: Tensor,
         base_states: Tensor,
-        figures: _Figures,
+        figures: list[Tensor],
         sums: PassSums,
         first: bool,
     ) -> None:
         """Loss and gradient of some positions; states are [tokens, hidden]."""
         student = self.network.log_probabilities(states, tokens.temperature)  # [tokens, vocabulary]
         with torch.no_grad():
-            teacher = self._optional(teacher_states, tokens, needed=bool(tokens.taught.any()))
-            base = self._optional(base_states, tokens, needed=bool(self.base) and (first or self.recipe.kl_beta > 0))
+            of = self.network.log_probabilities
+            needs_base = bool(self.base) and (first or self.recipe.kl_beta > 0)
+            teacher = of(teacher_states, tokens.temperature) if tokens.taught.any() else None
+            base = of(base_states, tokens.temperature) if needs_base else None
         terms = loss_terms(tokens, student, teacher, base, self.recipe)
         loss = terms.weighted(self.recipe) / self.normaliser
         if not torch.isfinite(loss):
@@ -137,14 +125,11 @@ class GradientPass:
             sums.clipped += clipped_count(tokens, fixed, self.recipe)
             if first:
                 unknown = torch.zeros_like(log_policy)
-                figures.entropy.append(entropy(fixed))
-                figures.divergence.append(unknown if teacher is None else reverse_kl(fixed, teacher))
-                figures.kl_base.append(unknown if base is None else reverse_kl(fixed, base))
+                divergence = unknown if teacher is None else reverse_kl(fixed, teacher)
+                kl_base = unknown if base is None else reverse_kl(fixed, base)
+                figures.append(torch.stack([entropy(fixed), divergence, kl_base], dim=1))
         if loss.requires_grad:
             loss.backward()
-
-    def _optional(self, states: Tensor, tokens: Tokens, needed: bool) -> Tensor | None:
-        return self.network.log_probabilities(states, tokens.temperature) if needed else None
 
     def _observe(self, group: Sequence[int], states: Tensor) -> None:
         """log π_old and v of each answer; states are [tokens, hidden]."""
@@ -162,18 +147,14 @@ class GradientPass:
                 fresh=not self.recipe.staleness_max or staleness(log_v) <= self.recipe.staleness_max,
             )
 
-    def _record(self, group: Sequence[int], figures: _Figures) -> None:
-        lengths = [len(self.items[i].sample.answer_ids) for i in group]
-
-        def sums(column: list[Tensor]) -> list[float]:
-            return [float(part.sum()) for part in answers_in(torch.cat(column), lengths)]
-
-        rows = zip(group, sums(figures.entropy), sums(figures.divergence), sums(figures.kl_base), strict=True)
-        for index, spread, divergence, kl_base in rows:
+    def _record(self, group: Sequence[int], figures: Tensor) -> None:
+        """Sums over each answer of entropy, divergence and KL to the base; figures are [tokens, 3]."""
+        parts = answers_in(figures, [len(self.items[i].sample.answer_ids) for i in group])
+        for index, part in zip(group, parts, strict=True):
             seen = self.observed[index]
-            seen.entropy = spread
-            seen.divergence = divergence if index in self.teacher else None
-            seen.kl_base = kl_base if index in self.base else None
+            seen.entropy = float(part[:, 0].sum())
+            seen.divergence = float(part[:, 1].sum()) if index in self.teacher else None
+            seen.kl_base = float(part[:, 2].sum()) if index in self.base else None
 
     def _tokens(self, group: Sequence[int]) -> Tokens:
         """Constants of all answer tokens of the group, answer after answer."""

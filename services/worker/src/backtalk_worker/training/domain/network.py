@@ -1,6 +1,6 @@
-"""A causal language model as a step uses it: hidden states first, logits in chunks, one adapter that can be put aside.
+"""A causal language model as a step uses it: hidden states first, logits in chunks, one adapter that can be disabled.
 
-In: a loaded network. Out: states and log-probabilities of answer tokens. It never holds the logits of a whole batch.
+It never holds the logits of a whole batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Network:
+class ChunkedNetwork:
     """Decoder and head of one model; `model` is what generates (with or without an adapter around it)."""
 
     model: Any
@@ -34,12 +34,12 @@ class Network:
         rows = [[*prompt, *answer[:-1]] for prompt, answer in zip(prompts, answers, strict=True)]
         time = max(map(len, rows))
         ids = torch.zeros(len(rows), time, dtype=torch.long)  # [batch, time]
-        places: list[Tensor] = []
+        positions: list[Tensor] = []
         for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
             ids[row, : len(tokens)] = torch.tensor(tokens)
-            places.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
+            positions.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
         states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
-        return states.flatten(0, 1)[torch.cat(places).to(self.device)]
+        return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
 
     def log_probabilities(self, states: Tensor, temperature: Tensor) -> Tensor:
         """log softmax(logits/T), at least in float32. [tokens, hidden], [tokens] → [tokens, vocabulary]."""
@@ -74,15 +74,15 @@ def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def network_of(model: Any) -> Network:
+def network_of(model: Any) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
-    return Network(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
+    return ChunkedNetwork(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
 
 
 @torch.no_grad()
-def head_is_plain(network: Network) -> bool:
+def head_is_plain(network: ChunkedNetwork) -> bool:
     """Whether the model's logits are just head(decoder(ids)): one that scales or caps them would train wrongly."""
     ids = torch.arange(1, 9, device=network.device)[None]  # [1, 8]
     whole: Tensor = network.model(input_ids=ids, use_cache=False).logits

@@ -1,16 +1,14 @@
 """The loss of some answer tokens: the terms of the method, each apart, before weights and normaliser.
 
-In: log-probabilities at each position and the constants of each token. Out: sums over the tokens.
 L = (w_rl · binary + w_opd · opd + β · kl) / (N · L̄), N the samples of the whole batch, L̄ a constant length: a token
 weighs the same in a short and in a long answer, and in any split into micro-batches.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
-from backtalk_worker.training.domain.base_kl_term import sampled_base_kl
 from backtalk_worker.training.domain.correction import bounded_log_ratio, importance_weight, token_mask
 from backtalk_worker.training.domain.divergence import divergence, reverse_kl
 from backtalk_worker.training.domain.policy_term import (
@@ -19,6 +17,7 @@ from backtalk_worker.training.domain.policy_term import (
     clipped_tokens,
     distillation_advantage,
     policy_term,
+    sampled_base_kl,
 )
 from backtalk_worker.training.domain.recipe import Recipe
 
@@ -43,17 +42,7 @@ class Tokens:
     """False where the sequence is too stale for the terms that weigh by v."""
 
     def __getitem__(self, part: slice) -> "Tokens":
-        return Tokens(
-            ids=self.ids[part],
-            temperature=self.temperature[part],
-            log_old=self.log_old[part],
-            log_sampler=self.log_sampler[part],
-            advantage=self.advantage[part],
-            cut=self.cut[part],
-            taught=self.taught[part],
-            kept=self.kept[part],
-            fresh=self.fresh[part],
-        )
+        return Tokens(*(getattr(self, field.name)[part] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -99,8 +88,10 @@ def clipped_count(tokens: Tokens, student: Tensor, recipe: Recipe) -> int:
     return int((clipped & tokens.kept).sum())
 
 
-def _log_v(tokens: Tokens) -> Tensor:
-    return bounded_log_ratio(tokens.log_old, tokens.log_sampler)
+def _weighed(tokens: Tokens) -> tuple[Tensor, Tensor]:
+    """The weight w of each token, and True for tokens of which a term that weighs by v is taken."""
+    log_v = bounded_log_ratio(tokens.log_old, tokens.log_sampler)
+    return importance_weight(log_v), tokens.kept & tokens.fresh & token_mask(log_v)
 
 
 def _masked_sum(loss: Tensor, mask: Tensor) -> Tensor:
@@ -108,32 +99,25 @@ def _masked_sum(loss: Tensor, mask: Tensor) -> Tensor:
 
 
 def _binary(tokens: Tokens, log_policy: Tensor, recipe: Recipe) -> Tensor:
-    log_v = _log_v(tokens)
+    weight, taken = _weighed(tokens)
     advantage = binary_advantage(tokens.advantage, tokens.cut)
-    loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
-    return _masked_sum(loss, _weighed(tokens, log_v))
-
-
-def _weighed(tokens: Tokens, log_v: Tensor) -> Tensor:
-    """True for tokens of which a term that weighs by v is taken."""
-    return tokens.kept & tokens.fresh & token_mask(log_v)
+    return _masked_sum(policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe)), taken)
 
 
 def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
     if recipe.opd_form == "full":
         exact = divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
         return _masked_sum(exact, tokens.kept & tokens.taught)
-    log_v = _log_v(tokens)
+    weight, taken = _weighed(tokens)
     log_teacher = teacher.gather(-1, tokens.ids[:, None])[:, 0]
     advantage = distillation_advantage(log_teacher, tokens.log_old, recipe.opd_advantage_clip)
-    loss = policy_term(log_policy, tokens.log_old, importance_weight(log_v), advantage, clip_of(recipe))
-    return _masked_sum(loss, tokens.taught & _weighed(tokens, log_v))
+    loss = policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe))
+    return _masked_sum(loss, tokens.taught & taken)
 
 
 def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recipe: Recipe) -> Tensor:
     if recipe.kl_form == "full":
         return _masked_sum(reverse_kl(student, base), tokens.kept)
-    log_v = _log_v(tokens)
+    weight, taken = _weighed(tokens)
     log_base = base.gather(-1, tokens.ids[:, None])[:, 0]
-    loss = sampled_base_kl(log_policy, tokens.log_old, log_base, importance_weight(log_v))
-    return _masked_sum(loss, _weighed(tokens, log_v))
+    return _masked_sum(sampled_base_kl(log_policy, tokens.log_old, log_base, weight), taken)

@@ -1,7 +1,6 @@
 """What is measured of each answer under π_old, and what follows for the step's report.
 
-In: per-token figures of the first pass. Out: the named measurements of a batch and a report for each sample. A
-divergence to teacher or base is exact, over the whole vocabulary, in nats an answer.
+A divergence to teacher or base is exact, over the whole vocabulary, in nats an answer.
 """
 
 from collections.abc import Sequence
@@ -47,24 +46,14 @@ class SampleOutcome:
 
 def sample_outcomes(items: Sequence[BatchItem], observed: dict[int, Observation]) -> list[SampleOutcome]:
     """One outcome for each item, in order; `observed` is by index of the item."""
-    return [_outcome(item, observed.get(index)) for index, item in enumerate(items)]
-
-
-def _outcome(item: BatchItem, seen: Observation | None) -> SampleOutcome:
-    if seen is None:
-        return SampleOutcome(item.sample.turn, item.dropped, 0.0, 0.0)
-    return SampleOutcome(
-        turn=item.sample.turn,
-        dropped=_dropped(item, seen),
-        divergence=seen.divergence or 0.0,
-        staleness=staleness(seen.log_v),
-    )
-
-
-def _dropped(item: BatchItem, seen: Observation) -> Dropped:
-    if not seen.kept:
-        return "ratio_too_small"
-    return item.dropped or ("" if seen.fresh else "stale")
+    outcomes: list[SampleOutcome] = []
+    for index, item in enumerate(items):
+        dropped, divergence, stale = item.dropped, 0.0, 0.0
+        if (seen := observed.get(index)) is not None:
+            dropped = (item.dropped or ("" if seen.fresh else "stale")) if seen.kept else "ratio_too_small"
+            divergence, stale = seen.divergence or 0.0, staleness(seen.log_v)
+        outcomes.append(SampleOutcome(item.sample.turn, dropped, divergence, stale))
+    return outcomes
 
 
 def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:

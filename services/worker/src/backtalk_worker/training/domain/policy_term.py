@@ -1,7 +1,5 @@
-"""The clipped policy term, for a scalar verdict (`binary`) and for a gap between teacher and student (`opd`, sampled).
-
-In: logprobs of the sampled tokens and constants. Out: a loss for each token, before the normaliser.
-"""
+"""Losses of sampled tokens, before weights and normaliser: the clipped policy term, for a scalar verdict (`binary`) and
+for a gap between teacher and student (`opd`, sampled), and the sampled form of the KL penalty to the base."""
 
 from dataclasses import dataclass
 
@@ -53,3 +51,14 @@ def clipped_tokens(log_policy: Tensor, log_old: Tensor, advantage: Tensor, clip:
     up = (advantage > 0) & (ratio > 1 + clip.high)
     down = (advantage < 0) & ((ratio < 1 - clip.low) | (ratio > clip.dual))
     return up | down
+
+
+def sampled_base_kl(log_policy: Tensor, log_old: Tensor, log_base: Tensor, weight: Tensor) -> Tensor:
+    """ℓ_t = w_t · ρ_t · (e^δ − δ − 1), δ = log π_ref − log π_θ, ρ_t = π_θ/π_old; the gradient flows through ρ_t too.
+
+    Schulman's k3 estimator ("Approximating KL divergence", 2020) under importance sampling: its mean over a ~ π_old is
+    KL(π_θ ‖ π_ref), value and gradient. Differentiating k3 alone gives the gradient of the other KL. All [tokens].
+    """
+    ratio = bounded_log_ratio(log_policy, log_old).exp()
+    delta = bounded_log_ratio(log_base, log_policy)
+    return weight * ratio * (delta.exp() - delta - 1)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from backtalk_worker.training.domain.frozen_states import score_answers
-from backtalk_worker.training.domain.network import Network
+from backtalk_worker.training.domain.network import ChunkedNetwork
 from backtalk_worker.training.domain.token_budget import TokenBudget
 
 ANSWER_TOKENS_MAX = 16
@@ -29,7 +29,7 @@ class ProbeAnswer:
 
 
 def answer_probes(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     end_ids: Sequence[int],
     seed: int,
@@ -56,7 +56,7 @@ def answer_probes(
 
 @torch.no_grad()
 def _sample(
-    network: Network,
+    network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
     end_ids: Sequence[int],
     generator: torch.Generator,

@@ -1,11 +1,8 @@
-"""A turn as a step sees it, and the rules by which one is left out before any forward pass.
-
-In: ids, logprobs, advantage, hints, messages. Out: a Sample with at most the trained answer tokens, or a reason.
-"""
+"""A turn as a step sees it, and the rules by which one is left out before any forward pass."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from backtalk_worker.training.domain.recipe import Recipe
@@ -38,34 +35,20 @@ class Sample:
 
     def trained_part(self, max_answer_tokens: int) -> "Sample":
         """The same sample with only its first answer tokens."""
-        return Sample(
-            turn=self.turn,
-            prompt_ids=self.prompt_ids,
-            answer_ids=self.answer_ids[:max_answer_tokens],
-            logprobs=self.logprobs[:max_answer_tokens],
-            temperature=self.temperature,
-            advantage=self.advantage,
-            cut=self.cut,
-            hints=self.hints,
-            messages=self.messages,
-            tools=self.tools,
-            human_message=self.human_message,
-        )
+        n = max_answer_tokens
+        return replace(self, answer_ids=self.answer_ids[:n], logprobs=self.logprobs[:n])
 
 
 def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int) -> Dropped:
     """Why a whole sample can't be trained on, judged before any forward pass; `too_long` counts the trained part."""
     if not sample.prompt_ids or not sample.answer_ids:
         return "empty"
-    if len(sample.logprobs) != len(sample.answer_ids) or not all(map(_is_logprob, sample.logprobs)):
+    # Engines round: a certain token may come out a hair above 0.
+    valid = all(math.isfinite(value) and value <= 1e-3 for value in sample.logprobs)
+    if len(sample.logprobs) != len(sample.answer_ids) or not valid:
         return "logprobs_invalid"
     if not math.isfinite(sample.temperature) or sample.temperature <= 0 or not math.isfinite(sample.advantage):
         return "logprobs_invalid"
     if sample.length + 1 > min(recipe.max_tokens, max_context):
         return "too_long"
     return ""
-
-
-def _is_logprob(value: float) -> bool:
-    # Engines round: a certain token may come out a hair above 0.
-    return math.isfinite(value) and value <= 1e-3

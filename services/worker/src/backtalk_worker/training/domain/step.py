@@ -1,9 +1,9 @@
 """One step: teacher and base passes, gradients, AdamW, the step bound, and what was measured on the way.
 
-In: an adapter with its optimiser, a prepared batch, the recipe. Out: the moved adapter and a report. The same input
-gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
+The same input gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from backtalk_worker.training.domain.observation import (
     sample_outcomes,
 )
 from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, shrink_to_fit
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import StepNotFiniteError
@@ -51,11 +52,14 @@ def take_step(
     """Moves the adapter by one batch. A batch without any gradient moves nothing, momentum included."""
     trained = {index: item for index, item in enumerate(items) if item.trained}
     budget = TokenBudget(recipe.micro_batch_tokens)
+    hinted = {i: item.teacher_prompt for i, item in trained.items() if item.teacher_prompt}
+    # The base is needed on every answer if the loss holds the policy near it, else on a few, to be measured.
+    plain = {i: trained[i].sample.prompt_ids for i in list(trained)[: None if recipe.kl_beta > 0 else BASE_ANSWERS_MAX]}
     passes = GradientPass(
         adapted,
         trained,
-        _teacher_states(adapted, trained, budget, progress),
-        _base_states(adapted, trained, recipe, budget, progress),
+        base_states(adapted, trained, hinted, budget, progress),
+        base_states(adapted, trained, plain, budget, progress),
         recipe,
         # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
         normaliser=len(items) * recipe.mean_answer_length,
@@ -68,7 +72,10 @@ def take_step(
             return passes.run(tokens, first, lambda i, n, loss: progress("forward_backward", i, n, loss))
 
         sums = budget.spend(run)
-        norm = _clip_gradient(adapted, recipe.gradient_clip)
+        parameters = list(adapted.parameters.values())
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip, foreach=False))
+        if not math.isfinite(norm):
+            raise StepNotFiniteError("the gradient")
         if norm == 0:
             break
         progress("optimizer", number, recipe.optimizer_steps, sums.loss)
@@ -78,47 +85,24 @@ def take_step(
     return StepOutcome(measurements, sample_outcomes(items, passes.observed))
 
 
-def _teacher_states(
-    adapted: AdaptedNetwork, items: Mapping[int, BatchItem], budget: TokenBudget, progress: Progress
-) -> dict[int, Tensor]:
-    """The frozen base, shown the hints, on exactly the sampled ids."""
-    taught = [index for index, item in items.items() if item.teacher_prompt]
-    pairs = {i: (items[i].teacher_prompt, items[i].sample.answer_ids) for i in taught}
-    return _base_pass(adapted, pairs, budget, progress)
-
-
-def _base_states(
-    adapted: AdaptedNetwork, items: Mapping[int, BatchItem], recipe: Recipe, budget: TokenBudget, progress: Progress
-) -> dict[int, Tensor]:
-    """The base without hints: on every answer if the loss holds the policy near it, else on a few, to be measured."""
-    measured = list(items) if recipe.kl_beta > 0 else list(items)[:BASE_ANSWERS_MAX]
-    pairs = {i: (items[i].sample.prompt_ids, items[i].sample.answer_ids) for i in measured}
-    return _base_pass(adapted, pairs, budget, progress)
-
-
-def _base_pass(
+def base_states(
     adapted: AdaptedNetwork,
-    pairs: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    items: Mapping[int, BatchItem],
+    prompts: Mapping[int, Sequence[int]],
     budget: TokenBudget,
     progress: Progress,
 ) -> dict[int, Tensor]:
+    """The frozen base on exactly the sampled ids, after the given prompts: with hints it is the teacher."""
+    answers = [items[i].sample.answer_ids for i in prompts]
     with adapted.network.without_adapter():
         states = frozen_states(
             adapted.network,
-            [prompt for prompt, _ in pairs.values()],
-            [answer for _, answer in pairs.values()],
+            list(prompts.values()),
+            answers,
             budget,
             lambda number, count: progress("teacher", number, count, 0.0),
         )
-    return dict(zip(pairs, states, strict=True))
-
-
-def _clip_gradient(adapted: AdaptedNetwork, bound: float) -> float:
-    """Scales the gradient to at most this norm, and answers the norm before."""
-    norm = float(torch.nn.utils.clip_grad_norm_(list(adapted.parameters.values()), bound, foreach=False))
-    if not torch.isfinite(torch.tensor(norm)):
-        raise StepNotFiniteError("the gradient")
-    return norm
+    return dict(zip(prompts, states, strict=True))
 
 
 def _bound_step(
@@ -131,7 +115,8 @@ def _bound_step(
 ) -> BoundedStep:
     """Shrinks the way from the batch's starting weights until KL(π_old ‖ π_new) fits."""
     end = adapted.tensors()
-    measured = [index for index, seen in passes.observed.items() if seen.kept][:ANSWERS_MAX]
+    kept = [(passes.items[index].sample, seen) for index, seen in passes.observed.items() if seen.kept]
+    measured = kept[:ANSWERS_MAX]
     attempt = 0
 
     def measure_at(scale: float) -> float:
@@ -140,10 +125,10 @@ def _bound_step(
         attempt += 1
         if scale < 1:
             adapted.set_tensors({name: old + scale * (end[name] - old) for name, old in start.items()})
-        return _mean_step_kl(adapted, {i: (passes.items[i], passes.observed[i]) for i in measured}, budget, progress)
+        return _mean_step_kl(adapted, measured, budget, progress)
 
     bounded = shrink_to_fit(measure_at, recipe.step_bound)
-    if not torch.isfinite(torch.tensor(bounded.kl)):
+    if not math.isfinite(bounded.kl):
         raise StepNotFiniteError("the divergence of the step")
     return bounded
 
@@ -151,7 +136,7 @@ def _bound_step(
 @torch.no_grad()
 def _mean_step_kl(
     adapted: AdaptedNetwork,
-    answers: Mapping[int, tuple[BatchItem, Observation]],
+    answers: Sequence[tuple[Sample, Observation]],
     budget: TokenBudget,
     progress: Progress,
 ) -> float:
@@ -159,15 +144,15 @@ def _mean_step_kl(
     network = adapted.network
     states = frozen_states(
         network,
-        [item.sample.prompt_ids for item, _ in answers.values()],
-        [item.sample.answer_ids for item, _ in answers.values()],
+        [sample.prompt_ids for sample, _ in answers],
+        [sample.answer_ids for sample, _ in answers],
         budget,
         lambda number, count: progress("step_bound", number, count, 0.0),
     )
-    old = torch.cat([seen.states for _, seen in answers.values()])  # [tokens, hidden]
+    old = torch.cat([seen.states for _, seen in answers])  # [tokens, hidden]
     new = torch.cat(states)  # [tokens, hidden]
     counts = torch.tensor([len(part) for part in states])
-    spread = torch.tensor([item.sample.temperature for item, _ in answers.values()], dtype=torch.float64)
+    spread = torch.tensor([sample.temperature for sample, _ in answers], dtype=torch.float64)
     temperature = spread.repeat_interleave(counts).to(new.device)  # [tokens]
     total = 0.0
     for part in network.chunks(len(new)):

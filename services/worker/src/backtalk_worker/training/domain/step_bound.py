@@ -1,7 +1,4 @@
-"""The trust region of a batch: a step that moves the answers too far is shrunk until it fits.
-
-In: a way to measure the step at a scale. Out: the scale that was kept and what it measured. It touches no weights.
-"""
+"""The trust region of a batch: a step that moves the answers too far is shrunk until it fits."""
 
 import math
 from collections.abc import Callable

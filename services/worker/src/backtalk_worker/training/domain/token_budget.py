@@ -1,9 +1,6 @@
-"""How many tokens go through the network at once: fewer after each time that memory ran out, for the rest of the step.
+"""How many tokens go through the network at once: fewer each time that memory ran out, for the rest of the step."""
 
-In: work that takes a budget and can be repeated. Out: its result. It never lets a part of failed work count.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import torch
@@ -39,3 +36,18 @@ class TokenBudget:
 def _lack_of_memory(error: Exception) -> bool:
     # torch has a class for accelerators only; its CPU allocator says so in words.
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Groups of indices of similar length whose padded size (count × longest) keeps the budget.
+
+    The same lengths give the same groups. A sample longer than the budget goes alone.
+    """
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        # Lengths ascend, so the newcomer is the longest of its group.
+        if groups and (len(groups[-1]) + 1) * lengths[index] <= token_budget:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups

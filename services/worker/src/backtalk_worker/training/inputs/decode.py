@@ -3,11 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from pydantic import ValidationError
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
-from backtalk_worker.training.domain.recipe import DivergenceName, HintPlace, KlForm, Method, OpdForm, Recipe
+from backtalk_worker.process.errors import complaints
+from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Message, Sample
 from backtalk_worker.training.errors import RequestInvalidError
 
@@ -42,20 +45,17 @@ class ScoreOrder:
 
 
 def train_order(request: training_pb2.TrainRequest, vocabulary: int) -> TrainOrder:
-    """Checks everything that can be told without a model."""
+    """Checks everything that needs no model."""
     if not re.fullmatch(rf"\S{{1,{ID_MAX}}}", request.call):
         raise RequestInvalidError(f"call must be 1 to {ID_MAX} characters without spaces")
     if not 0 < len(request.samples) <= SAMPLES_MAX:
         raise RequestInvalidError(f"a batch has 1 to {SAMPLES_MAX} samples")
     if len(request.probe_prompts) > PROBES_MAX:
         raise RequestInvalidError(f"at most {PROBES_MAX} probe prompts")
-    recipe = _recipe(request.config, request.mean_answer_length)
-    if problems := recipe.problems():
-        raise RequestInvalidError("; ".join(problems))
     return TrainOrder(
         call=request.call,
         seed=request.seed,
-        recipe=recipe,
+        recipe=_recipe(request.config, request.mean_answer_length),
         samples=tuple(_sample(sample, vocabulary) for sample in request.samples),
         parent_adapter=_digests(request.parent_adapter),
         parent_training_state=_digests(request.parent_training_state),
@@ -80,36 +80,12 @@ def score_order(request: training_pb2.ScoreRequest, vocabulary: int, context: in
 
 
 def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> Recipe:
-    # Names are checked by `problems`, which knows the allowed ones.
-    return Recipe(
-        method=cast(Method, config.method),
-        opd_form=cast(OpdForm, config.opd_form),
-        divergence=cast(DivergenceName, config.divergence),
-        weight_rl=config.weight_rl,
-        weight_opd=config.weight_opd,
-        lora_rank=config.lora_rank,
-        lora_alpha=config.lora_alpha,
-        learning_rate=config.learning_rate,
-        adam_beta1=config.adam_beta1,
-        adam_beta2=config.adam_beta2,
-        weight_decay=config.weight_decay,
-        gradient_clip=config.gradient_clip,
-        clip_low=config.clip_low,
-        clip_high=config.clip_high,
-        dual_clip=config.dual_clip,
-        opd_advantage_clip=config.opd_advantage_clip,
-        step_bound=config.step_bound,
-        kl_beta=config.kl_beta,
-        kl_form=cast(KlForm, config.kl_form),
-        max_answer_tokens=config.max_answer_tokens,
-        micro_batch_tokens=config.micro_batch_tokens,
-        optimizer_steps=config.optimizer_steps,
-        jsd_beta=config.jsd_beta,
-        hint_place=cast(HintPlace, config.hint_place),
-        max_tokens=config.max_tokens,
-        staleness_max=config.staleness_max,
-        mean_answer_length=mean_answer_length,
-    )
+    names = [field.name for field in fields(Recipe) if field.name != "mean_answer_length"]
+    given: dict[str, Any] = {name: getattr(config, name) for name in names}
+    try:
+        return Recipe(**given, mean_answer_length=mean_answer_length)
+    except ValidationError as error:
+        raise RequestInvalidError(complaints(error)) from error
 
 
 def _sample(sample: training_pb2.TrainSample, vocabulary: int) -> Sample:

@@ -1,25 +1,20 @@
-"""TrainingWorkerService over gRPC: decodes, acts, answers; errors of the catalogue become a status and two trailers."""
+"""TrainingWorkerService over gRPC; errors of the catalogue become a status and two trailers."""
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 
-from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc
-from backtalk_worker.training.errors import (
-    BlobMissingError,
-    BlobRefusedError,
-    RequestInvalidError,
-    StepCancelledError,
-    TrainingBusyError,
-    TrainingWorkerError,
-)
-from backtalk_worker.training.events import Events
+from backtalk_worker.gen.backtalk.v1 import training_pb2 as wire
+from backtalk_worker.gen.backtalk.v1.training_pb2_grpc import TrainingWorkerServiceServicer
+from backtalk_worker.training.errors import BlobRefusedError, StepCancelledError, TrainingBusyError, TrainingWorkerError
+from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.decode import score_order
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
@@ -44,100 +39,91 @@ SERVER_OPTIONS: list[tuple[str, int]] = [
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class TrainingWorkerServicer(training_pb2_grpc.TrainingWorkerServiceServicer):
+@dataclass
+class TrainingWorkerServicer(TrainingWorkerServiceServicer):
     """One method for each call of the contract."""
 
-    def __init__(
-        self, base: BaseModel, blobs: BlobCache, calls: TrainingCalls, executor: Executor, events: Events
-    ) -> None:
-        self._base = base
-        self._blobs = blobs
-        self._calls = calls
-        self._executor = executor
-        self._events = events
-        self._scores = 0
+    base: BaseModel
+    blobs: BlobCache
+    calls: TrainingCalls
+    executor: Executor
+    events: TrainingEvents
+    scores: int = 0
 
-    async def Status(self, request: training_pb2.StatusRequest, context: Context) -> training_pb2.StatusResponse:  # noqa: N802
+    async def Status(self, request: wire.StatusRequest, context: Context) -> wire.StatusResponse:
         """What this worker is and does."""
-        return training_pb2.StatusResponse(
-            base_model=self._base.name,
-            dtype=self._base.dtype,
-            device=self._base.network.device.type,
-            training=self._calls.training,
-            max_context=self._base.loaded.context_length,
+        return wire.StatusResponse(
+            base_model=self.base.name,
+            dtype=self.base.dtype,
+            device=self.base.network.device.type,
+            training=self.calls.training,
+            max_context=self.base.loaded.context_length,
         )
 
-    async def Missing(self, request: training_pb2.MissingRequest, context: Context) -> training_pb2.MissingResponse:  # noqa: N802
+    async def Missing(self, request: wire.MissingRequest, context: Context) -> wire.MissingResponse:
         """Which blobs to send."""
-        return training_pb2.MissingResponse(digests=self._blobs.missing(request.digests))
+        return wire.MissingResponse(digests=self.blobs.missing(request.digests))
 
-    async def PutBlob(  # noqa: N802
-        self, request_iterator: AsyncIterator[training_pb2.PutBlobRequest], context: Context
-    ) -> training_pb2.PutBlobResponse:
+    async def PutBlob(
+        self, request_iterator: AsyncIterator[wire.PutBlobRequest], context: Context
+    ) -> wire.PutBlobResponse:
         """Takes one blob in parts; the first part names it."""
         try:
             first = await anext(request_iterator, None)
             if first is None:
                 raise BlobRefusedError("a blob needs at least one part")
-            with self._blobs.writer(first.digest) as writer:
+            with self.blobs.writer(first.digest) as writer:
                 await asyncio.to_thread(writer.write, first.data)
                 async for part in request_iterator:
                     await asyncio.to_thread(writer.write, part.data)
                 await asyncio.to_thread(writer.finish)
-            return training_pb2.PutBlobResponse(digest=first.digest)
+            return wire.PutBlobResponse(digest=first.digest)
         except TrainingWorkerError as error:
             await self._refuse(context, error)
 
-    async def GetBlob(  # noqa: N802
-        self, request: training_pb2.GetBlobRequest, context: Context
-    ) -> AsyncIterator[training_pb2.GetBlobResponse]:
+    async def GetBlob(self, request: wire.GetBlobRequest, context: Context) -> AsyncIterator[wire.GetBlobResponse]:
         """Gives one blob in parts."""
         try:
-            data = await asyncio.to_thread(self._blobs.get, request.digest)
-        except BlobMissingError as error:
+            data = await asyncio.to_thread(self.blobs.get, request.digest)
+        except TrainingWorkerError as error:
             await self._refuse(context, error)
         for start in range(0, max(1, len(data)), BLOB_PART_BYTES):
-            yield training_pb2.GetBlobResponse(data=data[start : start + BLOB_PART_BYTES])
+            yield wire.GetBlobResponse(data=data[start : start + BLOB_PART_BYTES])
 
-    async def Train(  # noqa: N802
-        self, request: training_pb2.TrainRequest, context: Context
-    ) -> AsyncIterator[training_pb2.TrainResponse]:
+    async def Train(self, request: wire.TrainRequest, context: Context) -> AsyncIterator[wire.TrainResponse]:
         """One step, or the same one again."""
-        async with contextlib.aclosing(self._calls.train(request)) as responses:
+        async with aclosing(self.calls.train(request)) as responses:
             try:
                 async for response in responses:
                     yield response
             except TrainingWorkerError as error:
                 await self._refuse(context, error)
 
-    async def Score(self, request: training_pb2.ScoreRequest, context: Context) -> training_pb2.ScoreResponse:  # noqa: N802
-        """Waits for the model when a step is in hand; the caller's deadline bounds the wait."""
-        if self._scores >= SCORES_WAITING_MAX:
-            await self._refuse(context, TrainingBusyError(self._calls.training))
-        self._scores += 1
+    async def Score(self, request: wire.ScoreRequest, context: Context) -> wire.ScoreResponse:
+        """Waits for the model while a step runs; the caller's deadline bounds the wait."""
+        if self.scores >= SCORES_WAITING_MAX:
+            await self._refuse(context, TrainingBusyError(self.calls.training))
+        self.scores += 1
         gone = threading.Event()
+
+        def tick() -> None:
+            if gone.is_set():
+                raise StepCancelledError
+
         try:
-            loaded = self._base.loaded
+            loaded = self.base.loaded
             order = score_order(request, loaded.vocabulary_size, loaded.context_length)
             return await asyncio.get_running_loop().run_in_executor(
-                self._executor, work.score, order, self._base, VersionFiles(self._blobs), _unless(gone)
+                self.executor, work.score, order, self.base, VersionFiles(self.blobs), tick
             )
         except TrainingWorkerError as error:
             await self._refuse(context, error)
         finally:
             gone.set()
-            self._scores -= 1
+            self.scores -= 1
 
     async def _refuse(self, context: Context, error: TrainingWorkerError) -> NoReturn:
-        self._events.call_refused(error)
+        self.events.call_refused(error)
         trailers = (("backtalk-code", error.code), ("backtalk-retry", error.retry))
         await context.abort(error.status, str(error), trailers)
-        raise RequestInvalidError("unreachable: abort raises")
-
-
-def _unless(gone: threading.Event) -> Callable[[], None]:
-    def tick() -> None:
-        if gone.is_set():
-            raise StepCancelledError
-
-    return tick
+        raise AssertionError("abort raises")

@@ -1,7 +1,4 @@
-"""/livez, /readyz and /metrics over HTTP, in a thread of their own, so that they answer while a step computes.
-
-In: what is ready and what is measured, as functions. Out: status codes and text. It never touches the model.
-"""
+"""/livez, /readyz and /metrics over HTTP, in a thread of their own, so that they answer while a step computes."""
 
 import json
 import threading
@@ -17,7 +14,7 @@ class HealthServer:
     """Listens from construction; answers from `start`."""
 
     def __init__(
-        self, host: str, port: int, checks: Callable[[], dict[str, bool]], exposition: Callable[[], bytes]
+        self, address: tuple[str, int], checks: Callable[[], dict[str, bool]], exposition: Callable[[], bytes]
     ) -> None:
         class Handler(BaseHTTPRequestHandler):
             timeout = REQUEST_TIMEOUT_S
@@ -45,7 +42,7 @@ class HealthServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 """Probes come every few seconds and say nothing new."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server = ThreadingHTTPServer(address, Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
 

@@ -1,27 +1,26 @@
 """What a call does on the model: one step, or one scoring, from the cache back into the cache.
 
-In: an order of the domain, the base model, the files. Out: a message of the wire contract. It runs in the one thread
-that may touch the model, and knows nothing of gRPC calls.
+It runs in the one thread that may touch the model, and knows nothing of gRPC calls.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import asdict
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.frozen_states import score_answers
-from backtalk_worker.training.domain.network import Network, network_of
+from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
-from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, ProbeAnswer, answer_probes
-from backtalk_worker.training.domain.step import StepOutcome, take_step
+from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, answer_probes
+from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import AdapterInvalidError, RequestInvalidError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.outputs.base_model import BaseModel
-from backtalk_worker.training.outputs.version_files import StoredFile, VersionFiles
+from backtalk_worker.training.outputs.version_files import VersionFiles
 
-Progress = Callable[[str, int, int, float], None]
 SCORE_TOKENS = 2048
 """Tokens of one forward pass of a scoring, padding included."""
 
@@ -50,10 +49,14 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
         )
         progress("save", 0, 0, 0.0)
         return training_pb2.TrainResult(
-            adapter=_wire_files(files.write_adapter(shape, policy.tensors(), base.name)),
-            training_state=_wire_files(files.write_training_state(optimizer_state(policy, optimizer))),
-            report=_report(outcome, seconds=time.monotonic() - started, restored=bool(state)),
-            probes=_wire_probes(answers),
+            adapter=files.write_adapter(shape, policy.tensors(), base.name),
+            training_state=files.write_training_state(optimizer_state(policy, optimizer)),
+            report=weights_pb2.TrainingReport(
+                measurements={**outcome.measurements, "optimizer_restored": float(bool(state))}
+                | {"seconds": time.monotonic() - started},
+                samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in outcome.samples],
+            ),
+            probes=[weights_pb2.Probe(**asdict(answer)) for answer in answers],
             dtype=base.dtype,
             base_model=base.name,
         )
@@ -65,15 +68,15 @@ def score(
     """Logprobs of the given ids under the given adapter, or under the base."""
     if not order.adapter:
         return _scored(network_of(base.network), order, tick)
-    stored = files.read_adapter(order.adapter)
-    with adapted(base.network, stored.shape, seed=0) as policy:
-        if problem := policy.mismatch(stored.tensors):
+    shape, tensors = files.read_adapter(order.adapter)
+    with adapted(base.network, shape, seed=0) as policy:
+        if problem := policy.mismatch(tensors):
             raise AdapterInvalidError(f"the adapter does not fit: {problem}")
-        policy.set_tensors(stored.tensors)
+        policy.set_tensors(tensors)
         return _scored(policy.network, order, tick)
 
 
-def _scored(network: Network, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
+def _scored(network: ChunkedNetwork, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
     if not order.prompts:
         return training_pb2.ScoreResponse()
     budget = TokenBudget(SCORE_TOKENS)
@@ -84,12 +87,12 @@ def _scored(network: Network, order: ScoreOrder, tick: Callable[[], None]) -> tr
 def _load_parent(policy: AdaptedNetwork, shape: AdapterShape, order: TrainOrder, files: VersionFiles) -> None:
     if not order.parent_adapter:
         return
-    stored = files.read_adapter(order.parent_adapter)
-    if stored.shape != shape:
+    found, tensors = files.read_adapter(order.parent_adapter)
+    if found != shape:
         raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base model")
-    if problem := policy.mismatch(stored.tensors):
+    if problem := policy.mismatch(tensors):
         raise AdapterInvalidError(f"the parent's adapter does not fit: {problem}")
-    policy.set_tensors(stored.tensors)
+    policy.set_tensors(tensors)
 
 
 def _probe_prompts(order: TrainOrder, base: BaseModel) -> list[list[int]]:
@@ -100,30 +103,3 @@ def _probe_prompts(order: TrainOrder, base: BaseModel) -> list[list[int]]:
             raise RequestInvalidError("a probe prompt can't be rendered, or is longer than the model's context")
         prompts.append(ids)
     return prompts
-
-
-def _report(outcome: StepOutcome, seconds: float, restored: bool) -> weights_pb2.TrainingReport:
-    measurements = {**outcome.measurements, "seconds": seconds, "optimizer_restored": float(restored)}
-    samples = [
-        weights_pb2.SampleReport(
-            turn=sample.turn, dropped=sample.dropped, divergence=sample.divergence, staleness=sample.staleness
-        )
-        for sample in outcome.samples
-    ]
-    return weights_pb2.TrainingReport(measurements=measurements, samples=samples)
-
-
-def _wire_files(files: Sequence[StoredFile]) -> list[weights_pb2.WeightsFile]:
-    return [weights_pb2.WeightsFile(name=file.name, digest=file.digest, bytes=file.bytes) for file in files]
-
-
-def _wire_probes(answers: Sequence[ProbeAnswer]) -> list[weights_pb2.Probe]:
-    return [
-        weights_pb2.Probe(
-            prompt_ids=answer.prompt_ids,
-            answer_ids=answer.answer_ids,
-            logprobs=answer.logprobs,
-            base_logprobs=answer.base_logprobs,
-        )
-        for answer in answers
-    ]

@@ -1,7 +1,4 @@
-"""The base model, loaded once and kept for the life of the process.
-
-In: folder, device, dtype. Out: a network on its device, its tokenizer, and the rendering of conversations.
-"""
+"""The base model, loaded once and kept for the life of the process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +14,6 @@ from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import head_is_plain, network_of
 from backtalk_worker.training.domain.sample import Message
 from backtalk_worker.training.errors import ModelUnsupportedError
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
@@ -58,9 +53,9 @@ def _plain(message: Message) -> dict[str, Any]:
 
 def load_base_model(folder: Path, name: str, device: str, dtype: str) -> BaseModel:
     """Reads the folder, and refuses a model that the chunked loss would get wrong."""
-    loaded = load_model(folder, dtype=DTYPES[dtype])
+    loaded = load_model(folder, dtype=getattr(torch, dtype))
     loaded.network.to(torch.device(device))  # type: ignore[arg-type]
     loaded.network.requires_grad_(False)
     if not head_is_plain(network_of(loaded.network)):
-        raise ModelUnsupportedError(f"{name} changes its logits after the output layer, which training doesn't follow")
+        raise ModelUnsupportedError(name)
     return BaseModel(name, dtype, loaded)

@@ -1,7 +1,7 @@
 """A bounded folder of blobs by sha256: what the worker was sent and what it made. The blob store has the truth.
 
-In: bytes. Out: verified bytes, or BlobMissingError. A blob appears by one rename, so it is whole or absent; the least
-recently used goes first, except those that a step in hand needs.
+A blob appears by one rename, so it is whole or absent, and is verified when read. The least recently used goes first,
+except those that a running step needs.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from backtalk_worker.training.errors import BlobMissingError, BlobRefusedError
@@ -88,7 +87,7 @@ class BlobCache:
                 del self._pins[owner]
 
     def admit(self, digest: str, size: int) -> None:
-        """Counts a blob that a writer has put in place, and makes room."""
+        """Counts a blob that a writer has moved in, and makes room."""
         with self._lock:
             self._sizes[digest] = size
             self._sizes.move_to_end(digest)
@@ -123,13 +122,11 @@ class BlobWriter:
         self._file = tempfile.NamedTemporaryFile(dir=self._folder, suffix=UNFINISHED, delete=False)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._file.close()
         finally:
-            # Closing writes what is left, which fails on a full disk: what lies there would keep it full.
+            # Closing writes what is left, which fails on a full disk: what was written would keep it full.
             Path(self._file.name).unlink(missing_ok=True)
 
     def write(self, data: bytes) -> None:

@@ -1,15 +1,15 @@
 """The files of a weights version, by digest in the blob cache: adapter, its configuration, the optimiser's state.
 
-In: digests. Out: tensors that were checked to be readable, and the other way round. Equal tensors give equal bytes.
+Equal tensors give equal bytes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from backtalk_worker.gen.backtalk.v1.weights_pb2 import WeightsFile
 from backtalk_worker.training.domain.adapter import AdapterShape, adapter_config, shape_in
 from backtalk_worker.training.errors import AdapterInvalidError
 from backtalk_worker.training.outputs.blob_cache import BlobCache
@@ -19,31 +19,14 @@ CONFIG_FILE = "adapter_config.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 
 
-@dataclass(frozen=True)
-class StoredFile:
-    """A name and the digest and size of its bytes."""
-
-    name: str
-    digest: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class StoredAdapter:
-    """An adapter as it was saved."""
-
-    shape: AdapterShape
-    tensors: Mapping[str, Tensor]
-
-
 class VersionFiles:
     """Reads and writes versions through the cache."""
 
     def __init__(self, blobs: BlobCache) -> None:
         self._blobs = blobs
 
-    def read_adapter(self, digests: Mapping[str, str]) -> StoredAdapter:
-        """The adapter behind file names and digests."""
+    def read_adapter(self, digests: Mapping[str, str]) -> tuple[AdapterShape, dict[str, Tensor]]:
+        """Shape and tensors of the adapter behind file names and digests."""
         for name in (ADAPTER_FILE, CONFIG_FILE):
             if name not in digests:
                 raise AdapterInvalidError(f"the adapter has no {name}")
@@ -51,20 +34,18 @@ class VersionFiles:
             shape = shape_in(self._blobs.get(digests[CONFIG_FILE]))
         except ValueError as error:
             raise AdapterInvalidError(f"{CONFIG_FILE} can't be read: {error}") from error
-        return StoredAdapter(shape, self._tensors(ADAPTER_FILE, digests[ADAPTER_FILE]))
+        return shape, self._tensors(ADAPTER_FILE, digests[ADAPTER_FILE])
 
     def read_training_state(self, digests: Mapping[str, str]) -> dict[str, Tensor]:
         """The optimiser's state; empty when the version has none."""
         return self._tensors(OPTIMIZER_FILE, digests[OPTIMIZER_FILE]) if OPTIMIZER_FILE in digests else {}
 
-    def write_adapter(self, shape: AdapterShape, tensors: Mapping[str, Tensor], base_model: str) -> list[StoredFile]:
+    def write_adapter(self, shape: AdapterShape, tensors: Mapping[str, Tensor], base_model: str) -> list[WeightsFile]:
         """Both files that an engine loads."""
-        return [
-            self._stored(ADAPTER_FILE, _saved(tensors)),
-            self._stored(CONFIG_FILE, adapter_config(shape, base_model)),
-        ]
+        config = adapter_config(shape, base_model)
+        return [self._stored(ADAPTER_FILE, _saved(tensors)), self._stored(CONFIG_FILE, config)]
 
-    def write_training_state(self, state: Mapping[str, Tensor]) -> list[StoredFile]:
+    def write_training_state(self, state: Mapping[str, Tensor]) -> list[WeightsFile]:
         """What the next step needs; nothing before the first."""
         return [self._stored(OPTIMIZER_FILE, _saved(state))] if state else []
 
@@ -74,8 +55,8 @@ class VersionFiles:
         except SafetensorError as error:
             raise AdapterInvalidError(f"{name} is not a safetensors file") from error
 
-    def _stored(self, name: str, data: bytes) -> StoredFile:
-        return StoredFile(name, self._blobs.put(data), len(data))
+    def _stored(self, name: str, data: bytes) -> WeightsFile:
+        return WeightsFile(name=name, digest=self._blobs.put(data), bytes=len(data))
 
 
 def _saved(tensors: Mapping[str, Tensor]) -> bytes:

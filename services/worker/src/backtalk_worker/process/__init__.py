@@ -1,0 +1,1 @@
+"""What the engine and the training worker share as processes: settings, errors, events, log, start and stop."""

@@ -1,0 +1,100 @@
+"""Settings of both processes: flags, environment, defaults, and every bad value named at once."""
+
+from pathlib import Path
+
+import pytest
+
+from backtalk_worker.engine.config import EngineConfig
+from backtalk_worker.process.config import ProcessConfig
+from backtalk_worker.process.errors import ConfigInvalidError
+from backtalk_worker.process.run import run_process
+from backtalk_worker.training.config import TrainingWorkerConfig
+
+CONFIGS = [EngineConfig, TrainingWorkerConfig]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for config in CONFIGS:
+        for variable in config.variables():
+            monkeypatch.delenv(variable, raising=False)
+
+
+def test_flags_win_over_the_environment_and_that_over_defaults(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKTALK_ENGINE_PORT", "1")
+    monkeypatch.setenv("BACKTALK_ENGINE_ROWS_MAX", "3")
+    config = EngineConfig.read(["--port", "2"])
+    assert (config.port, config.rows_max, config.host) == (2, 3, "127.0.0.1")
+
+
+def test_an_empty_variable_counts_as_absent_and_other_names_are_not_read(monkeypatch: pytest.MonkeyPatch):
+    for name, value in {"BACKTALK_ENGINE_PORT": "", "PORT": "7", "HOST": "elsewhere", "port": "8"}.items():
+        monkeypatch.setenv(name, value)
+    config = EngineConfig.read([])
+    assert (config.port, config.host) == (30030, "127.0.0.1")
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_setting_is_a_flag_and_says_what_it_is_for(
+    config: type[ProcessConfig], capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit):
+        config.read(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for variable, name in config.variables().items():
+        assert f"--{name.replace('_', '-')}" in said and variable in said
+        assert str(config.model_fields[name].description) in said
+
+
+def test_defaults_suit_one_machine_without_a_gpu():
+    config = TrainingWorkerConfig.read([])
+    assert config.address == "127.0.0.1:30026"
+    assert (config.device, config.dtype, config.threads, config.nice) == ("cpu", "float32", 1, 10)
+
+
+def test_a_gpu_brings_its_own_defaults(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKTALK_DEVICE", "cuda")
+    config = TrainingWorkerConfig.read([])
+    assert (config.dtype, config.nice) == ("bfloat16", 0)
+
+
+def test_the_command_line_of_the_training_worker_comes_before_its_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKTALK_GRPC_ADDRESS", "h:1")
+    monkeypatch.setenv("BACKTALK_MODEL_DIR", "/m")
+    config = TrainingWorkerConfig.read(["--address", "0.0.0.0:5"])
+    assert (config.address, config.model_dir) == ("0.0.0.0:5", Path("/m"))
+
+
+@pytest.mark.parametrize(
+    ("config", "bad"),
+    [
+        (EngineConfig, {"BACKTALK_ENGINE_PORT": "99999", "BACKTALK_LOG_LEVEL": "loud"}),
+        (EngineConfig, {"BACKTALK_ENGINE_SHUTDOWN_SECONDS": "nan", "BACKTALK_ENGINE_LOGPROBS_MODE": "both"}),
+        (
+            TrainingWorkerConfig,
+            {"BACKTALK_THREADS": "many", "BACKTALK_DTYPE": "int4", "BACKTALK_HEALTH_ADDRESS": "nowhere"},
+        ),
+        (TrainingWorkerConfig, {"BACKTALK_DEVICE": "tpu", "BACKTALK_BASE_MODEL": "a\nb", "BACKTALK_NICE": "20"}),
+        (TrainingWorkerConfig, {"BACKTALK_BLOB_CACHE_BYTES": "1", "BACKTALK_GRPC_ADDRESS": "h:70000"}),
+    ],
+)
+def test_one_line_names_every_bad_value_and_says_what_it_should_be(
+    config: type[ProcessConfig], bad: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    for variable, value in bad.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigInvalidError) as refused:
+        config.read([])
+    complaints = str(refused.value).split("; ")
+    assert sorted(line.split(":")[0] for line in complaints) == sorted(bad)
+    for line in complaints:
+        variable = line.split(":")[0]
+        assert line.startswith(f"{variable}: {bad[variable]!r} should ")
+    assert "\n" not in str(refused.value)
+
+
+def test_what_cannot_start_says_why_in_one_line_and_exits_with_one(capsys: pytest.CaptureFixture[str]):
+    assert run_process("engine", lambda: EngineConfig.read(["--port", "x"])) == 1  # type: ignore[arg-type,return-value]
+    said = capsys.readouterr().err
+    assert said.startswith("the engine can't run: BACKTALK_ENGINE_PORT: 'x' should be a valid integer")
+    assert len(said.splitlines()) == 1
