@@ -1,8 +1,7 @@
 // What tests of the whole loop need from here: the same processes that `npm start` runs.
-
 export { Child, type ProcessSpec } from './child.js';
 export { openDataFolder, type DataFolder } from './data-folder.js';
-export { baseModel, policy, type Machine } from './processes.js';
+export { baseModel, machineProcesses, policy, type Machine } from './processes.js';
 export { busyPorts, portsFrom, type Ports } from './ports.js';
 export { answersOk } from './readiness.js';
 export { loadSecrets, type Secrets } from './secrets.js';

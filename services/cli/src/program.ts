@@ -54,7 +54,7 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .action((turn: string, words: FeedbackWords) => run((context) => giveFeedback(context, turn, words)));
 }
 
-function addWatching({ program, run }: Shell): void {
+function addWatching({ program, run, attempt }: Shell): void {
   program
     .command('status')
     .description('is everything up, and where are turns in the loop')
@@ -69,9 +69,9 @@ function addWatching({ program, run }: Shell): void {
     .command('recipe [preset]')
     .description('all numbers of training and what they mean: of a preset, or of a JSON file')
     .option('--set <numbers>', 'numbers that differ, such as effective=4,learningRate=1e-4')
-    .action((preset: string | undefined, flags: { set?: string }) => {
-      showRecipe(createOutput(program.opts<{ json?: boolean }>().json === true), preset, flags.set);
-    });
+    .action((preset: string | undefined, flags: { set?: string }) =>
+      attempt((output) => Promise.resolve(showRecipe(output, preset, flags.set))),
+    );
   program
     .command('export')
     .addArgument(new Argument('<kind>', 'which part of it').choices(exportKinds))

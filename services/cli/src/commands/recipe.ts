@@ -1,5 +1,5 @@
 // `recipe`: all numbers of training with their values and meanings. It needs no running machine.
-import { inheritedEnvironment } from '@backtalk/kit';
+import { inheritedEnvironment, kitErrors } from '@backtalk/kit';
 import { describeRecipe, loadRecipe, recipePresets } from '@backtalk/trainer/recipe';
 import type { Output } from '../output.js';
 
@@ -7,12 +7,7 @@ export function showRecipe(output: Output, nameOrPath: string | undefined, set: 
   const environment = inheritedEnvironment();
   const name = nameOrPath ?? environment['BACKTALK_RECIPE'] ?? 'tiny';
   const reading = loadRecipe(name, set ?? environment['BACKTALK_RECIPE_SET'] ?? '');
-  if ('problems' in reading) {
-    output.value({ error: { code: 'bad_argument', message: reading.problems.join('\n') } });
-    for (const problem of reading.problems) output.complain(problem);
-    process.exitCode = 2;
-    return;
-  }
+  if ('problems' in reading) throw kitErrors.configInvalid({ problems: reading.problems });
   output.value({ name, recipe: reading.recipe });
   const about = Object.entries(recipePresets).find(([preset]) => preset === name)?.[1].about;
   output.line(`Recipe ${name}. ${about ?? ''}`.trimEnd());
