@@ -1,7 +1,8 @@
-// Votes a second with one, two and four PRM replicas. Each replica is a stand-in engine with a fixed time for a vote and a
-// fixed number of places, so that what grows with replicas is what the judge can use of them, not what this machine can compute.
+// Votes a second with more PRM engines, with more judges, and with more of both, each against fixed other parts. An engine is
+// a stand-in with a fixed time for a vote and a fixed number of places, so that what grows is what the judges can use of the
+// engines, not what this machine can compute.
 import { join } from 'node:path';
-import { answersOk } from '@backtalk/deploy';
+import { answersOk, type ProcessSpec } from '@backtalk/deploy';
 import { freePort } from '@backtalk/kit/testing';
 import { root } from '../loop/machine.js';
 import type { Benchmark, BenchmarkContext, Figure, Measured } from './benchmark.js';
@@ -9,43 +10,78 @@ import { measureVotes } from './judge-votes.js';
 import { startProgram, type Program } from './programs.js';
 import { median } from './statistics.js';
 
-const replicaCounts = [1, 2, 4] as const;
-const placesOfReplica = 4;
+const counts = [1, 2, 4] as const;
+const most = Math.max(...counts);
+const placesOfEngine = 4;
 const voteMs = 500;
-const turns = 80;
+const turns = 64;
 const runs = 3;
-const atLeast: Readonly<Record<number, number>> = { 2: 1.9, 4: 3.6 };
+const atLeast: Readonly<Record<number, number>> = { 2: 1.8, 4: 3.4 };
 
-interface Replica extends Program {
+interface Engine extends Program {
   readonly url: string;
 }
 
+/** What grows from 1 to 4, and what stays as it is. */
+interface Series {
+  readonly name: string;
+  readonly engines: (count: number) => number;
+  readonly judges: (count: number) => number;
+  /** Votes that one judge casts at once. */
+  readonly concurrency: number;
+}
+
+const series: readonly Series[] = [
+  {
+    name: 'PRM engines, 1 judge with room for all',
+    engines: (count) => count,
+    judges: () => 1,
+    concurrency: 2 * placesOfEngine * most,
+  },
+  {
+    name: `judges with ${String(placesOfEngine)} votes at once, ${String(most)} PRM engines`,
+    engines: () => most,
+    judges: (count) => count,
+    concurrency: placesOfEngine,
+  },
+  {
+    name: 'judges and PRM engines, as many of each',
+    engines: (count) => count,
+    judges: (count) => count,
+    concurrency: 2 * placesOfEngine,
+  },
+];
+
 export const voteScaling: Benchmark = {
   name: 'prm-replicas',
-  about: 'votes a second with 1, 2 and 4 PRM replicas of fixed speed',
+  about: 'votes a second with 1, 2 and 4 PRM engines, judges, and both',
   run: measureScaling,
 };
 
 async function measureScaling(context: BenchmarkContext): Promise<Measured> {
-  const replicas: Replica[] = [];
+  const engines: Engine[] = [];
   try {
-    while (replicas.length < Math.max(...replicaCounts)) replicas.push(await startReplica(replicas.length + 1));
-    const speeds: number[][] = [];
-    for (const count of replicaCounts) {
-      context.say(`${String(count)} PRM replicas`);
-      speeds.push(await votesWith(context, replicas.slice(0, count)));
+    while (engines.length < most) engines.push(await startEngine(engines.length + 1));
+    const figures: Figure[] = [];
+    for (const one of series) {
+      const speeds: number[][] = [];
+      for (const count of counts) {
+        context.say(`${String(count)} of: ${one.name}`);
+        speeds.push(await votesWith(context, engines, one, count));
+      }
+      figures.push(...figuresOf(one, speeds));
     }
-    return report(speeds);
+    return { figures, notes };
   } finally {
-    await Promise.all(replicas.map((replica) => replica.stop()));
+    await Promise.all(engines.map((engine) => engine.stop()));
   }
 }
 
-async function startReplica(number: number): Promise<Replica> {
+async function startEngine(number: number): Promise<Engine> {
   const port = String(await freePort());
   const url = `http://127.0.0.1:${port}`;
   const script = join(root, 'test', 'dist', 'loop', 'stand-ins', 'engine-main.js');
-  const pace = ['--first-token-ms', String(voteMs), '--token-ms', '0', '--places', String(placesOfReplica)];
+  const pace = ['--first-token-ms', String(voteMs), '--token-ms', '0', '--places', String(placesOfEngine)];
   const program = await startProgram({
     name: `prm-${String(number)}`,
     command: process.execPath,
@@ -55,46 +91,66 @@ async function startReplica(number: number): Promise<Replica> {
   return { ...program, url };
 }
 
-async function votesWith(context: BenchmarkContext, replicas: readonly Replica[]): Promise<number[]> {
+async function votesWith(
+  context: BenchmarkContext,
+  engines: readonly Engine[],
+  { engines: enginesOf, judges, concurrency }: Series,
+  count: number,
+): Promise<number[]> {
+  let first: ProcessSpec | undefined;
   const judge = {
-    BACKTALK_JUDGE_URL: replicas.map(({ url }) => url).join(','),
-    // Enough in hand for every place of every replica, and as many again that wait in the replica's own queue.
-    BACKTALK_JUDGE_VOTE_CONCURRENCY: String(2 * placesOfReplica * replicas.length),
+    BACKTALK_JUDGE_URL: engines
+      .slice(0, enginesOf(count))
+      .map(({ url }) => url)
+      .join(','),
+    BACKTALK_JUDGE_VOTE_CONCURRENCY: String(concurrency),
     BACKTALK_JUDGE_TURNS_IN_FLIGHT: '64',
   };
+  const adapt = (spec: ProcessSpec) => {
+    if (spec.name === 'judge') first = spec;
+    return spec;
+  };
   const { figures } = await context.machine(
-    { engine: 'stand-in', training: 'stand-in', environment: { judge } },
-    (machine) => measureVotes(context, machine, { runs, turns }),
+    { engine: 'stand-in', training: 'stand-in', environment: { judge }, adapt },
+    async (machine) => {
+      const more: Program[] = [];
+      try {
+        while (more.length < judges(count) - 1) more.push(await startJudge(first, more.length + 2));
+        return await measureVotes(context, machine, { runs, turns });
+      } finally {
+        await Promise.all(more.map((program) => program.stop()));
+      }
+    },
   );
-  const [votes] = figures;
-  return [...(votes?.values ?? [])];
+  return [...(figures[0]?.values ?? [])];
 }
 
-function report(speeds: readonly (readonly number[])[]): Measured {
+/** Another judge of the same installation. */
+async function startJudge(like: ProcessSpec | undefined, number: number): Promise<Program> {
+  if (like === undefined) throw new RangeError('The machine has no judge.');
+  const health = `127.0.0.1:${String(await freePort())}`;
+  const name = `judge-${String(number)}`;
+  return startProgram({
+    ...like,
+    name,
+    env: { ...like.env, BACKTALK_INSTANCE: name, BACKTALK_HEALTH_ADDRESS: health },
+    ready: () => answersOk(`http://${health}/readyz`),
+  });
+}
+
+function figuresOf({ name }: Series, speeds: readonly (readonly number[])[]): Figure[] {
   const base = median(speeds[0] ?? []);
-  const figures = replicaCounts.flatMap((count, at): Figure[] => {
+  return counts.flatMap((count, at): Figure[] => {
     const values = speeds[at] ?? [];
     const aim = atLeast[count];
-    return [
-      { name: `votes of ${String(count)} PRM replica${count === 1 ? '' : 's'}`, unit: '/s', values },
-      ...(aim === undefined
-        ? []
-        : [
-            {
-              name: `${String(count)} against 1`,
-              unit: '×',
-              values: values.map((v) => v / base),
-              aim: { atLeast: aim },
-            },
-          ]),
-    ];
+    const speed: Figure = { name: `${String(count)} of: ${name}`, unit: '/s', values };
+    if (aim === undefined) return [speed];
+    const times = values.map((value) => value / base);
+    return [speed, { name: `${String(count)} against 1`, unit: '×', values: times, aim: { atLeast: aim } }];
   });
-  const most = (placesOfReplica / voteMs) * 1_000;
-  return {
-    figures,
-    notes: [
-      `a replica has ${String(placesOfReplica)} places and takes ${String(voteMs)} ms a vote: at most ${most.toFixed(1)} votes a second`,
-      `${String(turns)} turns a run, from the first that waits to the last that is judged: the ends, where places stay empty, are counted in`,
-    ],
-  };
 }
+
+const notes = [
+  `an engine has ${String(placesOfEngine)} places and takes ${String(voteMs)} ms a vote: at most ${((placesOfEngine / voteMs) * 1_000).toFixed(1)} votes a second`,
+  `${String(turns)} turns a run, from the first that waits to the last that is judged: the ends, where places stay empty, are counted in`,
+];

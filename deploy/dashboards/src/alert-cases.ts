@@ -137,7 +137,7 @@ export const alertCases: readonly AlertCase[] = [
     at: '40m',
     labels: n,
     fires: { [vote('1')]: '0+5x60', [vote('timeout')]: '0+5x60' },
-    quiet: { [vote('1')]: '0+9x60', [vote('timeout')]: '0+1x60', [vote('dropped')]: '0+50x60' },
+    quiet: { [vote('1')]: '0+9x60', [vote('timeout')]: '0+1x60' },
   },
   {
     alert: 'BacktalkNoTrainer',

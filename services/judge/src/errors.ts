@@ -30,10 +30,10 @@ export const judgeErrors = defineErrors('judge', {
     retry: 'later',
     message: (p: { reason: string }) => p.reason,
   },
-  judgementLost: {
-    code: 'judgement_lost',
+  judgementMissing: {
+    code: 'judgement_missing',
     retry: 'later',
-    message: () => 'A judgement that was made is not in the log: it is made again.',
+    message: () => 'A judgement could not be made, or is not in the log any more: it is made again.',
   },
   /** Its facts may still be in a gateway's spool, so it is tried again before it is given up. */
   turnUnreadable: {

@@ -1,8 +1,8 @@
-import { newId } from '@backtalk/kit';
+import { deadLetters, newId } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Judge } from './service.js';
-import { JudgeRig } from './testing/judge-rig.js';
+import { JudgeRig, tenant } from './testing/judge-rig.js';
 
 let rig: JudgeRig;
 
@@ -97,6 +97,20 @@ describe('judges that share the queue of votes', () => {
     await rig.admin.jsm.consumers.delete('TURNS', 'judge_turnContinued');
     await rig.judge();
     expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
+  });
+
+  it('give a turn up that can no longer be read', async () => {
+    rig.engine.settings.faults = { busy: true };
+    const judge = await rig.judge();
+    const { turn, user } = await rig.turn([{ text: neutral }]);
+    await until(async () => (await rig.metric(judge, 'turns_in_flight')) === 1);
+    await rig.admin.jsm.streams.purge('TURNS', { filter: `backtalk.turn.opened.${tenant}.${user}.${turn}` });
+    rig.engine.settings.faults = {};
+    const letter = await until(async () =>
+      (await deadLetters(rig.admin).list({ service: 'judge' })).find(({ fact }) => fact.subject.includes(turn)),
+    );
+    expect(letter.reason).toBe('turn_unreadable');
+    expect(await rig.judgements(user)).toBe(0);
   });
 
   it('leave no word of a turn in Valkey, and yet keep its hints', async () => {

@@ -56,7 +56,7 @@ const verdicts: Row = {
       queries: [{ expr: perSecond('backtalk_judge_evidence_found_total', 'name'), legend: '{{name}}' }],
     },
     {
-      title: 'Time from turn in hand to judgement',
+      title: 'Time from turn to judgement',
       description: 'All votes of a turn are cast at once, so this is near the slowest vote plus the queue.',
       kind: 'lines',
       unit: 's',
@@ -74,7 +74,7 @@ const votes: Row = {
     {
       title: 'Votes by result',
       description:
-        '1, 0, -1 are valid votes. timeout, engine and unparsed ones count as null. dropped: nobody waited for the vote any more.',
+        '1, 0, -1 are valid votes. timeout, engine and unparsed ones count as null.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_votes_cast_total', 'result'), legend: '{{result}}' }],
@@ -109,22 +109,22 @@ const votes: Row = {
     },
     {
       title: 'Votes that wait',
-      description: 'In the queues of all judges. More judge replicas or more engines in the judge pool bring it down.',
-      kind: 'stacked',
+      description: 'In the queue that all judges share, as each of them reports it. More engines in the judge pool, or more judges, bring it down.',
+      kind: 'lines',
       unit: 'short',
-      queries: [{ expr: total('backtalk_judge_votes_waiting', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_judge_votes_waiting'), legend: 'votes' }],
     },
     {
       title: 'Oldest waiting vote',
-      description: 'What autoscaling of the judge looks at: it says that votes wait, whatever their number.',
+      description: 'In the queue that all judges share; autoscaling of the judge looks at it. It says that votes wait, whatever their number.',
       kind: 'lines',
       unit: 's',
-      queries: [{ expr: most('backtalk_judge_votes_oldest_age_seconds', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_judge_votes_oldest_age_seconds'), legend: 'oldest' }],
     },
     {
       title: 'Jobs by what became of them',
       description:
-        'Each vote is a job. retried ones come again with back-off, waited ones when what they need is back, dead ones count as null votes.',
+        'Each vote is a job, and so is the judgement that follows from the votes. retried ones come again with back-off, waited ones when what they need is back, dead ones are made anew from the fact.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_jobs_handled_total', 'outcome'), legend: '{{outcome}}' }],
@@ -133,12 +133,12 @@ const votes: Row = {
 };
 
 const work: Row = {
-  title: 'Work in hand',
+  title: 'Work in flight',
   panels: [
     {
-      title: 'Turns whose votes are being cast',
+      title: 'Turns in flight',
       description:
-        'By judge. It is bounded by BACKTALK_JUDGE_TURNS_IN_FLIGHT: a line at the bound means that the judge is full.',
+        'By the judge that holds the fact; any judge casts the votes. It is bounded by BACKTALK_JUDGE_TURNS_IN_FLIGHT: a line at the bound means that the judge is full.',
       kind: 'stacked',
       unit: 'short',
       queries: [{ expr: total('backtalk_judge_turns_in_flight', 'instance'), legend: '{{instance}}' }],

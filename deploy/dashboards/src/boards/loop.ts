@@ -105,7 +105,7 @@ const flow: Row = {
           legend: '2 to link: {{fact}}',
         },
         { expr: most('backtalk_judge_facts_pending', '', 'fact="turnContinued"'), legend: '5 to judge' },
-        { expr: total('backtalk_judge_votes_waiting'), legend: '5 votes to cast' },
+        { expr: most('backtalk_judge_votes_waiting'), legend: '5 votes to cast' },
         { expr: most('backtalk_trainer_turns_pending', 'kind', ofPolicy), legend: '6 to sample: {{kind}}' },
         { expr: `${openBatch} > bool 0`, legend: '7 batches to train' },
         { expr: most('backtalk_publisher_facts_pending', '', 'fact="weightsTrained"'), legend: '8 versions to decide' },

@@ -35,7 +35,7 @@ export async function turnContinued(
     if (!(await judgements.isJudged(message))) {
       // The queue remembers a judgement that the log does not, as after a restored backup.
       await voting.queue.forget(judgement);
-      throw judgeErrors.judgementLost();
+      throw judgeErrors.judgementMissing();
     }
   }
   events.turnTook(clock.now() - startedMs);

@@ -91,7 +91,7 @@ export class EnginePool {
     for (const [url, { client }] of this.members) {
       if (places.some((place) => place.url === url)) continue;
       this.members.delete(url);
-      // Votes in hand there come to their end.
+      // Votes in flight there come to their end.
       client.leave().catch((error: unknown) => {
         events.engineRefused(asBacktalkError(error).code);
       });

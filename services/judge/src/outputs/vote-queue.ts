@@ -157,7 +157,11 @@ export class VoteQueue {
         this.events.turnsInFlight(this.waiting.size);
         const state = await this.ask('look for a judgement', () => this.judgements.getJobState(id));
         if (state === 'completed') return;
-        if (state === 'failed') await this.forget(judgement);
+        if (state === 'failed') {
+          await this.forget(judgement);
+          // The fact is tried again, and is given up when that is no use.
+          if (looks > 0) throw judgeErrors.judgementMissing();
+        }
         if (state === 'failed' || state === 'unknown') await this.add(id, judgement, trace);
         if (looks > 0 && state === 'unknown') this.events.votesRequeued(this.config.votes);
         const pause = AbortSignal.any([signal, ended.signal]);
