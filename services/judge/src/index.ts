@@ -1,11 +1,11 @@
 /**
- * The judge as a library: the service for tests of the loop, and what `test/judge` measures and fits.
+ * What `test/judge` measures and fits: the judge's rule, its votes, and what a model too small to read is given.
  */
-export { example } from './domain/small-model/wordings.js';
+export type { Material } from './domain/material.js';
+export type { NextState } from './domain/next-state.js';
 export type { CalibrationEntry, CalibrationTable } from './domain/small-model/calibration.js';
 export { featuresOf } from './domain/small-model/features.js';
 export {
-  createReader,
   logSoftmax,
   meanLikelihoods,
   saidFor,
@@ -19,14 +19,10 @@ export {
   type WordWeights,
 } from './domain/small-model/reader.js';
 export { scoreOf, verdictFromScore, type Thresholds, type WordingCalibration } from './domain/small-model/score.js';
-export { saidIn, type Wordings } from './domain/small-model/wordings.js';
-export type { Material } from './domain/material.js';
-export type { NextState } from './domain/next-state.js';
+export { example, saidIn, type Wordings } from './domain/small-model/wordings.js';
 export { gatherEvidence } from './domain/tool-evidence.js';
 export type { Verdict } from './domain/verdict-value.js';
 export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } from './domain/verdict.js';
 export { readCalibrationTable, readReader, scoredPrompts, type ScoredPrompts } from './outputs/labelled-set.js';
 export { ScoredVoter } from './outputs/scored-voter.js';
-export type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './outputs/voter.js';
-export { judgeSettings, type JudgeConfig } from './config.js';
-export { createJudge, type Judge, type JudgeOverrides } from './service.js';
+export type { JudgeEngine, Voter } from './outputs/voter.js';

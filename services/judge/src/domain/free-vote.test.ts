@@ -37,13 +37,13 @@ describe('the prompt of a free vote', () => {
     expect(freePrompt(byUser, 't', 0)[0]?.content).toContain('[HINT_START]');
   });
 
-  it('differs from wording to wording', () => {
+  it('asks in other words from vote to vote', () => {
     expect(freePrompt(material, 't', 0)[0]).not.toEqual(freePrompt(material, 't', 1)[0]);
   });
 });
 
 describe('the answer to it', () => {
-  it('is the last box, with the hint between its marks', () => {
+  it('reads the grade in the last box, and the hint between its marks', () => {
     expect(readFreeAnswer('\\boxed{0} no: [HINT_START] Be brief in all answers. [HINT_END] \\boxed{-1}')).toEqual({
       verdict: -1,
       hint: 'Be brief in all answers.',
@@ -52,7 +52,7 @@ describe('the answer to it', () => {
     expect(readFreeAnswer('[HINT_START]none[HINT_END]\\boxed{\\text{0}}')).toEqual({ verdict: 0, hint: '' });
   });
 
-  it('is nothing without a box that holds a grade', () => {
+  it('reads no vote where no box holds a grade', () => {
     expect(readFreeAnswer('I think -1')).toBeUndefined();
     expect(readFreeAnswer('\\boxed{7}')).toBeUndefined();
   });

@@ -1,5 +1,5 @@
 // Who speaks in a next state. In: its messages with where each came from. Out: the role that decides, and that role's
-// text. Context that a client adds by itself is nobody speaking, and is left out.
+// text. Context that a client adds by itself is left out.
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
 
 export const roles = ['user', 'tool', 'environment'] as const;
@@ -20,7 +20,7 @@ export interface NextState {
   readonly toolResults: readonly ToolResult[];
 }
 
-/** Nothing when nobody said anything. */
+/** Nothing where neither a person nor a machine said anything. */
 export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
   const userText = textOf(messages, Provenance.PROVENANCE_USER);
   const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);

@@ -1,5 +1,5 @@
 // What of a message its author wrote for us, and what is pasted. In: a user's message. Out: the message without what
-// stands in quotation marks, code fences and quoted lines: that is somebody else's text, and no sign of content.
+// stands in quotation marks, code fences and quoted lines: that is another's text, and says nothing of the answer.
 
 /** Shorter quotations are figures of speech or names, and stay. */
 const quotedCharactersMin = 24;

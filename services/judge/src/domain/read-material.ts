@@ -1,5 +1,5 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
-// material, or nothing when nobody said anything. Pure.
+// material, or nothing where the next state is empty. Pure.
 import { isJsonObject } from '@backtalk/kit';
 import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';

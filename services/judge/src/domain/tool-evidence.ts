@@ -147,7 +147,7 @@ function fromStatusLine(line: string, alone: boolean): EvidenceVote | undefined 
 const exitLine =
   /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
 
-/** Harnesses write it first or last; in between it is somebody's output. */
+/** Harnesses write it first or last; in between it is a program's output. */
 function fromExitLine(lines: readonly string[]): EvidenceVote | undefined {
   for (const line of [lines.at(-1), lines[0]]) {
     const [, ...codes] = exitLine.exec(line ?? '') ?? [];

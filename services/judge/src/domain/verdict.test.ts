@@ -17,7 +17,7 @@ describe('majority', () => {
     expect(majority([valid(1), valid(1), valid(-1), failed])).toEqual({ verdict: 1, confidence: 2 / 3 });
   });
 
-  it('is 0 for a tie, and without any valid vote', () => {
+  it('gives 0 for a tie, and without any valid vote', () => {
     expect(majority([valid(1), valid(-1)])).toEqual({ verdict: 0, confidence: 0.5 });
     expect(majority([valid(1), valid(0), valid(-1)]).verdict).toBe(0);
     expect(majority([failed, failed])).toEqual({ verdict: 0, confidence: 0 });
@@ -25,13 +25,13 @@ describe('majority', () => {
 });
 
 describe('evidence', () => {
-  it('is silent where pieces contradict each other', () => {
+  it('takes pieces of evidence that contradict each other for none', () => {
     expect(evidenceVerdict([])).toBeUndefined();
     expect(evidenceVerdict([piece('exit_code', 1), piece('test_verdict', -1)])).toBeUndefined();
     expect(evidenceVerdict([piece('exit_code', -1), piece('test_verdict', -1)])).toBe(-1);
   });
 
-  it('of a tool decides against all votes', () => {
+  it('lets the fields of a tool decide against all votes', () => {
     const votes = [valid(1), valid(1), valid(-1)];
     expect(combine([piece('exit_code', -1)], votes)).toEqual({ verdict: -1, confidence: 1 / 3, restsOn: 'evidence' });
     const reading = { words: piece('words', 1), weigh: () => 1 as const };
@@ -58,7 +58,7 @@ describe('a judge that reads', () => {
   const ran = (text: string): NextState => ({ role: 'tool', text, userText: '', toolResults: [{ name: 'run', text }] });
 
   it.each(['Oh great, now the build is red.', 'Nice try.', 'Great, it deleted my files.', 'Thanks for nothing.'])(
-    'is not outvoted by the phrases of "%s"',
+    'lets no phrase outvote the judge on "%s"',
     (text) => {
       expect(judged(said(text), [valid(-1), valid(-1), valid(-1)]).outcome).toEqual({
         verdict: -1,
@@ -69,11 +69,11 @@ describe('a judge that reads', () => {
     },
   );
 
-  it('says nothing of words that it did not vote on', () => {
+  it('judges no words without a vote', () => {
     expect(judged(said('Perfect, thank you!'), []).outcome).toEqual({ verdict: 0, confidence: 0, restsOn: 'evidence' });
   });
 
-  it('is outvoted by what a tool says in its fields, and that by explicit feedback', () => {
+  it('puts the fields of a tool above votes, and explicit feedback above both', () => {
     const { message } = judged(ran('{"exit_code": 1}'), [valid(1), valid(1), valid(1)]);
     expect(message.verdict).toBe(-1);
     const feedback = FeedbackGiven.fromPartial({ ...place, digest: 'x', hasScore: true, score: 1 });
@@ -93,7 +93,7 @@ describe('a judge that reads', () => {
 });
 
 describe('meanVote', () => {
-  it('leaves out votes that are not valid', () => {
+  it('leaves null votes out of the mean', () => {
     expect(meanVote([valid(1), valid(0), failed])).toBe(0.5);
     expect(meanVote([failed])).toBe(0);
   });

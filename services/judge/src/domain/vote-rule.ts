@@ -1,4 +1,4 @@
-// Which turns the judge's model votes on. In: a turn, and how far its policy has moved on since somebody spoke about it.
+// Which turns the judge's model votes on. In: a turn, and how far its policy has moved on since its next state was said.
 // Out: nothing, or why evidence alone decides. A judge that cannot keep up would else vote only on what is too old to be
 // trained on by the time it is judged. Pure.
 import { sha256Hex } from '@backtalk/kit';
@@ -22,7 +22,7 @@ export interface Progress {
   readonly back: number;
 }
 
-/** The same answer for the same turn, whichever judge has it in hand. */
+/** The same answer for the same turn, on every judge. */
 export function leftOut(turn: string, { since, back }: Progress, rule: VoteRule): LeftOut | undefined {
   const { voteShare, versionsBehind } = rule;
   if (Number.parseInt(sha256Hex(turn).slice(0, 8), 16) >= voteShare * hashEnd) return 'share';

@@ -9,7 +9,7 @@ import { seedOf } from '../domain/seeds.js';
 import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
 
 const temperature = 0.6;
-/** Nobody can know a marker beforehand. */
+/** No author of a next state can know a marker beforehand. */
 const markerBytes = 8;
 const answerTokensMax = 512;
 

@@ -38,7 +38,7 @@ function voterFor(model: string): ScoredVoter {
 }
 
 describe('a scored vote', () => {
-  it('is the same each time, another one for another wording, and names its thresholds', async () => {
+  it('casts the same vote each time, another one for another wording, and names the thresholds', async () => {
     const voter = voterFor(fake.baseModel);
     const first = await voter.cast(engine, material, 0, options);
     expect(await voter.cast(engine, material, 0, options)).toEqual(first);
@@ -47,7 +47,7 @@ describe('a scored vote', () => {
     expect(voter.facts(fake.baseModel)).toEqual({ promptDigest: prompts.digest, low: -0.1, high: 0.1 });
   });
 
-  it('is null for a model that no thresholds were fitted for', async () => {
+  it('casts a null vote for a model without thresholds', async () => {
     const voter = voterFor('another-model');
     expect(await voter.cast(engine, material, 0, options)).toMatchObject({ valid: false, reason: 'uncalibrated' });
   });

@@ -5,7 +5,7 @@ import { ownWords } from '../own-words.js';
 
 const sentencesMax = 40;
 const instructionsMax = 2;
-/** A longer sentence tells a story, not a rule. */
+/** A longer sentence is a story, not a rule. */
 const sentenceCharactersMax = 200;
 
 /** Words with which one asks for a way of answering. */

@@ -19,17 +19,17 @@ const leaning = (verdict: Verdict, by = 1): Likelihoods => ({
 });
 
 describe('features of a next state', () => {
-  it('are the beginnings of words, pairs of them, and opinions with their negation', () => {
+  it('counts beginnings of words, pairs of them, and opinions with their negation', () => {
     const found = featuresIn('That isn\u2019t helpful. Great answers!');
     for (const name of ['that', 'is not', 'answe', 'great answe', '_blames', '_praises']) expect(found).toContain(name);
   });
 
-  it('leave out what a person quotes, and what a tool prints further down', () => {
+  it('counts neither what a person quotes nor what a tool prints further down', () => {
     expect(featuresIn('Thanks! Now: "this is useless, wrong, redo it at once"')).not.toContain('usele');
     expect(featuresIn(`${'x '.repeat(100)} useless`, 'tool')).not.toContain('usele');
   });
 
-  it('tell a question about the answer from one about something else', () => {
+  it('tells a question about the answer from one about something else', () => {
     expect(featuresIn('How many metres wide?')).toContain('_asks near');
     expect(featuresIn('Who painted the ceiling?')).toContain('_asks apart');
   });
@@ -38,7 +38,7 @@ describe('features of a next state', () => {
 describe('what words say', () => {
   const weights: WordWeights = { always: [0, 0.5, 0], features: { good: [2, 0, -1], bad: [-1, 0, 2] } };
 
-  it('is a probability for each verdict, from the features that have weights', () => {
+  it('makes a probability for each verdict of the features that have weights', () => {
     const found = wordLikelihoods(weights, new Set(['good', 'zebra', 'constructor']));
     expect(found.satisfied).toBeGreaterThan(found.unrelated);
     expect(found.unrelated).toBeGreaterThan(found.correction);
@@ -47,7 +47,7 @@ describe('what words say', () => {
     expect(sum).toBeCloseTo(1);
   });
 
-  it('is what is likely beforehand where nothing is known', () => {
+  it('falls back on what is likely beforehand where no word is known', () => {
     expect(wordLikelihoods(weights, new Set(['zebra'])).unrelated).toBeCloseTo(logSoftmax([0, 0.5, 0])[1] ?? 0);
   });
 });
@@ -55,7 +55,7 @@ describe('what words say', () => {
 const equal: Weighing = { votes: 1, words: 1, satisfied: 0, correction: 0 };
 
 describe('weighing', () => {
-  it('lets the clearer of votes and words win', () => {
+  it('lets the clearer one of votes and words win', () => {
     expect(weigh(equal, { votes: leaning(1), words: leaning(-1, 0.5) })).toBe(1);
     expect(weigh(equal, { votes: leaning(1, 0.5), words: leaning(-1) })).toBe(-1);
     expect(weigh({ ...equal, votes: 0 }, { votes: leaning(1), words: leaning(-1, 0.1) })).toBe(-1);
@@ -81,12 +81,12 @@ describe('the verdict of a small model', () => {
     seed: 1,
   });
 
-  it('is that of the words where there is no vote', () => {
+  it('judges by words where there is no vote', () => {
     expect(combine([], [], reading)).toEqual({ verdict: -1, confidence: 1, restsOn: 'evidence' });
     expect(reading.words).toEqual({ name: 'words', verdict: -1, detail: 'learned' });
   });
 
-  it('rests on votes where they are behind it, on evidence elsewhere', () => {
+  it('says that a verdict rests on votes where votes agree with it, else on evidence', () => {
     expect(combine([], [vote(1, 5), vote(1, 5), vote(0)], reading)).toMatchObject({ verdict: 1, restsOn: 'votes' });
     expect(combine([], [vote(0), vote(0)], reading)).toMatchObject({ verdict: -1, restsOn: 'evidence' });
   });

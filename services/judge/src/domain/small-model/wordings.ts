@@ -148,6 +148,6 @@ function wordingsOf(role: Example['role'], all: readonly Headings[], examples: r
 /** Another order for each wording: neighbours of one family are pulled apart by a stride. */
 function turned<T>(items: readonly T[], at: number): T[] {
   const stride = 5 + 2 * at;
-  const keyed = items.map((item, place) => ({ item, key: (place * stride + at) % Math.max(1, items.length) }));
+  const keyed = items.map((item, index) => ({ item, key: (index * stride + at) % Math.max(1, items.length) }));
   return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item);
 }
