@@ -121,7 +121,7 @@ async function startVoting(
   lifecycle.add('engines', () => pool.stop());
   health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');
   const caster = new VoteCaster(pool, voter, voteWaitMs, clock, events);
-  return { queue: new VoteQueue(config, backOff, events, context), caster, versionTimes };
+  return { queue: new VoteQueue(context, backOff, events), caster, versionTimes };
 }
 
 function voterOf(backend: Backend): Voter | undefined {

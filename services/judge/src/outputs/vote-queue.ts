@@ -3,7 +3,7 @@
 // votes on from the log. Records have the shape of this release; another shape takes another name of the queue.
 import { asBacktalkError, backOffMs, connectionOptions, connectValkey, inSpan, logValkeyErrors } from '@backtalk/kit';
 import { traceFrom, valkeyError, valkeyErrors, within } from '@backtalk/kit';
-import type { BackOff, Clock, Logger, Metrics, ServiceContext, Trace } from '@backtalk/kit';
+import type { BackOff, ServiceContext, Trace } from '@backtalk/kit';
 import { DelayedError, FlowProducer, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 import type { JudgeConfig } from '../config.js';
@@ -43,11 +43,6 @@ export interface VoteHandlers {
   readonly finish: (judgement: Judgement, votes: readonly QueuedVote[], trace: Trace) => Promise<void>;
 }
 
-export type VoteQueueConfig = Pick<
-  JudgeConfig,
-  'valkeyUrl' | 'votes' | 'voteConcurrency' | 'turnsInFlight' | 'queueCheckMs' | 'ackWaitMs'
->;
-
 interface JobData {
   readonly judgement: Judgement;
   readonly traceparent: string;
@@ -80,17 +75,11 @@ export class VoteQueue {
   private cancelMeasure: () => void = () => undefined;
 
   constructor(
-    private readonly config: VoteQueueConfig,
+    private readonly context: Pick<ServiceContext<JudgeConfig>, 'config' | 'clock' | 'logger' | 'metrics' | 'fail'>,
     private readonly backOff: BackOff,
     private readonly events: JudgeEvents,
-    private readonly context: {
-      readonly clock: Clock;
-      readonly logger: Logger;
-      readonly metrics: Metrics;
-      readonly fail: ServiceContext<never>['fail'];
-    },
   ) {
-    const { logger, metrics } = context;
+    const { config, logger, metrics } = context;
     const url = config.valkeyUrl;
     this.client = connectValkey({ url, name: 'judge', logger, commandTimeoutMs: answerWithinMs });
     // The version is asked once, and an answer that comes too late would fail everything that this process asks later.
@@ -121,7 +110,7 @@ export class VoteQueue {
       votes.sort((a, b) => a.vote - b.vote);
       await finish(job.data.judgement, votes, trace);
     };
-    const { voteConcurrency, turnsInFlight } = this.config;
+    const { voteConcurrency, turnsInFlight } = this.context.config;
     await Promise.all([
       this.work(votesName, voteConcurrency, castVote),
       this.work(judgementsName, turnsInFlight, finishJudgement),
@@ -148,7 +137,7 @@ export class VoteQueue {
    */
   async decide(judgement: Judgement, trace: Trace, signal: AbortSignal): Promise<void> {
     const id = `${judgement.turn}-${judgement.kind}`;
-    const { clock } = this.context;
+    const { clock, config } = this.context;
     try {
       for (let looks = 0; ; looks += 1) {
         if (signal.aborted) throw judgeErrors.votesLeft();
@@ -163,9 +152,9 @@ export class VoteQueue {
           if (looks > 0) throw judgeErrors.judgementMissing();
         }
         if (state === 'failed' || state === 'unknown') await this.add(id, judgement, trace);
-        if (looks > 0 && state === 'unknown') this.events.votesRequeued(this.config.votes);
+        if (looks > 0 && state === 'unknown') this.events.votesRequeued(config.votes);
         const pause = AbortSignal.any([signal, ended.signal]);
-        await clock.sleep(this.config.queueCheckMs, pause).catch(() => undefined);
+        await clock.sleep(config.queueCheckMs, pause).catch(() => undefined);
       }
     } finally {
       this.waiting.delete(id);
@@ -179,7 +168,7 @@ export class VoteQueue {
   }
 
   private async add(id: string, judgement: Judgement, { traceparent }: Trace): Promise<void> {
-    const children = Array.from({ length: this.config.votes }, (_, vote) => ({
+    const children = Array.from({ length: this.context.config.votes }, (_, vote) => ({
       name: votesName,
       queueName: votesName,
       prefix,
@@ -203,7 +192,7 @@ export class VoteQueue {
     concurrency: number,
     handle: (job: Job<JobData>, trace: Trace) => Promise<R>,
   ): Promise<void> {
-    const { clock, logger, fail } = this.context;
+    const { config, clock, logger, fail } = this.context;
     const process = (job: Job<JobData>, token?: string) =>
       inSpan(
         `job ${name}`,
@@ -221,10 +210,10 @@ export class VoteQueue {
     const worker = new Worker<JobData, R>(name, process, {
       autorun: false,
       prefix,
-      connection: connectionOptions({ url: this.config.valkeyUrl, name: `worker ${name}` }, 'waiter'),
+      connection: connectionOptions({ url: config.valkeyUrl, name: `worker ${name}` }, 'waiter'),
       concurrency,
-      lockDuration: this.config.ackWaitMs,
-      stalledInterval: this.config.ackWaitMs,
+      lockDuration: config.ackWaitMs,
+      stalledInterval: config.ackWaitMs,
       // The job of a process that died is tried again; its attempts bound it.
       maxStalledCount: 8,
       runRetryDelay: 1_000,
@@ -261,7 +250,7 @@ export class VoteQueue {
   }
 
   private measureLater(): void {
-    this.cancelMeasure = this.context.clock.timer(this.config.queueCheckMs, () => {
+    this.cancelMeasure = this.context.clock.timer(this.context.config.queueCheckMs, () => {
       this.measure()
         .catch((error: unknown) => this.events.queueNotMeasured(error))
         .finally(() => {
