@@ -69,6 +69,11 @@ async function start(more: Record<string, string> = {}): Promise<void> {
 
 const ready = () => until(() => loader.state.current.ready, { what: 'the engine to be ready' });
 
+async function startReady(more: Record<string, string> = {}): Promise<void> {
+  await start(more);
+  await ready();
+}
+
 const makeVersion = (version: string, more: Partial<FakeVersionOptions> = {}) =>
   putFakeVersion({ blobs, version, ...more });
 
@@ -105,28 +110,24 @@ describe('start', () => {
       { version: 'backtalk-v0', manifestDigest: '' },
       { version: 'backtalk-v1', manifestDigest },
     ]);
-    await start();
-    await ready();
+    await startReady();
     expect(engine.adapters.names).toEqual(['backtalk-v1']);
     expect(loader.state.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
   });
 
   it('lets an engine serve that gives no token ids, or scores that are not its own, and says what it lacks', async () => {
     engine.settings.faults = { lie: 'no_ids' };
-    await start();
-    await ready();
+    await startReady();
     expect(loader.state.current.capabilities).not.toContain('token_ids');
     await loader.stop();
     engine.settings.faults = { lie: 'wrong_scores' };
-    await start();
-    await ready();
+    await startReady();
     expect(loader.state.current.capabilities).toContain('prompt_logprobs');
     expect(loader.state.current.capabilities).not.toContain('true_logprobs');
   });
 
   it('finds the logprobs of an honest engine true', async () => {
-    await start();
-    await ready();
+    await startReady();
     expect(loader.state.current.capabilities).toContain('true_logprobs');
   });
 
@@ -150,8 +151,7 @@ describe('start', () => {
     await until(() => loader.state.current.reason.includes('rank 128'));
     await loader.stop();
     engine.settings.rankMax = 128;
-    await start(settings);
-    await ready();
+    await startReady(settings);
     expect(engine.adapters.names).toEqual([]);
     expect((await readdir(directory.join('adapters'))).filter((name) => name.includes('rank-trial'))).toEqual([]);
   });
@@ -181,8 +181,7 @@ describe('start', () => {
 
 describe('Prepare', () => {
   it('loads and warms up a version, and a repeat does nothing', async () => {
-    await start();
-    await ready();
+    await startReady();
     const { manifestDigest } = await makeVersion('backtalk-v1');
     const request = { policy, version: 'backtalk-v1', manifestDigest };
     expect(await client.prepare(request, call)).toMatchObject({ already: false });
@@ -193,15 +192,13 @@ describe('Prepare', () => {
   });
 
   it('prepares nothing for the base', async () => {
-    await start();
-    await ready();
+    await startReady();
     const request = { policy, version: 'backtalk-v0', manifestDigest: '' };
     expect(await client.prepare(request, call)).toMatchObject({ already: true });
   });
 
   async function refusal(version: string, manifestDigest: string): Promise<unknown> {
-    await start();
-    await ready();
+    await startReady();
     const outcome = client.prepare({ policy, version, manifestDigest }, call);
     const error: unknown = await outcome.catch((thrown: unknown) => thrown);
     expect(engine.adapters.names).toEqual([]);
@@ -257,8 +254,7 @@ describe('Prepare', () => {
   });
 
   it('refuses other weights under a name that is taken', async () => {
-    await start();
-    await ready();
+    await startReady();
     const first = await makeVersion('backtalk-v1');
     const second = await makeVersion('backtalk-v1', { batch: 2 });
     await client.prepare({ policy, version: 'backtalk-v1', manifestDigest: first.manifestDigest }, call);
@@ -268,8 +264,7 @@ describe('Prepare', () => {
   });
 
   it('leaves nothing behind when the engine refuses', async () => {
-    await start();
-    await ready();
+    await startReady();
     const { manifestDigest } = await makeVersion('backtalk-v1');
     const prepare = () => client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
     engine.settings.rankMax = 4;
@@ -299,8 +294,7 @@ describe('upkeep', () => {
   it('follows the load set: loads what is missing, unloads after the grace what is not in it', async () => {
     const one = await makeVersion('backtalk-v1');
     const two = await makeVersion('backtalk-v2');
-    await start({ BACKTALK_RETIRE_GRACE: '0s' });
-    await ready();
+    await startReady({ BACKTALK_RETIRE_GRACE: '0s' });
     await setLoad([{ version: 'backtalk-v1', manifestDigest: one.manifestDigest }]);
     await until(() => engine.adapters.names.includes('backtalk-v1'));
     await setLoad([{ version: 'backtalk-v2', manifestDigest: two.manifestDigest }]);
@@ -312,8 +306,7 @@ describe('upkeep', () => {
   it('loads again what an engine lost when it restarted, and is not ready until it has', async () => {
     const { manifestDigest } = await makeVersion('backtalk-v1');
     await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
-    await start();
-    await ready();
+    await startReady();
     const pictures: EngineLease[] = [];
     loader.state.onChange((picture) => pictures.push(picture));
     await engine.restart();
@@ -325,20 +318,17 @@ describe('upkeep', () => {
   it('checks and warms up again what an earlier loader left on the engine', async () => {
     const { manifestDigest } = await makeVersion('backtalk-v1');
     await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
-    await start();
-    await ready();
+    await startReady();
     await loader.stop();
     client.close();
-    await start();
-    await ready();
+    await startReady();
     expect(loader.state.current.versions).toEqual(['backtalk-v0', 'backtalk-v1']);
     expect(engine.counts.loads).toEqual(['backtalk-v1']);
     expect(engine.counts.byModel['backtalk-v1']).toBe(2);
   });
 
   it('retires a version at once, and a repeat does nothing', async () => {
-    await start();
-    await ready();
+    await startReady();
     const { manifestDigest } = await makeVersion('backtalk-v1');
     await client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
     expect(await client.retire({ policy, version: 'backtalk-v1' }, call)).toEqual({ already: false });
@@ -347,8 +337,7 @@ describe('upkeep', () => {
   });
 
   it('sends watchers what it holds, now and at every change', async () => {
-    await start();
-    await ready();
+    await startReady();
     const { manifestDigest } = await makeVersion('backtalk-v1');
     const seen: string[][] = [];
     const stopping = new AbortController();

@@ -31,8 +31,7 @@ describe('a swap', () => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     await rig.startPublisher();
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
     const facts = await rig.staged();
     expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
@@ -64,8 +63,7 @@ describe('a swap', () => {
         if (prepared <= 2) rig.engine.adapters.forget();
       },
     });
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     expect(await rig.story()).toEqual(['v0 STABLE', 'v1 CANDIDATE', 'v1 STABLE']);
     expect(prepared).toBeGreaterThan(2);
   });
@@ -87,10 +85,7 @@ describe('a swap', () => {
     gateway.inFlight['backtalk-v1'] = 1;
     await rig.startLoader();
     await rig.startPublisher();
-    for (const number of [1, 2, 3]) {
-      await rig.train(number);
-      await rig.stableIs(number);
-    }
+    await rig.release(1, 2, 3);
     await rig.loadSetIs('backtalk-v3', 'backtalk-v2');
     expect(rig.engine.adapters.names).toContain('backtalk-v1');
     gateway.inFlight['backtalk-v1'] = 0;
@@ -108,8 +103,7 @@ describe('a swap', () => {
     await rig.startPublisher({}, { BACKTALK_PREPARE_DEADLINE: '2s' });
     await rig.stableIs(0);
     cut.pause();
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     expect(second.adapters.names).toEqual([]);
     cut.resume();
     await until(() => second.adapters.names.includes('backtalk-v1'));
@@ -127,8 +121,7 @@ describe('a decision that meets an error which no waiting mends', () => {
           throw new BacktalkError({ code: 'broken', retry: 'stop', message: 'No waiting mends this.' });
       },
     });
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     await rig.train(2);
     await until(() => failures.length > 0, { what: 'the failure' });
     expect(failures[0]).toMatchObject({ code: 'broken' });
@@ -187,10 +180,7 @@ describe('a rollback', () => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     const publisher = await rig.startPublisher();
-    for (const number of [1, 2]) {
-      await rig.train(number);
-      await rig.stableIs(number);
-    }
+    await rig.release(1, 2);
     const fenceBefore = (await rig.routes())?.fence ?? 0;
     const answer = await rig.rollBack(publisher);
     expect(answer).toMatchObject({ from: 'backtalk-v2', to: 'backtalk-v1' });
@@ -211,8 +201,7 @@ describe('a rollback', () => {
   it('rolls back to the base, and then no further', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     expect((await rig.rollBack(publisher)).to).toBe('backtalk-v0');
     await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
   });
@@ -220,10 +209,7 @@ describe('a rollback', () => {
   it('goes one step back when two operators ask at once, and answers both', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
-    for (const number of [1, 2]) {
-      await rig.train(number);
-      await rig.stableIs(number);
-    }
+    await rig.release(1, 2);
     const answers = await Promise.all([rig.rollBack(publisher), rig.rollBack(publisher)]);
     for (const answer of answers) expect(answer).toMatchObject({ from: 'backtalk-v2', to: 'backtalk-v1' });
     expect((await rig.story()).filter((line) => line.endsWith('BURNED'))).toEqual(['v2 BURNED']);
@@ -237,8 +223,7 @@ describe('a rollback', () => {
     const publisher = await rig.startPublisher({
       reached: (step) => (blocking && step === 'measured' ? gate : undefined),
     });
-    await rig.train(1);
-    await rig.stableIs(1);
+    await rig.release(1);
     blocking = true;
     await rig.train(2);
     await until(async () => (await rig.story()).includes('v2 CANDIDATE'));

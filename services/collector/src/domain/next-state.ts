@@ -68,7 +68,7 @@ export function nextStateOf(
     .filter((entry) => entry.text !== '');
 }
 
-/** Somebody or something answered: context that a client added by itself is no next state. */
+/** True when a user, a tool or an environment answered: context that a client added by itself is no next state. */
 export function saysSomething(nextState: readonly NextStateMessage[]): boolean {
   return nextState.some(({ provenance }) => provenance !== Provenance.PROVENANCE_CLIENT);
 }

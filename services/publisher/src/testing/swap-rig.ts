@@ -1,6 +1,5 @@
 // A system around a publisher: a real broker, real loaders as processes, fake engines, and gateways that only listen.
-//
-// In: what a test starts. Out: the log, the buckets, the engines, to look at. Everything is stopped in reverse order.
+// Everything is stopped in reverse order.
 import { join } from 'node:path';
 import { putFakeVersion, startFakeEngine, type FakeEngine, type FakeVersionOptions } from '@backtalk/dialects/testing';
 import {
@@ -78,21 +77,18 @@ export class SwapRig {
 
   /** A real loader as a process of its own, beside an engine. */
   async startLoader(beside: FakeEngine = this.engine, name = 'loader-1'): Promise<ServerProcess> {
-    const { url, user, password } = this.nats.credentials('loader');
     const health = await freePort();
+    const environment = {
+      ...this.environment('loader', name),
+      BACKTALK_HEALTH_ADDRESS: `127.0.0.1:${health}`,
+      BACKTALK_ENGINE_URL: beside.url,
+      BACKTALK_ENGINE_CHECK: '100ms',
+      BACKTALK_ADAPTER_DIR: this.directory.join(name),
+    };
     const loader = new ServerProcess({
       program: 'env',
       arguments: [
-        `BACKTALK_NATS_URL=${url}`,
-        `BACKTALK_NATS_USER=${user}`,
-        `BACKTALK_NATS_PASSWORD=${password}`,
-        `BACKTALK_HEALTH_ADDRESS=127.0.0.1:${health}`,
-        'BACKTALK_GRPC_ADDRESS=127.0.0.1:0',
-        `BACKTALK_INSTANCE=${name}`,
-        `BACKTALK_ENGINE_URL=${beside.url}`,
-        'BACKTALK_ENGINE_CHECK=100ms',
-        `BACKTALK_ADAPTER_DIR=${this.directory.join(name)}`,
-        `BACKTALK_BLOB_STORE=folder:${this.directory.join('blobs')}`,
+        ...Object.entries(environment).map(([variable, value]) => `${variable}=${value}`),
         process.execPath,
         join(repositoryRoot(), 'services', 'loader', 'dist', 'main.js'),
       ],
@@ -136,15 +132,8 @@ export class SwapRig {
   }
 
   async startPublisher(overrides: PublisherOverrides = {}, more: Record<string, string> = {}): Promise<Publisher> {
-    const { url, user, password } = this.nats.credentials('publisher');
     const config = readConfig(publisherSettings, {
-      BACKTALK_NATS_URL: url,
-      BACKTALK_NATS_USER: user,
-      BACKTALK_NATS_PASSWORD: password,
-      BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
-      BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
-      BACKTALK_INSTANCE: 'publisher-1',
-      BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
+      ...this.environment('publisher', 'publisher-1'),
       BACKTALK_PREPARE_DEADLINE: '20s',
       BACKTALK_RETIRE_EVERY: '100ms',
       ...more,
@@ -153,6 +142,14 @@ export class SwapRig {
     await publisher.start();
     this.closing.push(() => publisher.stop());
     return publisher;
+  }
+
+  /** Trains these versions one after the other, each once the one before is stable. */
+  async release(...numbers: readonly number[]): Promise<void> {
+    for (const number of numbers) {
+      await this.train(number);
+      await this.stableIs(number);
+    }
   }
 
   async train(number: number, more: Partial<FakeVersionOptions> = {}): Promise<void> {
@@ -219,5 +216,19 @@ export class SwapRig {
     } finally {
       client.close();
     }
+  }
+
+  /** What every process of the rig is started with. */
+  private environment(user: 'loader' | 'publisher', instance: string): Record<string, string> {
+    const { url, password } = this.nats.credentials(user);
+    return {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
+      BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
+      BACKTALK_INSTANCE: instance,
+      BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
+    };
   }
 }
