@@ -2,7 +2,7 @@
 // Out: a later revision that outranks it. Pure.
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
 import { chooseHint, isAccepted, type HintChoice } from './hints/choose.js';
-import { extractHint } from './hints/extract.js';
+import { extractHint } from './small-model/hint-grammar.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
 
 export interface FeedbackParts {
@@ -12,15 +12,18 @@ export interface FeedbackParts {
   readonly session: string;
   readonly revision: number;
   readonly choice: HintChoice;
+  /** The model that votes is too small to write a hint: a grammar finds the instruction in the person's words. */
+  readonly isSmallModel: boolean;
 }
 
 /** A longer comment is an essay, not an instruction. */
 const wholeCommentMax = 200;
 
-export function judgeFeedback({ feedback, answer, before, session, revision, choice }: FeedbackParts): TurnJudged {
+export function judgeFeedback(parts: FeedbackParts): TurnJudged {
+  const { feedback, before, session, revision } = parts;
   const { turn, tenant, user, policy, digest } = feedback;
   const verdict = feedbackVerdict(feedback, before);
-  const hint = feedbackHint(feedback, verdict, answer, choice);
+  const hint = feedbackHint(parts, verdict);
   return TurnJudged.fromPartial({
     ...(before ?? {}),
     turn,
@@ -51,13 +54,9 @@ function feedbackVerdict({ hasScore, score, correction }: FeedbackGiven, before:
   return verdictOf(before?.verdict ?? 0);
 }
 
-function feedbackHint(
-  { hasScore, comment, correction }: FeedbackGiven,
-  verdict: Verdict,
-  answer: string,
-  choice: HintChoice,
-): string {
-  const quoted = [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '');
+function feedbackHint({ feedback, answer, choice, isSmallModel }: FeedbackParts, verdict: Verdict): string {
+  const { hasScore, comment, correction } = feedback;
+  const quoted = isSmallModel ? [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '') : [];
   const found = chooseHint(quoted, answer, choice);
   const isComplaint = verdict === -1 || (verdict === 0 && hasScore);
   if (found !== '' || !isComplaint) return found;

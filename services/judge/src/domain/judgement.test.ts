@@ -2,16 +2,21 @@ import { FeedbackGiven, Provenance, TurnContinued, TurnJudged, TurnJudged_Source
 import { describe, expect, it } from 'vitest';
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate } from './at-least-one.js';
 import { holdsFeedback, judgeFeedback } from './feedback.js';
-import { judge } from './judgement.js';
+import { judge, type Findings } from './judgement.js';
 import type { Material } from './material.js';
 import type { Role } from './next-state.js';
 import { readMaterial } from './read-material.js';
-import type { CastVote } from './verdict.js';
+import type { CastVote, Reading } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 
 const mark = { model: 'm', promptDigest: 'd', low: -0.1, high: 0.2 };
 const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
 const vote = (verdict: Verdict, hint = ''): CastVote => ({ valid: true, verdict, score: verdict, hint, seed: 7 });
+
+const readingOf = (verdict: Verdict): Reading => ({
+  words: { name: 'words', verdict, detail: '' },
+  weigh: () => verdict,
+});
 
 function material(role: Role, text: string): Material {
   const userText = role === 'user' ? text : '';
@@ -48,31 +53,16 @@ describe('a judgement', () => {
     });
   });
 
-  it('quotes the instruction of a user who is not content', () => {
-    const made = judge(
-      material('user', 'No. Answer in one short sentence.'),
-      [vote(-1)],
-      { evidence: [] },
-      mark,
-      'longest',
-    );
-    expect(made.message.hint).toBe('Answer in one short sentence.');
-    const next = judge(
-      material('user', 'Great, now write it in Spanish.'),
-      [vote(1)],
-      { evidence: [] },
-      mark,
-      'longest',
-    );
-    expect(next.message.hint).toBe('');
-    const rule = judge(
-      material('user', 'Great. Always answer in Spanish from now on.'),
-      [vote(1)],
-      { evidence: [] },
-      mark,
-      'longest',
-    );
-    expect(rule.message.hint).toBe('Always answer in Spanish from now on.');
+  it('quotes the instruction of a user who is not content, where the model is too small to write it', () => {
+    const hintAfter = (words: string, verdict: Verdict, findings: Findings) =>
+      judge(material('user', words), [vote(verdict)], findings, mark, 'longest').message.hint;
+    const small = { evidence: [], reading: readingOf(-1) };
+    const content = { evidence: [], reading: readingOf(1) };
+    expect(hintAfter('No. Answer in one short sentence.', -1, small)).toBe('Answer in one short sentence.');
+    expect(hintAfter('Great, now write it in Spanish.', 1, content)).toBe('');
+    const rule = 'Great. Always answer in Spanish from now on.';
+    expect(hintAfter(rule, 1, content)).toBe('Always answer in Spanish from now on.');
+    expect(hintAfter('No. Answer in one short sentence.', -1, { evidence: [] })).toBe('');
   });
 
   it('takes no hint from a tool or an environment, even where a vote holds one', () => {
@@ -92,7 +82,7 @@ describe('a judgement', () => {
 
 describe('feedback', () => {
   const before = TurnJudged.fromPartial({ ...place, revision: 0, verdict: 1, votes: [{ verdict: 1, valid: true }] });
-  const given = (parts: Partial<FeedbackGiven>) =>
+  const given = (parts: Partial<FeedbackGiven>, isSmallModel = true) =>
     judgeFeedback({
       feedback: FeedbackGiven.fromPartial({ ...place, digest: 'abc', ...parts }),
       answer: 'An answer.',
@@ -100,6 +90,7 @@ describe('feedback', () => {
       session: 's',
       revision: 1,
       choice: 'longest',
+      isSmallModel,
     });
 
   it('lets feedback outrank the votes, which stay on record', () => {
@@ -114,6 +105,13 @@ describe('feedback', () => {
     expect(given({ correction: 'It is Canberra.' }).verdict).toBe(-1);
     expect(given({ comment: 'This is wrong.' })).toMatchObject({ verdict: 1, hint: '' });
     expect(given({ comment: 'Answer in one sentence, please.' }).hint).toBe('Answer in one sentence.');
+  });
+
+  it('searches words for an instruction only where the model is too small to write one', () => {
+    const said = { comment: 'Nice. Answer in one sentence next time, please.' };
+    expect(given(said, true).hint).toBe('Answer in one sentence.');
+    expect(given(said, false).hint).toBe('');
+    expect(given({ ...said, hasScore: true, score: -1 }, false).hint).toBe(said.comment);
   });
 
   it('takes a complaint as it is for a hint, and no praise', () => {

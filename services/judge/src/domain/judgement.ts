@@ -1,8 +1,8 @@
 // The judgement of a turn as a fact. In: votes, evidence, hint candidates. Out: the message, revision and all. Pure.
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
-import { extractHint } from './hints/extract.js';
 import { chooseHint, type HintChoice } from './hints/choose.js';
 import type { Material } from './material.js';
+import { extractHint } from './small-model/hint-grammar.js';
 import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
@@ -35,7 +35,7 @@ export function judge(
   choice: HintChoice,
 ): Judgement {
   const outcome = combine(evidence, votes, reading);
-  const hint = hintOf(material, votes, outcome, choice);
+  const hint = hintOf(material, votes, outcome, choice, reading !== undefined);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -50,12 +50,20 @@ export function judge(
   return { message, outcome };
 }
 
-/** Only a person's own words may become a hint: where none spoke, there is none. */
-function hintOf(material: Material, votes: readonly CastVote[], outcome: Outcome, choice: HintChoice): string {
-  const { next, answer } = material;
+/**
+ * Only a person's own words may become a hint: where none spoke, there is none. Votes write it; a model that is too small
+ * to write has it quoted by a grammar.
+ */
+function hintOf(
+  { next, answer }: Material,
+  votes: readonly CastVote[],
+  outcome: Outcome,
+  choice: HintChoice,
+  isSmallModel: boolean,
+): string {
   if (next.role !== 'user') return '';
   const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote.hint] : []));
-  return chooseHint(written.length > 0 ? written : quoted(next.userText, outcome), answer, choice);
+  return chooseHint(isSmallModel ? [...written, ...quoted(next.userText, outcome)] : written, answer, choice);
 }
 
 /** What a person says of all answers, not of one. */

@@ -84,6 +84,7 @@ describe('a judge that reads', () => {
       session: 's',
       revision: 1,
       choice: 'longest' as const,
+      isSmallModel: false,
     };
     expect(judgeFeedback(parts).verdict).toBe(1);
     expect(

@@ -25,6 +25,7 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
           session: before?.session ?? continued?.session ?? completed.provisionalSession,
           revision,
           choice: config.hintChoice,
+          isSmallModel: config.backend === 'scored',
         }),
     },
     trace,

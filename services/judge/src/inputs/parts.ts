@@ -17,7 +17,7 @@ export interface Voting {
 
 /** What the handlers of facts and votes are given. */
 export interface JudgeParts {
-  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'voteShare' | 'versionsBehind'>;
+  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'backend' | 'voteShare' | 'versionsBehind'>;
   readonly turns: JudgedTurns;
   readonly judgements: Judgements;
   /** Nothing where evidence alone decides. */

@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { chooseHint } from './choose.js';
 
-const hints = ['Be brief at once.', 'Answer in one short sentence.', 'Answer in one sentence.'];
+const hints = [
+  'Never use any words of more than three letters.',
+  'Answer in one sentence.',
+  'Answer in one short sentence.',
+  'In one sentence, please answer.',
+];
 
 describe('chooseHint', () => {
   it('takes the longest, the shortest, or the one that the others agree with', () => {
-    expect(chooseHint(hints, '', 'longest')).toBe('Answer in one short sentence.');
-    expect(chooseHint(hints, '', 'shortest')).toBe('Be brief at once.');
+    expect(chooseHint(hints, '', 'longest')).toBe('Never use any words of more than three letters.');
+    expect(chooseHint(hints, '', 'shortest')).toBe('Answer in one sentence.');
     expect(chooseHint(hints, '', 'overlap')).toBe('Answer in one short sentence.');
   });
 

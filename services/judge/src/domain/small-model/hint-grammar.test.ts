@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { extractHint } from './extract.js';
+import { extractHint } from './hint-grammar.js';
 
 describe('extractHint', () => {
   it.each([
