@@ -73,8 +73,7 @@ const votes: Row = {
   panels: [
     {
       title: 'Votes by result',
-      description:
-        '1, 0, -1 are valid votes. timeout, engine and unparsed ones count as null.',
+      description: '1, 0, -1 are valid votes. timeout, engine and unparsed ones count as null.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_votes_cast_total', 'result'), legend: '{{result}}' }],
@@ -109,14 +108,16 @@ const votes: Row = {
     },
     {
       title: 'Votes that wait',
-      description: 'In the queue that all judges share, as each of them reports it. More engines in the judge pool, or more judges, bring it down.',
+      description:
+        'In the queue that all judges share, as each of them reports it. More engines in the judge pool, or more judges, bring it down.',
       kind: 'lines',
       unit: 'short',
       queries: [{ expr: most('backtalk_judge_votes_waiting'), legend: 'votes' }],
     },
     {
       title: 'Oldest waiting vote',
-      description: 'In the queue that all judges share; autoscaling of the judge looks at it. It says that votes wait, whatever their number.',
+      description:
+        'In the queue that all judges share; autoscaling of the judge looks at it. It says that votes wait, whatever their number.',
       kind: 'lines',
       unit: 's',
       queries: [{ expr: most('backtalk_judge_votes_oldest_age_seconds'), legend: 'oldest' }],

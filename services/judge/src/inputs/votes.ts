@@ -3,7 +3,6 @@
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
 import type { NullReason } from '../domain/verdict.js';
 import { seedOf } from '../domain/seeds.js';
-import { openHint, sealHint } from '../outputs/sealed-hints.js';
 import type { VoteHandlers } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
 import { keepAgreed } from './session-closed.js';
@@ -16,7 +15,7 @@ export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandler
       const material = await turns.materialOf(judgement, judgement.later);
       try {
         const { cast, model } = await caster.cast(material, vote, signal);
-        return { vote, model, cast: cast.valid ? { ...cast, hint: sealHint(cast.hint, material) } : cast };
+        return { vote, model, cast };
       } catch (thrown) {
         const error = asBacktalkError(thrown);
         events.voteFailed(error, number);
@@ -28,7 +27,7 @@ export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandler
     },
     finish: async (judgement, queued, trace) => {
       const material = await turns.materialOf(judgement, judgement.later);
-      const votes = queued.map(({ cast }) => (cast.valid ? { ...cast, hint: openHint(cast.hint, material) } : cast));
+      const votes = queued.map(({ cast }) => caster.open(cast, material));
       const mark = caster.mark(queued.find(({ model }) => model !== '')?.model ?? '');
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
       else await judgeTurn(parts, material, votes, mark, trace);

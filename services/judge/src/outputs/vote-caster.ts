@@ -7,9 +7,11 @@ import type { CastVote } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeEvents } from '../events.js';
 import type { EnginePool } from './engine-pool.js';
+import { openHint, sealHint } from './sealed-hints.js';
 import type { Voter } from './voter.js';
 
 export interface VoteOfModel {
+  /** Its hint is sealed. */
   readonly cast: CastVote;
   /** That cast it. */
   readonly model: string;
@@ -37,10 +39,14 @@ export class VoteCaster {
       }));
       this.events.voteCast(found.cast, this.clock.now() - startedMs);
       if (!found.cast.valid && found.cast.reason === 'uncalibrated') this.logOnce(found.model);
-      return found;
+      return { model: found.model, cast: withHint(found.cast, (hint) => sealHint(hint, material)) };
     } catch (error) {
       throw translate(asBacktalkError(error), this.voteWaitMs);
     }
+  }
+
+  open(cast: CastVote, material: Material): CastVote {
+    return withHint(cast, (hint) => openHint(hint, material));
   }
 
   /** What stands on a judgement with votes of this model; of the pool's last one where no engine answered. */
@@ -54,6 +60,10 @@ export class VoteCaster {
     this.uncalibrated.add(model);
     this.events.thresholdsMissing(model, this.voter.facts(model).promptDigest);
   }
+}
+
+function withHint(cast: CastVote, change: (hint: string) => string): CastVote {
+  return cast.valid ? { ...cast, hint: change(cast.hint) } : cast;
 }
 
 /** Too slow is the vote's own failure; a lack of room or of an engine is not. */
