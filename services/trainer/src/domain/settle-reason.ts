@@ -6,7 +6,7 @@ export interface TurnFacts {
   readonly opened: TurnOpened | undefined;
   readonly completed: TurnCompleted | undefined;
   readonly continued: TurnContinued | undefined;
-  /** The broker's time of the next state: when somebody said what the turn is judged by. */
+  /** The broker's time of the next state: when it was said what the turn is judged by. */
   readonly continuedMs?: number | undefined;
 }
 

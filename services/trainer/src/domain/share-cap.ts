@@ -16,7 +16,7 @@ const voices: readonly Voice[] = [
 
 /**
  * `atLeast` is what a batch that has waited long enough needs: up to there the caps give way step by step, fewest-first, since they must
- * never hold a batch back for ever.
+ * never hold a batch back without end.
  */
 export function pickUnderCap(waiting: readonly Weighed[], size: number, atLeast: number): Weighed[] {
   const caps = voices.map(({ of, from, share }) => {
