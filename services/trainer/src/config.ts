@@ -15,8 +15,6 @@ import { nearestName, readRecipe, type RecipeReading } from './domain/recipe-rea
 export { recipePresets, type Recipe } from './domain/recipe.js';
 export { describeRecipe, type RecipeReading } from './domain/recipe-reading.js';
 
-const minuteMs = 60_000;
-
 export const recipeSettings = {
   recipe: setting.string('BACKTALK_RECIPE', {
     description:
@@ -67,7 +65,7 @@ export const trainerSettings = {
     description: 'Longest pause before a step that could not be taken is tried again.',
     default: '15s',
     min: 10,
-    max: 10 * minuteMs,
+    max: 600_000,
   }),
   sweepEveryMs: setting.durationMs('BACKTALK_SWEEP_EVERY', {
     description: 'How often files of old versions are swept.',

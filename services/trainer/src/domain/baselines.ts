@@ -1,6 +1,5 @@
-// The running mean of the verdicts of a policy's users, batch by batch.
-// In: the baselines after earlier batches and the verdicts of this one. Out: the baselines after it, oldest user first.
-// Never sees a turn outside a batch: a baseline must not depend on when a turn happened to arrive.
+// The running mean of the verdicts of a policy's users, batch by batch, oldest user first. A baseline must not depend on when a turn
+// happened to arrive, so turns outside a batch do not move it.
 import type { UserBaseline } from '@backtalk/proto/facts';
 
 export interface UserVerdict {

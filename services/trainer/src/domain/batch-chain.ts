@@ -1,6 +1,4 @@
-// Where does the ledger of a policy stand?
-// In: batch.closed and weights.trained facts with their sequences. Out: the batch that must still be trained, the next numbers, the
-// state that the next fact carries on. Never decides what a batch takes.
+// Where the ledger of a policy stands: the batch that must still be trained, the next numbers, and the last report.
 import { versionNumber } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 

@@ -1,8 +1,6 @@
-// What does the ledger say about a batch?
-// In: a decision, the carried state, and where the chain stands. Out: the batch.closed fact, which alone, with the log, fixes the step.
-// Never reads anything else: two trainers that decide the same write the same fact.
+// The batch.closed fact of a decision. Alone, with the log, it fixes the step: two trainers that decide the same write the same fact.
 import { versionName } from '@backtalk/kit';
-import type { BatchClosed, BatchSample, Lesson, SettledTurn } from '@backtalk/proto/facts';
+import { BatchClosed, type BatchSample, type Lesson, type SettledTurn } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
 import type { BatchChain } from './batch-chain.js';
@@ -68,21 +66,9 @@ export function batchSeed(policy: string, batch: number, seed: number): number {
 /** A fact that only settles: no samples, no version, no parent, no step. */
 export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string): BatchClosed {
   const { policy, chain, state } = end;
-  return {
-    policy,
-    number: chain.nextNumber(),
-    parent: '',
-    version: '',
-    samples: [],
-    settled: [...settled],
-    seed: 0,
-    configDigest: '',
-    lessons: [...state.lessons],
-    baselines: [...state.baselines],
-    meanAnswerLength: state.meanAnswerLength,
-    why,
-    klBeta: state.klBeta,
-  };
+  const { lessons, baselines, meanAnswerLength, klBeta } = state;
+  const carried = { lessons: [...lessons], baselines: [...baselines], meanAnswerLength, klBeta };
+  return BatchClosed.fromPartial({ policy, number: chain.nextNumber(), settled: [...settled], why, ...carried });
 }
 
 /** The samples of a batch whose step will never be taken. */

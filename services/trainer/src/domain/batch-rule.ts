@@ -1,6 +1,4 @@
-// Does a batch close now, and with what?
-// In: the weighed turns and the present time. Out: train these, only settle those, or wait until when.
-// Never changes anything; the same input gives the same decision.
+// Whether a batch closes now, and with what; the same input gives the same decision.
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 
 import type { Recipe } from './recipe.js';

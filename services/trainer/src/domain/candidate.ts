@@ -1,5 +1,4 @@
-// A judged turn that waits for a batch, with everything that the decision needs and no text but its hint.
-// In: the judged fact and what the log says about the turn. Out: the candidate. Never keeps ids or messages: the step reads them again.
+// A judged turn that waits for a batch, with everything that the decision needs. Ids and messages are read again by the step.
 import type { StoredFact, Trace } from '@backtalk/kit';
 import type { TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
 

@@ -1,6 +1,4 @@
-// What does a policy carry from batch to batch?
-// In: the ledger's chain. Out: lessons, baselines, KL weight and normaliser as the next batch finds them: the last fact's, moved on by
-// the report of its step if no later fact has taken that in. Never sees the turns that wait.
+// What a policy carries from batch to batch: the last fact's state, moved on by the report of its step if no later fact has taken that in.
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import type { BatchChain } from './batch-chain.js';

@@ -1,6 +1,4 @@
-// Which files of old versions may go?
-// In: the versions, oldest first, the manifests of those in question, the present time. Out: digests that nothing kept refers to.
-// Only files that some manifest names are ever swept: the store holds blobs of others, too.
+// Which files of old versions may go. Only files that some manifest names are ever swept: the store holds blobs of others, too.
 import { versionNumber } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';

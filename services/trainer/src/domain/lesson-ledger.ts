@@ -1,6 +1,5 @@
-// What a policy is being taught: hints that say the same are one lesson.
-// In: the ledger after earlier batches, and the hints of this batch or the report of the last step. Out: the ledger after it.
-// Never removes an active lesson. Every change is a function of facts, so a restart computes the same ledger.
+// What a policy is being taught: hints that say the same are one lesson. An active lesson is never removed, and every change is a
+// function of facts, so that a restart computes the same ledger.
 import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,4 @@
-// Which lesson does a hint belong to, and in which words is the lesson put?
-// In: a hint, its user, the ledger. Out: the lesson that says the same in the same scope, or none; the wording to teach with.
-// Never changes the ledger.
+// Which lesson a hint belongs to, and in which words the lesson is put.
 import type { Lesson } from '@backtalk/proto/facts';
 
 import { contentStems, likeness } from './same-hint.js';

@@ -1,5 +1,4 @@
-// Do two turns say the same thing twice?
-// In: token ids of prompt and answer. Out: a sketch, and whether two sketches are near-duplicates. Never compares users.
+// Whether two turns say the same thing twice, by sketches of their token ids.
 
 export interface AnswerSketch {
   readonly prompt: ReadonlySet<number>;

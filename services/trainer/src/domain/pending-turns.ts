@@ -1,6 +1,4 @@
-// Which judged turns wait, each in its highest revision?
-// In: candidates with the messages that carry them. Out: the candidates; and, when a turn is settled, every message that waited for it.
-// Generic over the message: it knows nothing of the broker. Never drops a message: what is added is handed back once.
+// The judged turns that wait, each in its highest revision, with the messages that carry them: each message is handed back once.
 import type { Candidate } from './candidate.js';
 
 interface Entry<M> {

@@ -64,12 +64,7 @@ export type LessonScope = Recipe['lessonScope'];
 
 const tiny: Recipe = recipeSchema.parse({});
 
-export interface Preset {
-  readonly about: string;
-  readonly recipe: Recipe;
-}
-
-export const recipePresets: Readonly<Record<'tiny' | 'small', Preset>> = {
+export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: string; readonly recipe: Recipe }>> = {
   tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
     about: 'Models up to 2B: the numbers of the published methods. Not measured here.',

@@ -1,6 +1,4 @@
-// What is a waiting turn worth to the next batch?
-// In: a candidate and the state of the policy. Out: settled (and why), effective, or idle (at most an anchor), with its advantage.
-// Never looks at other candidates: shares, duplicates and sizes are the batch rule's.
+// What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';

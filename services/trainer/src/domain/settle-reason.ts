@@ -1,5 +1,4 @@
-// Why may a turn never be trained on?
-// In: what the log says about the turn. Out: the reason, or nothing. Never looks at how old the turn is, nor at what it would teach.
+// Why a turn may never be trained on, whatever its age and what it would teach.
 import type { TurnCompleted, TurnContinued, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 
 /** Everything the log holds about one turn. */
@@ -7,7 +6,7 @@ export interface TurnFacts {
   readonly opened: TurnOpened | undefined;
   readonly completed: TurnCompleted | undefined;
   readonly continued: TurnContinued | undefined;
-  /** The broker's time of the next state: when somebody said what the turn is judged by. */
+  /** The broker's time of the next state: when it was said what the turn is judged by. */
   readonly continuedMs?: number | undefined;
 }
 

@@ -1,6 +1,5 @@
-// Has some batch taken or settled this turn already?
-// In: batches as they are closed, with the broker's time. Out: yes or no. One sample per turn id, ever.
-// It remembers the batches that may still have messages above the ack floor; anything older is known by the floor itself.
+// Turns that some batch has taken or settled: one sample per turn id, ever. It remembers the batches that may still have messages above
+// the ack floor; anything older is known by the floor itself.
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 /** Members of a cluster need not agree on the time to the second. */

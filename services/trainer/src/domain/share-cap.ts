@@ -1,5 +1,3 @@
-// Who has had their share of a batch?
-// In: effective samples, oldest first. Out: those that go into a batch of a given size.
 // One voice cannot take a batch over: where three or more users wait, none gives more than a quarter of it; where two or more tenants
 // wait, none gives more than half, however many users it has.
 import type { Weighed } from './weigh-turns.js';
@@ -18,7 +16,7 @@ const voices: readonly Voice[] = [
 
 /**
  * `atLeast` is what a batch that has waited long enough needs: up to there the caps give way step by step, fewest-first, since they must
- * never hold a batch back for ever.
+ * never hold a batch back without end.
  */
 export function pickUnderCap(waiting: readonly Weighed[], size: number, atLeast: number): Weighed[] {
   const caps = voices.map(({ of, from, share }) => {

@@ -1,5 +1,4 @@
-// How is a step taken, whatever its samples are?
-// In: the recipe. Out: one canonical document and its digest; and back. It is stored under its digest before a batch names it, so that a
+// How a step is taken, whatever its samples are: one canonical document, stored under its digest before a batch names it, so that a
 // repeated step follows the same plan even when the configuration has changed in between.
 import { isJsonObject, sha256Hex } from '@backtalk/kit';
 import { TrainingConfig } from '@backtalk/proto/training';

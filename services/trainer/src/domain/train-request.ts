@@ -1,6 +1,4 @@
-// What exactly is the training worker asked to do for a batch?
-// In: the batch fact, its plan, what the log holds about its turns, the parent's manifest. Out: the request, the same bytes each time.
-// Never invents anything: what the log has lost is left out and named.
+// What the training worker is asked to do for a batch, the same bytes each time. What the log has lost is left out and named.
 import { isJsonObject } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import type { TrainRequest, TrainSample } from '@backtalk/proto/training';

@@ -1,6 +1,5 @@
-// Which versions does a policy have, on which may the next be built, and how far back does a turn lie?
-// In: weights.trained and weights.staged facts with their sequences. Out: the next parent, whether a decision is awaited, distances.
-// A burned version is never a parent, nor is anything that was built upon one.
+// The versions of a policy, the next parent, and how far back a turn lies. A burned version is never a parent, nor is anything that was
+// built upon one.
 import { baseVersion, versionNumber } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsStaged, type WeightsTrained } from '@backtalk/proto/facts';
 

@@ -1,6 +1,4 @@
-// What does each waiting turn bring: a signal, an anchor, or nothing?
-// In: the waiting candidates and the state of the policy. Out: effective samples, idle ones worth keeping, and settled ones with reasons.
-// Never closes a batch; the same input gives the same sorting, whatever the order of arrival.
+// What each waiting turn brings: a signal, an anchor, or nothing; the same input gives the same sorting, whatever the order of arrival.
 import type { Candidate } from './candidate.js';
 import { activeInScope } from './lesson-ledger.js';
 import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';

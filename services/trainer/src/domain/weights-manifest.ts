@@ -1,6 +1,4 @@
-// What is a new version made of?
-// In: the batch, its plan, the training worker's result. Out: the manifest and the report that the ledger keeps.
-// Never names a file by anything but its digest.
+// What a new version is made of, and the report that the ledger keeps of it.
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import type { TrainResult } from '@backtalk/proto/training';
 import type { SampleReport, TrainingReport, WeightsManifest } from '@backtalk/proto/weights';

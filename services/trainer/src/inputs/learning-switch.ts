@@ -1,6 +1,5 @@
-// Whether a policy learns now. In: keys `<policy>.learning`, which operators set, and `<policy>.storage`, which says that the data folder
-// is full, of bucket `settings`. Out: the switches of the policy's state.
-// Either keeps batches from closing; a batch that is closed is still trained, since the ledger has promised it.
+// Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators, `<policy>.storage` where the data
+// folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it.
 import { isJsonObject, kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
 
 import { trainerErrors } from '../errors.js';

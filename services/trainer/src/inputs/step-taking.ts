@@ -1,6 +1,5 @@
-// Takes the step of a closed batch: gathers, trains, stores, publishes.
-// In: a batch that is closed and not trained. Out: weights.trained; or the batch given up; or an error, and the same step later again.
-// Everything is made from the fact and the log, so that a repeat after a crash asks for the same bytes.
+// Takes the step of a closed batch, or gives the batch up; an error means the same step later again. Everything is made from the fact
+// and the log, so that a repeat after a crash asks for the same bytes.
 import { asBacktalkError, type BacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 

@@ -1,6 +1,5 @@
 // The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
-// In: the reader and the publisher of facts. Out: chain, versions and settled turns as the log has them.
-// A lost race throws `fact_superseded`: then the log is read again, never argued with.
+// A lost race throws `fact_superseded`: then the log is read again.
 import { startSpan, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 

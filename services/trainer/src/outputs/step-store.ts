@@ -1,5 +1,4 @@
-// What a step needs and leaves in the blob store: plans, manifests.
-// In: domain objects. Out: digests, and back. Never overwrites: a blob is named by its bytes.
+// Plans and manifests in the blob store. A blob is named by its bytes, so nothing is ever overwritten.
 import { baseVersion, type BlobStore } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';

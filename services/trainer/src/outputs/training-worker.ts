@@ -1,5 +1,5 @@
-// The training worker, as a step needs it: give it the parent's files, let it train, bring the new files home.
-// In: a request. Out: its result, every file of it in the blob store under its own digest. Holds no state: a repeat is safe at any point.
+// The training worker, as a step needs it: give it the parent's files, let it train, store each new file under its own digest. It holds
+// no state: a repeat is safe at any point.
 import { grpcClient, type BlobStore, type GrpcClient, type Trace } from '@backtalk/kit';
 import {
   TrainingWorkerServiceDefinition,
