@@ -19,17 +19,12 @@ const explanations = [
   [/EACCES|Permission denied/i, 'a file or folder may not be written: run from a checkout that you own'],
 ];
 
-function explain(tail) {
-  const known = explanations.find(([pattern]) => pattern.test(tail));
-  return known === undefined ? undefined : known[1];
-}
-
 /** Resolves to the command's output; throws SetupRefusal with one line and the log's path when it fails. */
-export async function runStep(label, command, args, { cwd, env, logFile }) {
+export async function runStep(label, command, args, { root, logFile }, env = {}) {
   const step = beginStep(label);
   const log = createWriteStream(logFile, { flags: 'a' });
   log.write(`\n$ ${command} ${args.join(' ')}\n`);
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   const take = (chunk) => {
     const text = chunk.toString();
@@ -54,6 +49,8 @@ export async function runStep(label, command, args, { cwd, env, logFile }) {
   }
   step.failed();
   const tail = output.split('\n').slice(-tailLines).join('\n');
-  const why = explain(tail) ?? `${command} ended with status ${code}; its last words:\n${tail}`;
+  const why =
+    explanations.find(([pattern]) => pattern.test(tail))?.[1] ??
+    `${command} ended with status ${code}; its last words:\n${tail}`;
   throw new SetupRefusal(`${label} failed: ${why}\nThe whole output is in ${logFile}`);
 }

@@ -1,7 +1,6 @@
 // npm packages and the TypeScript build, each skipped while what it is made from is unchanged.
 
-import { existsSync } from 'node:fs';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runStep } from './command.mjs';
 import { digestOf, isStamped, stamp } from './stamp.mjs';
@@ -13,7 +12,7 @@ export async function installNodePackages(context) {
   const digest = digestOf([join(context.root, 'package-lock.json')], process.versions.node);
   if (isStamped(stampFile, digest)) return;
   const arguments_ = ['ci', '--no-audit', '--no-fund', '--loglevel=http'];
-  await runStep('npm packages', 'npm', arguments_, { cwd: context.root, logFile: context.logFile });
+  await runStep('npm packages', 'npm', arguments_, context);
   stamp(stampFile, digest);
 }
 
@@ -34,10 +33,6 @@ export async function build(context) {
   const folders = ['proto', 'services', 'deploy', 'test'].map((name) => join(context.root, name));
   const digest = digestOf([join(context.root, 'tsconfig.base.json'), ...folders.flatMap(sources)]);
   if (isStamped(stampFile, digest) && existsSync(join(context.root, 'deploy', 'dist', 'main.js'))) return;
-  await runStep('build', 'npx', ['--no-install', 'turbo', 'run', 'build'], {
-    cwd: context.root,
-    logFile: context.logFile,
-    env: quietEnvironment,
-  });
+  await runStep('build', 'npx', ['--no-install', 'turbo', 'run', 'build'], context, quietEnvironment);
   stamp(stampFile, digest);
 }

@@ -28,41 +28,27 @@ export function pythonPaths(root) {
 /** True where pip would take a build of torch that brings CUDA packages along. */
 function takesCuda(python, requirement, logFolder) {
   const report = join(logFolder, 'torch.json');
-  const dry = spawnSync(
-    python,
-    [
-      '-m',
-      'pip',
-      'install',
-      '--dry-run',
-      '--quiet',
-      '--ignore-installed',
-      '--no-deps',
-      '--report',
-      report,
-      requirement,
-    ],
-    { encoding: 'utf8', timeout: 600_000 },
-  );
+  const options = ['--dry-run', '--quiet', '--ignore-installed', '--no-deps', '--report', report];
+  const dry = spawnSync(python, ['-m', 'pip', 'install', ...options, requirement], { timeout: 600_000 });
   if (dry.status !== 0) return true;
   const [item] = JSON.parse(readFileSync(report, 'utf8')).install;
   const needs = (item?.metadata?.requires_dist ?? []).join(' ');
   return !String(item?.metadata?.version).includes('+cpu') && /nvidia-|cuda/i.test(needs);
 }
 
+const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
+
 async function installTorch(paths, requirement, context) {
-  const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
-  const step = { cwd: context.root, logFile: context.logFile };
   if (process.env.BACKTALK_TORCH === 'cuda') {
-    await runStep('torch (CUDA build, as asked)', paths.python, [...pip, requirement], step);
+    await runStep('torch (CUDA build, as asked)', paths.python, [...pip, requirement], context);
     return;
   }
   if (!takesCuda(paths.python, requirement, context.logFolder)) {
-    await runStep('torch (CPU build)', paths.python, [...pip, requirement], step);
+    await runStep('torch (CPU build)', paths.python, [...pip, requirement], context);
     return;
   }
   try {
-    await runStep('torch (CPU build)', paths.python, [...pip, '--index-url', torchCpuIndex, requirement], step);
+    await runStep('torch (CPU build)', paths.python, [...pip, '--index-url', torchCpuIndex, requirement], context);
   } catch (error) {
     throw new SetupRefusal(
       `No CPU build of torch can be had here. Set BACKTALK_TORCH=cuda to take the CUDA build (several GB), or make the CPU wheel reachable for pip.\n${error.message}`,
@@ -80,13 +66,7 @@ function requirementLines(file) {
 
 async function installOnce(label, stampName, digest, pipArguments, paths, context) {
   if (isStamped(paths.stamp(stampName), digest)) return;
-  const step = { cwd: context.root, logFile: context.logFile };
-  await runStep(
-    label,
-    paths.python,
-    ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off', ...pipArguments],
-    step,
-  );
+  await runStep(label, paths.python, [...pip, ...pipArguments], context);
   stamp(paths.stamp(stampName), digest);
 }
 
@@ -134,8 +114,7 @@ async function installHelm(paths, context) {
 async function installWorker(paths, context) {
   const digest = digestOf([join(paths.worker, 'pyproject.toml')]);
   if (isStamped(paths.stamp('worker'), digest)) return;
-  const pip = ['-m', 'pip', 'install', '--no-deps', '--progress-bar', 'off', '-e', paths.worker];
-  await runStep('the worker', paths.python, pip, { cwd: context.root, logFile: context.logFile });
+  await runStep('the worker', paths.python, [...pip, '--no-deps', '-e', paths.worker], context);
   stamp(paths.stamp('worker'), digest);
 }
 
@@ -145,19 +124,17 @@ async function generateWireTypes(paths, context) {
   const digest = digestOf(files);
   if (isStamped(paths.stamp('proto'), digest) && existsSync(join(paths.worker, 'src', 'backtalk_worker', 'gen')))
     return;
-  const step = { cwd: context.root, logFile: context.logFile };
-  await runStep('wire types for Python', paths.python, ['-m', 'backtalk_worker.proto_build'], step);
+  await runStep('wire types for Python', paths.python, ['-m', 'backtalk_worker.proto_build'], context);
   stamp(paths.stamp('proto'), digest);
 }
 
 async function convertModel(paths, context) {
   if (existsSync(join(paths.model, 'config.json'))) return;
-  const step = { cwd: context.root, logFile: context.logFile };
   await runStep(
     'the model, converted once',
     paths.python,
     ['-m', 'backtalk_worker.model.convert', '--to', paths.model],
-    step,
+    context,
   );
 }
 
@@ -166,8 +143,7 @@ export async function setUpPython(python, extras, context) {
   const paths = pythonPaths(context.root);
   mkdirSync(paths.venv, { recursive: true });
   if (!existsSync(paths.python) || !existsSync(join(paths.venv, 'bin', 'pip'))) {
-    const step = { cwd: context.root, logFile: context.logFile };
-    await runStep('a virtual environment for Python', python, ['-m', 'venv', paths.venv], step);
+    await runStep('a virtual environment for Python', python, ['-m', 'venv', paths.venv], context);
   }
   await installPackages(paths, extras, context);
   if (extras.includes('development')) {

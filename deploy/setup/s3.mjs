@@ -11,12 +11,11 @@ import { say } from './terminal.mjs';
 
 /** The main environment's pip installs into the other, which saves the time of one more pip. */
 async function install(venv, folder, requirements, context) {
-  const step = { cwd: context.root, logFile: context.logFile };
   const [main, own] = [venv, folder].map((environment) => join(environment, 'bin', 'python'));
   if (!existsSync(own))
-    await runStep('a virtual environment for S3', main, ['-m', 'venv', '--without-pip', folder], step);
+    await runStep('a virtual environment for S3', main, ['-m', 'venv', '--without-pip', folder], context);
   const pip = ['-m', 'pip', '--python', own, 'install', '--no-compile', '--progress-bar', 'off'];
-  await runStep('S3 for tests', main, [...pip, '-r', requirements], step);
+  await runStep('S3 for tests', main, [...pip, '-r', requirements], context);
 }
 
 /** One line: pip's own, where it gives one. */

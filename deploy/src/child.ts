@@ -2,7 +2,7 @@
 // with back-off when it dies unasked. It never decides what runs: `processes.ts` does.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { deployErrors } from './errors.js';
-import { killGroup } from './process-group.js';
+import { killGroup } from './process-record.js';
 import { ProcessLog } from './process-log.js';
 
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];

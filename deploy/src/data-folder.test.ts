@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
-import { identityOf } from './process-identity.js';
+import { identityOf } from './process-record.js';
 import { loadSecrets } from './secrets.js';
 
 const folder = new TemporaryDirectory('data');

@@ -12,51 +12,38 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { deployErrors } from './errors.js';
-import { identityOf, stillRuns } from './process-identity.js';
+import { identityOf, stillRuns } from './process-record.js';
 
-export interface DataFolder {
-  readonly path: string;
-  readonly nats: string;
-  readonly valkey: string;
-  readonly blobs: string;
-  readonly spool: string;
-  readonly adapters: string;
-  readonly trainingCache: string;
-  readonly logs: string;
-  readonly connection: string;
-  readonly keys: string;
-  readonly secrets: string;
-  /** What runs, for the next start to end if this one cannot. */
-  readonly processes: string;
-}
+/** Folders, by what keeps its state there. */
+const folders = {
+  nats: 'nats',
+  valkey: 'valkey',
+  blobs: 'blobs',
+  spool: 'spool',
+  adapters: 'adapters',
+  trainingCache: 'training',
+  logs: 'logs',
+} as const;
+
+/** `processes`: what runs, for the next start to end if this one cannot. */
+const files = {
+  connection: 'connection.json',
+  keys: 'keys.json',
+  secrets: 'secrets.json',
+  processes: 'processes.json',
+} as const;
+
+export type DataFolder = Readonly<Record<'path' | keyof typeof folders | keyof typeof files, string>>;
 
 export function openDataFolder(path: string): DataFolder {
-  const folder = {
-    path,
-    nats: join(path, 'nats'),
-    valkey: join(path, 'valkey'),
-    blobs: join(path, 'blobs'),
-    spool: join(path, 'spool'),
-    adapters: join(path, 'adapters'),
-    trainingCache: join(path, 'training'),
-    logs: join(path, 'logs'),
-    connection: join(path, 'connection.json'),
-    keys: join(path, 'keys.json'),
-    secrets: join(path, 'secrets.json'),
-    processes: join(path, 'processes.json'),
-  };
-  for (const part of [
-    folder.nats,
-    folder.valkey,
-    folder.blobs,
-    folder.spool,
-    folder.adapters,
-    folder.trainingCache,
-    folder.logs,
-  ]) {
-    mkdirSync(part, { recursive: true, mode: 0o700 });
-  }
-  return folder;
+  const within = <K extends string>(names: Readonly<Record<K, string>>) =>
+    Object.fromEntries(Object.entries<string>(names).map(([key, name]) => [key, join(path, name)])) as Record<
+      K,
+      string
+    >;
+  const made = within(folders);
+  for (const folder of Object.values(made)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return { path, ...made, ...within(files) };
 }
 
 /** Takes the folder for this process; gives the call that lets it go. */
@@ -100,9 +87,4 @@ function entriesOf(path: string): Dirent[] {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   }
-}
-
-/** Empties the folder; secrets go too, so every keyed hash of the next start is another one. */
-export function emptyDataFolder(path: string): void {
-  rmSync(path, { recursive: true, force: true });
 }

@@ -1,17 +1,29 @@
 // Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
 // gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectBroker, createLogger, ensureStreams, inheritedEnvironment, natsConfig } from '@backtalk/kit';
+import {
+  connectBroker,
+  createLogger,
+  ensureStreams,
+  folderBlobStore,
+  inheritedEnvironment,
+  jsonCodec,
+  kvBucket,
+  natsConfig,
+  readManifest,
+  restoreBackup,
+  type Broker,
+} from '@backtalk/kit';
+import { z } from 'zod';
 import type { ProcessSpec } from './child.js';
 import { writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { busyPorts, type Ports } from './ports.js';
-import { ProcessBook } from './process-book.js';
+import { ProcessRecord } from './process-record.js';
 import { machineProcesses, policy } from './processes.js';
 import { loadSecrets, type Secrets } from './secrets.js';
-import { restoreInto, takeFiles } from './restore.js';
 import { Supervisor } from './supervisor.js';
 import type { Terminal } from './terminal.js';
 
@@ -45,7 +57,7 @@ export function launch(options: LaunchOptions): Launched {
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) takeFiles(options.restore, data);
   const secrets = loadSecrets(data.path);
-  const supervisor = new Supervisor(data.logs, terminal, new ProcessBook(data.processes));
+  const supervisor = new Supervisor(data.logs, terminal, new ProcessRecord(data.processes));
   return {
     supervisor,
     secrets,
@@ -84,23 +96,55 @@ function writeNatsConfig(data: DataFolder, ports: Ports, { passwords }: Secrets)
 
 const brokerReadyWithinMs = 30_000;
 
-async function prepareBroker(options: LaunchOptions, secrets: Secrets): Promise<void> {
+async function prepareBroker(options: LaunchOptions, { passwords }: Secrets): Promise<void> {
   const { ports, data, dataCapBytes, restore, terminal, streamReplicas: replicas = 1 } = options;
-  const broker = await connectBroker({
-    url: `nats://127.0.0.1:${String(ports.nats)}`,
-    user: 'admin',
-    password: secrets.passwords.admin,
-    name: 'deploy',
-    logger: createLogger({ service: 'deploy', level: 'silent' }),
-  });
-  try {
+  await asAdmin(ports, passwords.admin, async (broker) => {
     if (restore !== undefined) await restoreInto(broker, data, restore, terminal);
     await ensureStreams(broker, {
       replicas,
       turnsBytesMax: Math.floor(dataCapBytes * turnsShare),
       withinMs: brokerReadyWithinMs,
     });
+  });
+}
+
+async function asAdmin(ports: Ports, password: string, use: (broker: Broker) => Promise<void>): Promise<void> {
+  const broker = await connectBroker({
+    url: `nats://127.0.0.1:${String(ports.nats)}`,
+    user: 'admin',
+    password,
+    name: 'deploy',
+    logger: createLogger({ service: 'deploy', level: 'silent' }),
+  });
+  try {
+    await use(broker);
   } finally {
     await broker.close();
   }
+}
+
+/** The secret of all keyed hashes is among them: with another one, no user would be recognised. */
+function takeFiles(backup: string, data: DataFolder): void {
+  const { files } = readManifest(backup);
+  if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
+  for (const name of files) copyFileSync(join(backup, 'files', name), join(data.path, name));
+}
+
+async function restoreInto(broker: Broker, data: DataFolder, backup: string, terminal: Terminal): Promise<void> {
+  const blobs = folderBlobStore(data.blobs);
+  const manifest = await restoreBackup({ broker, blobs, folder: backup });
+  const messages = manifest.streams.reduce((sum, stream) => sum + stream.messages, 0);
+  terminal.step(`restored ${String(messages)} facts and ${String(manifest.blobs)} blobs of ${manifest.takenAt}`);
+}
+
+const roomCodec = jsonCodec(z.object({ full: z.boolean() }));
+
+/**
+ * Tells the trainer whether there is room on disk to learn, by a key beside the operator's own switch: an operator's pause
+ * outlives a full disk, and the other way round.
+ */
+export async function reportRoom(ports: Ports, { passwords }: Secrets, full: boolean): Promise<void> {
+  await asAdmin(ports, passwords.admin, async (broker) => {
+    await kvBucket(broker, 'settings', roomCodec).put(`${policy}.storage`, { full });
+  });
 }

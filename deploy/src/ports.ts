@@ -1,4 +1,5 @@
 // Which port each part of one machine listens on, all counted from the endpoint's; and whether they are free.
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export interface Ports {
@@ -34,9 +35,9 @@ export function portsFrom(endpoint: number): Ports {
   };
 }
 
-/** The port's users by name, in ascending order of port. */
-function namedPorts(ports: Ports): [string, number][] {
-  return [
+/** Names and numbers of the ports that another program listens on, in ascending order. */
+export async function busyPorts(ports: Ports, endpointHost: string): Promise<[string, number][]> {
+  const named: [string, number][] = [
     ['the endpoint', ports.endpoint],
     ...Object.entries(ports.health).map(([name, port]): [string, number] => [`${name} metrics`, port]),
     ...Object.entries(ports.grpc).map(([name, port]): [string, number] => [`${name} gRPC`, port]),
@@ -45,29 +46,20 @@ function namedPorts(ports: Ports): [string, number][] {
     ['nats monitor', ports.natsMonitor],
     ['valkey', ports.valkey],
   ];
-}
-
-function isFree(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => {
-      resolve(false);
-    });
-    probe.listen(port, host, () => {
-      probe.close(() => {
-        resolve(true);
-      });
-    });
-  });
-}
-
-/** Names and numbers of the ports that somebody else listens on. */
-export async function busyPorts(ports: Ports, endpointHost: string): Promise<[string, number][]> {
-  const checked = await Promise.all(
-    namedPorts(ports).map(async ([name, port]) => ({
-      entry: [name, port] as [string, number],
-      free: await isFree(port, port === ports.endpoint ? endpointHost : '127.0.0.1'),
-    })),
+  const free = await Promise.all(
+    named.map(([, port]) => isFree(port, port === ports.endpoint ? endpointHost : '127.0.0.1')),
   );
-  return checked.filter(({ free }) => !free).map(({ entry }) => entry);
+  return named.filter((_, at) => free[at] !== true);
+}
+
+async function isFree(port: number, host: string): Promise<boolean> {
+  const probe = createServer().listen(port, host);
+  try {
+    await once(probe, 'listening');
+    probe.close();
+    await once(probe, 'close');
+    return true;
+  } catch {
+    return false;
+  }
 }

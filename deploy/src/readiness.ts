@@ -1,41 +1,33 @@
-// Two questions to a process that is starting: does a port accept, does an address answer 200.
+// Two looks at a process that is starting: does a port accept, does an address answer 200.
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { request } from 'node:http';
 
 const answerWithinMs = 1_000;
 
-export function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', timeout: answerWithinMs });
-    const end = (listening: boolean) => {
-      socket.destroy();
-      resolve(listening);
-    };
-    socket.once('connect', () => {
-      end(true);
-    });
-    socket.once('error', () => {
-      end(false);
-    });
-    socket.once('timeout', () => {
-      end(false);
-    });
-  });
+export async function isListening(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(answerWithinMs) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
-export function answersOk(url: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const asked = request(url, { timeout: answerWithinMs }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
-    });
-    asked.once('timeout', () => {
-      asked.destroy();
-      resolve(false);
-    });
-    asked.once('error', () => {
-      resolve(false);
-    });
+export async function answersOk(url: string): Promise<boolean> {
+  const asked = request(url, { signal: AbortSignal.timeout(answerWithinMs) });
+  // An answer that ends badly has said its status already.
+  asked.on('error', () => undefined);
+  try {
+    const response = once(asked, 'response') as Promise<[IncomingMessage]>;
     asked.end();
-  });
+    const [answer] = await response;
+    answer.on('error', () => undefined).resume();
+    return answer.statusCode === 200;
+  } catch {
+    return false;
+  }
 }

@@ -1,8 +1,8 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { emptyDataFolder, folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
-import { endSurvivors } from './process-book.js';
+import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { endSurvivors } from './process-record.js';
 import type { Options } from './options.js';
 import type { Terminal } from './terminal.js';
 
@@ -23,7 +23,8 @@ export async function resetMachine(options: Options, terminal: Terminal): Promis
     return;
   }
   await endSurvivors(data.processes);
-  emptyDataFolder(options.data);
+  // Secrets go too, so every keyed hash of the next start is another one.
+  rmSync(options.data, { recursive: true, force: true });
   terminal.line(`${options.data} is empty: the next start begins from the base model.`);
 }
 

@@ -8,13 +8,13 @@ import { createTerminal } from './terminal.js';
 let folder: TemporaryDirectory;
 let watch: SizeWatch;
 let shown = '';
-let told: boolean[] = [];
+let reported: boolean[] = [];
 let failures = 0;
 
 beforeEach(() => {
   folder = new TemporaryDirectory('size');
   shown = '';
-  told = [];
+  reported = [];
   failures = 0;
   const output = new PassThrough();
   output.on('data', (text: Buffer) => (shown += text.toString()));
@@ -23,12 +23,12 @@ beforeEach(() => {
     capBytes: 1_000_000,
     everyMs: 5,
     terminal: createTerminal(output),
-    tell: async (full) => {
+    report: async (full) => {
       if (failures > 0) {
         failures -= 1;
         return Promise.reject(new TypeError('away'));
       }
-      told.push(full);
+      reported.push(full);
       return Promise.resolve();
     },
   });
@@ -44,33 +44,33 @@ function fill(bytes: number): void {
 }
 
 describe('the size of the data folder', () => {
-  it('is told at the start, and when the cap is reached, and when there is room again', async () => {
+  it('is reported at the start, and when the cap is reached, and when there is room again', async () => {
     watch.start();
-    await until(() => told.length === 1);
+    await until(() => reported.length === 1);
     fill(1_100_000);
-    await until(() => told.length === 2);
+    await until(() => reported.length === 2);
     fill(970_000);
-    await until(() => folder.path !== '' && told.length === 2);
+    await until(() => folder.path !== '' && reported.length === 2);
     fill(800_000);
-    await until(() => told.length === 3);
-    expect(told).toEqual([false, true, false]);
+    await until(() => reported.length === 3);
+    expect(reported).toEqual([false, true, false]);
     expect(shown).toContain('has reached its cap');
     expect(shown).toContain('has room again');
   });
 
-  it('is told again where telling failed', async () => {
+  it('is reported again where reporting failed', async () => {
     failures = 2;
     fill(1_100_000);
     watch.start();
-    await until(() => told.length === 1);
-    expect(told).toEqual([true]);
+    await until(() => reported.length === 1);
+    expect(reported).toEqual([true]);
   });
 
   it('is said in good time, once', async () => {
     fill(900_000);
     watch.start();
     await until(() => shown.includes('90 %'));
-    expect(told).toEqual([false]);
+    expect(reported).toEqual([false]);
     expect(shown.match(/90 %/g)).toHaveLength(1);
   });
 });

@@ -14,7 +14,7 @@ export interface SizeWatchOptions {
   readonly capBytes: number;
   readonly terminal: Terminal;
   /** Tells the trainer whether the folder is full. Where it fails, the next look tries again. */
-  readonly tell: (full: boolean) => Promise<void>;
+  readonly report: (full: boolean) => Promise<void>;
   readonly everyMs?: number;
 }
 
@@ -25,7 +25,7 @@ export class SizeWatch {
   private full = false;
   private near = false;
   /** What the trainer knows; nothing before the first look. */
-  private told: boolean | undefined;
+  private reported: boolean | undefined;
 
   constructor(private readonly options: SizeWatchOptions) {}
 
@@ -62,18 +62,16 @@ export class SizeWatch {
     if (isNear && !this.near && !this.full)
       terminal.warn(`${path} holds ${(share * 100).toFixed(0)} % of its cap of ${cap}`);
     this.near = isNear;
-    await this.tell();
+    await this.report();
   }
 
-  private async tell(): Promise<void> {
-    if (this.told === this.full) return;
+  private async report(): Promise<void> {
+    if (this.reported === this.full) return;
     try {
-      await this.options.tell(this.full);
-      this.told = this.full;
+      await this.options.report(this.full);
+      this.reported = this.full;
     } catch (error) {
-      this.options.terminal.warn(
-        `The trainer could not be told of the room on disk: ${asBacktalkError(error).message}`,
-      );
+      this.options.terminal.warn(`The trainer does not know of the room on disk: ${asBacktalkError(error).message}`);
     }
   }
 }

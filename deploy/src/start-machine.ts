@@ -2,12 +2,11 @@
 import { existsSync } from 'node:fs';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
-import { launch } from './launch.js';
+import { launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
 import { portsFrom, type Ports } from './ports.js';
-import { endSurvivors } from './process-book.js';
+import { endSurvivors } from './process-record.js';
 import { policy } from './processes.js';
-import { tellRoom } from './learning-room.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
 
@@ -72,7 +71,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     path: data.path,
     capBytes: options.dataCapBytes,
     terminal,
-    tell: (full) => tellRoom(ports, secrets, full),
+    report: (full) => reportRoom(ports, secrets, full),
   });
   process.once('exit', () => {
     supervisor.killAll();

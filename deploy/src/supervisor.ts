@@ -2,7 +2,7 @@
 // Takes process specs; owns their lives and nothing of what they do.
 import { join } from 'node:path';
 import { Child, type ProcessSpec } from './child.js';
-import type { ProcessBook } from './process-book.js';
+import type { ProcessRecord } from './process-record.js';
 import type { Terminal } from './terminal.js';
 
 const stopWaveWithinMs = 4_000;
@@ -14,7 +14,7 @@ export class Supervisor {
   constructor(
     private readonly logFolder: string,
     private readonly terminal: Terminal,
-    private readonly book: ProcessBook,
+    private readonly record: ProcessRecord,
   ) {}
 
   private get children(): Child[] {
@@ -25,7 +25,7 @@ export class Supervisor {
     const logFile = join(this.logFolder, `${spec.name}.log`);
     return new Child(spec, logFile, {
       started: (name, pid) => {
-        this.book.started(name, pid);
+        this.record.started(name, pid);
       },
       ill: (name, forMs) => {
         this.terminal.warn(
@@ -72,7 +72,7 @@ export class Supervisor {
     }, stopAllWithinMs);
     for (const wave of [...this.waves].reverse()) await Promise.all(wave.map((child) => child.stop(stopWaveWithinMs)));
     clearTimeout(last);
-    this.book.close();
+    this.record.close();
   }
 
   killAll(): void {

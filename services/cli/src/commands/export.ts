@@ -1,7 +1,7 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import { FactReader, type StoredFact } from '@backtalk/kit';
+import { FactReader, TurnLog, type StoredFact } from '@backtalk/kit';
 import {
   BatchClosed,
   TurnCompleted,
@@ -54,6 +54,7 @@ export async function exportFacts(
   let count = 0;
   await withBroker(connection, async (broker, blobs) => {
     const reader = new FactReader(broker, blobs);
+    const log = new TurnLog(reader);
     const names: readonly Exported[] = factsOf[kind];
     for await (const fact of reader.read(names, { signal })) {
       const line = {
@@ -61,7 +62,7 @@ export async function exportFacts(
         sequence: fact.sequence,
         time: new Date(fact.timeMs).toISOString(),
         body: body(fact),
-        ...(fact.name === 'turnOpened' ? { conversation: await conversationOf(reader, fact.message) } : {}),
+        ...(fact.name === 'turnOpened' ? { conversation: await conversationOf(log, fact.message) } : {}),
       };
       if (!sink.write(`${JSON.stringify(line)}\n`)) await once(sink, 'drain');
       count += 1;

@@ -1,5 +1,5 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-import { FactReader } from '@backtalk/kit';
+import { FactReader, TurnLog } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -86,10 +86,11 @@ interface SampleRow {
 async function explainSample(reader: FactReader, sample: BatchSample, trained: WeightsTrained): Promise<SampleRow> {
   const { turn, tenant, user } = sample;
   const ids = { tenant, user, turn };
+  const log = new TurnLog(reader);
   const [opened, completed, continued, judged] = await Promise.all([
-    reader.last('turnOpened', ids),
-    reader.last('turnCompleted', ids),
-    reader.last('turnContinued', ids),
+    log.opened(ids),
+    log.completed(ids),
+    log.continued(ids),
     reader.last('turnJudged', { ...ids, revision: sample.revision }),
   ]);
   const report = trained.report?.samples.find((row) => row.turn === turn);
@@ -98,7 +99,7 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     turn,
     verdict: sample.verdict,
     effective: sample.effective,
-    question: opened === undefined ? '' : lastUserText((await conversationOf(reader, opened.message)).messages),
+    question: opened === undefined ? '' : lastUserText((await conversationOf(log, opened.message)).messages),
     answer: completed?.message.text ?? '',
     nextState: (continued?.message.nextState ?? []).map(({ text }) => text).join(' · '),
     hint: judgement?.hint ?? '',

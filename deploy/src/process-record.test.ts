@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
-import { endSurvivors, ProcessBook } from './process-book.js';
-import { identityOf } from './process-identity.js';
+import { endSurvivors, identityOf, ProcessRecord } from './process-record.js';
 
-const folder = new TemporaryDirectory('process-book');
+const folder = new TemporaryDirectory('process-record');
 const file = folder.join('processes.json');
 
 describe('what a killed start left running', () => {
@@ -17,7 +16,7 @@ describe('what a killed start left running', () => {
     });
     const [line] = (await once(left.stdout, 'data')) as [Buffer];
     const exited = once(left, 'exit');
-    new ProcessBook(file).started('part', left.pid ?? 0);
+    new ProcessRecord(file).started('part', left.pid ?? 0);
     expect(await endSurvivors(file)).toEqual(['part']);
     expect(await exited).toEqual([null, 'SIGKILL']);
     const itsOwn = Number(String(line));
@@ -25,7 +24,7 @@ describe('what a killed start left running', () => {
     expect(await endSurvivors(file)).toEqual([]);
   });
 
-  it('is nobody who merely has the same number, and nobody where the book was cut off', async () => {
+  it('is nobody who merely has the same number, and nobody where the record was cut off', async () => {
     writeFileSync(file, JSON.stringify({ part: `${String(process.pid)}:1` }));
     expect(await endSurvivors(file)).toEqual([]);
     writeFileSync(file, '{"part":"12');
@@ -33,9 +32,9 @@ describe('what a killed start left running', () => {
   });
 
   it('is nobody after a start that stopped all it had started', async () => {
-    const book = new ProcessBook(file);
-    book.started('part', process.pid);
-    book.close();
+    const record = new ProcessRecord(file);
+    record.started('part', process.pid);
+    record.close();
     expect(await endSurvivors(file)).toEqual([]);
   });
 });
