@@ -19,7 +19,7 @@ export const keptStreams = [...apart, ...together] as const;
 
 const triesMax = 5;
 
-export interface BackUpOptions {
+interface BackUpOptions {
   /** Of the admin user. */
   readonly broker: Broker;
   readonly blobs: BlobStore;
@@ -49,7 +49,7 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
   return manifest;
 }
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** Of the admin user. */
   readonly broker: Broker;
   readonly blobs: BlobStore;

@@ -16,7 +16,7 @@ const started = z.object({ config: shape, state: shape });
 const restoring = z.object({ deliver_subject: z.string() });
 const refusal = z.object({ error: z.object({ description: z.string() }) });
 
-export interface SnapshotHead {
+interface SnapshotHead {
   /** The stream's configuration and state in the broker's own JSON. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly state: Readonly<Record<string, unknown>>;

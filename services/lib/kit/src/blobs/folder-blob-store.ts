@@ -7,7 +7,7 @@ import type { BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
 import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
 
-export interface FolderBlobOptions {
+interface FolderBlobOptions {
   /** Beyond it, `put` throws `blob_store_full`. */
   readonly bytesMax?: number;
 }

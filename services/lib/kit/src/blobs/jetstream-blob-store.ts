@@ -19,7 +19,7 @@ import { systemClock } from '../time/clock.js';
 import { blobBucket, blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
 import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
 
-export interface JetStreamBlobOptions {
+interface JetStreamBlobOptions {
   /** Of one request to the broker. */
   readonly askWithinMs?: number;
   /** Of one read of a whole blob. */

@@ -199,12 +199,12 @@ const full: ReadonlySet<string> = new Set([
   'EntityTooLarge',
 ]);
 
-export function isPreconditionFailed(error: unknown): boolean {
+function isPreconditionFailed(error: unknown): boolean {
   return statusOf(error) === 412;
 }
 
 /** Servers that do not know conditional writes. */
-export function isUnsupportedCondition(error: unknown): boolean {
+function isUnsupportedCondition(error: unknown): boolean {
   return statusOf(error) === 501;
 }
 

@@ -21,7 +21,7 @@ import type { Broker } from './connect.js';
 import { apiError } from './store-message.js';
 import { brokerError } from './translate.js';
 
-export interface PullOptions {
+interface PullOptions {
   readonly broker: Broker;
   readonly stream: string;
   /** Creates the consumer where it is missing and gives its name. Called again after every disturbance. */
@@ -239,11 +239,11 @@ export function placeOf(message: Msg): MessagePlace {
   };
 }
 
-export type ConsumerPlan = Partial<ConsumerConfig> & { readonly name: string; readonly filter_subject: string };
+type ConsumerPlan = Partial<ConsumerConfig> & { readonly name: string; readonly filter_subject: string };
 
 type Answer = Partial<ConsumerInfo> & { readonly error?: NatsError['api_error'] };
 
-export interface CreatedConsumer {
+interface CreatedConsumer {
   readonly name: string;
   readonly pending: number;
 }

@@ -10,7 +10,7 @@ import type { Broker } from './connect.js';
 import type { StoredMessage } from './last-of-subject.js';
 import { createConsumer, type MessagePlace, placeOf, Pull } from './pull.js';
 
-export interface OrderedOptions {
+interface OrderedOptions {
   readonly broker: Broker;
   readonly stream: string;
   /** How many messages may wait for `done`. */
@@ -76,7 +76,7 @@ export class OrderedPull {
   }
 }
 
-export interface StreamReading {
+interface StreamReading {
   readonly broker: Broker;
   readonly stream: string;
   readonly filter: string;

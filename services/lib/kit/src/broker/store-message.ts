@@ -34,7 +34,7 @@ export interface Refused {
   readonly last: number | undefined;
 }
 
-export interface Stored {
+interface Stored {
   readonly refused: false;
   readonly sequence: number;
 }

@@ -59,7 +59,7 @@ export async function decodeConversation(
   throw conversationErrors.unreadable({ what: `it is a chain of more than ${String(linksMax)} differences` });
 }
 
-export const conversationErrors = defineErrors('kit', {
+const conversationErrors = defineErrors('kit', {
   unreadable: {
     code: 'conversation_unreadable',
     retry: 'never',

@@ -24,7 +24,7 @@ export interface DeadLetter {
   readonly traceparent: string;
 }
 
-export type NewDeadLetter = Omit<DeadLetter, 'sequence' | 'timeMs'>;
+type NewDeadLetter = Omit<DeadLetter, 'sequence' | 'timeMs'>;
 
 export interface DeadLetters {
   /** Oldest first. */

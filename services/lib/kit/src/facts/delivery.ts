@@ -23,7 +23,7 @@ export interface Delivery {
 
 export type FactHandler<N extends FactName> = (fact: StoredFact<N>, delivery: Delivery) => Promise<void>;
 
-export type Verdict =
+type Verdict =
   | { readonly kind: 'retry' }
   /** The fact is not to blame: it waits in flight until what it needs is back, and no delivery is counted. */
   | { readonly kind: 'wait' }

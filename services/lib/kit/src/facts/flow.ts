@@ -315,7 +315,7 @@ export class FactFlow<N extends FactName = FactName> {
   }
 }
 
-export type Outcome = 'handled' | 'held' | 'retried' | 'waited' | 'dead' | 'given_back';
+type Outcome = 'handled' | 'held' | 'retried' | 'waited' | 'dead' | 'given_back';
 
 export type FactMetrics = ReturnType<typeof factMetrics>;
 

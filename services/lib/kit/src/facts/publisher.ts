@@ -13,14 +13,14 @@ import { subjectErrors, subjectOf } from '../topology/subjects.js';
 import { factErrors } from './errors.js';
 import { blobHeader, type FactHeaders, headersFor } from './stored-fact.js';
 
-export interface PublisherOptions {
+interface PublisherOptions {
   /** How long one publish may wait for the broker. */
   readonly timeoutMs?: number;
   /** Where payloads above 900 kB go; without it they are refused as too large. */
   readonly blobs?: BlobStore;
 }
 
-export interface PublishOptions {
+interface PublishOptions {
   /** Added to those that follow from the message (turn, parent, answer key, session, policy). */
   readonly headers?: FactHeaders;
   readonly trace?: Trace;
@@ -130,7 +130,7 @@ const keptBytesMax = 1024 * 1024;
 
 let idle: FactWriter | undefined;
 
-export function encodeFact<N extends FactName>(name: N, message: FactMessage<N>): Uint8Array {
+function encodeFact<N extends FactName>(name: N, message: FactMessage<N>): Uint8Array {
   const writer = idle;
   // One that fails half-way is left behind with what it wrote.
   idle = undefined;

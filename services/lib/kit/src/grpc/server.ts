@@ -17,12 +17,12 @@ export interface GrpcCallFacts {
   readonly trace: Trace;
 }
 
-export interface GrpcService<D extends CompatServiceDefinition> {
+interface GrpcService<D extends CompatServiceDefinition> {
   readonly definition: D;
   readonly implementation: ServiceImplementation<D, GrpcCallFacts>;
 }
 
-export interface ServeGrpcOptions<D extends readonly CompatServiceDefinition[]> {
+interface ServeGrpcOptions<D extends readonly CompatServiceDefinition[]> {
   readonly address: Address;
   readonly services: { readonly [K in keyof D]: GrpcService<D[K]> };
   readonly logger: Logger;

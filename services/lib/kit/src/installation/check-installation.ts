@@ -54,7 +54,7 @@ async function lookOrWarn(look: () => Promise<string[]>, broker: Broker): Promis
   }
 }
 
-export const installationErrors = defineErrors('installation', {
+const installationErrors = defineErrors('installation', {
   installationUnfit: {
     code: 'installation_unfit',
     retry: 'stop',

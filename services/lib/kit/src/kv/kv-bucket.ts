@@ -58,7 +58,7 @@ export interface KvBucket<T> {
   entries(keyFilter?: string): AsyncIterable<KvKeyEntry<T>>;
 }
 
-export interface KvOptions {
+interface KvOptions {
   readonly timeoutMs?: number;
 }
 

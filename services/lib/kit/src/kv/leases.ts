@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../time/clock.js';
 import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
 import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
 
-export interface HoldLeaseOptions {
+interface HoldLeaseOptions {
   readonly broker: Broker;
   /** What to write, asked anew each time. Its kind and instance make the key. */
   readonly lease: () => Lease;
@@ -121,7 +121,7 @@ export interface LeaseView {
   stop(): void;
 }
 
-export interface WatchLeasesOptions {
+interface WatchLeasesOptions {
   readonly ttlMs?: number;
   readonly clock?: Clock;
 }

@@ -24,13 +24,13 @@ export interface RunContext {
   fail(error: unknown): void;
 }
 
-export interface RunOptions<S extends Shape | Settings> {
+interface RunOptions<S extends Shape | Settings> {
   readonly name: string;
   readonly config: S;
   readonly create: (config: ConfigOf<S>, context: RunContext) => Service;
 }
 
-export const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as const;
+const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as const;
 
 export async function run<S extends Shape | Settings>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
   const { name } = options;
@@ -152,7 +152,7 @@ export interface Host {
   exit(code: number): void;
 }
 
-export const processHost: Host = {
+const processHost: Host = {
   arguments: process.argv.slice(2),
   // Undefined lets readConfig read the environment itself.
   environment: undefined,

@@ -4,7 +4,7 @@ import type { Span as OtelSpan, SpanContext, TraceFlags } from '@opentelemetry/a
 import { collectSpans, type Span, type SpanKind, type SpanOptions } from './spans.js';
 import type { Trace } from './trace.js';
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly service: string;
   /** Base address; `/v1/traces` is added. */
   readonly endpoint: string;

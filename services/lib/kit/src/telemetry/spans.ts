@@ -21,7 +21,7 @@ export interface Span {
   end(failure?: string): void;
 }
 
-export type StartSpan = (name: string, options: SpanOptions) => Span;
+type StartSpan = (name: string, options: SpanOptions) => Span;
 
 let collecting: StartSpan | undefined;
 

@@ -4,7 +4,7 @@ import { type BrokerService, brokerServices } from './users.js';
 
 export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings';
 
-export interface BucketDefinition {
+interface BucketDefinition {
   /** True when entries vanish unless they are renewed; the time to live is an option of the installation. */
   readonly expires: boolean;
   readonly readBy: readonly BrokerService[];

@@ -169,7 +169,7 @@ type Messages = { [N in FactName]: Rows[N] extends FactRow<infer M> ? M : never 
 export type FactName = keyof Rows;
 export type FactMessage<N extends FactName> = Messages[N];
 export type FactStream = Rows[FactName]['stream'];
-export type FactToken<N extends FactName> = Rows[N]['tokens'][number];
+type FactToken<N extends FactName> = Rows[N]['tokens'][number];
 /** Some or all of a subject's tokens; those left out match anything. */
 export type FactIds<N extends FactName> = Readonly<Partial<Record<FactToken<N>, string | number>>>;
 

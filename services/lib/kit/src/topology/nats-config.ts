@@ -3,7 +3,7 @@
 import { permissionsOf } from './permissions.js';
 import { adminUser, brokerServices, type BrokerUser } from './users.js';
 
-export interface NatsConfigOptions {
+interface NatsConfigOptions {
   readonly passwords: Readonly<Record<BrokerUser, string>>;
   readonly storeDirectory: string;
   readonly host?: string;

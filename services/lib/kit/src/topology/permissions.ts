@@ -17,7 +17,7 @@ import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
 import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
 
-export interface Permissions {
+interface Permissions {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
 }
