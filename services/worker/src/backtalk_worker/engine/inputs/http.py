@@ -74,7 +74,7 @@ class OtherRoutes(Routes):
     async def models(self, _: Request) -> Response:
         """The base model first, then the adapters with the base as `parent`."""
         engine = self.engine
-        base = _model(engine.base_name, engine.created, str(self.prompts.folder), None, self.prompts.length_max)
+        base = _model(engine.base_name, engine.created, str(self.prompts.model.folder), None, self.prompts.length_max)
         adapters = [
             _model(adapter.name, adapter.created, str(adapter.folder), engine.base_name, None)
             for adapter in engine.adapters.values()
