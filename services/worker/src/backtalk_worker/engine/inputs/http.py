@@ -90,7 +90,7 @@ class OtherRoutes(Routes):
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
 
     async def unload_adapter(self, http: Request) -> Response:
-        """Takes the name away; rows that run keep the adapter."""
+        """Takes no new requests for the name; rows that run keep the adapter."""
         request = await read_request(UnloadAdapterRequest, http, self.body_bytes_max)
         self.engine.unload(request.lora_name)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
