@@ -215,16 +215,17 @@ def test_other_types_paths_methods_and_sizes_are_refused(engine: Running):
 
 
 def test_a_client_that_goes_away_frees_its_row(engine: Running):
-    body = {**CHAT, "max_tokens": 470, "ignore_eos": True, "stream": True}
+    # Many rows make each step slow, so that none ends by itself before the client goes.
+    body = {**CHAT, "max_tokens": 470, "n": 16, "ignore_eos": True, "stream": True}
     with engine.client.stream("POST", "/v1/chat/completions", json=body) as answer:
         next(answer.iter_lines())
-        until(lambda: engine.metric("vllm:num_requests_running") == 1, "the row to run")
-    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the row to be freed")
+        until(lambda: engine.metric("vllm:num_requests_running") > 1, "the rows to run")
+    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the rows to be freed")
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(
             f"{engine.url}/v1/chat/completions", json={**body, "stream": False}, timeout=httpx.Timeout(60, read=0.1)
         )
-    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the second row to be freed")
+    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the rows of the second request to be freed")
 
 
 def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path):

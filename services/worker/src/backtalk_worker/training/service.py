@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc.aio
 import torch
 
-from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc
+from backtalk_worker.gen.backtalk.v1 import training_pb2_grpc
+from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainRequest, TrainResult
 from backtalk_worker.process.config import host_and_port
 from backtalk_worker.process.log import create_logger
 from backtalk_worker.process.run import on_signal
@@ -18,8 +19,8 @@ from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
-from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls, Work
-from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
+from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
+from backtalk_worker.training.outputs.base_model import load_base_model
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
@@ -69,7 +70,12 @@ class TrainingWorker:
             self._config.device,
             self._config.dtype,
         )
-        self._calls = TrainingCalls(_training(base, self._blobs), self._executor, self._blobs, self._events)
+        vocabulary, files = base.loaded.vocabulary_size, VersionFiles(self._blobs)
+
+        def take(request: TrainRequest, progress: Progress) -> TrainResult:
+            return work.train(train_order(request, vocabulary), base, files, progress)
+
+        self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
         servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)
         training_pb2_grpc.add_TrainingWorkerServiceServicer_to_server(servicer, self._server)
         port = self._server.add_insecure_port(self._config.address)
@@ -89,12 +95,3 @@ class TrainingWorker:
             await self._calls.stop()
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._health.stop()
-
-
-def _training(base: BaseModel, blobs: BlobCache) -> Work:
-    files = VersionFiles(blobs)
-
-    def run(request: training_pb2.TrainRequest, progress: Progress) -> training_pb2.TrainResult:
-        return work.train(train_order(request, base.loaded.vocabulary_size), base, files, progress)
-
-    return run

@@ -40,7 +40,7 @@ class Sampling:
 
     @property
     def truncates(self) -> bool:
-        """Whether some ids are cut away before drawing."""
+        """Whether some ids are cut before drawing."""
         return self.top_p < 1.0 or self.top_k > 0 or self.min_p > 0.0 or bool(self.allowed_ids)
 
 

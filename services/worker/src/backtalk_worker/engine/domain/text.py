@@ -1,7 +1,7 @@
 """Turns ids into text one by one, never half a character, and finds stop texts."""
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -20,20 +20,6 @@ class TokenBytes:
 
     table: Sequence[bytes]
     special: frozenset[int]
-
-    @classmethod
-    def of_vocabulary(
-        cls, vocabulary: Mapping[str, int], added: Mapping[int, str], special: frozenset[int]
-    ) -> "TokenBytes":
-        """From a byte-level vocabulary (token → id), and the added tokens, which are written as they are."""
-        table = [b""] * (1 + max(vocabulary.values(), default=-1))
-        bytes_of = byte_of_character()
-        for token, index in vocabulary.items():
-            if index in added:
-                table[index] = added[index].encode()
-            else:
-                table[index] = bytes(bytes_of.get(character, ord("?")) for character in token)
-        return cls(table, special)
 
     def text(self, token: int) -> str:
         """One id alone; bytes that are not whole characters are left out."""

@@ -57,7 +57,7 @@ class GenerateRoutes(Routes):
         pairs = [
             (ids, sampling)
             for ids in prompts
-            for sampling in read_samplings(request, len(ids), reader.length_max, reader.vocabulary_size, reader.end_ids)
+            for sampling in read_samplings(request, len(ids), reader.length_max, reader.model)
         ]
         rows, samplings = [ids for ids, _ in pairs], [sampling for _, sampling in pairs]
         salt = request.cache_salt or ""

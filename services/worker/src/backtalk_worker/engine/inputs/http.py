@@ -74,7 +74,7 @@ class OtherRoutes(Routes):
     async def models(self, _: Request) -> Response:
         """The base model first, then the adapters with the base as `parent`."""
         engine = self.engine
-        base = _model(engine.base_name, engine.created, str(self.prompts.folder), None, self.prompts.length_max)
+        base = _model(engine.base_name, engine.created, str(self.prompts.model.folder), None, self.prompts.length_max)
         adapters = [
             _model(adapter.name, adapter.created, str(adapter.folder), engine.base_name, None)
             for adapter in engine.adapters.values()
@@ -90,7 +90,7 @@ class OtherRoutes(Routes):
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
 
     async def unload_adapter(self, http: Request) -> Response:
-        """Takes the name away; rows that run keep the adapter."""
+        """Takes no new requests for the name; rows that run keep the adapter."""
         request = await read_request(UnloadAdapterRequest, http, self.body_bytes_max)
         self.engine.unload(request.lora_name)
         return PlainTextResponse(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")

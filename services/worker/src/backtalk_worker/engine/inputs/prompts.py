@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from backtalk_worker.engine import errors
-from backtalk_worker.engine.domain.text import TokenBytes
+from backtalk_worker.engine.domain.text import TokenBytes, byte_of_character
 from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, malformed
 from backtalk_worker.model.load import LoadedModel
 
@@ -15,28 +15,26 @@ LONG_TEXT_CHARACTERS = 20_000
 
 def token_bytes(model: LoadedModel) -> TokenBytes:
     """The bytes of every id of a byte-level vocabulary; any other kind is refused at the start."""
-    tokenizer = model.tokenizer
-    added = dict(tokenizer.added_tokens_decoder)
-    special = frozenset(index for index, token in added.items() if token.special)
-    table = TokenBytes.of_vocabulary(
-        tokenizer.get_vocab(), {index: str(token.content) for index, token in added.items()}, special
-    )
+    vocabulary, added = model.tokenizer.get_vocab(), dict(model.tokenizer.added_tokens_decoder)
+    table = [b""] * (1 + max(vocabulary.values(), default=-1))
+    bytes_of = byte_of_character()
+    for token, index in vocabulary.items():
+        # Added tokens are written as they are.
+        own = bytes(bytes_of.get(character, ord("?")) for character in token)
+        table[index] = str(added[index].content).encode() if index in added else own
     sample = "Häßlich 你好 🎉 ok"
-    if b"".join(table.table[i] for i in model.encode(sample)).decode(errors="replace") != sample:
+    if b"".join(table[i] for i in model.encode(sample)).decode(errors="replace") != sample:
         raise OSError("this engine serves models with a byte-level BPE tokenizer only")
-    return table
+    return TokenBytes(table, frozenset(index for index, token in added.items() if token.special))
 
 
 class PromptReader:
     """Prompts for one model."""
 
     def __init__(self, model: LoadedModel, tokens: TokenBytes, length_max: int) -> None:
-        self._model = model
+        self.model = model
         self.tokens = tokens
         self.length_max = length_max
-        self.vocabulary_size = model.vocabulary_size
-        self.end_ids = model.end_ids
-        self.folder = model.folder
         self._token_bytes_max = max(len(data) for data in tokens.table)
 
     async def chat(self, request: ChatRequest) -> list[int]:
@@ -76,7 +74,7 @@ class PromptReader:
         self._refuse_hopeless(size)
 
         def render() -> list[int]:
-            return self._model.render_chat(
+            return self.model.render_chat(
                 plain, tools=tools, add_generation_prompt=add_generation_prompt, template_arguments=arguments
             )
 
@@ -91,20 +89,20 @@ class PromptReader:
         """Text → ids."""
         self._refuse_hopeless(len(text))
         if len(text) > LONG_TEXT_CHARACTERS:
-            return await asyncio.to_thread(self._model.encode, text, add_special_tokens=add_special_tokens)
-        return self._model.encode(text, add_special_tokens=add_special_tokens)
+            return await asyncio.to_thread(self.model.encode, text, add_special_tokens=add_special_tokens)
+        return self.model.encode(text, add_special_tokens=add_special_tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids → text with special tokens."""
-        return self._model.decode(self._known(ids), skip_special_tokens=False)
+        return self.model.decode(self._known(ids), skip_special_tokens=False)
 
     def token_strings(self, ids: Sequence[int]) -> list[str]:
         """Ids → the vocabulary's own spellings."""
-        return [str(token) for token in self._model.tokenizer.convert_ids_to_tokens(list(ids))]
+        return [str(token) for token in self.model.tokenizer.convert_ids_to_tokens(list(ids))]
 
     def _known(self, ids: Sequence[int]) -> list[int]:
         for token in ids:
-            if token >= self.vocabulary_size:
+            if token >= self.model.vocabulary_size:
                 raise errors.BadRequestError(f"Token id {token} is out of vocabulary")
         return list(ids)
 

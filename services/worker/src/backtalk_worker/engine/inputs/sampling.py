@@ -8,6 +8,7 @@ import dataclasses
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.request import Sampling
 from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, GenerationRequest
+from backtalk_worker.model.load import LoadedModel
 
 ROWS_MAX = 64
 TOP_LOGPROBS_MAX = 20
@@ -16,16 +17,12 @@ STOPS_MAX = 16
 
 
 def read_samplings(
-    request: ChatRequest | CompletionRequest,
-    prompt_length: int,
-    length_max: int,
-    vocabulary: int,
-    end_ids: tuple[int, ...],
+    request: ChatRequest | CompletionRequest, prompt_length: int, length_max: int, model: LoadedModel
 ) -> list[Sampling]:
     """`n` samplings; with a seed, row i draws with seed + i."""
     _refuse_unsupported(request)
     _check_ranges(request)
-    _check_ids(request, vocabulary)
+    _check_ids(request, model.vocabulary_size)
     sampling = Sampling(
         max_tokens=_max_tokens(request, prompt_length, length_max),
         min_tokens=request.min_tokens,
@@ -35,7 +32,7 @@ def read_samplings(
         min_p=request.min_p or 0.0,
         stop=_stops(request),
         stop_ids=frozenset(request.stop_token_ids or ()),
-        end_ids=frozenset(() if request.ignore_eos else end_ids),
+        end_ids=frozenset(() if request.ignore_eos else model.end_ids),
         include_stop_text=request.include_stop_str_in_output,
         skip_special_tokens=request.skip_special_tokens,
         allowed_ids=tuple(dict.fromkeys(request.allowed_token_ids or ())),

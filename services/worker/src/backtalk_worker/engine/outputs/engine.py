@@ -158,7 +158,7 @@ class Engine:
         self.events.adapter_loaded(name, adapter.rank, list(self.adapters))
 
     def unload(self, name: str) -> None:
-        """Takes the name away from new requests; rows that run with the adapter keep it until they end."""
+        """Takes the name from new requests; rows that run with the adapter keep it until they end."""
         adapter = self.adapters.pop(name, None)
         if adapter is None:
             raise errors.AdapterUnknownError(name)

@@ -4,14 +4,17 @@ It runs in the one thread that may touch the model, and knows nothing of gRPC ca
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
+
+from torch import Tensor
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.frozen_states import score_answers
-from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
+from backtalk_worker.training.domain.network import network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
@@ -33,7 +36,11 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
     items = prepare_batch(order.samples, order.recipe, base.loaded.context_length, base.render)
     probes = _probe_prompts(order, base)
     with adapted(base.network, shape, order.seed) as policy:
-        _load_parent(policy, shape, order, files)
+        if order.parent_adapter:
+            found, tensors = files.read_adapter(order.parent_adapter)
+            if found != shape:
+                raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base")
+            _set_tensors(policy, tensors)
         state = files.read_training_state(order.parent_training_state)
         if problem := state_mismatch(policy, state):
             raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
@@ -66,32 +73,21 @@ def score(
     order: ScoreOrder, base: BaseModel, files: VersionFiles, tick: Callable[[], None]
 ) -> training_pb2.ScoreResponse:
     """Logprobs of the given ids under the given adapter, or under the base."""
-    if not order.adapter:
-        return _scored(network_of(base.network), order, tick)
-    shape, tensors = files.read_adapter(order.adapter)
-    with adapted(base.network, shape, seed=0) as policy:
-        if problem := policy.mismatch(tensors):
-            raise AdapterInvalidError(f"the adapter does not fit: {problem}")
-        policy.set_tensors(tensors)
-        return _scored(policy.network, order, tick)
-
-
-def _scored(network: ChunkedNetwork, order: ScoreOrder, tick: Callable[[], None]) -> training_pb2.ScoreResponse:
-    if not order.prompts:
-        return training_pb2.ScoreResponse()
-    budget = TokenBudget(SCORE_TOKENS)
-    rows = score_answers(network, order.prompts, order.answers, order.temperatures, budget, lambda _i, _n: tick())
+    with ExitStack() as stack:
+        network = network_of(base.network)
+        if order.adapter:
+            shape, tensors = files.read_adapter(order.adapter)
+            policy = stack.enter_context(adapted(base.network, shape, seed=0))
+            _set_tensors(policy, tensors)
+            network = policy.network
+        budget = TokenBudget(SCORE_TOKENS)
+        rows = score_answers(network, order.prompts, order.answers, order.temperatures, budget, lambda _i, _n: tick())
     return training_pb2.ScoreResponse(results=[training_pb2.ScoreResult(logprobs=row) for row in rows])
 
 
-def _load_parent(policy: AdaptedNetwork, shape: AdapterShape, order: TrainOrder, files: VersionFiles) -> None:
-    if not order.parent_adapter:
-        return
-    found, tensors = files.read_adapter(order.parent_adapter)
-    if found != shape:
-        raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base model")
+def _set_tensors(policy: AdaptedNetwork, tensors: Mapping[str, Tensor]) -> None:
     if problem := policy.mismatch(tensors):
-        raise AdapterInvalidError(f"the parent's adapter does not fit: {problem}")
+        raise AdapterInvalidError(f"the adapter does not fit: {problem}")
     policy.set_tensors(tensors)
 
 
