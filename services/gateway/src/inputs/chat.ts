@@ -30,7 +30,7 @@ export async function chat(parts: Parts, request: Request, response: Response): 
       'X-Backtalk-Session': turn.session,
       'X-Backtalk-Weights': turn.version,
     };
-    // A turn that nobody traces yet is traced under its own id.
+    // A turn that is not traced yet is traced under its own id.
     const id = turn.id.slice('turn_'.length);
     const parent = traceFrom(headerIn(request, 'traceparent') ?? `00-${id}-${id.slice(-16)}-01`);
     const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
