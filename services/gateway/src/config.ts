@@ -36,7 +36,7 @@ const serving = {
     secret: true,
   }),
   engineRequestsMax: setting.integer('BACKTALK_ENGINE_REQUESTS_MAX', {
-    description: 'Requests that one engine replica has in hand at once for this gateway; others get the next ones.',
+    description: 'Requests that one engine replica answers at once for this gateway; others get the next ones.',
     default: 1024,
     min: 1,
   }),
@@ -114,17 +114,17 @@ const bounds = {
     min: 100,
   }),
   requestsMax: setting.integer('BACKTALK_REQUESTS_MAX', {
-    description: 'Requests in hand at once, of all keys.',
+    description: 'Requests in flight at once, of all keys.',
     default: 2000,
     min: 1,
   }),
   keyRequestsMax: setting.integer('BACKTALK_KEY_REQUESTS_MAX', {
-    description: 'Requests in hand at once for a key that has no limit of its own.',
+    description: 'Requests in flight at once for a key that has no limit of its own.',
     default: 1000,
     min: 1,
   }),
   stopWaitMs: setting.durationMs('BACKTALK_STOP_WAIT', {
-    description: 'How long answers in hand may go on when the gateway stops.',
+    description: 'How long answers in flight may go on when the gateway stops.',
     default: '8s',
     min: 0,
   }),

@@ -6,9 +6,9 @@
 import { isJsonObject, keyedHash } from '@backtalk/kit';
 import type { ChatMessage } from './chat-request.js';
 
-export const answerKeyLength = 32;
+const answerKeyLength = 32;
 
-export interface AnswerContent {
+interface AnswerContent {
   readonly text: string;
   readonly toolCalls: readonly unknown[];
 }
@@ -20,7 +20,7 @@ export function answerKey(secret: string, { text, toolCalls }: AnswerContent): s
   return keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength);
 }
 
-/** One key for every assistant message, oldest first, so that a key's place tells the message. */
+/** One key for every assistant message, oldest first, so that a key's position gives the message. */
 export function answerKeysOf(secret: string, messages: readonly ChatMessage[]): string[] {
   return messages
     .filter((message) => message.role === 'assistant')

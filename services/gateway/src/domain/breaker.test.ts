@@ -3,7 +3,7 @@ import { Breaker } from './breaker.js';
 
 describe('Breaker', () => {
   it('opens after so many failures in a row, and lets one try through after each rest', () => {
-    const breaker = new Breaker({ failuresMax: 2, restMs: 100 });
+    const breaker = new Breaker(2, 100);
     breaker.failed(0);
     expect(breaker.permits(0)).toBe(true);
     breaker.failed(0);
@@ -14,7 +14,7 @@ describe('Breaker', () => {
   });
 
   it('closes at the first success, which also ends the row', () => {
-    const breaker = new Breaker({ failuresMax: 2, restMs: 100 });
+    const breaker = new Breaker(2, 100);
     breaker.failed(0);
     breaker.succeeded();
     breaker.failed(0);

@@ -1,29 +1,26 @@
-/**
- * Is a part that failed to be tried again yet?
- *
- * In: successes and failures with the time at which they came. Out: whether to try. After `failuresMax` failures in a
- * row it is left alone for `restMs`; then one try is let through, and its outcome decides. Pure: time is an argument.
- */
-export interface BreakerOptions {
-  readonly failuresMax: number;
-  readonly restMs: number;
-}
+// Is a part that failed to be tried again yet?
+//
+// In: successes and failures with the time at which they came. Out: whether to try. After `failuresMax` failures in a
+// row it is left alone for `restMs`; then one try is let through, and its outcome decides. Pure: time is an argument.
 
 export class Breaker {
   private failures = 0;
   private openUntilMs = 0;
 
-  constructor(private readonly options: BreakerOptions) {}
+  constructor(
+    private readonly failuresMax: number,
+    private readonly restMs: number,
+  ) {}
 
   get isOpen(): boolean {
-    return this.failures >= this.options.failuresMax;
+    return this.failures >= this.failuresMax;
   }
 
   /** True when a try may be made now. While open, a permitted try moves the rest on, so that only one goes through. */
   permits(nowMs: number): boolean {
     if (!this.isOpen) return true;
     if (nowMs < this.openUntilMs) return false;
-    this.openUntilMs = nowMs + this.options.restMs;
+    this.openUntilMs = nowMs + this.restMs;
     return true;
   }
 
@@ -33,6 +30,6 @@ export class Breaker {
 
   failed(nowMs: number): void {
     this.failures += 1;
-    if (this.isOpen) this.openUntilMs = nowMs + this.options.restMs;
+    if (this.isOpen) this.openUntilMs = nowMs + this.restMs;
   }
 }

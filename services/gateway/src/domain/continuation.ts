@@ -1,10 +1,9 @@
-/**
- * Which earlier turn does this request seem to continue?
- *
- * In: the answer keys of the request, and what is remembered of the turns that gave those answers. Out: the likely
- * parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one with more
- * equal earlier answers, then the newest. The collector decides for good. Pure.
- */
+// Which earlier turn does this request seem to continue?
+//
+// In: the answer keys of the request, and what is remembered of the turns that gave those answers. Out: the likely
+// parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one with more
+// equal earlier answers, then the newest. The collector decides for good. Pure.
+
 export interface RememberedTurn {
   readonly turn: string;
   readonly session: string;
@@ -23,9 +22,9 @@ export interface RememberedConversation {
   readonly depth: number;
 }
 
-export const earlierKeysMax = 8;
+const earlierKeysMax = 8;
 /** Older answers than these are not looked up: an agent that cut its history so far has begun something new. */
-export const lookedUpKeysMax = 4;
+const lookedUpKeysMax = 4;
 
 /** The keys to look up, newest first. */
 export function keysToLookUp(answerKeys: readonly string[]): string[] {

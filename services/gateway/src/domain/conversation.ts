@@ -20,7 +20,7 @@ export interface WrittenConversation {
 
 export const differenceDepthMax = 8;
 /** Below this many bytes, compressing costs more than it saves. */
-export const deflateBytesMin = 4 * 1024;
+const deflateBytesMin = 4 * 1024;
 
 export function writeConversation(
   messages: readonly unknown[],

@@ -11,7 +11,7 @@ import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
 import { sessionBodyKeys } from './session-name.js';
 
-export interface SamplingFields {
+interface SamplingFields {
   readonly temperature: number;
   readonly top_p: number;
   readonly top_k: number;
@@ -60,7 +60,7 @@ export function samplingOf(body: JsonObject, defaultTemperature: number): Sampli
 }
 
 /** The longest answer that the client asked for; undefined where it left that open. */
-export function answerTokensMaxOf(body: JsonObject): number | undefined {
+function answerTokensMaxOf(body: JsonObject): number | undefined {
   const asked = body['max_completion_tokens'] ?? body['max_tokens'];
   return typeof asked === 'number' ? asked : undefined;
 }

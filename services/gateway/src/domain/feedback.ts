@@ -15,7 +15,7 @@ export interface Feedback {
   readonly correction: string;
 }
 
-export const feedbackCharactersMax = 16 * 1024;
+const feedbackCharactersMax = 16 * 1024;
 
 const words = z
   .string('it must be a string')

@@ -5,7 +5,7 @@
 import { baseVersion, versionNumber } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
 
-export interface ListedModel {
+interface ListedModel {
   readonly id: string;
   readonly object: 'model';
   readonly created: number;

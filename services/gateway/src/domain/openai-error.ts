@@ -4,41 +4,30 @@
 // those of a cause. Pure.
 import type { BacktalkError } from '@backtalk/kit';
 
-export interface OpenAiError {
+interface OpenAiError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: { readonly error: OpenAiErrorBody };
-}
-
-export interface OpenAiErrorBody {
-  readonly message: string;
-  readonly type: string;
-  readonly param: string | null;
-  readonly code: string;
-}
-
-export function openAiError(error: BacktalkError): OpenAiError {
-  const status = error.status ?? 500;
-  return {
-    status,
-    headers: headersOf(error),
-    body: { error: { message: error.message, type: typeOf(status), param: paramOf(error), code: error.code } },
+  readonly body: {
+    readonly error: {
+      readonly message: string;
+      readonly type: string;
+      readonly param: string | null;
+      readonly code: string;
+    };
   };
+}
+
+export function openAiError({ status = 500, message, code, detail }: BacktalkError): OpenAiError {
+  const { param, retryAfterSeconds, allow } = detail;
+  const headers: Record<string, string> = {};
+  if (typeof retryAfterSeconds === 'number') headers['Retry-After'] = String(retryAfterSeconds);
+  if (typeof allow === 'string') headers['Allow'] = allow;
+  const error = { message, type: typeOf(status), param: typeof param === 'string' ? param : null, code };
+  return { status, headers, body: { error } };
 }
 
 function typeOf(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
-}
-
-function paramOf({ detail }: BacktalkError): string | null {
-  return typeof detail['param'] === 'string' ? detail['param'] : null;
-}
-
-function headersOf({ detail }: BacktalkError): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (typeof detail['retryAfterSeconds'] === 'number') headers['Retry-After'] = String(detail['retryAfterSeconds']);
-  if (typeof detail['allow'] === 'string') headers['Allow'] = detail['allow'];
-  return headers;
 }

@@ -1,6 +1,6 @@
 // Which engine replica answers?
 //
-// In: the leases of engines, the version, the session and how many requests each replica has in hand. Out: a replica,
+// In: the leases of engines, the version, the session and how many requests each replica is answering. Out: a replica,
 // or none. The same session comes to the same replica while it can (its prefix is warm there); when that one carries
 // more than its part, or all that it may, the next in the session's order takes over. Pure.
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface ReplicaRequest {
   readonly version: string;
   readonly session: string;
   readonly inFlight: (url: string) => number;
-  /** Requests that one replica may have in hand. */
+  /** Requests that one replica may answer at once. */
   readonly slotsMax: number;
   /** Replicas that have just failed this request. */
   readonly excluded: ReadonlySet<string>;
@@ -48,7 +48,7 @@ export function chooseReplica(request: ReplicaRequest): Replica | undefined {
   return (ranked.find(({ load }) => load < bound) ?? least)?.engine;
 }
 
-/** True when replicas hold the version, and none of them that is not excluded has a place left. */
+/** True when replicas hold the version, and none of them that is not excluded has a slot left. */
 export function areFull(request: ReplicaRequest): boolean {
   const { inFlight, slotsMax, excluded } = request;
   const able = ableOf(request).filter(({ url }) => !excluded.has(url));

@@ -1,10 +1,10 @@
-// Who is being answered now?
+// How many requests are being answered now?
 //
 // In: answers that begin and end. Out: counts by key, by engine and by weights version, and a refusal where a bound is
-// reached. It counts in memory only, so its bounds hold whatever else is away. No I/O.
+// reached. It counts in memory only, so its bounds hold whatever else is down. No I/O.
 import { gatewayErrors } from '../errors.js';
 
-export interface SlotBounds {
+interface SlotBounds {
   readonly requestsMax: number;
   readonly keyRequestsMax: number;
 }
@@ -19,10 +19,6 @@ export class RequestSlots {
   private count = 0;
 
   constructor(private readonly bounds: SlotBounds) {}
-
-  get total(): number {
-    return this.count;
-  }
 
   /** A request of this key begins; the returned function ends it. */
   enter(keyId: string, keyLimit: number | undefined): () => void {

@@ -36,7 +36,7 @@ export function turnOfSession(session: string): string | undefined {
   return /^session_[0-9a-f]{32}$/.test(session) ? session.replace(/^session_/, 'turn_') : undefined;
 }
 
-/** A declared name becomes a token that subjects can hold and that nobody can guess. */
+/** A declared name becomes a token that subjects can hold and that cannot be guessed. */
 export function sessionOfName(secret: string, tenant: string, user: string, name: string): string {
   return `session_${keyedHash(secret, `session\n${tenant}\n${user}\n${name}`, 32)}`;
 }

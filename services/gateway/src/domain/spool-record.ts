@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
 /** Facts that the gateway may have to keep until the broker is back. */
-export const spooledFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
+const spooledFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
 export type SpooledFact = (typeof spooledFacts)[number];
 
 const recordHead = z.object({
@@ -34,7 +34,7 @@ export function encodeRecord({ name, traceparent, message }: SpoolRecord): Buffe
   return record;
 }
 
-export interface DecodedSpool {
+interface DecodedSpool {
   readonly records: readonly SpoolRecord[];
   /** Bytes at the end that form no whole record. */
   readonly tornBytes: number;

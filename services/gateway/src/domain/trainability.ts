@@ -5,7 +5,7 @@
 import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
 import type { Consent } from '@backtalk/proto/facts';
 
-export const ownReasons = [
+const ownReasons = [
   'opted_out',
   'sampler_not_plain',
   'pinned_version',
@@ -15,12 +15,12 @@ export const ownReasons = [
   'logprobs_untrue',
 ] as const;
 
-export type UntrainableReason = (typeof ownReasons)[number] | CaptureReason;
+type UntrainableReason = (typeof ownReasons)[number] | CaptureReason;
 
 /** How an answer came to its end. */
 export type Ending = 'complete' | 'aborted' | 'engine_failed';
 
-export interface TurnCircumstances {
+interface TurnCircumstances {
   readonly ending: Ending;
   readonly consents: boolean;
   readonly plainSampler: boolean;
@@ -36,7 +36,7 @@ export interface TurnCircumstances {
 
 export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): UntrainableReason[] {
   const reasons = new Set<UntrainableReason>();
-  // An answer that was cut has no counts to compare: only the cut is told.
+  // An answer that was cut has no counts to compare: only the cut is reported.
   if (turn.ending === 'complete') for (const reason of judgeCapture(capture).reasons) reasons.add(reason);
   else reasons.add(turn.ending);
   if (!turn.consents) reasons.add('opted_out');
@@ -56,7 +56,7 @@ export function areLogprobsUntrue(capabilities: readonly string[]): boolean {
   return has('logprobs') && has('prompt_logprobs') && !has('true_logprobs');
 }
 
-export interface ConsentSources {
+interface ConsentSources {
   readonly keyTrains: boolean;
   /** The header X-Backtalk-Train. */
   readonly requestHeader: string | undefined;

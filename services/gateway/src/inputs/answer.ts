@@ -28,7 +28,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.writeHead(status, headOf(text, headers)).end(text);
 }
 
-/** An answer that has begun gets its error as a frame, and ends. What comes from elsewhere is told in our own words. */
+/** An answer that has begun gets its error as a frame, and ends. Errors from elsewhere are reported in our own words. */
 export function sendError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   if (response.destroyed || response.writableEnded) return;
   const { status, headers, body } = openAiError(forClient(thrown));

@@ -250,6 +250,7 @@ describe('weights', () => {
       untrainableReasons: ['pinned_version'],
     });
     await putRoutes(around, 'backtalk-v0', 11);
+    await until(async () => (await started.metric('routes_fence')) === 11);
     await other.stop();
   });
 

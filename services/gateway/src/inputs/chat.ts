@@ -2,7 +2,7 @@
 //
 // The key is checked before anything is read, and everything about the request before an engine is asked. Nothing here
 // waits for judge, trainer or publisher.
-import type { Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inSpan, traceFrom } from '@backtalk/kit';
 import { readChatRequest } from '../domain/chat-request.js';
 import { headerIn } from './answer.js';
@@ -11,7 +11,7 @@ import { openTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
 import { readJsonBody } from './read-body.js';
 
-export async function chat(parts: Parts, request: Request, response: Response): Promise<void> {
+export async function chat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { config, clock, events, access, turns } = parts;
   const startedMs = clock.now();
   const { keyId, grant } = access.keys.identify(request.headers.authorization);
@@ -30,7 +30,7 @@ export async function chat(parts: Parts, request: Request, response: Response): 
       'X-Backtalk-Session': turn.session,
       'X-Backtalk-Weights': turn.version,
     };
-    // A turn that nobody traces yet is traced under its own id.
+    // A turn that is not traced yet is traced under its own id.
     const id = turn.id.slice('turn_'.length);
     const parent = traceFrom(headerIn(request, 'traceparent') ?? `00-${id}-${id.slice(-16)}-01`);
     const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
@@ -52,7 +52,7 @@ export async function chat(parts: Parts, request: Request, response: Response): 
 }
 
 /** Aborts as soon as the connection closes before the answer was over, so that no engine works in vain. */
-function gone(response: Response): AbortSignal {
+function gone(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   // It may have closed while the request was being read.
   if (response.destroyed) controller.abort();

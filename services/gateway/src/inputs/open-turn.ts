@@ -29,11 +29,12 @@ export async function openTurn(
 ): Promise<OpenedTurn> {
   const model = namedModel(request.model, parts.config.policies);
   if (model === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
+  const { tenant, user } = caller;
   const declared = declaredSession(header, request.body);
   const answerKeys = answerKeysOf(caller.answerSecret, request.messages);
   const looked = keysToLookUp(answerKeys);
-  const named = declared.session === '' ? undefined : sessionNamed(parts, caller, declared.session);
-  const { tenant, user } = caller;
+  const named =
+    declared.session === '' ? undefined : sessionOfName(parts.config.hashSecret, tenant, user, declared.session);
   const counting = countsByMinute(caller.limits) ? checkMinute(parts, caller) : undefined;
   const recalling = parts.turns.index.recall(
     looked,
@@ -70,10 +71,6 @@ export function versionFor(parts: Parts, model: NamedModel, caller: Caller, sess
   if (model.kind === 'pinned') return model.version;
   const { hashSecret } = parts.config;
   return chooseVersion(parts.serving.routes.of(model.policy), model.policy, hashSecret, `${caller.keyId}\n${session}`);
-}
-
-export function sessionNamed(parts: Parts, caller: Caller, name: string): string {
-  return sessionOfName(parts.config.hashSecret, caller.tenant, caller.user, name);
 }
 
 async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<void> {

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { gatewayErrors } from '../errors.js';
 
-export interface JsonBody {
+interface JsonBody {
   readonly value: unknown;
   readonly bytes: number;
 }

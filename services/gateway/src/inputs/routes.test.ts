@@ -28,15 +28,16 @@ async function listening(changes: Partial<Parts['events']>): Promise<string> {
   return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
 }
 
-const ask = async (url: string) => {
-  const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body: '{}' });
+const ask = async (url: string, path: string) => {
+  const method = path === 'models' ? 'GET' : 'POST';
+  const response = await fetch(`${url}/v1/${path}`, { method, body: method === 'GET' ? null : '{}' });
   return { status: response.status, body: await response.json() };
 };
 
-describe('a throw in the middle of a request', () => {
+describe.each(['chat/completions', 'chat/completions?by=express', 'models'])('a throw in the middle of %s', (path) => {
   it('is answered with 500 in OpenAI’s shape when the handler throws', async () => {
     const url = await listening({});
-    expect(await ask(url)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });
+    expect(await ask(url, path)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });
     expect(unhandled).toEqual([]);
   });
 
@@ -46,8 +47,8 @@ describe('a throw in the middle of a request', () => {
         throw new TypeError('the log is full');
       },
     });
-    expect(await ask(url)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });
-    expect((await ask(url)).status).toBe(500);
+    expect(await ask(url, path)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });
+    expect((await ask(url, path)).status).toBe(500);
     expect(unhandled).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 // The HTTP API: which path asks for what. What a handler throws becomes an answer in OpenAI's shape, and is counted.
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import express, { type NextFunction, type Request, type Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import { listModels } from '../domain/model-list.js';
 import { forClient, nameRequest, sendError, sendJson } from './answer.js';
@@ -8,28 +9,32 @@ import { feedback } from './feedback.js';
 import type { Parts } from './parts.js';
 import { endSession } from './sessions.js';
 
-type Handler = (parts: Parts, request: Request, response: Response) => Promise<void> | void;
+const chatPath = '/v1/chat/completions';
+
+type Handler<Q, S> = (parts: Parts, request: Q, response: S) => Promise<void> | void;
 type Method = 'get' | 'post' | 'delete';
 
-export function createRoutes(parts: Parts): Express {
+export function createRoutes(parts: Parts): RequestListener {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  const handled = (name: string, handler: Handler) => async (request: Request, response: Response) => {
-    nameRequest(request, response);
-    try {
-      await handler(parts, request, response);
-    } catch (thrown) {
-      parts.events.refused(name, forClient(thrown));
-      sendError(request, response, thrown);
-    }
-    parts.events.answered(name, response.statusCode);
-  };
-  const route = (method: Method, path: string, name: string, handler: Handler) => {
+  const handled =
+    <Q extends IncomingMessage, S extends ServerResponse>(name: string, handler: Handler<Q, S>) =>
+    async (request: Q, response: S): Promise<void> => {
+      nameRequest(request, response);
+      try {
+        await handler(parts, request, response);
+      } catch (thrown) {
+        parts.events.refused(name, forClient(thrown));
+        sendError(request, response, thrown);
+      }
+      parts.events.answered(name, response.statusCode);
+    };
+  const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) => {
     const wrongMethod = () => Promise.reject(gatewayErrors.wrongMethod({ allow: method.toUpperCase() }));
     app[method](path, handled(name, handler)).all(path, handled(name, wrongMethod));
   };
-  route('post', '/v1/chat/completions', 'chat_completions', chat);
+  route('post', chatPath, 'chat_completions', chat);
   route('get', '/v1/models', 'models', models);
   route('get', '/v1/models/:id', 'model', model);
   route('post', '/v1/feedback', 'feedback', feedback);
@@ -39,7 +44,16 @@ export function createRoutes(parts: Parts): Express {
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     sendError(request, response, error instanceof URIError ? gatewayErrors.unknownRoute() : error);
   });
-  return app;
+  const answerChat = handled('chat_completions', chat);
+  return (request, response) => {
+    // Express takes 90 µs of CPU time to find a route, and a whole answer costs 500: the one busy path is found without it.
+    if (request.method === 'POST' && request.url === chatPath)
+      answerChat(request, response)
+        .catch((error: unknown) => sendError(request, response, error))
+        // A failure of the failure's answer: nothing is left but to close.
+        .catch(() => response.destroy());
+    else app(request, response);
+  };
 }
 
 function models({ config, access, serving }: Parts, request: Request, response: Response): void {

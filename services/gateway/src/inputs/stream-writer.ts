@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 
-export const bufferBytesMax = 1024 * 1024;
+const bufferBytesMax = 1024 * 1024;
 
 export class StreamWriter {
   private corked = false;

@@ -6,12 +6,12 @@ import { z } from 'zod';
 import type { RememberedTurn } from '../domain/continuation.js';
 import type { Valkey } from './valkey.js';
 
-export interface RememberedSession {
+interface RememberedSession {
   readonly turn: string;
   readonly train: boolean;
 }
 
-export interface Recalled {
+interface Recalled {
   /** For each key asked for, the turns that gave that answer, newest first. */
   readonly turns: readonly (readonly RememberedTurn[])[];
   readonly session: RememberedSession | undefined;
@@ -37,7 +37,7 @@ redis.call('LTRIM', KEYS[2], 0, ${turnsOfAnswerMax - 1})
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`;
 
 /** Subject and session together, because a session is known only to its own user. */
-export interface SessionName {
+interface SessionName {
   readonly tenant: string;
   readonly user: string;
   readonly session: string;

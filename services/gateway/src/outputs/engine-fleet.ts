@@ -1,14 +1,14 @@
 // The engines that loaders say are there, and a client for each.
 //
 // In: the loaders' leases. Out: engine leases to choose from, and clients. A lease that has just vanished still counts
-// for a while where no living one can serve: a broker that was away loses leases sooner than engines.
+// for a while where no living one can serve: a broker that was down loses leases sooner than engines.
 import { createEngineClient, engineDialects, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
 import type { GatewayEvents } from '../events.js';
 import { canServe, type Replica } from '../domain/replica-choice.js';
 
-export interface EngineFleetOptions {
+interface EngineFleetOptions {
   readonly leases: LeaseView;
   readonly apiKey: string;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export class EngineFleet {
     return (living.length > 0 ? living : able.filter((seen) => this.isInGrace(seen))).map(({ engine }) => engine);
   }
 
-  /** For when nobody is known to hold what is asked: a loader may have said more than was heard here. */
+  /** For when no engine is known to hold a version: a loader may have published more than has arrived here. */
   lookAgain(): Promise<void> {
     return this.options.leases.lookAgain();
   }
@@ -56,7 +56,7 @@ export class EngineFleet {
     return [...this.seen.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ engine }) => engine);
   }
 
-  /** What its loader found out about it; nothing for an engine that nobody knows. */
+  /** What its loader found out about it; nothing for an engine that is not known. */
   capabilitiesOf(url = ''): readonly string[] {
     return this.seen.get(url)?.engine.capabilities ?? [];
   }
@@ -91,7 +91,7 @@ export class EngineFleet {
     seen.delete(url);
     const client = this.clients.get(url);
     this.clients.delete(url);
-    // An answer in hand may be longer than the grace: it goes on to its end.
+    // An answer in flight may be longer than the grace: it goes on to its end.
     client?.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
   }
 }

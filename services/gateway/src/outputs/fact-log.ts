@@ -1,5 +1,5 @@
 // The log as the gateway's smaller requests need it: earlier turns, and facts that are confirmed once they are stored.
-// Whatever the broker's reason for a failure is, the caller is told `log_unavailable` and can only try again.
+// Whatever the broker's reason for a failure is, the caller gets `log_unavailable` and can only try again.
 import {
   asBacktalkError,
   type FactMessage,

@@ -1,6 +1,6 @@
-// The keys that open this gateway, in memory, so that they are checked without asking anybody.
+// The keys that this gateway accepts, in memory, so that they are checked without a call.
 //
-// In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is away or
+// In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is down or
 // the file cannot be read. A loopback gateway without any key serves one caller without asking.
 import { readFile, stat } from 'node:fs/promises';
 import { asBacktalkError, isBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
@@ -9,13 +9,15 @@ import type { GatewayEvents } from '../events.js';
 import { keylessGrant, keylessId, type Grant } from '../domain/caller.js';
 import { grantOf, hashOfHeader, keysFile, type KeyRecord } from '../domain/keys.js';
 
-export interface KeySource {
+type OnKeys = (keys: ReadonlyMap<string, KeyRecord>) => void;
+
+interface KeySource {
   /** Resolves once the keys have been read for the first time; calls `onKeys` then and at every change. */
-  start(onKeys: (keys: ReadonlyMap<string, KeyRecord>) => void): Promise<void>;
+  start(onKeys: OnKeys): Promise<void>;
   stop(): void;
 }
 
-export interface Identity {
+interface Identity {
   readonly keyId: string;
   readonly grant: Grant;
 }
@@ -42,7 +44,7 @@ export class KeyStore {
     this.source.stop();
   }
 
-  /** False where nobody could be let in. */
+  /** False where every request would be refused. */
   get isUsable(): boolean {
     return this.isLoopback || this.keys.size > 0;
   }
@@ -85,28 +87,26 @@ const fileLookMs = 5_000;
 export function keysInFile(path: string, clock: Clock, events: GatewayEvents): KeySource {
   let cancel: () => void = () => undefined;
   let readAtMs = 0;
-  const look = async (onKeys: (keys: ReadonlyMap<string, KeyRecord>) => void): Promise<void> => {
+  const look = async (onKeys: OnKeys): Promise<void> => {
     const mtimeMs = await changedAtMs(path);
     if (mtimeMs === undefined || mtimeMs === readAtMs) return;
     onKeys(parseKeys(await readFile(path, 'utf8')));
     readAtMs = mtimeMs;
   };
-  const again = (onKeys: (keys: ReadonlyMap<string, KeyRecord>) => void): void => {
+  const lookLater = (onKeys: OnKeys): void => {
     cancel = clock.timer(fileLookMs, () => {
       look(onKeys)
         .catch((error: unknown) => events.keysFailed(asBacktalkError(error)))
-        .finally(() => again(onKeys));
+        .finally(() => lookLater(onKeys));
     });
   };
   return {
     async start(onKeys) {
-      await look(onKeys).catch((cause: unknown) => {
-        const error = asBacktalkError(cause);
-        throw isBacktalkError(error, 'keys_file_invalid')
-          ? error
-          : gatewayErrors.keysFileInvalid({ why: 'it cannot be read' }, cause);
+      await look(onKeys).catch((error: unknown) => {
+        if (isBacktalkError(error, 'keys_file_invalid')) throw error;
+        throw gatewayErrors.keysFileInvalid({ why: 'it cannot be read' }, error);
       });
-      again(onKeys);
+      lookLater(onKeys);
     },
     stop: () => cancel(),
   };
@@ -123,18 +123,14 @@ async function changedAtMs(path: string): Promise<number | undefined> {
 }
 
 function parseKeys(text: string): ReadonlyMap<string, KeyRecord> {
-  const parsed = keysFile.safeParse(jsonOf(text));
-  if (!parsed.success) {
-    const place = parsed.error.issues[0]?.path.join('.') ?? '';
-    throw gatewayErrors.keysFileInvalid({ why: `it is not as it should be at "${place}"` });
-  }
-  return new Map(parsed.data.keys.map(({ sha256, ...grant }) => [sha256, { hash: sha256, grant }]));
-}
-
-function jsonOf(text: string): unknown {
+  let json: unknown;
   try {
-    return JSON.parse(text);
+    json = JSON.parse(text);
   } catch (cause) {
     throw gatewayErrors.keysFileInvalid({ why: 'it is no JSON' }, cause);
   }
+  const { success, data, error } = keysFile.safeParse(json);
+  if (success) return new Map(data.keys.map(({ sha256, ...grant }) => [sha256, { hash: sha256, grant }]));
+  const path = error.issues[0]?.path.join('.') ?? '';
+  throw gatewayErrors.keysFileInvalid({ why: `it is not as it should be at "${path}"` });
 }

@@ -1,7 +1,7 @@
 // Which versions answer for each policy, now.
 //
 // In: the bucket `routes`, and what the publisher commits. Out: the routes in force. The newer fence wins, whichever way
-// it came, so a late message changes nothing. It keeps what it has while the broker is away.
+// it came, so a late message changes nothing. It keeps what it has while the broker is down.
 import { asBacktalkError, type KvBucket } from '@backtalk/kit';
 import type { Routes } from '@backtalk/proto/weights';
 import type { GatewayEvents } from '../events.js';
@@ -20,7 +20,7 @@ export class RouteTable {
     await this.bucket.watch(
       '>',
       (change) => {
-        // Routes are never taken away: a bucket that was emptied is filled again by the publisher.
+        // Routes are never withdrawn: a bucket that was emptied is filled again by the publisher.
         if (change.kind === 'put') this.apply(change.value);
       },
       this.watching.signal,
@@ -35,7 +35,7 @@ export class RouteTable {
     return this.routes.get(policy);
   }
 
-  /** The fence in force afterwards. */
+  /** The fence that is in force then. */
   apply(routes: Routes): number {
     const current = this.routes.get(routes.policy);
     if (!isNewer(routes, current)) return current?.fence ?? 0;

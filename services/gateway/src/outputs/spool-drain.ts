@@ -1,6 +1,6 @@
 // Moves the spool's facts to the broker, in the order in which they were written, whenever the broker takes them.
 //
-// In: a spool, and a word that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
+// In: a spool, and the news that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
 // A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
 // never runs twice at once.
 import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
@@ -9,7 +9,7 @@ import type { SpoolRecord } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
 import { storableOf } from './storable.js';
 
-export interface SpoolDrainOptions {
+interface SpoolDrainOptions {
   readonly spool: Spool;
   readonly publisher: FactPublisher;
   readonly clock: Clock;
@@ -24,26 +24,25 @@ const pauseMs = 1_000;
 export class SpoolDrain {
   private running: Promise<void> | undefined;
   private stopped = false;
-  private cancelPause: () => void = () => undefined;
-  private endPause: () => void = () => undefined;
+  private pausing = new AbortController();
 
   constructor(private readonly options: SpoolDrainOptions) {}
 
   /** There is something to drain, or the broker may be back. */
   kick(): void {
     if (this.stopped) return;
-    this.endPause();
+    this.pausing.abort();
     if (this.running !== undefined || this.options.spool.isEmpty) return;
     this.running = this.drain().finally(() => {
       this.running = undefined;
-      // A fact may have come after the last look, and nobody else would take it.
+      // A fact may have come after the last look, and nothing else would take it.
       if (!this.options.spool.isEmpty) this.kick();
     });
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
-    this.endPause();
+    this.pausing.abort();
     await this.running;
   }
 
@@ -75,15 +74,10 @@ export class SpoolDrain {
     }
   }
 
-  private pause(): Promise<void> {
-    if (this.stopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.cancelPause = this.options.clock.timer(pauseMs, resolve);
-      this.endPause = () => {
-        this.cancelPause();
-        resolve();
-      };
-    });
+  /** Ends early when there is news. */
+  private async pause(): Promise<void> {
+    this.pausing = new AbortController();
+    if (!this.stopped) await this.options.clock.sleep(pauseMs, this.pausing.signal).catch(() => undefined);
   }
 }
 

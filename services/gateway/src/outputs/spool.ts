@@ -11,7 +11,7 @@ import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { decodeRecords, encodeRecord, type SpoolRecord } from '../domain/spool-record.js';
 
-export interface SpoolOptions {
+interface SpoolOptions {
   readonly directory: string;
   readonly bytesMax: number;
   readonly events: GatewayEvents;
@@ -53,10 +53,6 @@ export class Spool {
       spool.grow(size);
     }
     return spool;
-  }
-
-  get bytes(): number {
-    return this.bytesHeld;
   }
 
   get isEmpty(): boolean {

@@ -23,7 +23,7 @@ import type { SpooledFact } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
 import { storable, type Storable } from './storable.js';
 
-export interface TurnStoreOptions {
+interface TurnStoreOptions {
   readonly publisher: FactPublisher;
   readonly spool: Spool;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ const openedBatchMs = 5;
 const retryAfterSeconds = 2;
 
 export class TurnStore {
-  private readonly breaker = new Breaker({ failuresMax: 1, restMs: 1_000 });
+  private readonly breaker = new Breaker(1, 1_000);
 
   constructor(private readonly options: TurnStoreOptions) {}
 

@@ -10,7 +10,7 @@ import { Breaker } from '../domain/breaker.js';
 
 export class Valkey {
   private readonly client: Redis;
-  private readonly breaker = new Breaker({ failuresMax: 5, restMs: 1_000 });
+  private readonly breaker = new Breaker(5, 1_000);
 
   constructor(
     private readonly config: Pick<GatewayConfig, 'valkeyUrl' | 'lookupWaitMs' | 'instance'>,

@@ -102,7 +102,7 @@ export interface EngineModel {
   readonly maxContext: number | undefined;
 }
 
-/** `up`: answers; `dead`: the server says that its engine is gone; `unreachable`: nobody listens (loading, or gone). */
+/** `up`: answers; `dead`: the server says that its engine is gone; `unreachable`: nothing listens (loading, or gone). */
 export type EngineHealth = 'up' | 'dead' | 'unreachable';
 
 export const capabilityNames = [

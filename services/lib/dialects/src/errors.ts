@@ -1,4 +1,4 @@
-// Every way in which a call to an engine fails, in words that may be shown to a caller.
+// Every way in which a call to an engine fails, in words that a caller may read.
 //
 // Engine errors are translated here and nowhere else. Messages never hold text of a conversation.
 import { defineErrors, isBacktalkError, type BacktalkError } from '@backtalk/kit';

@@ -1,6 +1,4 @@
-/**
- * How engines are spoken to: one interface, one implementation for each dialect.
- */
+// How engines are spoken to: one interface, one implementation for each dialect.
 export * from './capture/accumulator.js';
 export * from './capture/capture.js';
 export * from './capture/invariants.js';

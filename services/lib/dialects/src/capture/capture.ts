@@ -1,6 +1,5 @@
-/**
- * What is kept of an answer: the exact ids and logprobs, and the text as the client saw it.
- */
+// What is kept of an answer: the exact ids and logprobs, and the text as the client saw it.
+
 export interface TokenUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;

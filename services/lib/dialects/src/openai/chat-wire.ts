@@ -1,7 +1,7 @@
 // Reads chat answers and chunks of OpenAI's shape, with the extra fields of vLLM and SGLang where they are.
 //
 // In: JSON text of an engine. Out: frames and captures. Hot: no schema library, one pass, nothing copied that need
-// not be. It trusts an engine's types no further than `judgeCapture` checks them afterwards.
+// not be. It trusts an engine's types no further than `judgeCapture` checks them later.
 import { isJsonObject } from '@backtalk/kit';
 import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';

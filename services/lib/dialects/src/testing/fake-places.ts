@@ -1,6 +1,5 @@
-/**
- * How many requests a fake engine works on at once. Others wait in order; too many are refused.
- */
+// How many requests a fake engine works on at once. Others wait in order; too many are refused.
+
 export class FakePlaces {
   private taken = 0;
   private readonly waiting: (() => void)[] = [];

@@ -1,6 +1,5 @@
-/**
- * What can be set on a fake engine, while it runs, and what it counts.
- */
+// What can be set on a fake engine, while it runs, and what it counts.
+
 export interface FakeFaults {
   /** Ends streams after this many tokens: `socket` cuts the connection, `error_frame` sends an SSE error and `[DONE]`. */
   dieAfterTokens?: { readonly tokens: number; readonly how: 'socket' | 'error_frame' };

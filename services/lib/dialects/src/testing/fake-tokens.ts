@@ -1,9 +1,8 @@
-/**
- * The fake engine's language model: pure functions in place of weights.
- *
- * In: a weights digest and token ids. Out: tokens and logprobs that are always the same for the same input, close to
- * the base's for an adapter, and consistent between generating an answer and scoring it.
- */
+// The fake engine's language model: pure functions in place of weights.
+//
+// In: a weights digest and token ids. Out: tokens and logprobs that are always the same for the same input, close to
+// the base's for an adapter, and consistent between generating an answer and scoring it.
+
 export interface FakeToken {
   readonly id: number;
   readonly text: string;

@@ -1,6 +1,4 @@
-/**
- * Fakes of engines, for tests.
- */
+// Fakes of engines, for tests.
 export { startFakeEngine, type FakeEngine, type FakeEngineOptions } from './fake-engine.js';
 export type { FakeCounts, FakeFaults, FakeSettings } from './fake-settings.js';
 export { putFakeVersion, type FakeVersion, type FakeVersionOptions } from './fake-version.js';

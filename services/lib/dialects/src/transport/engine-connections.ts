@@ -70,7 +70,7 @@ export class EngineConnections {
     return this.pool.destroy();
   }
 
-  /** Takes no further call; resolves when those in hand have come to their end. */
+  /** Takes no further call; resolves when those in flight have come to their end. */
   leave(): Promise<void> {
     return this.pool.close();
   }

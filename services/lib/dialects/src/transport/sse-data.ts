@@ -1,10 +1,9 @@
-/**
- * Cuts a byte stream of server-sent events into the values of its `data:` lines.
- *
- * In: chunks as the socket gives them. Out: one string for each complete data line. Comments and other fields are
- * left out: engines send each event as one data line. Bytes are decoded only when a line is whole, so a character that
- * is split over two chunks stays whole. Never holds more than `lineBytesMax` of an unfinished line.
- */
+// Cuts a byte stream of server-sent events into the values of its `data:` lines.
+//
+// In: chunks as the socket gives them. Out: one string for each complete data line. Comments and other fields are
+// left out: engines send each event as one data line. Bytes are decoded only when a line is whole, so a character that
+// is split over two chunks stays whole. Never holds more than `lineBytesMax` of an unfinished line.
+
 const lineFeed = 10;
 const carriageReturn = 13;
 const dataPrefix = Buffer.from('data:');
