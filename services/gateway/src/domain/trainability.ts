@@ -5,17 +5,15 @@
 import { judgeCapture, type Capture, type UntrainableReason as CaptureReason } from '@backtalk/dialects';
 import type { Consent } from '@backtalk/proto/facts';
 
-const ownReasons = [
-  'opted_out',
-  'sampler_not_plain',
-  'pinned_version',
-  'version_changed',
-  'other_version',
-  'engine_failed',
-  'logprobs_untrue',
-] as const;
-
-type UntrainableReason = (typeof ownReasons)[number] | CaptureReason;
+type UntrainableReason =
+  | CaptureReason
+  | 'opted_out'
+  | 'sampler_not_plain'
+  | 'pinned_version'
+  | 'version_changed'
+  | 'other_version'
+  | 'engine_failed'
+  | 'logprobs_untrue';
 
 /** How an answer came to its end. */
 export type Ending = 'complete' | 'aborted' | 'engine_failed';
