@@ -48,7 +48,7 @@ export class ProcessLog {
       // One that was put aside may fail later, and takes nothing from the one after it.
       if (this.stream !== stream) return;
       this.letGo();
-      // Nobody keeps it, but it must be read: a full pipe would hold the process up.
+      // It is not kept, but it must be read: a full pipe would hold the process up.
       for (const source of this.sources) source.resume();
     });
     for (const source of this.sources) source.pipe(stream, { end: false });

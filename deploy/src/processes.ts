@@ -51,7 +51,7 @@ function servers(machine: Machine): ProcessSpec[] {
       env: { ...environment },
       ready: () => natsIsWell(),
       readyWithinMs: 60_000,
-      // After a full disk a stream refuses writes for ever, though there is room again: nothing but a new start mends it.
+      // After a full disk a stream goes on refusing writes, though there is room again: nothing but a new start mends it.
       watch: {
         isWell: async () => (await natsIsWell()) || !hasRoom(data.path),
         everyMs: 10_000,

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { asBacktalkError, readConfig, type Shape } from '@backtalk/kit';
+import { asBacktalkError, readConfig, shapeOf, type Settings, type Shape } from '@backtalk/kit';
 import { pythonEnvironment, repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 
@@ -17,8 +17,9 @@ export interface Contract {
   complaints(environment: Environment): string;
 }
 
-function isShape(value: unknown): value is Shape {
+function isShape(value: unknown): value is Shape | Settings {
   if (typeof value !== 'object' || value === null) return false;
+  if ('shape' in value && 'check' in value) return true;
   const readers: unknown[] = Object.values(value);
   return readers.length > 0 && readers.every((reader) => isReader(reader));
 }
@@ -34,7 +35,9 @@ function module(path: string): Promise<Readonly<Record<string, unknown>>> {
 /** Of the settings that a config.ts exports, those that most are part of: the service's own. */
 export async function settingsOfService(service: string): Promise<Shape> {
   const exports = await module(join(repositoryRoot(), 'services', service, 'dist', 'config.js'));
-  const shapes = Object.values(exports).filter((value) => isShape(value));
+  const shapes = Object.values(exports)
+    .filter((value) => isShape(value))
+    .map((value) => shapeOf(value));
   return shapes.reduce<Shape>((most, next) => (size(next) > size(most) ? next : most), {});
 }
 
@@ -45,7 +48,9 @@ export async function contractOfService(service: string): Promise<Contract> {
 /** A command reads the settings of all commands, in parts. */
 export async function contractOfCommands(): Promise<Contract> {
   const exports = await module(join(repositoryRoot(), 'services', 'cli', 'dist', 'config.js'));
-  const shapes = Object.values(exports).filter((value) => isShape(value));
+  const shapes = Object.values(exports)
+    .filter((value) => isShape(value))
+    .map((value) => shapeOf(value));
   const named = shapes.map((shape, at) =>
     Object.entries(shape).map(([key, reader]) => [`${at}.${key}`, reader] as const),
   );
@@ -56,7 +61,7 @@ function size(shape: Shape): number {
   return Object.keys(shape).length;
 }
 
-export function contractOf(shape: Shape): Contract {
+function contractOf(shape: Shape): Contract {
   const readers = Object.values(shape);
   return {
     variables: new Set(readers.map(({ variable }) => variable)),

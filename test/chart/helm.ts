@@ -95,7 +95,7 @@ export function renderAgain(values: Values = {}, files: readonly string[] = [], 
   return objectsIn(out);
 }
 
-export function objectsIn(yaml: string): RenderedObject[] {
+function objectsIn(yaml: string): RenderedObject[] {
   const documents = parseAllDocuments(yaml).map((document) => document.toJS() as unknown);
   return documents.filter((document) => document !== null).map((document) => renderedObject.parse(document));
 }

@@ -13,8 +13,6 @@ const variable = z.strictObject({
     })
     .optional(),
 });
-export type Variable = z.infer<typeof variable>;
-
 const probe = z.looseObject({});
 const amounts = z.record(z.string(), z.union([z.string(), z.number()])).default({});
 

@@ -9,7 +9,7 @@ import { copies, type Stage } from './dockerfile.js';
 
 /** The user without rights of most systems; the images' own has no name here. */
 const nobody = '65534';
-export const systemPython = '/usr/bin/python3';
+const systemPython = '/usr/bin/python3';
 const left = /(^|\/)(node_modules|dist|gen|\.turbo|\.venv|__pycache__|[^/]+\.egg-info|[^/]+\.tsbuildinfo)(\/|$)/;
 
 export interface Ended {

@@ -15,7 +15,7 @@ export interface Stage {
   readonly instructions: readonly Instruction[];
 }
 
-export function readDockerfile(text: string): Stage[] {
+function readDockerfile(text: string): Stage[] {
   const stages: { base: string; name: string; instructions: Instruction[] }[] = [];
   for (const { word, rest } of instructionsOf(text)) {
     if (word === 'FROM') {
@@ -26,7 +26,7 @@ export function readDockerfile(text: string): Stage[] {
   return stages;
 }
 
-export function instructionsOf(text: string): Instruction[] {
+function instructionsOf(text: string): Instruction[] {
   const lines = text
     .replaceAll(/\\\n\s*/g, ' ')
     .split('\n')

@@ -38,7 +38,7 @@ export function bootstrapInterval(pairs: readonly Pair[], draws = drawsDefault, 
 }
 
 /** Mulberry32: small, and the same on every machine. */
-export function seededRandom(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -6,6 +6,8 @@ import { productionPaths, testCode, typescript, type Rule } from './rule.js';
 import { calleeOf, callsOf, importsOf, lineOf, literalText, nodesOf } from './syntax.js';
 
 const smallFileLines = 25;
+/** What comes in is listed by its files: a route or a command has one of its own, however small. */
+const standsAlone = /\/(main|errors)\.ts$|\.d\.ts$|\/(inputs|commands)\//;
 /** A comment for a tool is no documentation. */
 const directive = /^\/\/ ?(eslint|@ts-|prettier-ignore|#)/;
 const snakeCase = /^[a-z0-9]+(_[a-z0-9]+)*$/;
@@ -133,7 +135,7 @@ function smallFileProblems(house: House): string[] {
     return paths.filter((other) => other !== path && own.some((name) => imported.get(other)?.has(name))).length;
   };
   return paths
-    .filter((path) => house.lines(path).length < smallFileLines && !/\/(main|errors)\.ts$|\.d\.ts$/.test(path))
+    .filter((path) => house.lines(path).length < smallFileLines && !standsAlone.test(path))
     .filter((path) => usersOf(path) < 2)
     .map(
       (path) => `${path} has ${house.lines(path).length} lines and one user; merge it into the file that it serves.`,

@@ -10,7 +10,6 @@ export interface Rule {
   readonly broken: Readonly<Record<string, string>>;
 }
 
-export const source = /\.(ts|mts|mjs|js|py)$/;
 export const typescript = /\.ts$/;
 export const testCode = /\.test\.ts$|\/testing\/|^test\/|(^|\/)tests?\/|\.config\.ts$/;
 

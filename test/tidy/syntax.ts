@@ -25,10 +25,6 @@ export function lineOf(node: ts.Node): number {
   return node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).line + 1;
 }
 
-export function lineCount(node: ts.Node): number {
-  return node.getSourceFile().getLineAndCharacterOfPosition(node.getEnd()).line + 2 - lineOf(node);
-}
-
 export interface Import {
   readonly specifier: string;
   readonly line: number;

@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
-import { dashboards } from './dashboards.js';
-import { grafanaJson } from './grafana.js';
-import { chartFiles, root } from './places.js';
+import { chartFiles, dashboards, grafanaJson, root } from './grafana.js';
 
 const folder = join(chartFiles, 'dashboards');
 const panels = dashboards.flatMap(({ name, rows }) =>

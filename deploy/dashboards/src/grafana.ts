@@ -1,6 +1,13 @@
 // From a written dashboard to the JSON that Grafana reads. In: rows of panels. Out: a dashboard with variables, annotations,
 // numbered panels on a grid. It is the classic form, which every Grafana from 9 on takes from a ConfigMap.
 /* eslint-disable @typescript-eslint/no-deprecated -- The newer form needs Grafana 12; the classic one is read by all. */
+import { fileURLToPath } from 'node:url';
+import { gateway } from './boards/gateway.js';
+import { judge } from './boards/judge.js';
+import { loop } from './boards/loop.js';
+import { pools } from './boards/pools.js';
+import { swaps } from './boards/swaps.js';
+import { training } from './boards/training.js';
 import { PanelBuilder as BarsBuilder } from '@grafana/grafana-foundation-sdk/bargauge';
 import type * as cog from '@grafana/grafana-foundation-sdk/cog';
 import {
@@ -187,3 +194,10 @@ function target(kind: PanelKind, { expr, legend }: Panel['queries'][number], at:
     .legendFormat(legend);
   return kind === 'bars' ? query.instant() : query.range();
 }
+
+/** In the order in which an operator reads them. */
+export const dashboards: readonly Dashboard[] = [loop, gateway, judge, training, swaps, pools];
+
+/** The same from src/ and from dist/. */
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+export const chartFiles = fileURLToPath(new URL('../../../charts/backtalk/files', import.meta.url));

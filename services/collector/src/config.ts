@@ -1,9 +1,9 @@
 // What the collector reads from its environment.
-import { baseSettings, installationSettings, setting } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, settings } from '@backtalk/kit';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
 
-export const collectorSettings = {
+const shape = {
   natsUrl,
   natsUser,
   natsPassword,
@@ -24,3 +24,10 @@ export const collectorSettings = {
     min: 1000,
   }),
 };
+
+/** A turn that is forgotten before its session is over could never be continued. */
+export const collectorSettings = settings(shape, ({ sessionIdleMs, indexKeepMs }) =>
+  indexKeepMs >= sessionIdleMs
+    ? []
+    : ['BACKTALK_INDEX_KEEP is shorter than BACKTALK_SESSION_IDLE: make it at least as long.'],
+);

@@ -7,8 +7,7 @@ const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ack
 export const backends = ['scored', 'free', 'rules'] as const;
 export type Backend = (typeof backends)[number];
 
-export const atLeastOneRules = ['always', 'agree', 'off'] as const;
-export type AtLeastOneRule = (typeof atLeastOneRules)[number];
+const atLeastOneRules = ['always', 'agree', 'off'] as const;
 
 export const judgeSettings = {
   natsUrl,

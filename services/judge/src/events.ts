@@ -4,7 +4,7 @@ import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
-export type SkipReason = 'opted_out' | 'side' | 'erased' | 'nothing_said' | 'judged_before';
+export type SkipReason = 'opted_out' | 'side' | 'nothing_said' | 'judged_before';
 export type JudgedSource = 'votes' | 'evidence' | 'feedback' | 'at_least_one';
 export type SessionEnd = 'effective' | 'kept' | 'nothing' | 'off' | 'votes_disagree';
 

@@ -5,6 +5,7 @@ import {
   installationSettings,
   kitErrors,
   setting,
+  settings,
   type ConfigOf,
 } from '@backtalk/kit';
 import { readFileSync } from 'node:fs';
@@ -27,7 +28,7 @@ export const recipeSettings = {
   }),
 };
 
-export const trainerSettings = {
+const shape = {
   natsUrl: baseSettings.natsUrl,
   natsUser: baseSettings.natsUser,
   natsPassword: baseSettings.natsPassword,
@@ -79,7 +80,13 @@ export const trainerSettings = {
   }),
 };
 
-export type TrainerConfig = ConfigOf<typeof trainerSettings>;
+export type TrainerConfig = ConfigOf<typeof shape>;
+
+/** A recipe that cannot be read, or that never closes a batch here, stops the start. */
+export const trainerSettings = settings(shape, (config) => {
+  const reading = readingOf(config);
+  return 'problems' in reading ? reading.problems : [];
+});
 
 /** @param nameOrPath name of a preset, or path of a JSON file */
 export function loadRecipe(nameOrPath: string, overrides: string): RecipeReading {
@@ -93,17 +100,20 @@ export function loadRecipe(nameOrPath: string, overrides: string): RecipeReading
   }
 }
 
-/** Throws `config_invalid` with a line for everything that is wrong in the recipe. */
-export function recipeOf(config: Pick<TrainerConfig, 'recipe' | 'recipeSet' | 'pendingMax'>): Recipe {
-  const reading = loadRecipe(config.recipe, config.recipeSet);
+export function recipeOf(config: RecipeConfig): Recipe {
+  const reading = readingOf(config);
   if ('problems' in reading) throw kitErrors.configInvalid({ problems: reading.problems });
-  const { recipe } = reading;
-  const most = recipe.effective + anchorsMax(recipe);
-  if (config.pendingMax < most) {
-    const problem = `BACKTALK_PENDING_MAX (${config.pendingMax}) is less than the ${most} turns of one full batch.`;
-    throw kitErrors.configInvalid({ problems: [problem] });
-  }
-  return recipe;
+  return reading.recipe;
+}
+
+type RecipeConfig = Pick<TrainerConfig, 'recipe' | 'recipeSet' | 'pendingMax'>;
+
+function readingOf({ recipe: name, recipeSet, pendingMax }: RecipeConfig): RecipeReading {
+  const reading = loadRecipe(name, recipeSet);
+  if ('problems' in reading) return reading;
+  const most = reading.recipe.effective + anchorsMax(reading.recipe);
+  if (pendingMax >= most) return reading;
+  return { problems: [`BACKTALK_PENDING_MAX (${pendingMax}) is less than the ${most} turns of one full batch.`] };
 }
 
 /** Variables of earlier versions whose names say little about what became of them. */

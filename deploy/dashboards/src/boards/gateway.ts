@@ -61,7 +61,7 @@ const clients: Row = {
       ],
     },
     {
-      title: 'Requests in hand',
+      title: 'Requests in flight',
       description: 'Chat requests that are being answered now, by replica. Even lines mean that the load is spread.',
       kind: 'stacked',
       unit: 'short',

@@ -8,7 +8,7 @@ const verdicts: Row = {
     {
       title: 'Judged turns by what they rest on',
       description:
-        'votes: the judge model’s majority. evidence: exit codes, tool errors and the like. feedback: somebody said it. at_least_one: a session’s best turn was kept.',
+        'votes: the judge model’s majority. evidence: exit codes, tool errors and the like. feedback: a person said it. at_least_one: a session’s best turn was kept.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_turns_judged_total', 'source'), legend: '{{source}}' }],

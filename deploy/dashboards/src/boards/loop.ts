@@ -11,7 +11,7 @@ const funnel: Row = {
     {
       title: 'From request to weights, in the time range',
       description:
-        'How many of each there were. Requests become turns; turns are trainable unless there is a reason against it; a turn is judged when somebody goes on after it; judged turns are sampled into batches; a batch trains a version; a version is served once it passed the gate. A sharp drop between two bars is where to look: the rows below have the same order.',
+        'How many of each there were. Requests become turns; turns are trainable unless there is a reason against it; a turn is judged when the conversation goes on after it; judged turns are sampled into batches; a batch trains a version; a version is served once it passed the gate. A sharp drop between two bars is where to look: the rows below have the same order.',
       kind: 'bars',
       unit: 'short',
       queries: [
@@ -34,7 +34,7 @@ const funnel: Row = {
     {
       title: 'Feedback to weights',
       description:
-        'From the moment in which somebody said something after an answer to the moment in which weights that learned from it were staged for all; median and the slowest twentieth. It holds the wait for a full batch, so it is short where people talk much.',
+        'From the moment in which something was said after an answer to the moment in which weights that learned from it were staged for all; median and the slowest twentieth. It holds the wait for a full batch, so it is short where people talk much.',
       kind: 'number',
       unit: 's',
       width: 8,
@@ -95,11 +95,11 @@ const flow: Row = {
     {
       title: 'Lag: what waits before each stage',
       description:
-        'How many wait. Requests in hand, turns that the collector has not linked, continued turns that the judge has not judged, votes in queues, judged turns that wait for a batch, an open batch, versions that the publisher has not decided on. A line that only rises belongs to the stage that needs more replicas, or attention.',
+        'How many wait. Requests in flight, turns that the collector has not linked, continued turns that the judge has not judged, votes in queues, judged turns that wait for a batch, an open batch, versions that the publisher has not decided on. A line that only rises belongs to the stage that needs more replicas, or attention.',
       kind: 'lines',
       unit: 'short',
       queries: [
-        { expr: total('backtalk_gateway_requests_in_hand'), legend: '1 requests in hand' },
+        { expr: total('backtalk_gateway_requests_in_hand'), legend: '1 requests in flight' },
         {
           expr: most('backtalk_collector_facts_pending', 'fact', 'fact=~"turnOpened|turnCompleted"'),
           legend: '2 to link: {{fact}}',
@@ -154,7 +154,7 @@ const reasons: Row = {
     {
       title: 'Not judged, by reason',
       description:
-        'Continued turns that the judge passes over: opted out, side requests such as titles, erased, or judged before.',
+        'Continued turns that the judge passes over: opted out, side requests such as titles, or judged before.',
       kind: 'stacked',
       unit: 'ops',
       queries: [{ expr: perSecond('backtalk_judge_turns_skipped_total', 'reason'), legend: '{{reason}}' }],

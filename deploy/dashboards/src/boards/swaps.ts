@@ -38,7 +38,7 @@ const speed: Row = {
     {
       title: 'Commit',
       description:
-        'From the first Commit to the last gateway that routes to the new version. 100 ms is the aim; nobody waits for it, streams in flight finish on the old version.',
+        'From the first Commit to the last gateway that routes to the new version. 100 ms is the aim; no request waits for it: streams in flight finish on the old version.',
       kind: 'lines',
       unit: 'ms',
       queries: [

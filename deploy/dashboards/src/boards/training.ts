@@ -119,6 +119,14 @@ const steps: Row = {
       ['samples_trained', 'tokens'],
     ),
     {
+      title: 'Samples dropped, by reason',
+      description:
+        'Samples of a batch that the step left out. too_long: more tokens than the recipe takes. template_mismatch: engine and trainer render the prompt differently.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: inRange('backtalk_trainer_samples_dropped_total', 'reason', ofPolicy), legend: '{{reason}}' }],
+    },
+    {
       title: 'Batches closed, by why',
       description:
         'full: enough effective samples. timeout: the oldest had waited long enough. settled: no training, turns are let go of. Others: a batch was given up.',
@@ -166,7 +174,7 @@ const workers: Row = {
   panels: [
     {
       title: 'Busy',
-      description: 'Steps in hand, by training worker: 0 or 1.',
+      description: 'Steps in flight, by training worker: 0 or 1.',
       kind: 'stacked',
       unit: 'none',
       queries: [{ expr: total('backtalk_training_busy_steps', 'instance'), legend: '{{instance}}' }],

@@ -1,5 +1,5 @@
 // `backup`: the installation as a folder, taken while it runs. Streams and consumers, blobs, and on one machine the keys and
-// secrets, without which a copy would recognise nobody.
+// secrets, without which a copy would recognise no user.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { adminUser, backUp, keptStreams } from '@backtalk/kit';

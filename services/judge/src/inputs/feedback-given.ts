@@ -12,7 +12,6 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
     turns.continued(message),
   ]);
   if (opened.consent?.train !== true) return events.turnSkipped('opted_out');
-  if (await turns.isErased(message)) return events.turnSkipped('erased');
   const stored = await judgements.append(
     message,
     {

@@ -48,14 +48,13 @@ export function isJudgeable({ main, consent }: TurnContinued): SkipReason | unde
 }
 
 async function skipReason(
-  { turns, judgements }: JudgeParts,
+  { judgements }: JudgeParts,
   message: TurnContinued,
   redelivered: boolean,
 ): Promise<SkipReason | undefined> {
   const never = isJudgeable(message);
   if (never !== undefined) return never;
-  if (redelivered && (await judgements.isJudged(message))) return 'judged_before';
-  return (await turns.isErased(message)) ? 'erased' : undefined;
+  return redelivered && (await judgements.isJudged(message)) ? 'judged_before' : undefined;
 }
 
 /** Nothing where evidence alone decides. */

@@ -15,7 +15,7 @@ const provenanceOf: Readonly<Record<Role, Provenance>> = {
 export class JudgedTurns {
   private readonly log: TurnLog;
 
-  constructor(private readonly reader: FactReader) {
+  constructor(reader: FactReader) {
     this.log = new TurnLog(reader);
   }
 
@@ -29,10 +29,6 @@ export class JudgedTurns {
 
   async continued(ids: TurnIds): Promise<TurnContinued | undefined> {
     return (await this.log.continued(ids))?.message;
-  }
-
-  async isErased({ tenant, user }: Omit<TurnIds, 'turn'>): Promise<boolean> {
-    return (await this.reader.last('personErased', { tenant, user })) !== undefined;
   }
 
   /** Nothing when nothing was said after the answer. */

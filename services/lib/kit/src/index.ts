@@ -1,14 +1,13 @@
 // What services use of the kit, name by name.
 export { backUp, keptStreams, restoreBackup } from './backup/backup.js';
 export { readManifest, type Manifest } from './backup/manifest.js';
-export { blobErrors, type BlobInfo, type BlobStore } from './blobs/blob-store.js';
+export type { BlobInfo, BlobStore } from './blobs/blob-store.js';
 export { folderBlobStore } from './blobs/folder-blob-store.js';
 export { dropStrayPieces, openJetStreamBlobStore } from './blobs/jetstream-blob-store.js';
 export { openBlobStore, type BlobConfig } from './blobs/open-blob-store.js';
 export { connectBroker, type Broker } from './broker/connect.js';
-export { brokerErrors } from './broker/errors.js';
 export type { StoredMessage } from './broker/last-of-subject.js';
-export { checkStreams, ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
+export { ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
 export {
   baseSettings,
   blobSettings,
@@ -17,7 +16,6 @@ export {
   type LogLevel,
 } from './config/base-settings.js';
 export {
-  describeConfig,
   inheritedEnvironment,
   readConfig,
   settings,
@@ -43,7 +41,6 @@ export {
 export { consumeFacts, type FactConsumer, type FactPosition } from './facts/consumer.js';
 export { deadLetters, type DeadLetter } from './facts/dead-letters.js';
 export type { Delivery, FactHandler, Held } from './facts/delivery.js';
-export { factErrors } from './facts/errors.js';
 export { FactPublisher, type Published } from './facts/publisher.js';
 export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reader.js';
 export type { StoredFact } from './facts/stored-fact.js';
@@ -52,21 +49,11 @@ export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
 export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
-export { checkInstallation } from './installation/check-installation.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { keyGrant, type KeyGrant } from './kv/key-grant.js';
-export {
-  jsonCodec,
-  kvBucket,
-  kvErrors,
-  type KvBucket,
-  type KvChange,
-  type KvCodec,
-  type KvEntry,
-} from './kv/kv-bucket.js';
+export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
-export { Lifecycle } from './service/lifecycle.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,
@@ -76,7 +63,7 @@ export {
   type ServiceOverrides,
   type ServiceWithPorts,
 } from './service/service.js';
-export { Health, type ReadyCheck } from './telemetry/health.js';
+export type { ReadyCheck } from './telemetry/health.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export { Metrics } from './telemetry/metrics.js';
 export { idsOf, inSpan, startSpan, type Span } from './telemetry/spans.js';
@@ -96,4 +83,4 @@ export { permissionsOf } from './topology/permissions.js';
 export { durableOf } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
 export { valkeyErrors } from './valkey/errors.js';
-export { checkValkey, connectionOptions, connectValkey, logValkeyErrors, valkeyError } from './valkey/valkey.js';
+export { connectionOptions, connectValkey, logValkeyErrors, valkeyError } from './valkey/valkey.js';

@@ -3,7 +3,7 @@ import { versionNumber } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 /** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
-export const abandonedReason = new Set<string>(['step_failed', 'burned_parent']);
+const abandonedReason = new Set<string>(['step_failed', 'burned_parent']);
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;
@@ -75,7 +75,7 @@ export class BatchChain {
   }
 }
 
-export function takesAStep(batch: BatchClosed): boolean {
+function takesAStep(batch: BatchClosed): boolean {
   return batch.samples.length > 0;
 }
 

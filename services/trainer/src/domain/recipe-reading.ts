@@ -6,7 +6,7 @@ import { anchorsMax, recipePresets, recipeSchema, type Recipe } from './recipe.j
 
 export type RecipeReading = { readonly recipe: Recipe } | { readonly problems: readonly string[] };
 
-export const recipeNames: readonly string[] = Object.keys(recipeSchema.shape);
+const recipeNames: readonly string[] = Object.keys(recipeSchema.shape);
 const presetNames = Object.keys(recipePresets);
 
 export function readRecipe(document: unknown, overrides: string): RecipeReading {

@@ -2,7 +2,7 @@
 // It needs nothing but zod, so that tools can show it without a service.
 import { z } from 'zod';
 
-// Each row: the value of the preset `tiny`, the bounds, the meaning.
+/** Each row: the value of the preset `tiny`, the bounds, the meaning. */
 const number = (value: number, least: number, most: number, meaning: string) =>
   z.number().min(least).max(most).default(value).describe(meaning);
 const whole = (value: number, least: number, most: number, meaning: string) =>

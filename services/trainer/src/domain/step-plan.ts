@@ -24,7 +24,7 @@ const probeQuestions: readonly string[] = [
 ];
 
 /** The numbers of the recipe that the training worker needs. The KL weight changes from batch to batch and stands in the batch itself. */
-export function trainingConfig(recipe: Recipe): TrainingConfig {
+function trainingConfig(recipe: Recipe): TrainingConfig {
   return TrainingConfig.fromPartial({
     ...recipe,
     opdAdvantageClip: recipe.opdAdvantageClipNats,

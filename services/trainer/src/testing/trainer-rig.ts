@@ -31,7 +31,7 @@ interface Speakers {
   readonly trainer: Broker;
 }
 
-export const testPolicy = 'backtalk';
+const testPolicy = 'backtalk';
 const shortLease = { ttlMs: 12_000, everyMs: 200 };
 
 export class TrainerRig {

@@ -21,7 +21,7 @@ export interface Reply {
 const keepAliveMs = 4_000;
 const connectMs = 5_000;
 const connectionsMax = 1_024;
-export const replyBytesMax = 64 * 1024 * 1024;
+const replyBytesMax = 64 * 1024 * 1024;
 
 export class EngineConnections {
   private readonly pool: Pool;

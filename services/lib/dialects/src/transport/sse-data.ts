@@ -9,7 +9,7 @@ const carriageReturn = 13;
 const dataPrefix = Buffer.from('data:');
 const space = 32;
 
-export const lineBytesMax = 16 * 1024 * 1024;
+const lineBytesMax = 16 * 1024 * 1024;
 
 export class SseData {
   private carried: Buffer[] = [];

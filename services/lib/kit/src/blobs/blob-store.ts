@@ -1,5 +1,4 @@
 // Bytes that are named by what they are. In: bytes. Out: their sha256, by which they come back, verified.
-
 import { defineErrors } from '../errors/backtalk-error.js';
 
 export interface BlobInfo {

@@ -1,4 +1,4 @@
-// JSON objects as they come from outside.
+/** A JSON object as it comes from outside. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A JSON object: neither a list nor null. */

@@ -275,7 +275,7 @@ function keyIn(bucket: BucketName, subject: string): string {
   return subject.slice(bucketSubject(bucket, '').length);
 }
 
-export const kvErrors = defineErrors('kv', {
+const kvErrors = defineErrors('kv', {
   kvConflict: {
     code: 'kv_conflict',
     status: 409,

@@ -7,12 +7,6 @@ export const valkeyErrors = defineErrors('valkey', {
     retry: 'later',
     message: (p: { doing: string }) => `Valkey did not answer in time (${p.doing}).`,
   },
-  valkeyEvicts: {
-    code: 'valkey_evicts',
-    retry: 'stop',
-    message: (p: { policy: string }) =>
-      `Valkey runs with maxmemory-policy ${p.policy} and would drop jobs: start it with --maxmemory-policy noeviction.`,
-  },
   valkeyFull: {
     code: 'valkey_full',
     status: 503,

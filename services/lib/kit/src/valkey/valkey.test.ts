@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger, startValkey, until, type TestValkey } from '../testing/index.js';
-import { checkValkey, connectionOptions, connectValkey, valkeyError } from './valkey.js';
+import { connectionOptions, connectValkey, valkeyError } from './valkey.js';
 
 let valkey: TestValkey;
 
@@ -59,17 +59,5 @@ describe('connectValkey', () => {
       tls: {},
       enableOfflineQueue: false,
     });
-  });
-});
-
-describe('checkValkey', () => {
-  it('refuses a Valkey that would drop jobs in one line that says what to do', async () => {
-    const client = connectValkey({ ...options(), commandTimeoutMs: 10_000 });
-    await until(() => client.status === 'ready');
-    await expect(checkValkey(client)).resolves.toBeUndefined();
-    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    await expect(checkValkey(client)).rejects.toMatchObject({ code: 'valkey_evicts', retry: 'stop' });
-    await client.config('SET', 'maxmemory-policy', 'noeviction');
-    client.disconnect();
   });
 });

@@ -84,18 +84,6 @@ export function connectValkey(options: ValkeyOptions, role: ValkeyRole = 'asker'
   return client;
 }
 
-/** Throws `valkey_evicts` when Valkey would drop jobs to make room. */
-export async function checkValkey(client: Redis): Promise<void> {
-  let policy: string | undefined;
-  try {
-    const answer = await client.config('GET', 'maxmemory-policy');
-    policy = Array.isArray(answer) ? String(answer[1]) : undefined;
-  } catch (error) {
-    throw valkeyError(error, 'check its settings');
-  }
-  if (policy !== undefined && policy !== 'noeviction') throw valkeyErrors.valkeyEvicts({ policy });
-}
-
 /** One line for each loss of the connection, not one for each attempt to mend it. */
 export function logValkeyErrors(
   source: { on(event: 'error', fn: (error: Error) => void): unknown },

@@ -1,1 +1,0 @@
-export { backOffMs, Mutex, systemClock, within, type BackOff, type Clock } from './clock.js';
