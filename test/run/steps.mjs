@@ -61,7 +61,7 @@ function houseSteps(root, reports) {
       name: 'house rules',
       parts: ['lint'],
       minutes: 5,
-      ...vitest(root, 'test', ['tidy', 'run/', 'simulate/'], join(reports, 'house.json')),
+      ...vitest(root, 'test', ['tidy', 'run/', 'simulate/', 'documents/'], join(reports, 'house.json')),
     },
   ];
 }
@@ -119,7 +119,10 @@ function loopStep(root, reports) {
     // Installs vLLM (2.5 GB): npm run test:vllm.
     'contracts/vllm.test.ts',
   ];
-  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', ...apart].flatMap((pattern) => ['--exclude', pattern]);
+  const others = ['tidy*', 'tidy/**', 'run/**', 'simulate/**', 'documents/**', ...apart].flatMap((pattern) => [
+    '--exclude',
+    pattern,
+  ]);
   return {
     name: 'the whole loop',
     parts: ['loop'],

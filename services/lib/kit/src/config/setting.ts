@@ -52,7 +52,7 @@ function reader<T>(
   return {
     variable,
     description,
-    shownDefault: secret && byDefault !== undefined ? 'hidden' : shownDefault,
+    shownDefault: secret && byDefault !== undefined && byDefault !== '' ? 'hidden' : shownDefault,
     secret,
     read: (raw) => {
       const text = raw?.trim() ?? '';
