@@ -61,7 +61,7 @@ describe('judging a continued turn', () => {
     const judged = await rig.untilJudged(early);
     expect(judged).toMatchObject({ verdict: -1, judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE });
     expect(judged.votes).toEqual([]);
-    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: 'Always answer in Spanish from now on.' });
+    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: '' });
     expect((await rig.untilJudged(await rig.turn([{ text: neutral }]))).votes).toHaveLength(3);
     expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(2);
     await routes.delete(policy);
@@ -176,7 +176,7 @@ describe('feedback', () => {
     await rig.feedback(talk, { hasScore: true, score: -1, comment: 'Answer in one short sentence, please.' });
     expect(await rig.untilJudged(talk, 1)).toMatchObject({
       verdict: -1,
-      hint: 'Answer in one short sentence.',
+      hint: 'Answer in one short sentence, please.',
       source: TurnJudged_Source.SOURCE_FEEDBACK,
     });
     await rig.feedback(talk, { hasScore: true, score: 1 });
