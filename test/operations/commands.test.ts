@@ -47,7 +47,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
-    environment: { trainer: { BACKTALK_BATCH_SIZE: '2', BACKTALK_BATCH_MIN: '2' } },
+    environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } },
   });
   book = await LogBook.open(machine);
   const crowd = startCrowd({ gateway: machine.gateway, seed: 8, clients: 3, corrects: 1 });
