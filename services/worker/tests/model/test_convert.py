@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from backtalk_worker.model.convert import convert, find_gguf, is_converted
+from backtalk_worker.model.convert import convert, find_gguf, is_converted, publish_folder
 from backtalk_worker.model.load import load_model
 
 
@@ -21,6 +21,16 @@ def test_a_failed_conversion_leaves_nothing_behind(tmp_path: Path):
         convert(tmp_path / "broken.gguf", tmp_path / "model", lambda _: None)
     assert not is_converted(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["broken.gguf"]
+
+
+def test_what_is_published_can_be_read_by_another_user_than_the_one_who_saved_it(tmp_path: Path):
+    work = tmp_path / "work"
+    work.mkdir(mode=0o700)
+    for name in ("config.json", "model.safetensors"):
+        (work / name).touch(mode=0o600)
+    publish_folder(work, tmp_path / "model")
+    assert (tmp_path / "model").stat().st_mode & 0o777 == 0o755
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()} == {0o644}
 
 
 def test_the_wheels_file_is_found_without_importing_it():

@@ -48,7 +48,7 @@ def convert(gguf: Path, folder: Path, say: Say) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         _write(gguf, work, say)
-        _publish(work, folder)
+        publish_folder(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     say(f"model is ready in {folder}")
@@ -80,11 +80,16 @@ def _write(gguf: Path, work: Path, say: Say) -> None:
     tokenizer.save_pretrained(work)
 
 
-def _publish(work: Path, folder: Path) -> None:
-    """Makes the finished folder visible by one rename; another process that was first wins."""
+def publish_folder(work: Path, folder: Path) -> None:
+    """Makes the finished folder visible by one rename; another process that was first wins.
+
+    Every user may read it: one user builds an image, another runs it, and safetensors saves files with mode 0600.
+    """
     if folder.exists() and not is_converted(folder):
         shutil.rmtree(folder)
     work.chmod(0o755)
+    for path in work.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     try:
         os.rename(work, folder)  # noqa: PTH104
     except OSError:
