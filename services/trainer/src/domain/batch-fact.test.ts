@@ -82,7 +82,7 @@ describe('what the next fact carries on', () => {
     2,
   );
 
-  it('is the ledger, moved on by the report of the step', () => {
+  it('the next fact carries the ledger, moved on by the report of the step', () => {
     const next = settlingBatch(chainEnd(chain), [], 'settled');
     expect(next.lessons[0]?.divergences).toEqual([12]);
     expect(next.klBeta).toBe(0.001);

@@ -84,7 +84,7 @@ describe('the production profile', () => {
 });
 
 describe('other profiles', () => {
-  it('start on one copy: the trial warns, the laptop does not look', async () => {
+  it('other profiles start on one copy: the trial warns, the laptop does not look', async () => {
     for (const profile of ['trial', 'laptop'] as const) {
       const checking = checkInstallation(config({ profile, natsMonitorUrl: '' }), await alone.connect('gateway'));
       await expect(checking).resolves.toBeUndefined();
