@@ -6,7 +6,7 @@ import { rules } from './rules.js';
 import { serviceRules } from './service-rules.js';
 
 describe('each rule', () => {
-  it.each(rules.map((rule) => [rule.name, rule] as const))('bites: %s', (_name, rule) => {
+  it.each(rules.map((rule) => [rule.name, rule] as const))('the rule bites: %s', (_name, rule) => {
     expect(rule.check(new House(rule.broken))).not.toEqual([]);
   });
 

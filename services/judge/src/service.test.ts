@@ -132,7 +132,7 @@ describe('a judge that is interrupted', () => {
     expect(await rig.judgements(user)).toBe(4);
   });
 
-  it('goes on when Valkey was away', async () => {
+  it('a judge goes on when Valkey was away', async () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);

@@ -82,7 +82,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('closes with four when the oldest has waited long enough', async () => {
+  it('a batch closes with four when the oldest has waited long enough', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'waitMs=1000' } });
     await rig.startTrainer();
     await rig.correct(4);

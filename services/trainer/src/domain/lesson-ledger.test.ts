@@ -86,7 +86,7 @@ describe('the ledger of lessons', () => {
     expect(first(afterReport([lesson], [sample, other], reports, 2)).divergences).toEqual([]);
   });
 
-  it('stays bounded and never drops an active lesson', () => {
+  it('the ledger stays bounded and never drops an active lesson', () => {
     const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
     const hints = Array.from({ length: 300 }, (_, n) => ({ turn: `t${n}`, user: 'a', text: `Mention ${word(n)}zz` }));
     const lessons = withHints([], hints, 'user');

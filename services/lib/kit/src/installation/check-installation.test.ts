@@ -76,7 +76,7 @@ describe('the production profile', () => {
     await lazy.stop();
   });
 
-  it('starts where Valkey or the monitor is away: what cannot be asked is warned of', async () => {
+  it('a service starts where Valkey or the monitor is away: what cannot be asked is warned of', async () => {
     const nobody = `127.0.0.1:${await freePort()}`;
     const away = config({ natsMonitorUrl: `http://${nobody}`, valkeyUrl: `redis://${nobody}` });
     await expect(checkInstallation(away, await cluster.connect('gateway'))).resolves.toBeUndefined();
