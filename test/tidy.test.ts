@@ -7,7 +7,7 @@ import { rules } from './tidy/rules.js';
 const house = House.read(fileURLToPath(new URL('..', import.meta.url)));
 
 describe('the house', () => {
-  it('is where these tests look', () => {
+  it('the house is where these tests look', () => {
     expect(house.has('test/tidy.test.ts')).toBe(true);
     expect(house.has('services/lib/kit/src/index.ts')).toBe(true);
   });

@@ -32,7 +32,7 @@ describe('a process of the machine', () => {
     told.length = 0;
   });
 
-  it('is started again when it is killed, and that is said', async () => {
+  it('a process is started again when it is killed, and that is reported', async () => {
     const part = make({});
     await part.start();
     const before = part.pid ?? 0;
@@ -42,7 +42,7 @@ describe('a process of the machine', () => {
     expect(told[0]).toBe('part was killed by SIGKILL');
   });
 
-  it('that lives on without serving is started again, but never before it was well once', async () => {
+  it('a process that lives on without serving is started again, but never before it was well once', async () => {
     const answers = [false, false, true];
     let asked = 0;
     const isWell = () => Promise.resolve(answers[asked++] ?? false);
@@ -57,17 +57,17 @@ describe('a process of the machine', () => {
     expect(told).toHaveLength(3);
   });
 
-  it('that never serves is a refusal that names its log', async () => {
+  it('refuses a process that never serves, and names its log', async () => {
     const part = make({ command: 'false', args: [], ready: () => Promise.resolve(false) });
     await expect(part.start()).rejects.toThrow('part.log');
   });
 
-  it('that cannot be started is a refusal, too', async () => {
+  it('refuses a process that cannot be started', async () => {
     const part = make({ command: 'no-such-program', args: [], ready: () => Promise.resolve(false) });
     await expect(part.start()).rejects.toMatchObject({ code: 'process_not_ready' });
   });
 
-  it('that does not heed its signal is killed in time', async () => {
+  it('kills a process that does not heed its signal, in time', async () => {
     const part = make({ command: 'bash', args: ['-c', 'trap "" TERM; while :; do sleep 1; done'] });
     await part.start();
     await part.stop(200);

@@ -12,7 +12,7 @@ describe('the data folder', () => {
     lockDataFolder(openDataFolder(folder.path))();
   });
 
-  it('belongs to one start at a time; the lock of a start that was killed holds nobody up', () => {
+  it('a data folder belongs to one start at a time; the lock of a start that was killed does not block the next', () => {
     const data = openDataFolder(folder.path);
     writeFileSync(folder.join('lock'), identityOf(process.ppid) ?? '');
     expect(() => lockDataFolder(data)).toThrow(`Backtalk runs on ${folder.path} already`);
@@ -23,11 +23,11 @@ describe('the data folder', () => {
     }
   });
 
-  it('keeps its secrets from start to start', () => {
+  it('the data folder keeps its secrets from start to start', () => {
     expect(loadSecrets(folder.path)).toEqual(loadSecrets(folder.path));
   });
 
-  it('is measured with all that is below it', () => {
+  it('the data folder is measured with all that is below it', () => {
     const before = folderBytes(folder.path);
     writeFileSync(folder.join('blobs', 'a'), Buffer.alloc(1000));
     expect(folderBytes(folder.path) - before).toBe(1000);

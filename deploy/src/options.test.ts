@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readOptions } from './options.js';
 
 describe('options of the start', () => {
-  it('has defaults for everything', () => {
+  it('every option has a default', () => {
     expect(readOptions([], '/house')).toEqual({
       verb: 'start',
       data: '/house/.backtalk',

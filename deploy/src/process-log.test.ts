@@ -10,7 +10,7 @@ afterAll(() => {
 });
 
 describe('the log of a process', () => {
-  it('on a full disk loses what is said, and holds nobody up', async () => {
+  it('a process’s log loses lines on a full disk, and blocks no process', async () => {
     const output = new PassThrough({ highWaterMark: 1_000 });
     const log = new ProcessLog('/dev/full', [output], 5);
     let said = 0;
@@ -19,7 +19,7 @@ describe('the log of a process', () => {
     log.end();
   });
 
-  it('is put aside when it is long, while the process lives', async () => {
+  it('a process’s log is rotated when it is long, while the process lives', async () => {
     const path = folder.join('part.log');
     writeFileSync(path, '');
     const output = new PassThrough();

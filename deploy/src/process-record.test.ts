@@ -9,7 +9,7 @@ const folder = new TemporaryDirectory('process-record');
 const file = folder.join('processes.json');
 
 describe('what a killed start left running', () => {
-  it('is ended by the next one, with what it started itself', async () => {
+  it('the next start ends what a killed start left running, with what that started itself', async () => {
     const left = spawn('bash', ['-c', 'sleep 60 & echo $!; wait'], {
       detached: true,
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -24,14 +24,14 @@ describe('what a killed start left running', () => {
     expect(await endSurvivors(file)).toEqual([]);
   });
 
-  it('is nobody who merely has the same number, and nobody where the record was cut off', async () => {
+  it('ends no process that merely has the same number, and none where the record was cut off', async () => {
     writeFileSync(file, JSON.stringify({ part: `${String(process.pid)}:1` }));
     expect(await endSurvivors(file)).toEqual([]);
     writeFileSync(file, '{"part":"12');
     expect(await endSurvivors(file)).toEqual([]);
   });
 
-  it('is nobody after a start that stopped all it had started', async () => {
+  it('ends nothing after a start that stopped all it had started', async () => {
     const record = new ProcessRecord(file);
     record.started('part', process.pid);
     record.close();

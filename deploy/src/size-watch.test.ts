@@ -44,7 +44,7 @@ function fill(bytes: number): void {
 }
 
 describe('the size of the data folder', () => {
-  it('is reported at the start, and when the cap is reached, and when there is room again', async () => {
+  it('the folder’s size is reported at the start, when the cap is reached, and when there is room again', async () => {
     watch.start();
     await until(() => reported.length === 1);
     fill(1_100_000);
@@ -58,7 +58,7 @@ describe('the size of the data folder', () => {
     expect(shown).toContain('has room again');
   });
 
-  it('is reported again where reporting failed', async () => {
+  it('the folder’s size is reported again where reporting failed', async () => {
     failures = 2;
     fill(1_100_000);
     watch.start();
@@ -66,7 +66,7 @@ describe('the size of the data folder', () => {
     expect(reported).toEqual([true]);
   });
 
-  it('is said in good time, once', async () => {
+  it('warns in good time, once, that the folder is nearly full', async () => {
     fill(900_000);
     watch.start();
     await until(() => shown.includes('90 %'));

@@ -11,7 +11,7 @@ const all = [named('gateway'), named('swap'), named('memory')];
 const namesOf = (argv: string[]) => readOptions(argv, all).chosen.map(({ name }) => name);
 
 describe('options of the benchmarks', () => {
-  it('without any, everything runs', () => {
+  it('every benchmark runs where no option is given', () => {
     expect(namesOf([])).toEqual(['gateway', 'swap', 'memory']);
   });
 

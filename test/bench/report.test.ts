@@ -29,7 +29,7 @@ describe('the report', () => {
     expect(text).toContain('44 µs');
   });
 
-  it('is the same as JSON', () => {
+  it('the report as JSON is the same', () => {
     const { benchmarks, cores } = JSON.parse(jsonOf([cost, broken], surroundings)) as {
       benchmarks: { figures: object[]; failure: string }[];
       cores: number;

@@ -41,7 +41,7 @@ describe.each(['backtalk', 'support'])('for a policy named %s', (policy) => {
   });
 });
 
-it('everything else is as in the kit’s own configuration', () => {
+it('the rest of the broker’s configuration is as in the kit’s own', () => {
   const passwords = Object.fromEntries(brokerUsers.map((user) => [user, 'x'])) as Record<
     (typeof brokerUsers)[number],
     string

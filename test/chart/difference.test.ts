@@ -64,7 +64,7 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
   ],
 ];
 
-it.each(cases)('%s', (_, values, expected) => {
+it.each(cases)('a value changes nothing but its own objects: %s', (_, values, expected) => {
   expect(differenceTo(values)).toEqual([...expected].sort());
 });
 
@@ -98,7 +98,7 @@ describe('engines', () => {
   });
 
   it.each(['engine-serving', 'engine-evaluation'])(
-    'in %s adapters change the layers that they change where a real vLLM was run, and never the head',
+    'adapters in %s change the layers that they change where a real vLLM was run, and never the head',
     (component) => {
       const { args } = containerOf(podOf(gpu, component), 'engine');
       expect(layersIn(args)).toEqual(layersIn(vllmArguments(0, 0)));
@@ -140,13 +140,13 @@ describe('engines', () => {
     expect(spec.containers[0]?.args).not.toContain('--enable-lora');
   });
 
-  it('the serving engines stand in for pools that share them', () => {
+  it('the serving engines take the place of pools that share them', () => {
     const loader = containerOf(podOf(render(), 'engine-serving'), 'loader');
     const pools = loader.env.find(({ name }) => name === 'BACKTALK_ENGINE_POOLS')?.value;
     expect(pools?.split(',').sort()).toEqual(['evaluation', 'judge', 'rollout', 'serving']);
   });
 
-  it('they and gateways have longer to stop than the longest answer takes', () => {
+  it('engines and gateways have longer to stop than the longest answer takes', () => {
     for (const component of ['gateway', 'engine-serving', 'engine-evaluation', 'engine-judge']) {
       expect(podOf(gpu, component).spec.terminationGracePeriodSeconds).toBeGreaterThan(600);
     }
@@ -164,7 +164,7 @@ describe('no replicas at all', () => {
     ['engine-evaluation', { pools: { evaluation: { shares: '', replicas: 0 } } }],
   ];
 
-  it.each(cases)('%s stands still, and is not one all the same', (component, values) => {
+  it.each(cases)('%s without replicas stands still, and is not one all the same', (component, values) => {
     expect(replicas.parse(podOf(render(values), component).object).spec.replicas).toBe(0);
   });
 });

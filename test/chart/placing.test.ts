@@ -59,7 +59,7 @@ describe('the time that engines take', () => {
   it.each([
     ['ci/default.yaml', 900],
     ['ci/gpu-cluster.yaml', 900 + 1200],
-  ])('with %s a roll-out is not given up while weights are fetched and read', (file, least) => {
+  ])('a roll-out with %s is not given up while weights are fetched and read', (file, least) => {
     const engines = render({}, [file]).filter(({ metadata }) => metadata.name.includes('-engine-'));
     const deployments = engines.filter(({ kind }) => kind === 'Deployment');
     for (const { spec } of deployments) expect(progress.parse(spec).progressDeadlineSeconds).toBeGreaterThan(least);

@@ -19,13 +19,13 @@ function isWorkload({ kind }: RenderedObject): boolean {
 const judges: Values = { pools: { judge: { shares: '' } } };
 
 describe('the cluster', () => {
-  it('that has no operators is given none of their kinds', () => {
+  it('a cluster that has no operators is given none of their kinds', () => {
     const without = kindsOf(renderAgain({}, [], { apis: [] }));
     for (const kind of ['ServiceMonitor', 'PrometheusRule', 'ScaledObject']) expect(without).not.toContain(kind);
     for (const kind of ['ServiceMonitor', 'PrometheusRule']) expect(kindsOf(render())).toContain(kind);
   });
 
-  it('that is older than 1.29 is refused', () => {
+  it('a cluster that is older than 1.29 is refused', () => {
     expect(refusal({}, [], { apis: [], version: '1.28.15' })).toContain('requires kubeVersion: >=1.29');
     expect(refusal({}, [], { apis: [], version: '1.29.0' })).toBe('');
     expect(refusal({}, [], { apis: [], version: 'v1.33.1-gke.100' })).toBe('');
@@ -47,7 +47,7 @@ describe('images', () => {
   const imagesIn = (objects: readonly RenderedObject[]) =>
     podsOf(objects).flatMap((pod) => containersOf(pod).map(({ image }) => image));
 
-  it('are taken by digest, whatever their tags say, from the registry of all', () => {
+  it('images are taken by digest, whatever their tags say, from the registry of all', () => {
     const images = {
       registry: 'r.example.com',
       ...Object.fromEntries(names.map((name) => [name, { digest, tag: 'a' }])),
@@ -61,12 +61,12 @@ describe('images', () => {
     }
   });
 
-  it('of a registry of their own are not looked for in that of all', () => {
+  it('images of a registry of their own are not looked for in that of all', () => {
     const images = { registry: 'r.example.com', nats: { registry: 'n.example.com', tag: '1' } };
     expect(imagesIn(render({ images }))).toContain('n.example.com/nats:1');
   });
 
-  it('without tag and digest are those of the chart’s version', () => {
+  it('images without tag and digest are those of the chart’s version', () => {
     const services = imagesIn(render()).filter((image) => image.includes('backtalk/'));
     for (const image of services) expect(image).toMatch(/^backtalk\/(services|worker):\d+\.\d+\.\d+/);
   });
@@ -95,7 +95,7 @@ describe('volumes', () => {
       ),
     );
 
-  it('have the class of all, or their own', () => {
+  it('volumes have the class of all, or their own', () => {
     const storage = { class: 'of-all' };
     const all = { gateway: 'of-all', nats: 'of-all', training: 'of-all', valkey: 'of-all' };
     expect(classes({ storage })).toEqual(all);
@@ -108,13 +108,13 @@ describe('volumes', () => {
   it.each([
     [true, 'Retain'],
     [false, 'Delete'],
-  ])('stay when the release goes: %s, and always when replicas go', (keep, whenDeleted) => {
+  ])('volumes stay when the release goes: %s, and always when replicas go', (keep, whenDeleted) => {
     for (const { component, persistentVolumeClaimRetentionPolicy } of withClaims({ storage: { keep } })) {
       expect(persistentVolumeClaimRetentionPolicy, component).toEqual({ whenDeleted, whenScaled: 'Retain' });
     }
   });
 
-  it('outlive the release, and so does the Secret that what stands in them is keyed by', () => {
+  it('volumes outlive the release, and so does the Secret that what stands in them is keyed by', () => {
     const secret = render().find(({ kind }) => kind === 'Secret');
     expect(secret?.metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep' });
   });
@@ -127,7 +127,7 @@ describe('pods start again', () => {
       .map(({ annotations }) => annotations[`checksum/${name}`]);
   const [first = ''] = sums(render(), 'secrets');
 
-  it('when generated secrets are others, or another Secret is named', () => {
+  it('pods start again when generated secrets are others, or another Secret is named', () => {
     const others = [
       renderAgain(),
       render({ secrets: { existingSecret: 'a' } }),
@@ -139,7 +139,7 @@ describe('pods start again', () => {
     expect(found[0]).toEqual([first]);
   });
 
-  it('when the broker’s configuration is another, and not when somebody else’s is', () => {
+  it('pods start again when the broker’s configuration is another, and not when another’s is', () => {
     const sumOf = (values: Values) => podOf(render(values), 'nats').annotations['checksum/config'];
     expect(sumOf({})).toMatch(/^[0-9a-f]{64}$/);
     expect(sumOf({ nats: { fileStoreMax: '12Gi' } })).not.toBe(sumOf({}));
@@ -154,7 +154,7 @@ describe('a stop', () => {
   const leases = 12;
 
   it.each(['gateway', 'engine-serving', 'engine-judge'])(
-    'of %s waits until nobody sends any more, and answers',
+    'a stop of %s waits until no more requests come, and answers',
     (name) => {
       const pod = pods.find(({ component }) => component === name);
       const [serving] = pod?.spec.containers ?? [];
@@ -191,7 +191,7 @@ describe('autoscalers', () => {
       'ScaledObject',
       (object: RenderedObject) => scaled.parse(object).spec.advanced.horizontalPodAutoscalerConfig.behavior,
     ],
-  ])('%s wait as long as they are told before they follow the load', (kind, made, behaviorOf) => {
+  ])('autoscalers of kind %s wait as long as the values say before they follow the load', (kind, made, behaviorOf) => {
     const found = render(asked(kind)).filter((object) => object.kind === made);
     expect(found).toHaveLength(3);
     for (const object of found) {
@@ -205,7 +205,7 @@ describe('autoscalers', () => {
 describe('pools', () => {
   const gpu = render({}, ['ci/gpu-cluster.yaml']);
 
-  it('have shared memory of the size that they are given, where engines look for it', () => {
+  it('pools have shared memory of the size that they are given, where engines look for it', () => {
     const engines = podsOf(gpu).filter(({ component }) => component.startsWith('engine-'));
     expect(engines).toHaveLength(3);
     for (const pod of engines) {
@@ -216,7 +216,7 @@ describe('pools', () => {
     }
   });
 
-  it('ask for GPUs in the limits of what computes, by the name that the values give', () => {
+  it('pools ask for GPUs in the limits of what computes, by the name that the values give', () => {
     const count = (values: Values, component: string, container: string) =>
       containerOf(podOf(render(values, ['ci/gpu-cluster.yaml']), component), container).resources;
     const amd: Values = { poolDefaults: { gpu: { resource: 'amd.com/gpu', count: 2 } } };
@@ -237,7 +237,7 @@ describe('pools', () => {
     tolerations: [{ key: name, operator: 'Exists', effect: 'NoSchedule' }],
   });
 
-  it('run where they are told, each for itself, beside what holds for all', () => {
+  it('pools run where the values say, each for itself, beside what holds for all', () => {
     const objects = render({
       nodeSelector: { of: 'all' },
       tolerations: [{ key: 'all', operator: 'Exists' }],
@@ -257,7 +257,7 @@ describe('pools', () => {
   it.each([
     [0, { maxSurge: 0, maxUnavailable: 1 }],
     [2, { maxSurge: 2, maxUnavailable: 0 }],
-  ])('with %i replicas to spare are replaced so', (surge, rollingUpdate) => {
+  ])('pools are replaced with %i replicas to spare', (surge, rollingUpdate) => {
     const { object } = podOf(render({ poolDefaults: { surge } }), 'engine-serving');
     expect(object).toMatchObject({ spec: { strategy: { type: 'RollingUpdate', rollingUpdate } } });
   });
@@ -313,13 +313,13 @@ describe('templates', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(yaml|tpl)$/.test(name));
   const texts = files.map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
 
-  it('are short: 40 lines in the middle, 150 at most', () => {
+  it('templates are short: 40 lines in the middle, 150 at most', () => {
     const lengths = texts.map(({ text }) => text.split('\n').length).sort((one, other) => one - other);
     expect(lengths[Math.floor(lengths.length / 2)]).toBeLessThanOrEqual(40);
     expect(lengths.at(-1)).toBeLessThanOrEqual(150);
   });
 
-  it('make workloads in one place', () => {
+  it('templates make workloads in one place', () => {
     const makers = texts.filter(({ text }) => /^apiVersion: apps\/v1$|^\s*kind: (Deployment|StatefulSet)$/m.test(text));
     expect(makers.map(({ name }) => name)).toEqual(['_workload.tpl']);
   });

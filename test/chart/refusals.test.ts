@@ -156,12 +156,12 @@ describe('scored votes', () => {
     .object({ entries: z.array(z.object({ model: z.string() })) })
     .parse(JSON.parse(readFileSync(join(repositoryRoot(), 'services/judge/labelled/thresholds.json'), 'utf8')));
 
-  it('may be cast by the models that the judge has thresholds for', () => {
+  it('scored votes may be cast by the models that the judge has thresholds for', () => {
     expect(entries).not.toEqual([]);
     for (const { model } of entries) expect(refusal({ model: { name: model } })).toBe('');
   });
 
-  it('may be cast by a model whose thresholds are the reader’s own', () => {
+  it('scored votes may be cast by a model whose thresholds are the reader’s own', () => {
     expect(refusal({ model: { name: 'other' }, judge: { calibrated: ['other'] } })).toBe('');
   });
 });

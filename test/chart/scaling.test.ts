@@ -51,14 +51,14 @@ it('every component that KEDA may scale is scaled', () => {
 describe.each([...triggers])('%s', (component, [prometheus, ...others]) => {
   const query = prometheus?.metadata['query'] ?? '';
 
-  it('asks for metrics that are exported, of this release alone', () => {
+  it('a scaled workload asks for metrics that are exported, of this release alone', () => {
     const metrics = query.match(/\b(backtalk|vllm|sglang)[:_]\w+/g) ?? [];
     expect(metrics.length).toBeGreaterThan(0);
     expect(metrics.filter((name) => !exported().includes(name))).toEqual([]);
     expect(query).toContain('namespace="llm"');
   });
 
-  it('is scaled by what waits for itself', () => {
+  it('a workload is scaled by what waits for itself', () => {
     const own = /app_kubernetes_io_component="([\w-]+)"/.exec(query)?.[1];
     const isEngineOfPolicy = component.startsWith('engine-') && component !== 'engine-judge';
     expect(own).toBe(isEngineOfPolicy ? component : undefined);

@@ -17,11 +17,11 @@ describe.each(readdirSync(folder).filter((name) => name.endsWith('.json')))('fro
   const { values, immutable } = version.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
   const now = immutableOf(render(values));
 
-  it('its values render, and every workload and claim is still there', () => {
+  it('an upgrade renders its values, and keeps every workload and claim', () => {
     expect(Object.keys(now)).toEqual(expect.arrayContaining(Object.keys(immutable)));
   });
 
-  it.each(Object.keys(immutable))('%s keeps what cannot be changed', (workload) => {
+  it.each(Object.keys(immutable))('the upgrade of %s keeps what cannot be changed', (workload) => {
     expect(now[workload]).toEqual(immutable[workload]);
   });
 });

@@ -37,7 +37,7 @@ function stored(subject: string): Stored {
 }
 
 function holds<M>(name: (typeof factNames)[number], wire: Wire<M>): void {
-  it(catalogue[name].subject, () => {
+  it(`reads and writes a stored ${catalogue[name].subject} as it was`, () => {
     const { bytes, message } = stored(catalogue[name].subject);
     expect(wire.toJSON(wire.decode(Buffer.from(bytes, 'hex')))).toEqual(message);
     expect(Buffer.from(wire.encode(wire.fromJSON(message)).finish()).toString('hex')).toBe(bytes);
@@ -57,7 +57,7 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('weightsTrained', WeightsTrained);
   holds('weightsStaged', WeightsStaged);
 
-  it('are all there', () => {
+  it('stored facts of every kind are all there', () => {
     const subjects = factNames.map((name) => `${catalogue[name].subject}.json`);
     expect(readdirSync(folder).sort()).toEqual(subjects.sort());
   });

@@ -32,11 +32,11 @@ afterAll(async () => {
 });
 
 describe('the official Python client', () => {
-  it.each(checks)('finds what it expects: %s', (check) => {
+  it.each(checks)('the Python client finds what it expects: %s', (check) => {
     expect(found.get(check)).toBe('');
   });
 
-  it('is asked for nothing that this list does not name', () => {
+  it('the Python client asks for nothing that this list does not name', () => {
     expect([...found.keys()]).toEqual(checks);
   });
 });

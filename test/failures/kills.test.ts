@@ -13,7 +13,7 @@ afterAll(async () => {
 
 describe('SIGKILL under load loses nothing and doubles nothing', () => {
   it.each(['collector', 'judge', 'trainer', 'publisher', 'loader'])(
-    'of the %s, and no client notices',
+    'a kill of the %s under load loses nothing, and no client notices',
     async (name) => {
       const ledger = await rig.during(() => rig.killed(name));
       expect(ledger.filter(({ finished, error }) => !finished || error !== '')).toEqual([]);
@@ -21,7 +21,7 @@ describe('SIGKILL under load loses nothing and doubles nothing', () => {
     },
   );
 
-  it('of the gateway, where clients lose only what was in flight', async () => {
+  it('a kill of the gateway under load loses only what its clients had in flight', async () => {
     const ledger = await rig.during(() => rig.killed('gateway'));
     expect(ledger.some(({ finished }) => !finished)).toBe(true);
     expect(await rig.problems()).toEqual([]);

@@ -7,7 +7,7 @@ import { copies, only, stagesOf } from './dockerfile.js';
 describe.each(['services', 'worker'])('the recipe of %s', (name) => {
   const [build, last] = stagesOf(name);
 
-  it('ends in a stage that runs as a number, from a base that can be pinned', () => {
+  it('a recipe ends in a stage that runs as a number, from a base that can be pinned', () => {
     expect(only(last, 'USER')).toMatch(/^[1-9]\d+:[1-9]\d+$/);
     expect(last.base).toMatch(/^\$\{(NODE|PYTHON)_IMAGE\}$/);
     expect(last.instructions.filter(({ word }) => word === 'RUN' || word === 'ADD')).toEqual([]);

@@ -12,7 +12,7 @@ const items = readItems();
 const count = (wanted: (item: LabelledItem) => boolean) => items.filter((item) => wanted(item)).length;
 
 describe('the labelled set', () => {
-  it('has enough next states of every class, role and kind in every part', () => {
+  it('the labelled set has enough next states of every class, role and kind in every part', () => {
     expect(items.length).toBeGreaterThanOrEqual(260);
     for (const split of ['fewshot', 'dev', 'calibration', 'test'] as const)
       for (const role of ['user', 'tool'] as const)
@@ -24,14 +24,14 @@ describe('the labelled set', () => {
       expect(count((item) => item.split === 'test' && item.tags.includes(tag))).toBeGreaterThan(5);
   });
 
-  it('is split by wording family, and 210 next states and more are kept for the test', () => {
+  it('the labelled set is split by wording family, and 210 next states and more are kept for the test', () => {
     for (const [, family] of grouped(items, (item) => item.family))
       expect(new Set(family.map(({ split }) => split)).size).toBe(1);
     expect(count(({ split }) => split === 'test')).toBeGreaterThanOrEqual(210);
     expect(new Set(items.map(({ next, role }) => `${role} ${next}`)).size).toBe(items.length);
   });
 
-  it('has thresholds for the prompts as they are', () => {
+  it('the labelled set has thresholds for the prompts as they are', () => {
     const { digest, wordings } = scoredPrompts();
     const entry = readCalibrationTable().entries.find(({ promptDigest }) => promptDigest === digest);
     expect(entry?.weights).toBeDefined();
@@ -49,7 +49,7 @@ describe('balanced accuracy', () => {
     expect(balancedAccuracy([])).toBe(0);
   });
 
-  it('has the same interval each time, around the value', () => {
+  it('an accuracy’s interval is the same each time, around the value', () => {
     const pairs = Array.from({ length: 60 }, (_, at) =>
       pair(at % 2 === 0 ? 1 : -1, at % 3 === 0 ? 0 : 1, `f${at % 9}`),
     );
@@ -96,7 +96,7 @@ describe('fitting the weights of votes and words', () => {
 });
 
 describe("the judge's fitted files", () => {
-  it('are what the labelled next states give that are not kept for the test', () => {
+  it('the judge’s fitted files are what the labelled next states give that are not kept for the test', () => {
     const reader = readReader();
     const { user, tool } = fitJudgeWords(items);
     for (const item of items.filter(({ split }) => split === 'calibration')) {

@@ -77,7 +77,7 @@ describe('what would lead an engine elsewhere', () => {
     ['an image of the web', { messages: image('https://example.com/a.png') }],
     ['an image of a private address', { messages: image('http://169.254.169.254/latest/meta-data') }],
     ['several choices', { messages, n: 4 }],
-  ])('is refused before an engine is asked: %s', async (_what, body) => {
+  ])('refuses, before an engine is asked, what would lead it elsewhere: %s', async (_what, body) => {
     const before = (await engineCounts(machine.engine)).requests;
     const refused = await send('POST', '/chat/completions', ann, { model: 'backtalk', ...body });
     expect(refused).toMatchObject({ status: 400, code: 'unsupported_parameter' });
@@ -86,7 +86,7 @@ describe('what would lead an engine elsewhere', () => {
 });
 
 describe('another tenant', () => {
-  it('finds none of what is not its own, and is told the same as of what nobody has', async () => {
+  it('another tenant finds none of what is not its own, and gets the reply for what does not exist', async () => {
     const { turn, session } = await say();
     const strangers = [
       await send('POST', '/feedback', bob, { turn_id: turn, score: -1 }),
@@ -101,7 +101,7 @@ describe('another tenant', () => {
     expect((await send('POST', '/feedback', ann, { turn_id: turn, score: 1 })).status).toBe(200);
   });
 
-  it('never continues a conversation that is not its own, whatever it sends', async () => {
+  it('another tenant never continues a conversation that is not its own, whatever it sends', async () => {
     const opening = { role: 'user' as const, content: 'Tell me a secret' };
     const first = await say({ messages: [opening] });
     const stolen = [
@@ -117,7 +117,7 @@ describe('another tenant', () => {
 });
 
 describe('too much', () => {
-  it('of one key is told to wait, and costs the others nothing', async () => {
+  it('a key with too many requests has to wait, and costs the others nothing', async () => {
     // Longer than any pause of this test: it ends when the client leaves.
     await setEngine(machine.engine, { tokenMs: 100, answerTokens: 2_000 });
     const leaving = new AbortController();
@@ -137,7 +137,7 @@ describe('too much', () => {
     expect((await say()).finished).toBe(true);
   });
 
-  it('of one key is told to wait when its tokens of the minute are used up', async () => {
+  it('a key has to wait when its tokens of the minute are used up', async () => {
     const refusal = async () => {
       const refused = await send('POST', '/chat/completions', few, {
         model: 'backtalk',
@@ -165,7 +165,7 @@ describe('a key that opens nothing', () => {
     return send(method, path, { authorization: `Bearer sk-guess-${String(number)}` }, body);
   }
 
-  it(`reaches no engine and is told nothing, ${String(badKeys)} times over, while others are served`, async () => {
+  it(`a key that opens nothing reaches no engine and learns nothing, ${String(badKeys)} times over, while others are served`, async () => {
     const before = (await engineCounts(machine.engine)).requests;
     const told = new Set<string>();
     let good = 0;
@@ -181,7 +181,7 @@ describe('a key that opens nothing', () => {
     expect((await engineCounts(machine.engine)).requests).toBe(before + good);
   });
 
-  it('is told the same whether it is missing, misspelt, of another scheme, or revoked', async () => {
+  it('a refused key gets one reply, whether it is missing, misspelt, of another scheme, or revoked', async () => {
     const leaver = { authorization: `Bearer ${revokedKey.key}` };
     expect((await say({ headers: leaver })).finished).toBe(true);
     writeFileSync(machine.data.keys, keysFileOf(lastingKeys));

@@ -94,7 +94,7 @@ it('clients that leave an answer that would take a minute free the engine at onc
   await setEngine(machine.engine, { tokenMs: 2, answerTokens: pieces });
 });
 
-it(`of ${String(requests)} requests half are left at any moment: nothing leaks, and nobody hears what was meant for another`, async () => {
+it(`half of ${String(requests)} requests are left at any moment: nothing leaks, and no answer reaches another client`, async () => {
   await askAndMaybeLeave(0);
   const before = openFiles();
   let next = 1;

@@ -72,7 +72,7 @@ function runToEnd(service: string, env: Record<string, string>): Promise<Ended> 
 }
 
 describe('for production, on streams with one copy', () => {
-  it.each(services)('the %s does not start, and says in one line what is wrong and what to do', async (service) => {
+  it.each(services)('the %s refuses one copy in production, in one line that says what to do', async (service) => {
     const { status, errors } = await runToEnd(service, await environmentOf(service));
     expect(errors).toMatchObject([{ event: 'service_start_failed', error: { code: 'installation_unfit' } }]);
     const message = errors[0]?.error?.message ?? '';

@@ -57,7 +57,7 @@ it('a key has its requests a minute once, whichever gateway it asks', async () =
   expect(statuses.filter((status) => status !== 200)).toEqual(Array.from({ length: 20 - served }, () => 429));
 });
 
-it('a conversation begun at one is continued at the other, and both come to answer with a new version', async () => {
+it('a conversation begun at one gateway is continued at the other, and both come to answer with a new version', async () => {
   const book = await LogBook.open(machine);
   const headers = authorization(open.key);
   const asked: Message[] = [{ role: 'user', content: 'why is the sea salty?' }];
@@ -83,7 +83,7 @@ it('a conversation begun at one is continued at the other, and both come to answ
   await book.close();
 });
 
-it('one that is killed takes nothing with it but what it had in hand', async () => {
+it('a gateway that is killed takes nothing with it but what it had in flight', async () => {
   const headers = authorization(open.key);
   const before = machine.pid('gateway-2');
   machine.kill('gateway-2');

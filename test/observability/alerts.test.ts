@@ -28,7 +28,7 @@ const promtool = join(root, '.venv', 'tools', 'prometheus', 'promtool');
 const absent = prometheusAbsent();
 
 describe('alerts', () => {
-  it('have names of their own, a severity, a summary and a place in the runbook', () => {
+  it('alerts have names of their own, a severity, a summary and a place in the runbook', () => {
     expect(new Set(names).size).toBe(names.length);
     for (const { alert, labels, annotations } of rules) {
       expect(labels['severity'], alert).toMatch(/^(critical|warning)$/);
@@ -37,11 +37,11 @@ describe('alerts', () => {
     }
   });
 
-  it('have a section each in the runbook, which has no others', () => {
+  it('alerts have a section each in the runbook, which has no others', () => {
     expect([...sections].sort()).toEqual([...names].sort());
   });
 
-  it('have a story each in which they fire and one in which they do not', () => {
+  it('alerts have a story each in which they fire and one in which they do not', () => {
     expect(alertCases.map(({ alert }) => alert).sort()).toEqual([...names].sort());
   });
 });
@@ -83,13 +83,13 @@ function run(args: readonly string[]): { readonly status: number | null; readonl
 describe.skipIf(absent !== undefined)(
   `alerts under promtool${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
-    it.each(files)('%s is what Prometheus reads', (name) => {
+    it.each(files)('the rules in %s are what Prometheus reads', (name) => {
       const { status, said } = run(['check', 'rules', join(folder, name)]);
       expect(status, said).toBe(0);
     });
 
     it.each([...new Set(alertCases.map(stepOf))])(
-      'fire when they should, and only then, in steps of %i min',
+      'alerts fire when they should, and only then, in steps of %i min',
       (minutes) => {
         const work = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
         const file = join(work, 'alerts.test.yaml');

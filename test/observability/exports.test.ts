@@ -32,7 +32,7 @@ async function exported(port: number): Promise<Set<string>> {
 }
 
 describe('what running processes export', () => {
-  it.each(services)('is what the README of the %s lists, and what the kit adds', async (service) => {
+  it.each(services)('the metrics of the running %s are those of its README and of the kit', async (service) => {
     const readme = documented(service);
     const ofKit = new Set([...documented('lib/kit')].map((name) => name.replace('SERVICE', service)));
     const own = new Set(
@@ -42,7 +42,7 @@ describe('what running processes export', () => {
     expect([...readme].filter((name) => !own.has(name))).toEqual([]);
   });
 
-  it('is what the worker’s README lists, engine and training worker together', async () => {
+  it('the worker’s metrics are those of its README, engine and training worker together', async () => {
     const readme = documented('worker');
     const engine = await exported(machine.ports.engine);
     const training = await exported(machine.ports.health.trainingWorker);

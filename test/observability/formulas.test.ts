@@ -78,7 +78,7 @@ afterAll(() => {
 });
 
 describe('formulas of the boards of judge and training', () => {
-  it('are each worked out below', () => {
+  it('every formula of these boards is worked out below', () => {
     const computing = new Set(queries.filter(computes).map(panelOf));
     expect([...computing].sort()).toEqual(Object.keys(cases).sort());
   });
@@ -87,7 +87,7 @@ describe('formulas of the boards of judge and training', () => {
 describe.skipIf(absent !== undefined)(
   `formulas under promtool${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
-    it.each(Object.entries(cases))('%s', (panel, { series, expected }) => {
+    it.each(Object.entries(cases))('the formula of %s computes what it says', (panel, { series, expected }) => {
       const tests = queries
         .filter((query) => panelOf(query) === panel)
         .map(({ expr }, at) => ({

@@ -86,7 +86,7 @@ describe('wrong use', () => {
     expect(stderr).toMatch(/\w/);
   });
 
-  it('is told from a machine that does not run, which is status 3', async () => {
+  it('tells wrong use from a machine that does not run, which is status 3', async () => {
     const refused = await run(['--json', '--data', directory.path, 'status']);
     expect(refused.status).toBe(3);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'not_running' } });
@@ -120,14 +120,14 @@ describe('chat', () => {
 });
 
 describe('feedback', () => {
-  it('is stored with a score, a comment or a correction', async () => {
+  it('feedback is stored with a score, a comment or a correction', async () => {
     const [turn = ''] = (await book.read()).completed.map(({ message }) => message.turn);
     expect((await backtalk(['feedback', turn, '--score', '-1'])).stdout).toContain(`Stored for ${turn}.`);
     const words = ['feedback', turn, '--comment', 'Shorter, please.', '--correction', 'A place for ships.'];
     expect(await values(words)).toMatchObject({ status: 0, values: [{ turn_id: turn }] });
   });
 
-  it('for a turn that nobody took fails with the gateway’s reason', async () => {
+  it('feedback on an unknown turn fails with the gateway’s reason', async () => {
     const unknown = await values(['feedback', 'turn_01a1ffd60b2077ec83cef0c2dd23dee2', '--score', '1']);
     expect(unknown).toMatchObject({ status: 1, values: [{ error: { code: 'refused' } }] });
   });
@@ -200,7 +200,7 @@ describe('export', () => {
 });
 
 describe('pause and resume', () => {
-  it('switch learning, and say so', async () => {
+  it('pause and resume switch learning, and say so', async () => {
     expect(await values(['resume'])).toEqual({ status: 0, values: [{ policy: 'backtalk', paused: false }] });
     expect((await backtalk(['status'])).stdout).toContain('learning is on');
     expect((await backtalk(['pause'])).stdout).toContain('backtalk does not learn until: npx backtalk resume');
@@ -309,7 +309,7 @@ describe('rollback', () => {
 });
 
 describe('keys', () => {
-  it('of this machine are made, shown once, listed without themselves and revoked', async () => {
+  it('keys of this machine are made, shown once, listed without themselves and revoked', async () => {
     const [{ id, key } = {}] = (await values(['keys', 'add', '--user', 'ann', '--requests-per-minute', '5'])).values;
     const { stdout } = await backtalk(['keys', 'list']);
     expect(stdout).toContain(String(id));

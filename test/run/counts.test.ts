@@ -80,7 +80,7 @@ describe('countJunit', () => {
 });
 
 describe('countStep', () => {
-  it('is one or the other', () => {
+  it('a step counts as one passed or one failed', () => {
     expect(countStep(true)).toEqual({ passed: 1, failed: 0, skipped: [] });
     expect(countStep(false)).toEqual({ passed: 0, failed: 1, skipped: [] });
   });

@@ -3,7 +3,7 @@ import { heldOutQuestions } from './scorer/held-out-questions.js';
 import { everydayQuestions } from './user/questions.js';
 
 describe('the questions of user and scorer', () => {
-  it('have none in common', () => {
+  it('the questions of user and scorer have none in common', () => {
     const known = new Set(everydayQuestions.map((question) => question.toLowerCase()));
     expect(heldOutQuestions.filter((question) => known.has(question.toLowerCase()))).toEqual([]);
   });

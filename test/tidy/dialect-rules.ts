@@ -20,6 +20,15 @@ const privateWords: readonly (readonly [RegExp, string])[] = [
   [/\b(desk|bell|ballots?|turnstile)\b/i, 'state, wake-up signal, votes, mutex'],
 ];
 
+/** What continues the title of the suite and starts no statement of its own. */
+const tail = new RegExp(
+  `^(${[
+    'is|are|was|were|be|has|have|had|does|do|did|may|can|cannot|must|will|would|should',
+    'that|which|who|whose|when|where|while|if|because|than|and|or|but|also',
+    'of|with|without|to|on|by|at|in|for|from|as|under|it|its|they|their',
+  ].join('|')})\\b`,
+);
+
 function headerProblems(house: House, path: string): string[] {
   const text = house.text(path);
   const first = house.tree(path).statements[0];
@@ -200,6 +209,16 @@ function privateWordProblems(house: House, path: string): string[] {
     );
 }
 
+/** `it('…')`, `test('…')` and their kin, `it.each(…)('…')` among them. */
+function titleProblems(house: House, path: string): string[] {
+  return callsOf(house.tree(path))
+    .filter((call) => /^(it|test)\b/.test(calleeOf(call)))
+    .map(({ arguments: [title] }) => title)
+    .filter((title) => title !== undefined && (ts.isStringLiteralLike(title) || ts.isTemplateExpression(title)))
+    .filter((title) => tail.test(title.getText().slice(1)))
+    .map((title) => `${path}:${lineOf(title)} names a test ${title.getText()}; put its subject in.`);
+}
+
 export const dialectRules: readonly Rule[] = [
   {
     name: 'a file’s header is // lines, directly before its imports',
@@ -272,5 +291,13 @@ export const dialectRules: readonly Rule[] = [
       productionPaths(house)
         .filter((path) => !testCode.test(path))
         .flatMap((path) => privateWordProblems(house, path)),
+  },
+  {
+    name: 'a test’s title reads alone',
+    broken: {
+      'services/a/src/domain/x.test.ts':
+        "describe('a key', () => { it.each([1])('that was revoked is refused', f); });",
+    },
+    check: (house) => house.paths(typescript).flatMap((path) => titleProblems(house, path)),
   },
 ];

@@ -6,15 +6,15 @@ import { rules } from './rules.js';
 import { serviceRules } from './service-rules.js';
 
 describe('each rule', () => {
-  it.each(rules.map((rule) => [rule.name, rule] as const))('bites: %s', (_name, rule) => {
+  it.each(rules.map((rule) => [rule.name, rule] as const))('the rule bites: %s', (_name, rule) => {
     expect(rule.check(new House(rule.broken))).not.toEqual([]);
   });
 
-  it('has nothing to say about an empty house', () => {
+  it('finds nothing in an empty house', () => {
     expect(rules.flatMap((rule) => rule.check(new House({})))).toEqual([]);
   });
 
-  it('has a name of its own', () => {
+  it('every rule has a name of its own', () => {
     expect(new Set(rules.map((rule) => rule.name)).size).toBe(rules.length);
   });
 });
@@ -33,7 +33,7 @@ describe('import directions', () => {
     expect(directions.flatMap((rule) => rule.check(house))).toHaveLength(1);
   });
 
-  it('let inputs name the types of outputs', () => {
+  it('inputs may name the types of outputs', () => {
     const text = "import type { Y } from '../outputs/y.js';\nimport { type Z } from '../outputs/z.js';";
     const house = new House({ 'services/a/src/inputs/x.ts': text });
     expect(directions.flatMap((rule) => rule.check(house))).toEqual([]);

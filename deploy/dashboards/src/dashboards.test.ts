@@ -28,23 +28,23 @@ function isDocumented(metric: string): boolean {
 
 describe('dashboards', () => {
   it.each(dashboards.map((dashboard) => [dashboard.name, dashboard] as const))(
-    '%s in the chart is current',
+    'the dashboard %s in the chart is current',
     (name, dashboard) => {
       const stored: unknown = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
       expect(stored).toEqual(JSON.parse(grafanaJson(dashboard)));
     },
   );
 
-  it('are all there is in the chart', () => {
+  it('the chart holds all dashboards and no others', () => {
     expect(readdirSync(folder).sort()).toEqual(dashboards.map(({ name }) => `${name}.json`).sort());
   });
 
-  it('explain every panel to somebody who has never read the code', () => {
+  it('every panel has an explanation for a reader who has never read the code', () => {
     for (const { at, panel } of panels) expect(panel.description.length, at).toBeGreaterThan(40);
     expect(new Set(panels.map(({ at }) => at)).size).toBe(panels.length);
   });
 
-  it('stand on metrics that the services document', () => {
+  it('panels stand on metrics that the services document', () => {
     const used = queries.flatMap(({ at, expr }) =>
       [...expr.matchAll(/\bbacktalk_[a-z0-9_]+(?=\{)/g)].map(([metric]) => ({ at, metric })),
     );
@@ -52,13 +52,13 @@ describe('dashboards', () => {
     expect(used.length).toBeGreaterThan(100);
   });
 
-  it('stand on metrics of engines that vLLM 0.32 exports under the same names', () => {
+  it('panels on engines stand on metrics that vLLM 0.32 exports under the same names', () => {
     const used = queries.flatMap(({ expr }) => [...expr.matchAll(/\bvllm:[a-z0-9_]+/g)].map(([metric]) => metric));
     expect(used.filter((metric) => !recorded.includes(plain(metric)) && !recorded.includes(metric))).toEqual([]);
     expect(used.length).toBeGreaterThan(5);
   });
 
-  it('show only figures of a step that the training worker measures', () => {
+  it('panels show only figures of a step that the training worker measures', () => {
     const worker = join(root, 'services', 'worker', 'src', 'backtalk_worker', 'training', 'domain');
     const source = ['step.py', 'observation.py'].map((file) => readFileSync(join(worker, file), 'utf8')).join('\n');
     const names = queries.flatMap(({ expr }) =>
@@ -68,7 +68,7 @@ describe('dashboards', () => {
     expect(names.filter((name) => name !== '').length).toBeGreaterThan(15);
   });
 
-  it.each(queries)('$at: $expr is PromQL', ({ expr }) => {
+  it.each(queries)('the expression at $at is PromQL: $expr', ({ expr }) => {
     const text = expr.replaceAll(/\$__\w+/g, '1m');
     const broken: number[] = [];
     parser.parse(text).iterate({
@@ -79,7 +79,7 @@ describe('dashboards', () => {
     expect(broken, text).toEqual([]);
   });
 
-  it('place panels beside each other, never upon each other', () => {
+  it('panels lie beside each other, never upon each other', () => {
     for (const dashboard of dashboards) {
       const { panels: placed } = JSON.parse(grafanaJson(dashboard)) as {
         panels: { id: number; gridPos: { x: number; y: number; w: number; h: number } }[];

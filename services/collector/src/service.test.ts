@@ -284,7 +284,7 @@ describe('collector', () => {
     expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
   });
 
-  it('has its index again when Valkey was killed in the middle of the work', async () => {
+  it('a collector has its index again when Valkey was killed in the middle of the work', async () => {
     const turn = await firstTurn();
     await until(everythingTaken, { what: 'The turn is in the index' });
     await valkey.kill();

@@ -132,7 +132,7 @@ describe('a judge that is interrupted', () => {
     expect(await rig.judgements(user)).toBe(4);
   });
 
-  it('goes on when Valkey was away', async () => {
+  it('a judge goes on when Valkey was away', async () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
@@ -185,7 +185,7 @@ describe('feedback', () => {
     expect(await rig.judgements(talk.user)).toBe(3);
   });
 
-  it('stands above votes that come after it', async () => {
+  it('feedback stands above votes that come after it', async () => {
     await rig.judge();
     const talk = await rig.turn([]);
     await rig.feedback(talk, { hasScore: true, score: -1 });
@@ -229,7 +229,7 @@ describe('a closed session', () => {
     expect(await rig.judgements(first.user)).toBe(2);
   });
 
-  it('is left alone where a turn trains by itself', async () => {
+  it('leaves a closed session alone where a turn trains by itself', async () => {
     const judge = await rig.judge();
     const talk = await rig.turn([{ text: 'Perfect, thank you!' }]);
     await rig.close(talk, [talk.turn]);
@@ -238,7 +238,7 @@ describe('a closed session', () => {
 });
 
 describe('poison', () => {
-  it('ends as a dead letter, which can be replayed', async () => {
+  it('poison ends as a dead letter, which can be replayed', async () => {
     await rig.judge();
     const letters = deadLetters(rig.admin);
     const before = await letters.count();

@@ -21,7 +21,7 @@ const neutral = 'The train leaves at nine.';
 const castBy = (judge: Judge) => rig.metric(judge, 'votes_cast_total{result="1"}');
 
 describe('judges that share the queue of votes', () => {
-  it('cast the votes of one turn together, and store one judgement', async () => {
+  it('judges cast the votes of one turn together, and store one judgement', async () => {
     rig.engine.settings.firstTokenMs = 500;
     const judges = await Promise.all([rig.judge({ voteConcurrency: 1 }), rig.judge({ voteConcurrency: 1 })]);
     const talk = await rig.turn([{ text: neutral }]);
@@ -32,7 +32,7 @@ describe('judges that share the queue of votes', () => {
     expect(await rig.judgements(talk.user)).toBe(1);
   });
 
-  it('report the same length and the same oldest age', async () => {
+  it('judges that share a queue report the same length and the same oldest age', async () => {
     rig.engine.settings.faults = { busy: true };
     const judges = await Promise.all([rig.judge(), rig.judge()]);
     const talk = await rig.turn([{ text: neutral }]);
@@ -48,7 +48,7 @@ describe('judges that share the queue of votes', () => {
     await report(0);
   });
 
-  it('finish what a killed judge began, and judge it once', async () => {
+  it('the other judges finish what a killed judge began, and judge it once', async () => {
     rig.engine.settings.faults = { hang: true };
     const before = rig.engine.counts.requests;
     const killed = await rig.judgeProcess();
@@ -62,7 +62,7 @@ describe('judges that share the queue of votes', () => {
     expect(await rig.judgements(user)).toBe(2);
   });
 
-  it('cast no second vote on a turn whose fact comes again', async () => {
+  it('judges cast no second vote on a turn whose fact comes again', async () => {
     const said = `The train leaves at nine, ${newId()}.`;
     let votes = 0;
     rig.grade = (prompt) => {
@@ -87,7 +87,7 @@ describe('judges that share the queue of votes', () => {
     expect(await rig.judgements(talk.user)).toBe(1);
   });
 
-  it('judge again what the queue remembers as judged and the log does not', async () => {
+  it('judges judge again what the queue remembers as judged and the log does not', async () => {
     await rig.judge();
     const talk = await rig.turn([{ text: neutral }]);
     await rig.untilJudged(talk);
@@ -98,7 +98,7 @@ describe('judges that share the queue of votes', () => {
     expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
   });
 
-  it('give a turn up that can no longer be read', async () => {
+  it('judges give a turn up that can no longer be read', async () => {
     rig.engine.settings.faults = { busy: true };
     const judge = await rig.judge();
     const { turn, user } = await rig.turn([{ text: neutral }]);
@@ -112,7 +112,7 @@ describe('judges that share the queue of votes', () => {
     expect(await rig.judgements(user)).toBe(0);
   });
 
-  it('leave no word of a turn in Valkey, and yet keep its hints', async () => {
+  it('judges leave no word of a turn in Valkey, and yet keep its hints', async () => {
     const word = 'zqxcanaryvwk';
     rig.grade = () => `[HINT_START]Answer in one short ${word}.[HINT_END] \\boxed{-1}`;
     await rig.judge();
@@ -126,7 +126,7 @@ describe('judges that share the queue of votes', () => {
   });
 
   // The last: the long lock stays with Valkey and the broker.
-  it('hand over at once what a judge that stops was casting', async () => {
+  it('a judge that stops hands over at once what it was casting', async () => {
     rig.engine.settings.faults = { hang: true };
     // Nothing of what follows waits for a lock or a delivery to run out.
     const slow = { ackWaitMs: 120_000, voteWaitMs: 120_000 };

@@ -206,7 +206,7 @@ describe('a rollback', () => {
     await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
   });
 
-  it('goes one step back when two operators ask at once, and answers both', async () => {
+  it('a rollback goes one step back when two operators ask at once, and answers both', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
     await rig.release(1, 2);

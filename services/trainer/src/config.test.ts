@@ -16,18 +16,18 @@ function recipeWith(environment: Record<string, string>) {
 }
 
 describe('the recipe of a trainer', () => {
-  it('is the preset tiny where nothing is set', () => {
+  it('a recipe is the preset tiny where nothing is set', () => {
     expect(recipeWith({})).toMatchObject({ learningRate: 5e-4, effective: 8, waitMs: 600_000 });
   });
 
-  it('is read from a file, with single overrides above it', () => {
+  it('a recipe is read from a file, with single overrides above it', () => {
     const path = folder.join('mine.json');
     writeFileSync(path, JSON.stringify({ preset: 'small', stepBoundNats: 0.25 }));
     const recipe = recipeWith({ BACKTALK_RECIPE: path, BACKTALK_RECIPE_SET: 'effective=12' });
     expect(recipe).toMatchObject({ loraRank: 16, stepBoundNats: 0.25, effective: 12 });
   });
 
-  it('stops the start, with the reason, where it cannot be read', () => {
+  it('a recipe that cannot be read stops the start, with the reason', () => {
     const path = folder.join('broken.json');
     writeFileSync(path, '{');
     for (const recipe of [path, folder.join('none.json'), 'tinny'])
@@ -36,7 +36,7 @@ describe('the recipe of a trainer', () => {
       );
   });
 
-  it('is refused where not even one batch of it is held', () => {
+  it('refuses a recipe where not even one batch of it is held', () => {
     const set = { BACKTALK_RECIPE_SET: 'effective=64', BACKTALK_PENDING_MAX: '100' };
     expect(() => recipeWith(set)).toThrow('BACKTALK_PENDING_MAX (100) is less than the 128 turns of one full batch.');
   });
@@ -56,7 +56,7 @@ describe('variables of earlier versions', () => {
     expect(retiredVariables({ [variable]: '1' })).toEqual([{ variable, recipeName }]);
   });
 
-  it('are not confused with variables that are read', () => {
+  it('retired variables are not confused with variables that are read', () => {
     expect(retiredVariables({ BACKTALK_TRAINING_WORKER: 'a:1', BACKTALK_RECIPE: 'tiny' })).toEqual([]);
   });
 });

@@ -68,7 +68,7 @@ describe('a crash between batch.closed and weights.trained', () => {
 });
 
 describe('the training worker', () => {
-  it('may die in mid-step: the batch counts once', async () => {
+  it('a batch counts once though the training worker dies in mid-step', async () => {
     await rigWith();
     rig.worker.plot = never;
     const trainer = await rig.startTrainer();
@@ -86,7 +86,7 @@ describe('the training worker', () => {
     expect(Buffer.from(rig.worker.steps[1]?.bytes ?? [])).toEqual(Buffer.from(rig.worker.steps[0]?.bytes ?? []));
   });
 
-  it('may be away for as long as it likes, and says so in a metric', async () => {
+  it('the trainer waits for an absent training worker as long as it takes, and says so in a metric', async () => {
     await rigWith();
     await rig.worker.kill();
     const trainer = await rig.startTrainer();
@@ -101,7 +101,7 @@ describe('the training worker', () => {
     expect(rig.worker.steps).toHaveLength(1);
   });
 
-  it('may forget its blobs: the parent’s files are given again', async () => {
+  it('the trainer gives the parent’s files again to a training worker that forgot its blobs', async () => {
     await rigWith();
     await rig.startTrainer();
     await rig.correct(2, { name: 'first' });
@@ -139,7 +139,7 @@ describe('a step that fails for what is in the batch', () => {
     });
   });
 
-  it('is given up after ten broken steps when the worker never says why', async () => {
+  it('a step is given up after ten failures when the worker never says why', async () => {
     await rigWith({ environment: { ...smallBatch, BACKTALK_STEP_RETRY_MAX: '10ms' } });
     rig.worker.plot = () => {
       throw fakeWorkerErrors.outOfMemory();
@@ -153,7 +153,7 @@ describe('a step that fails for what is in the batch', () => {
 });
 
 describe('two trainers', () => {
-  it('one leads; when it goes, the other finishes what it began, once', async () => {
+  it('one of two trainers leads; when it goes, the other finishes what it began, once', async () => {
     await rigWith();
     rig.worker.plot = never;
     const one = await rig.startTrainer('one');
@@ -170,7 +170,7 @@ describe('two trainers', () => {
     expect(everyTurnOnce(await rig.batches())).toEqual(turns);
   });
 
-  it('that close the same batch have one winner; the other reads the log again and goes on', async () => {
+  it('one of two trainers that close the same batch wins; the other reads the log again and goes on', async () => {
     await rigWith();
     const trainer = await rig.startTrainer();
     await rig.correct(1, { name: 'first' });
@@ -189,7 +189,7 @@ describe('two trainers', () => {
 });
 
 describe('the broker', () => {
-  it('may be killed and come back: nothing is lost, nothing is taken twice', async () => {
+  it('a broker that is killed and comes back loses nothing, and nothing is taken twice', async () => {
     await rigWith();
     const trainer = await rig.startTrainer();
     await rig.correct(1, { name: 'before' });
@@ -230,7 +230,7 @@ describe('what cannot be', () => {
 });
 
 describe('files of old versions', () => {
-  it('are swept when nothing refers to them any more', async () => {
+  it('files of old versions are swept when nothing refers to them any more', async () => {
     await rigWith({ environment: { ...smallBatch, BACKTALK_SWEEP_EVERY: '1s', BACKTALK_SWEEP_GRACE: '0ms' } });
     const trainer = await rig.startTrainer();
     for (let n = 1; n <= 5; n += 1) {

@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('a batch', () => {
-  it('closes when it is full, is trained, and its version can be loaded from the blob store', async () => {
+  it('a batch closes when it is full, is trained, and its version can be loaded from the blob store', async () => {
     await rigWith();
     await rig.startTrainer();
     const turns = await rig.correct(8);
@@ -82,7 +82,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('closes with four when the oldest has waited long enough', async () => {
+  it('a batch closes with four when the oldest has waited long enough', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'waitMs=1000' } });
     await rig.startTrainer();
     await rig.correct(4);
@@ -194,7 +194,7 @@ describe('one sample per turn id, ever', () => {
 });
 
 describe('versions', () => {
-  it('wait for the decision on the one before', async () => {
+  it('a version waits for the decision on the one before', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
     const trainer = await rig.startTrainer();
     await rig.correct(2, { name: 'first' });
@@ -210,7 +210,7 @@ describe('versions', () => {
     expect(given).toEqual([true, true]);
   });
 
-  it('never have a burned parent', async () => {
+  it('a version never has a burned parent', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
     await rig.startTrainer();
     await rig.correct(2, { name: 'first' });
@@ -227,7 +227,7 @@ describe('versions', () => {
     expect((await rig.batches())[2]?.settled).toMatchObject([{ turn: 'quarantined0', reason: 'burned_version' }]);
   });
 
-  it('are not made from a parent that is burned while the step runs: its samples are settled', async () => {
+  it('no version is made from a parent that is burned while the step runs: its samples are settled', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
     await rig.startTrainer();
     await rig.correct(2, { name: 'first' });
@@ -250,7 +250,7 @@ describe('versions', () => {
 });
 
 describe('lessons', () => {
-  it('are left alone when their divergence is small in two batches running, until a correction returns', async () => {
+  it('a lesson is left alone when its divergence is small in two batches running, until a correction returns', async () => {
     await rigWith({
       environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
       worker: { divergence: () => 1.5 },

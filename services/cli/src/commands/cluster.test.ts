@@ -50,7 +50,7 @@ describe('streams ensure', () => {
 });
 
 describe('keys', () => {
-  it('of a cluster are made, shown once, listed by the start of their hash, and revoked', async () => {
+  it('keys of a cluster are made, shown once, listed by the start of their hash, and revoked', async () => {
     const made = await backtalk('cli', ['keys', 'add', '--user', 'ann', '--no-train', '--concurrency', '3']);
     const [{ key, id } = {}] = made.values;
     expect(key).toMatch(/^bt_\S{32}$/);
@@ -65,7 +65,7 @@ describe('keys', () => {
     expect(await backtalk('cli', ['keys', 'revoke', String(id)])).toMatchObject({ status: 1 });
   });
 
-  it('can be given by a secret, again and again', async () => {
+  it('a key can be given by a secret, again and again', async () => {
     const given = { BACKTALK_NEW_KEY: 'sk-from-a-secret-of-the-cluster' };
     await backtalk('cli', ['keys', 'add'], given);
     const again = await backtalk('cli', ['keys', 'add'], given);
@@ -73,7 +73,7 @@ describe('keys', () => {
     expect((await backtalk('cli', ['keys', 'list'])).values).toHaveLength(1);
   });
 
-  it('of a machine go to its file, from which its gateway reads them', async () => {
+  it('keys of a machine go to its file, from which its gateway reads them', async () => {
     const data = directory.path;
     const connection = {
       endpoint: 'http://127.0.0.1:1/v1',

@@ -22,7 +22,7 @@ const at = (where: TestNats, user: Place['user'], words: readonly string[]): Pro
   runCommand({ nats: where, user, folder: directory.path, environment: blobsInBroker }, words);
 
 describe('a copy of a cluster', () => {
-  it('is put into a broker that has never been used: every fact, every blob, and all that services look for', async () => {
+  it('restores every fact, every blob and all that services look for into a broker that has never been used', async () => {
     const publisher = new FactPublisher(await nats.connect('gateway'));
     const turns = Array.from({ length: 20 }, () => newTurnId());
     for (const turn of turns) {
@@ -43,7 +43,7 @@ describe('a copy of a cluster', () => {
     expect(new Set(streams.map(({ done }) => done))).toEqual(new Set(['nothing']));
   });
 
-  it('is refused where somebody has been, where there is no copy, and to anybody but the admin', async () => {
+  it('refuses to restore over a used broker, without a copy, and for any user but the admin', async () => {
     const again = await at(fresh, 'admin', ['restore', '--from', 'copy']);
     expect(again).toMatchObject({ status: 1, values: [{ error: { code: 'restore_not_empty' } }] });
     const nothing = await at(fresh, 'admin', ['restore', '--from', 'nowhere']);

@@ -29,7 +29,7 @@ describe('nextStateOf', () => {
     ]);
   });
 
-  it('does not take context that a client adds by itself for the user speaking', () => {
+  it('context that a client adds by itself is not taken for the user speaking', () => {
     const repeated = `Workspace rules: ${'always keep the tests green and the commits small. '.repeat(3)}`;
     const messages = read([
       {

@@ -24,7 +24,7 @@ describe('findParent', () => {
     expect(findParent('t3', ['a'], table)).toEqual({ turn: 't1', answerIndex: 0, branch: true });
   });
 
-  it('does not call a request that is delivered twice a branch of itself', () => {
+  it('a request that is delivered twice is no branch of itself', () => {
     expect(findParent('t2', ['a'], by({ a: [candidate('t1', { continuedBy: 't2' })] }))?.branch).toBe(false);
   });
 
@@ -54,7 +54,7 @@ describe('goesOnFrom', () => {
   const messages = readMessages([{ role: 'user', content: ' and now? ' }]);
   const said = new Set(['and now?', 'thanks']);
 
-  it('holds when the request has more answers and the last words of the earlier one', () => {
+  it('a request goes on from an earlier one when it has more answers and the last words of that one', () => {
     expect(goesOnFrom(earlier, messages, 2, said)).toBe(true);
     expect(goesOnFrom(earlier, messages, 1, said)).toBe(false);
     expect(goesOnFrom(earlier, messages, 2, new Set(['thanks']))).toBe(false);

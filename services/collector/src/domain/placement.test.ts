@@ -95,7 +95,7 @@ describe('continuationOf', () => {
     expect(continuationOf(silent, link, entry(), before)).toBeUndefined();
   });
 
-  it('is not learned from when the turn, its session or the request refuses', () => {
+  it('a turn is not learned from when it, its session or the request refuses', () => {
     const refusing = { consent: { train: false, source: 'request' } };
     const trained = (parent: TurnEntry, own: Partial<TurnOpened>, earlier: Partial<TurnOpened>) =>
       continuationOf({ message: request(own), messages }, link, parent, {

@@ -10,14 +10,14 @@ const call = (name: string, args: string, id = 'call_1') => ({
 const key = (text: string, ...toolCalls: unknown[]) => answerKey(secret, { text, toolCalls });
 
 describe('answerKey', () => {
-  it('is the same whatever agents do to white space and thoughts', () => {
+  it('an answer’s key is the same whatever agents do to white space and thoughts', () => {
     expect(key('Hello,  world.\n')).toBe(key('Hello, world.'));
     expect(key('<think>Let me see.</think>\n\nHello, world.')).toBe(key('Hello, world.'));
     expect(key('I wonder…</think>Hello, world.')).toBe(key('Hello, world.'));
     expect(key('Hello<think>never closed')).toBe(key('Hello'));
   });
 
-  it('is the same whatever agents do to the ids and the spelling of tool calls', () => {
+  it('an answer’s key is the same whatever agents do to the ids and the spelling of tool calls', () => {
     expect(key('', call('f', '{"b": 1, "a": [2, {"d": 1, "c": 2}]}', 'call_1'))).toBe(
       key('', call('f', '{"a":[2,{"c":2,"d":1}],"b":1}', 'call1')),
     );
@@ -25,7 +25,7 @@ describe('answerKey', () => {
     expect(key('', call('f', 'not json at all'))).toBe(key('', call('f', 'not  json at all')));
   });
 
-  it('differs for other words, other arguments, another order of calls, another secret', () => {
+  it('an answer’s key differs for other words, other arguments, another order of calls, another secret', () => {
     const keys = [
       key('Hello'),
       key('hello'),
@@ -39,7 +39,7 @@ describe('answerKey', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('is empty for an answer that says nothing', () => {
+  it('the key is empty for an answer that says nothing', () => {
     expect(key(' \n')).toBe('');
     expect(key('<think>only thoughts</think>')).toBe('');
   });

@@ -21,18 +21,18 @@ function parent(keys: readonly string[], known: Record<string, readonly Remember
 }
 
 describe('likelyParent', () => {
-  it('is the turn that gave the newest answer that is known', () => {
+  it('the likely parent is the turn that gave the newest answer that is known', () => {
     expect(parent(['a', 'b'], { a: [turn('first')], b: [turn('second', ['a'])] })).toBe('second');
     expect(parent(['a', 'unknown'], { a: [turn('first')] })).toBe('first');
   });
 
-  it('is nobody when no answer is known, or there is none', () => {
+  it('finds no parent when no answer is known, or there is none', () => {
     expect(parent(['a'], {})).toBeUndefined();
     expect(parent([], { a: [turn('first')] })).toBeUndefined();
     expect(parent([''], { '': [turn('silent')] })).toBeUndefined();
   });
 
-  it('is, of turns with the same answer, the one with more equal earlier answers, then the newest', () => {
+  it('prefers, of turns with the same answer, the one with more equal earlier answers, then the newest', () => {
     const known = {
       ok: [turn('newest', ['x']), turn('newer', ['a']), turn('fitting', ['z', 'a']), turn('old', ['a'])],
     };

@@ -24,7 +24,7 @@ describe('readFeedback', () => {
 });
 
 describe('feedbackFact', () => {
-  it('has the same digest for the same words, and tells no score from a score of zero', () => {
+  it('a feedback fact has the same digest for the same words, and tells no score from a score of zero', () => {
     const fact = (body: object) => feedbackFact(readFeedback({ turn_id: 'turn_1', ...body }), of);
     expect(fact({ score: 0 }).digest).toBe(fact({ score: 0 }).digest);
     expect(fact({ score: 0, comment: 'a' }).digest).not.toBe(fact({ comment: 'a' }).digest);

@@ -6,7 +6,7 @@ import { grantOf, hashOfHeader, keysFile } from './keys.js';
 const hash = createHash('sha256').update('sk-one').digest('hex');
 
 describe('keys', () => {
-  it('are known by their hash alone', () => {
+  it('keys are known by their hash alone', () => {
     const { keys } = keysFile.parse({ keys: [{ sha256: hash, tenant: 'acme', user: 'ann' }] });
     const records = new Map(keys.map(({ sha256, ...grant }) => [sha256, { hash: sha256, grant }]));
     expect(hashOfHeader('Bearer sk-one')).toBe(hash);
@@ -15,13 +15,13 @@ describe('keys', () => {
   });
 
   it.each([undefined, '', 'sk-one', 'Basic abc', 'Bearer ', `Bearer ${'x'.repeat(600)}`])(
-    'are not found in %j',
+    'finds no keys in %j',
     (header) => {
       expect(hashOfHeader(header)).toBeUndefined();
     },
   );
 
-  it('are refused in a file that holds one in clear', () => {
+  it('refuses a file that holds a key in clear', () => {
     expect(keysFile.safeParse({ keys: [{ sha256: 'sk-one' }] }).success).toBe(false);
   });
 });
@@ -44,7 +44,7 @@ describe('callerOf', () => {
 });
 
 describe('limits', () => {
-  it('are reached by one request too many, or when the tokens are used up', () => {
+  it('a limit is reached by one request too many, or when the tokens are used up', () => {
     expect(reachedLimit({ requestsPerMinute: 2 }, { requests: 2, tokens: 0 })).toBeUndefined();
     expect(reachedLimit({ requestsPerMinute: 2 }, { requests: 3, tokens: 0 })).toContain('2 requests');
     expect(reachedLimit({ tokensPerMinute: 10 }, { requests: 1, tokens: 10 })).toContain('10 tokens');

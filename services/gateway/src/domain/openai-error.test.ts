@@ -3,7 +3,7 @@ import { gatewayErrors } from '../errors.js';
 import { openAiError } from './openai-error.js';
 
 describe('openAiError', () => {
-  it('has the shape that clients of OpenAI read', () => {
+  it('an error has the shape that clients of OpenAI read', () => {
     expect(openAiError(gatewayErrors.missingParameter({ param: 'model' }))).toEqual({
       status: 400,
       headers: {},

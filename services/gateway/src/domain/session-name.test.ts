@@ -22,13 +22,13 @@ describe('declaredSession', () => {
 });
 
 describe('session ids', () => {
-  it('lead back from a session to the turn that began it', () => {
+  it('a session’s id leads back to the turn that began it', () => {
     const turn = 'turn_0190a2b3c4d5e6f708091a2b3c4d5e6f';
     expect(turnOfSession(sessionOfTurn(turn))).toBe(turn);
     expect(turnOfSession('my chat')).toBeUndefined();
   });
 
-  it('of one name differ between users', () => {
+  it('session ids of one name differ between users', () => {
     const ids = [
       sessionOfName('k', 't', 'u', 'a'),
       sessionOfName('k', 't', 'v', 'a'),

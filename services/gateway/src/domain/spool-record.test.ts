@@ -10,13 +10,13 @@ const three = ['one', 'two', 'three'].map(record);
 const whole = Buffer.concat(three.map(encodeRecord));
 
 describe('spool records', () => {
-  it('come back as they were written', () => {
+  it('spool records come back as they were written', () => {
     const { records, tornBytes } = decodeRecords(whole);
     expect(tornBytes).toBe(0);
     expect(records.map((read) => ({ ...read, message: Buffer.from(read.message) }))).toEqual(three);
   });
 
-  it('come back up to the one that was torn, wherever the write was cut', () => {
+  it('spool records come back up to the one that was torn, wherever the write was cut', () => {
     const starts = three.map((_, index) => Buffer.concat(three.slice(0, index).map(encodeRecord)).length);
     for (let cut = 0; cut < whole.length; cut += 1) {
       const { records, tornBytes } = decodeRecords(whole.subarray(0, cut));
@@ -26,7 +26,7 @@ describe('spool records', () => {
     }
   });
 
-  it('are not believed when a byte was changed', () => {
+  it('spool records are not believed when a byte was changed', () => {
     for (let at = 0; at < whole.length; at += 7) {
       const changed = Buffer.from(whole);
       changed.writeUInt8((changed[at] ?? 0) ^ 0x20, at);

@@ -23,24 +23,24 @@ const turn = {
 };
 
 describe('a turn of an engine that lies', () => {
-  it('is not trained on, because its logprobs are not those of its weights', () => {
+  it('trains on no turn whose logprobs are not those of its weights', () => {
     expect(reasonsAgainst(capture, turn)).toEqual([]);
     expect(reasonsAgainst(capture, { ...turn, logprobsUntrue: true })).toEqual(['logprobs_untrue']);
   });
 
-  it('is not trained on when it names other weights at the end, or others than were asked for', () => {
+  it('trains on no turn that names other weights at the end, or others than were asked for', () => {
     expect(reasonsAgainst(capture, { ...turn, versionAtEnd: 'p-v2' })).toEqual(['version_changed']);
     expect(reasonsAgainst(capture, { ...turn, versionAsked: 'p-v2' })).toEqual(['other_version']);
     expect(reasonsAgainst(capture, { ...turn, versionAtStart: '', versionAtEnd: '' })).toEqual(['other_version']);
   });
 
-  it('is not trained on without ids', () => {
+  it('trains on no turn without ids', () => {
     expect(reasonsAgainst({ ...capture, answerIds: [] }, turn)).toContain('no_token_ids');
   });
 });
 
 describe('the logprobs of an engine', () => {
-  it('are untrue only where its own scoring was asked and did not confirm them', () => {
+  it('logprobs are untrue only where the engine’s own scoring was asked and did not confirm them', () => {
     expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs'])).toBe(true);
     expect(areLogprobsUntrue(['logprobs', 'prompt_logprobs', 'true_logprobs'])).toBe(false);
     expect(areLogprobsUntrue(['logprobs'])).toBe(false);
@@ -51,12 +51,12 @@ describe('the logprobs of an engine', () => {
 const willing = { keyTrains: true, requestHeader: undefined, sessionTrains: true };
 
 describe('consentOf', () => {
-  it('is given when nobody objects', () => {
+  it('consent is given when neither key nor request objects', () => {
     expect(consentOf(willing)).toEqual({ train: true, source: 'default' });
     expect(consentOf({ ...willing, requestHeader: 'on' })).toEqual({ train: true, source: 'default' });
   });
 
-  it('is refused by a key, a request, or the session so far, and says by whom', () => {
+  it('consent is refused by a key, a request, or the session so far, and says by whom', () => {
     expect(consentOf({ ...willing, keyTrains: false, requestHeader: 'on' })).toEqual({ train: false, source: 'key' });
     expect(consentOf({ ...willing, requestHeader: 'Off' })).toEqual({ train: false, source: 'request' });
     expect(consentOf({ ...willing, requestHeader: 'on', sessionTrains: false })).toEqual({

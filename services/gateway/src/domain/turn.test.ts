@@ -34,7 +34,7 @@ const capture: Capture = {
 const engine = { url: 'http://engine', baseModel: 'base-model' };
 
 describe('turnCompleted', () => {
-  it('is trainable when ids, counts, consent, sampler and version are in order', () => {
+  it('a turn is trainable when ids, counts, consent, sampler and version are in order', () => {
     const fact = turnCompleted(turn, { capture, ending: 'complete', engine });
     expect(fact).toMatchObject({
       trainable: true,
@@ -62,7 +62,7 @@ describe('turnCompleted', () => {
     [{}, { answerIds: [4] }, 'count_mismatch'],
     [{}, { answerIds: [] }, 'no_token_ids'],
     [{}, { logprobs: [-0.5, -9999] }, 'logprob_not_finite'],
-  ] as const)('says why not: %j %j', (turnChanges, captureChanges, reason) => {
+  ] as const)('says why a turn is not trainable: %j %j', (turnChanges, captureChanges, reason) => {
     const answer = { capture: { ...capture, ...captureChanges }, ending: 'complete', engine } as const;
     const fact = turnCompleted({ ...turn, ...turnChanges }, answer);
     expect(fact.trainable).toBe(false);

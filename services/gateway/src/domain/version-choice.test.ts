@@ -11,12 +11,12 @@ const routes = (shares: Record<string, number>, fence = 1) =>
 const choose = (given: Routes | undefined, who: string) => chooseVersion(given, 'backtalk', 'secret', who);
 
 describe('chooseVersion', () => {
-  it('is the base until there are routes', () => {
+  it('the chosen version is the base until there are routes', () => {
     expect(choose(undefined, 'a')).toBe('backtalk-v0');
     expect(choose(routes({}), 'a')).toBe('backtalk-v0');
   });
 
-  it('stays the same for one key and session, and divides sessions by the shares', () => {
+  it('the chosen version stays the same for one key and session, and sessions divide by the shares', () => {
     const given = routes({ 'backtalk-v2': 0.9, 'backtalk-v3': 0.1 });
     const chosen = Array.from({ length: 2000 }, (_, index) => choose(given, `key\nsession-${index}`));
     expect(choose(given, 'key\nsession-7')).toBe(chosen[7]);

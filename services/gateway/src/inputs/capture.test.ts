@@ -66,7 +66,7 @@ async function inLog(turn: string): Promise<void> {
 }
 
 describe('a broker that dies under load', () => {
-  it('costs no answer and no turn: they go to the spool, and drain when it is back', async () => {
+  it('a broker that dies under load costs no answer and no turn: they go to the spool, and drain when it is back', async () => {
     const gateway = await started();
     leased.engine.settings.tokenMs = 5;
     const before = Array.from({ length: 5 }, (_, index) => streamed(gateway.url, `before ${index}`));
@@ -84,7 +84,7 @@ describe('a broker that dies under load', () => {
     expect(await around.reader.last('turnCompleted', { turn: after })).toBeDefined();
   });
 
-  it('leads to 503 when the spool is full and capture is required', async () => {
+  it('answers 503 when the spool is full and capture is required', async () => {
     const gateway = await started({ BACKTALK_SPOOL_BYTES_MAX: String(1024 * 1024), BACKTALK_STORE_WAIT: '50ms' });
     const client = new OpenAI({ baseURL: gateway.url, apiKey: 'none', maxRetries: 0 });
     await around.nats.kill();
@@ -106,7 +106,7 @@ describe('a broker that dies under load', () => {
     expect((await ask()).model).toBe('backtalk');
   });
 
-  it('leads to uncaptured answers, which are counted, when the spool is full and capture is best-effort', async () => {
+  it('leaves answers uncaptured, and counts them, when the spool is full and capture is best-effort', async () => {
     const gateway = await started({
       BACKTALK_SPOOL_BYTES_MAX: String(1024 * 1024),
       BACKTALK_STORE_WAIT: '50ms',
@@ -134,7 +134,7 @@ function noise(length: number): string {
 }
 
 describe('a gateway that is killed while the broker is away', () => {
-  it('has lost nothing when it starts again', async () => {
+  it('a gateway killed while the broker is away has lost nothing when it starts again', async () => {
     const port = await freePort();
     const environment = gatewayEnvironment(around, {
       BACKTALK_LISTEN: `127.0.0.1:${port}`,
@@ -173,7 +173,7 @@ function killed(child: ChildProcess): Promise<void> {
 }
 
 describe('Valkey', () => {
-  it('may be away, or silent: requests are answered all the same', async () => {
+  it('requests are answered though Valkey is away, or silent', async () => {
     const gateway = await started({ BACKTALK_LOOKUP_WAIT: '20ms' });
     await streamed(gateway.url, 'with');
     around.valkey.pause();

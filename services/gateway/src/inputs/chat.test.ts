@@ -53,7 +53,7 @@ async function opened(turn: string): Promise<FactMessage<'turnOpened'>> {
 }
 
 describe('a chat request that is not streamed', () => {
-  it('is answered under our id and the name asked for, and is in the log when the answer arrives', async () => {
+  it('a whole answer comes under our id and the name asked for, and is in the log when it arrives', async () => {
     const { data, response } = await client.chat.completions
       .create({ model: 'backtalk', messages: hello, max_completion_tokens: 6 })
       .withResponse();
@@ -95,7 +95,7 @@ describe('a chat request that is not streamed', () => {
 });
 
 describe('a streamed chat request', () => {
-  it('comes frame by frame, with a usage chunk for a client that asks, and is stored before the final frame', async () => {
+  it('a streamed answer comes frame by frame, with a usage chunk for a client that asks, and is stored before the final frame', async () => {
     const stream = await client.chat.completions.create({
       model: 'backtalk',
       messages: hello,
@@ -129,7 +129,7 @@ describe('a streamed chat request', () => {
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  it('cancels the engine’s work when the client goes away, and is kept as aborted', async () => {
+  it('cancels the engine’s work when the client goes away, and keeps the turn as aborted', async () => {
     Object.assign(leased.engine.settings, { tokenMs: 20, answerTokens: 2000 });
     const before = leased.engine.counts.cancelled;
     const stream = await client.chat.completions.create({ model: 'backtalk', messages: hello, stream: true });
@@ -161,7 +161,7 @@ describe('a streamed chat request', () => {
     await until(() => leased.engine.counts.cancelled === before + 1);
   });
 
-  it('ends in an error frame when the engine dies, and is kept as failed', async () => {
+  it('a stream ends in an error frame when the engine dies, and is kept as failed', async () => {
     Object.assign(leased.engine.settings, { tokenMs: 20, faults: { dieAfterTokens: { tokens: 3, how: 'socket' } } });
     const stream = await client.chat.completions.create({ model: 'backtalk', messages: hello, stream: true });
     let turn = '';
@@ -174,7 +174,7 @@ describe('a streamed chat request', () => {
 });
 
 describe('sessions', () => {
-  it('go on when a request contains our answer, and the log holds only what is new', async () => {
+  it('a session goes on when a request contains our answer, and the log holds only what is new', async () => {
     const first = await client.chat.completions.create({ model: 'backtalk', messages: hello });
     const answer = first.choices[0]?.message.content ?? '';
     const messages = [
@@ -199,7 +199,7 @@ describe('sessions', () => {
     expect(read.messages).toEqual(messages);
   });
 
-  it('take the client’s own name where it gives one, which engines never see', async () => {
+  it('a session takes the client’s own name where it gives one, which engines never see', async () => {
     const body = { model: 'backtalk', messages: hello, session_id: 'my chat', turn_type: 'main', session_done: true };
     const first = await client.chat.completions.create(body);
     const { response } = await client.chat.completions
@@ -212,7 +212,7 @@ describe('sessions', () => {
     expect(ended.message.turn).toBe(first.id);
   });
 
-  it('inherit a no along the conversation', async () => {
+  it('a session inherits a no along the conversation', async () => {
     const first = await client.chat.completions.create(
       { model: 'backtalk', messages: [{ role: 'user', content: 'A secret' }] },
       { headers: { 'X-Backtalk-Train': 'off' } },
@@ -232,7 +232,7 @@ describe('sessions', () => {
 });
 
 describe('weights', () => {
-  it('are those of the routes; a pinned version is served and never trained on', async () => {
+  it('serves the versions of the routes; a pinned version is served and never trained on', async () => {
     const other = await startLeasedEngine(around, 'engine-2', { versions: ['backtalk-v0', 'backtalk-v1'] });
     await loadVersion(around, other, 'backtalk-v1');
     await putRoutes(around, 'backtalk-v1', 10);
@@ -254,7 +254,7 @@ describe('weights', () => {
     await other.stop();
   });
 
-  it('are those that the engine names: one that changes its mind at the end is stored so, and not trained on', async () => {
+  it('stores an engine’s change of weights at the end as it was named, and does not train on it', async () => {
     leased.engine.settings.faults = { models: { last: 'backtalk-v7' } };
     const stream = await client.chat.completions.create({ model: 'backtalk', messages: hello, stream: true });
     const chunks = [];
@@ -268,7 +268,7 @@ describe('weights', () => {
     });
   });
 
-  it('are those that the engine names: one that answers with others than were asked for is stored so', async () => {
+  it('stores the weights that the engine names, also where others were asked for', async () => {
     leased.engine.settings.faults = { models: { first: 'unheard-of' } };
     const { data, response } = await client.chat.completions
       .create({ model: 'backtalk', messages: hello })
@@ -282,7 +282,7 @@ describe('weights', () => {
     });
   });
 
-  it('of an engine whose logprobs its own scoring does not confirm answer, and are not trained on', async () => {
+  it('serves weights whose logprobs the engine’s own scoring does not confirm, and does not train on them', async () => {
     const lease = {
       versions: ['backtalk-v0', 'backtalk-v4'],
       capabilities: ['token_ids', 'logprobs', 'prompt_logprobs'],
@@ -311,7 +311,7 @@ describe('weights', () => {
     await liar.stop();
   });
 
-  it('are listed, alias first', async () => {
+  it('models are listed, alias first', async () => {
     const ids = [];
     for await (const model of client.models.list()) ids.push(model.id);
     expect(ids.slice(0, 2)).toEqual(['backtalk', 'backtalk-v0']);

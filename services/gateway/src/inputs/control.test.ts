@@ -47,7 +47,7 @@ async function weights(): Promise<string | null> {
 }
 
 describe('Commit', () => {
-  it('has answered when new requests are routed so, and streams in hand finish where they began', async () => {
+  it('a commit has answered when new requests are routed so, and streams in flight finish where they began', async () => {
     const calls = control();
     Object.assign(leased.engine.settings, { tokenMs: 30, answerTokens: 500 });
     const stream = await client().chat.completions.create({ model: 'backtalk', messages, stream: true });
@@ -88,7 +88,7 @@ describe('Commit', () => {
 });
 
 describe('a client that reads nothing', () => {
-  it('is cut, and the engine’s work with it, while its buffer stays bounded', async () => {
+  it('a client that reads nothing is cut, and the engine’s work with it, while its buffer stays bounded', async () => {
     Object.assign(leased.engine.settings, { answerTokens: 2_000_000, maxContext: 4_000_000 });
     const body = JSON.stringify({ model: 'backtalk', messages, stream: true, logprobs: true });
     const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -104,7 +104,7 @@ describe('a client that reads nothing', () => {
 });
 
 describe('a stop', () => {
-  it('lets answers in hand finish, takes no new ones, and gives its lease back', async () => {
+  it('a stop lets answers in flight finish, takes no new ones, and gives its lease back', async () => {
     leased.engine.settings.tokenMs = 20;
     const stream = await client().chat.completions.create({ model: 'backtalk', messages, stream: true });
     const stopping = started.gateway.stop();

@@ -68,7 +68,7 @@ describe('bad input is refused in OpenAI’s shape', () => {
     ['an unknown model', valid.replace('backtalk', 'gpt-4'), 404, 'model_not_found'],
     ['a version that nobody holds', valid.replace('backtalk', 'backtalk-v77'), 404, 'model_not_found'],
     ['a missing field', '{"model":"backtalk"}', 400, 'missing_required_parameter'],
-  ])('%s', async (_what, body, status, code) => {
+  ])('refuses in OpenAI’s shape: %s', async (_what, body, status, code) => {
     const answer = await post(body);
     expect(answer.status).toBe(status);
     expect(answer.body).toMatchObject({
@@ -76,13 +76,13 @@ describe('bad input is refused in OpenAI’s shape', () => {
     });
   });
 
-  it('wrong content type and compressed bodies', async () => {
+  it('refuses a wrong content type and compressed bodies', async () => {
     expect(await post(valid, { 'content-type': 'text/plain' })).toMatchObject({ status: 415 });
     expect(await post(valid, { ...json, 'content-encoding': 'gzip' })).toMatchObject({ status: 415 });
     expect(await post(valid, { 'content-type': 'application/json; charset=utf-8' })).toMatchObject({ status: 200 });
   });
 
-  it('a body over the limit, declared or not, before it is all read', async () => {
+  it('refuses a body over the limit, declared or not, before it is all read', async () => {
     const small = await startGateway(around, { BACKTALK_BODY_BYTES_MAX: '2000' });
     const big = `{"model":"backtalk","a":"${'x'.repeat(3_000_000)}"}`;
     const declared = await fetch(`${small.url}/chat/completions`, { method: 'POST', headers: json, body: big });
@@ -100,14 +100,14 @@ describe('bad input is refused in OpenAI’s shape', () => {
     await small.gateway.stop();
   });
 
-  it('unknown routes and wrong methods', async () => {
+  it('refuses unknown routes and wrong methods', async () => {
     expect(await post('{}', json, '/nothing')).toMatchObject({ status: 404, body: { error: { code: 'unknown_url' } } });
     const response = await fetch(`${started.url}/chat/completions`);
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toBe('POST');
   });
 
-  it('a prompt that is longer than the context', async () => {
+  it('refuses a prompt that is longer than the context', async () => {
     const words = 'word '.repeat(20_000);
     const asking = client().chat.completions.create({
       model: 'backtalk',
@@ -117,7 +117,7 @@ describe('bad input is refused in OpenAI’s shape', () => {
     await expect(asking).rejects.toThrow('maximum context length is 8192 tokens');
   });
 
-  it('headers and bodies that dribble', async () => {
+  it('refuses headers and bodies that dribble', async () => {
     const hasty = await startGateway(around, { BACKTALK_HEADERS_WAIT: '300ms', BACKTALK_BODY_WAIT: '600ms' });
     const answer = (text: string): Promise<string> =>
       new Promise((resolve, reject) => {
@@ -144,7 +144,7 @@ describe('bad input is refused in OpenAI’s shape', () => {
 describe('keys', () => {
   const sha256 = (key: string): string => createHash('sha256').update(key).digest('hex');
 
-  it('are asked for as soon as one is configured, and are never sent to an engine', async () => {
+  it('keys are asked for as soon as one is configured, and are never sent to an engine', async () => {
     const path = around.directory.join('keys.json');
     const keys = [
       { sha256: sha256('sk-ann'), tenant: 'acme', user: 'ann' },
@@ -178,7 +178,7 @@ describe('keys', () => {
 });
 
 describe('feedback and sessions', () => {
-  it('store what was said about a turn once, and know no others', async () => {
+  it('feedback is stored once, and refused for an unknown turn', async () => {
     const answer = await client().chat.completions.create({ model: 'backtalk', messages: hello });
     const give = (body: object) => client().post('/feedback', { body });
     expect(await give({ turn_id: answer.id, score: -1, comment: 'Too long.' })).toMatchObject({
@@ -195,7 +195,7 @@ describe('feedback and sessions', () => {
     await expect(give({ turn_id: answer.id, score: 7 })).rejects.toThrow(OpenAI.BadRequestError);
   });
 
-  it('close under their id or the client’s own name, also when Valkey has forgotten them', async () => {
+  it('a session closes under its id or the client’s own name, also when Valkey has forgotten it', async () => {
     const close = (id: string) => client().delete(`/sessions/${id}`);
     const chat = (headers: Record<string, string> = {}) =>
       client().chat.completions.create({ model: 'backtalk', messages: hello }, { headers });
@@ -213,7 +213,7 @@ describe('feedback and sessions', () => {
 });
 
 describe('engines that fail', () => {
-  it('are replaced before the first byte, without the client noticing', async () => {
+  it('an engine that fails is replaced before the first byte, without the client noticing', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     const dead = await startLeasedEngine(around, 'engine-0', { url: nobody });
     await until(async () => (await started.metric('engines_ready')) === 2);
@@ -226,7 +226,7 @@ describe('engines that fail', () => {
     await until(async () => (await started.metric('engines_ready')) === 1);
   });
 
-  it('are asked once more, after the routes were read again, when one does not know the version', async () => {
+  it('engines are asked once more, after the routes were read again, when one does not know the version', async () => {
     const forgetful = await startLeasedEngine(around, 'engine-3', {
       versions: ['backtalk-v0', 'backtalk-v5', 'backtalk-v6'],
     });
@@ -247,7 +247,7 @@ describe('engines that fail', () => {
     await forgetful.stop();
   });
 
-  it('lead to 503 with Retry-After when nobody holds the version', async () => {
+  it('answers 503 with Retry-After when no engine holds the version', async () => {
     await putRoutes(around, 'backtalk-v9', 30);
     await until(async () => (await started.metric('routes_fence')) === 30);
     const answer = await post(valid);
@@ -258,7 +258,7 @@ describe('engines that fail', () => {
     await ready(started);
   });
 
-  it('are retried by OpenAI’s own client when all of them are busy', async () => {
+  it('OpenAI’s own client tries again when all engines are busy', async () => {
     const before = leased.engine.counts.requests;
     leased.engine.settings.faults = { busy: true };
     const asking = client({ maxRetries: 3 }).chat.completions.create({ model: 'backtalk', messages: hello });

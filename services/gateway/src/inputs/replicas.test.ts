@@ -73,7 +73,7 @@ const hasMore = (replica: LeasedEngine) => {
 };
 
 describe('three replicas', () => {
-  it('share sessions, and each session stays where it was', async () => {
+  it('replicas share sessions, and each session stays where it was', async () => {
     const askAll = async () => {
       // Two at once: fewer than would make a session spill over.
       for (let at = 0; at < 60; at += 2) await Promise.all([whole(`session-${at}`), whole(`session-${at + 1}`)]);
@@ -85,7 +85,7 @@ describe('three replicas', () => {
     expect(Math.min(...first)).toBeGreaterThan(0);
   });
 
-  it('leave with a word and come back one after another under load: no stream fails', async () => {
+  it('replicas that announce that they leave, and come back one after another under load, fail no stream', async () => {
     for (const { engine } of replicas) Object.assign(engine.settings, { tokenMs: 2, answerTokens: 20 });
     const ends = await whileAsked(stream, async () => {
       for (const [at, replica] of replicas.entries()) {
@@ -102,7 +102,7 @@ describe('three replicas', () => {
     expect(ends.length).toBeGreaterThan(10);
   });
 
-  it('die without a word under load: who waits for a first byte is answered by another', async () => {
+  it('a replica’s sudden death under load fails no client that waits for a first byte: another answers', async () => {
     for (const { engine } of replicas) Object.assign(engine.settings, { firstTokenMs: 20 });
     const ends = await whileAsked(whole, async () => {
       for (const replica of replicas) {
@@ -118,7 +118,7 @@ describe('three replicas', () => {
     expect(ends.filter((end) => end !== 'stop')).toEqual([]);
   });
 
-  it('that are dead but one still answer: each is asked before a request fails', async () => {
+  it('asks every replica before a request fails, though all but one are dead', async () => {
     await replicas[0]?.engine.stop();
     await replicas[1]?.engine.stop();
     const asking = Array.from({ length: placesMax }, (_, at) => whole(`session-${at}`));
@@ -137,7 +137,7 @@ describe('replicas that are full', () => {
   };
   const tooMany = { status: 429, body: { error: { code: 'server_overloaded', type: 'rate_limit_error' } } };
 
-  it('hand over to the next one; when all are full a request gets 429 with Retry-After', async () => {
+  it('a full replica hands over to the next one; when all are full a request gets 429 with Retry-After', async () => {
     for (const { engine } of replicas) Object.assign(engine.settings, { firstTokenMs: 60_000 });
     const leaving = Array.from({ length: placesMax * replicas.length }, () => new AbortController());
     const held = leaving.map(({ signal }) =>
@@ -156,7 +156,7 @@ describe('replicas that are full', () => {
     await until(async () => (await refusal()).status === 200, { what: 'places again' });
   });
 
-  it('by their own word: the others are asked, and 429 is said when all of them say so', async () => {
+  it('asks the other replicas when one reports that it is full, and answers 429 when all do', async () => {
     for (const { engine } of replicas.slice(1)) engine.settings.faults = { busy: true };
     expect(await Promise.all(['a', 'b', 'c', 'd'].map(whole))).toEqual(['stop', 'stop', 'stop', 'stop']);
     for (const { engine } of replicas) engine.settings.faults = { busy: true };

@@ -35,13 +35,13 @@ const ask = async (url: string, path: string) => {
 };
 
 describe.each(['chat/completions', 'chat/completions?by=express', 'models'])('a throw in the middle of %s', (path) => {
-  it('is answered with 500 in OpenAI’s shape when the handler throws', async () => {
+  it('a handler’s throw is answered with 500 in OpenAI’s shape', async () => {
     const url = await listening({});
     expect(await ask(url, path)).toMatchObject({ status: 500, body: { error: { code: 'internal_error' } } });
     expect(unhandled).toEqual([]);
   });
 
-  it('is answered with 500, and ends no process, when what handles the first failure throws too', async () => {
+  it('answers 500, and ends no process, when what handles the first failure throws too', async () => {
     const url = await listening({
       refused: () => {
         throw new TypeError('the log is full');

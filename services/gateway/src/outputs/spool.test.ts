@@ -38,7 +38,7 @@ describe('Spool', () => {
     expect(await readdir(path())).toEqual([]);
   });
 
-  it('has on disk what it said it has, when its process dies without a word', async () => {
+  it('a spool has on disk what it said it has, when its process dies without a word', async () => {
     const killed = await open();
     await killed.append([record('a')]);
     await killed.append([record('b')]);

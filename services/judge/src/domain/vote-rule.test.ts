@@ -5,7 +5,7 @@ const fresh = { since: 0, back: 0 };
 const always = { voteShare: 1, versionsBehind: 3 };
 
 describe('votes', () => {
-  it('has votes cast on every turn by default, and on a share of turns where that is asked', () => {
+  it('votes are cast on every turn by default, and on a share of turns where that is asked', () => {
     const turns = Array.from({ length: 2_000 }, (_, at) => `turn_${String(at)}`);
     const without = (voteShare: number) =>
       turns.filter((turn) => leftOut(turn, fresh, { ...always, voteShare }) === 'share');

@@ -14,7 +14,7 @@ function resolved(urls: string[], answers: Record<string, string[]>) {
 }
 
 describe('judge URLs', () => {
-  it('become one place for each replica behind a name, and follow them as they come and go', async () => {
+  it('a judge URL becomes one address for each replica behind a name, and follows them as they come and go', async () => {
     const answers = { judges: ['10.0.0.1', '10.0.0.2'] };
     const { clock, places } = resolved(['http://judges:30030'], answers);
     let changes = 0;
@@ -27,7 +27,7 @@ describe('judge URLs', () => {
     places.stop();
   });
 
-  it('stay as they are with one address, with an address in place of a name, and with TLS', async () => {
+  it('judge URLs stay as they are with one address, with an address in place of a name, and with TLS', async () => {
     const urls = ['http://one:1', 'http://127.0.0.1:2', 'http://[::1]:3', 'https://many:4'];
     const { places } = resolved(urls, { one: ['10.0.0.1'], many: ['10.0.0.1', '10.0.0.2'] });
     await places.start(() => undefined);
@@ -35,7 +35,7 @@ describe('judge URLs', () => {
     places.stop();
   });
 
-  it('keep what was known while names cannot be looked up', async () => {
+  it('judge URLs keep what was known while names cannot be looked up', async () => {
     const { places } = resolved(['http://gone:1'], {});
     await places.start(() => undefined);
     expect(places.current()).toEqual(['http://gone:1']);

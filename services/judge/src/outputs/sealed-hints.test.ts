@@ -14,7 +14,7 @@ const material: Material = {
 const hint = 'Answer in one short sentence.';
 
 describe('a sealed hint', () => {
-  it('is opened with the same turn, and holds no word of the hint', () => {
+  it('a sealed hint is opened with the same turn, and holds no word of the hint', () => {
     const sealed = sealHint(hint, material);
     expect(openHint(sealed, { ...material })).toBe(hint);
     expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain('short');
@@ -22,7 +22,7 @@ describe('a sealed hint', () => {
     expect(openHint('', material)).toBe('');
   });
 
-  it('is not opened with any other turn', () => {
+  it('a sealed hint is not opened with any other turn', () => {
     const sealed = sealHint(hint, material);
     expect(openHint(sealed, { ...material, answer: 'No.' })).toBe('');
     expect(openHint(sealed, { ...material, place: { ...material.place, turn: 'other' } })).toBe('');

@@ -67,7 +67,7 @@ describe('adapterMisfit', () => {
     expect(adapterMisfit(new Map(tensors), config, expected)).toMatch(why);
   });
 
-  it('without the base, refuses layers that do not agree with each other', () => {
+  it('refuses layers that do not agree with each other where the base is not known', () => {
     const uneven = new Map([...module('0.self_attn.q_proj', 8, 8), ...module('1.self_attn.q_proj', 16, 8)]);
     expect(adapterMisfit(uneven, config, { ...expected, base: undefined })).toMatch(/wide/);
   });

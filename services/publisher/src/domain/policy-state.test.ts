@@ -30,7 +30,7 @@ function stateAfter(...facts: readonly (readonly [number, keyof typeof stages])[
 }
 
 describe('the chain of staged facts', () => {
-  it('has no stable version before the first fact', () => {
+  it('a policy has no stable version before the first fact', () => {
     const state = emptyState('p');
     expect([stableOf(state), previousOf(state), state.sequence, state.fence]).toEqual(['', '', 0, 0]);
   });
@@ -85,7 +85,7 @@ describe('routes and load set', () => {
     ]);
   });
 
-  it('does not bring back a retired version after a rollback, until it is stable again', () => {
+  it('a retired version does not come back after a rollback, until it is stable again', () => {
     const swaps = [
       [0, 'stable'],
       [1, 'stable'],

@@ -23,7 +23,7 @@ describe('leadership', () => {
     'committed',
   ];
 
-  it.each(steps)('is followed by one that ends the same swap when a publisher dies at %s', async (fatalStep) => {
+  it.each(steps)('another leader ends the same swap when a publisher dies at %s', async (fatalStep) => {
     const gateway = await rig.startGateway();
     await rig.startLoader();
     let died = false;
@@ -46,7 +46,7 @@ describe('leadership', () => {
     expect(new Set(gateway.commits.map(({ stable }) => stable))).toEqual(new Set(['backtalk-v0', 'backtalk-v1']));
   });
 
-  it('is held by one publisher, and goes to another when that one stops', async () => {
+  it('leadership is held by one publisher, and goes to another when that one stops', async () => {
     await rig.startLoader();
     const first = await rig.startPublisher();
     const second = await rig.startPublisher({}, { BACKTALK_INSTANCE: 'publisher-2' });

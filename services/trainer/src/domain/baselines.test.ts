@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { baselineOf, baselinesAfter } from './baselines.js';
 
 describe('baselines', () => {
-  it('are 0 until an earlier batch spoke', () => {
+  it('baselines are 0 until an earlier batch spoke', () => {
     expect(baselineOf([], 'a')).toBe(0);
   });
 
-  it('are the mean of the verdicts of each user; silence does not count', () => {
+  it('baselines are the mean of the verdicts of each user; silence does not count', () => {
     const first = baselinesAfter(
       [],
       [
@@ -21,7 +21,7 @@ describe('baselines', () => {
     expect(baselineOf(baselinesAfter(first, [{ user: 'b', verdict: 1 }]), 'b')).toBe(0);
   });
 
-  it('follow a user whose mind has changed', () => {
+  it('baselines follow a user whose mind has changed', () => {
     const long = baselinesAfter(
       [],
       Array.from({ length: 5_000 }, () => ({ user: 'a', verdict: -1 })),
@@ -33,7 +33,7 @@ describe('baselines', () => {
     expect(baselineOf(turned, 'a')).toBeGreaterThan(0.5);
   });
 
-  it('stay bounded: the user who has been silent for longest is forgotten', () => {
+  it('baselines stay bounded: the user who has been silent for longest is forgotten', () => {
     const users = Array.from({ length: 2_001 }, (_, n) => ({ user: `u${n}`, verdict: 1 }));
     const kept = baselinesAfter([], users);
     expect(kept).toHaveLength(2_000);

@@ -24,7 +24,7 @@ function trained(number: number): WeightsTrained {
 }
 
 describe('the open batch', () => {
-  it('is the one that was closed and not trained', () => {
+  it('the open batch is the one that was closed and not trained', () => {
     const chain = new BatchChain('p');
     expect(chain.open()).toBeUndefined();
     chain.closed(batch(1, 1), 10);
@@ -33,14 +33,14 @@ describe('the open batch', () => {
     expect(chain.open()).toBeUndefined();
   });
 
-  it('stays open while other turns are settled', () => {
+  it('the open batch stays open while other turns are settled', () => {
     const chain = new BatchChain('p');
     chain.closed(batch(1, 1), 10);
     chain.closed(settles(2, 'settled'), 11);
     expect(chain.open()?.number).toBe(1);
   });
 
-  it.each(['step_failed', 'burned_parent'])('is given up by a fact that says %s', (why) => {
+  it.each(['step_failed', 'burned_parent'])('the open batch is given up by a fact that says %s', (why) => {
     const chain = new BatchChain('p');
     chain.closed(batch(1, 1), 10);
     chain.closed(settles(2, why), 11);
@@ -49,7 +49,7 @@ describe('the open batch', () => {
     expect(chain.nextNumber()).toBe(3);
   });
 
-  it('is not changed by a fact that is read twice', () => {
+  it('the open batch is not changed by a fact that is read twice', () => {
     const chain = new BatchChain('p');
     chain.closed(batch(1, 1), 10);
     chain.trained(trained(1), 11);
@@ -61,14 +61,14 @@ describe('the open batch', () => {
 });
 
 describe('names', () => {
-  it('are never reused: the version of a failed batch leaves a gap', () => {
+  it('version names are never reused: the version of a failed batch leaves a gap', () => {
     const chain = new BatchChain('p');
     chain.closed(batch(1, 1), 10);
     chain.closed(settles(2, 'step_failed'), 11);
     expect(chain.nextVersionNumber()).toBe(2);
   });
 
-  it('follow each other although facts that only settle have numbers, too', () => {
+  it('version names follow each other although facts that only settle have numbers, too', () => {
     const chain = new BatchChain('p');
     chain.closed(settles(1, 'settled'), 9);
     chain.closed(batch(2, 1), 10);
@@ -77,7 +77,7 @@ describe('names', () => {
 });
 
 describe('the report of a step', () => {
-  it('is read by the next fact only', () => {
+  it('a step’s report is read by the next fact only', () => {
     const chain = new BatchChain('p');
     chain.closed(batch(1, 1), 10);
     expect(chain.unreadReport()).toBeUndefined();

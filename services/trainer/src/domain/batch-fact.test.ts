@@ -50,7 +50,7 @@ describe('a batch that is trained', () => {
     expect(fact.settled).toMatchObject([{ turn: 'u', reason: 'aborted' }]);
   });
 
-  it('begins the lesson, for anchors too', () => {
+  it('a trained batch begins the lesson, for anchors too', () => {
     expect(fact.lessons).toMatchObject([{ state: Lesson_State.STATE_ACTIVE, hints: 8, firstTurn: 'c0' }]);
     expect(new Set(fact.samples.map(({ lessons }) => lessons.join()))).toEqual(new Set([fact.lessons[0]?.id]));
   });
@@ -62,7 +62,7 @@ describe('a batch that is trained', () => {
     expect(fact.baselines).toEqual([{ user: 'user0', mean: -1, count: 8 }]);
   });
 
-  it('survives its own encoding', () => {
+  it('a batch’s fact survives its own encoding', () => {
     expect(BatchClosed.decode(BatchClosed.encode(fact).finish())).toEqual(fact);
   });
 });
@@ -82,7 +82,7 @@ describe('what the next fact carries on', () => {
     2,
   );
 
-  it('is the ledger, moved on by the report of the step', () => {
+  it('the next fact carries the ledger, moved on by the report of the step', () => {
     const next = settlingBatch(chainEnd(chain), [], 'settled');
     expect(next.lessons[0]?.divergences).toEqual([12]);
     expect(next.klBeta).toBe(0.001);

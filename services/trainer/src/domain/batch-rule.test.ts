@@ -100,22 +100,22 @@ describe('the share of a user', () => {
       return { ...counts, [user]: (counts[user] ?? 0) + 1 };
     }, {});
 
-  it('is a quarter where three or more users wait', () => {
+  it('a user’s share is a quarter where three or more users wait', () => {
     expect(decide(voices(20, 2, 2)).kind).toBe('wait');
     expect(shares(decide(voices(20, 2, 2), 10 * minuteMs))).toEqual({ a: 2, b: 2, c: 2 });
   });
 
-  it('is unbounded where fewer users wait', () => {
+  it('a user’s share is unbounded where fewer users wait', () => {
     expect(
       shares(decide([...turns(20, { user: 'a', hint: shortHint }), ...turns(1, { user: 'b', hint: shortHint }, 50)])),
     ).toEqual({ a: 8 });
   });
 
-  it('never holds a batch back beyond the wait', () => {
+  it('a user’s share never holds a batch back beyond the wait', () => {
     expect(shares(decide(voices(6, 1, 1), 10 * minuteMs, { effective: 4 }))).toEqual({ a: 2, b: 1, c: 1 });
   });
 
-  it('gives every one of many users a place', () => {
+  it('a user’s share leaves room for every one of many users', () => {
     const many = ['a', 'b', 'c', 'd'].flatMap((user, n) => turns(5, { user, hint: shortHint }, n * 100));
     expect(shares(decide(many))).toEqual({ a: 2, b: 2, c: 2, d: 2 });
   });
@@ -134,17 +134,17 @@ describe('the share of a tenant', () => {
   const shares = (decision: BatchDecision): number[] =>
     ['large', 'small'].map((name) => taken(decision).filter((turn) => turn.startsWith(name)).length);
 
-  it('is half where two or more tenants wait, however many users one has', () => {
+  it('a tenant’s share is half where two or more tenants wait, however many users one has', () => {
     expect(shares(decide(tenants(24, 4)))).toEqual([4, 4]);
     expect(decide(tenants(24, 2)).kind).toBe('wait');
     expect(shares(decide(tenants(24, 2), 10 * minuteMs))).toEqual([4, 2]);
   });
 
-  it('is unbounded where one tenant waits alone', () => {
+  it('a tenant’s share is unbounded where one tenant waits alone', () => {
     expect(shares(decide(tenants(24, 0)))).toEqual([8, 0]);
   });
 
-  it('never holds a batch back beyond the wait', () => {
+  it('a tenant’s share never holds a batch back beyond the wait', () => {
     expect(shares(decide(tenants(24, 1), 10 * minuteMs, { effective: 4, effectiveMin: 4 }))).toEqual([3, 1]);
   });
 });

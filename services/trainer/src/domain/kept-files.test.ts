@@ -24,30 +24,30 @@ function swept(count: number, burned: readonly number[] = [], youngestMs = Infin
 }
 
 describe('files of old versions', () => {
-  it('stay for the last ten adapters and the last three optimiser states', () => {
+  it('files stay for the last ten adapters and the last three optimiser states', () => {
     expect(swept(10).filter((digest) => digest.startsWith('adapter'))).toEqual([]);
     expect(swept(12).filter((digest) => digest.startsWith('adapter'))).toEqual(['adapter1', 'adapter2']);
     expect(swept(5)).toEqual(['state1', 'state2']);
   });
 
-  it('stay for every fiftieth optimiser state', () => {
+  it('files stay for every fiftieth optimiser state', () => {
     const gone = swept(60);
     expect(gone).toContain('state49');
     expect(gone).not.toContain('state50');
     expect(gone).toContain('adapter50');
   });
 
-  it('stay while they are younger than the grace', () => {
+  it('files stay while they are younger than the grace', () => {
     expect(swept(12, [], 1)).toEqual(['adapter1', 'state1']);
   });
 
-  it('stay for the version that the next step starts from, however many were burned since', () => {
+  it('files stay for the version that the next step starts from, however many were burned since', () => {
     const gone = swept(16, [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     expect(gone).not.toContain('adapter2');
     expect(gone).not.toContain('state2');
   });
 
-  it('stay while any kept version refers to them', () => {
+  it('files stay while any kept version refers to them', () => {
     expect(swept(60)).not.toContain('shared');
   });
 });

@@ -70,12 +70,12 @@ describe('the ledger of lessons', () => {
     );
   });
 
-  it('does not mark a lesson that fell and then stays near its floor', () => {
+  it('a lesson that fell and then stays near its floor is not marked', () => {
     const lesson = first(withHints([], [shortLesson], 'user'));
     expect(steps(lesson, [12, 8, 7, 6, 5, 4, 4, 4, 4, 4, 4, 4]).state).toBe(Lesson_State.STATE_ACTIVE);
   });
 
-  it('does not measure a lesson by samples that were dropped or not taught it', () => {
+  it('samples that were dropped or not taught a lesson do not measure it', () => {
     const lesson = first(withHints([], [shortLesson], 'user'));
     const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
     const other = { turn: 'u', lessons: [] } as unknown as BatchSample;
@@ -86,7 +86,7 @@ describe('the ledger of lessons', () => {
     expect(first(afterReport([lesson], [sample, other], reports, 2)).divergences).toEqual([]);
   });
 
-  it('stays bounded and never drops an active lesson', () => {
+  it('the ledger stays bounded and never drops an active lesson', () => {
     const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
     const hints = Array.from({ length: 300 }, (_, n) => ({ turn: `t${n}`, user: 'a', text: `Mention ${word(n)}zz` }));
     const lessons = withHints([], hints, 'user');

@@ -13,7 +13,7 @@ describe('hints that say the same', () => {
     ['Just one sentence next time.', 'I only want one short sentence.'],
     ['That was too long.', 'Be brief.'],
     ['Use bullet points.', 'Give me a bulleted list.'],
-  ])('%s = %s', (a, b) => {
+  ])('these hints say the same: %s = %s', (a, b) => {
     expect(same(a, b)).toBe(true);
   });
 
@@ -22,7 +22,7 @@ describe('hints that say the same', () => {
     ['Be brief.', 'Give more detail.'],
     ['Use bullet points.', 'Write in French.'],
     ['Answer in one short sentence.', 'Always start with a greeting.'],
-  ])('%s ≠ %s', (a, b) => {
+  ])('these hints say something else: %s ≠ %s', (a, b) => {
     expect(same(a, b)).toBe(false);
   });
 
@@ -52,7 +52,7 @@ describe('which lesson', () => {
 });
 
 describe('wording', () => {
-  it('is what all wordings have in common, with the least beside it', () => {
+  it('a lesson’s wording is what all wordings have in common, with the least beside it', () => {
     const said = [
       'Be briefer. Answer with one short sentence.',
       'Answer in one short sentence.',
@@ -64,7 +64,7 @@ describe('wording', () => {
     expect(centralWording([...said].reverse())).toBe('Answer in one short sentence.');
   });
 
-  it('is the longest of equals, up to a bound', () => {
+  it('a lesson’s wording is the longest of equals, up to a bound', () => {
     expect(centralWording(['Be brief.', 'Use few words.'])).toBe('Use few words.');
     expect(centralWording(['x'.repeat(wordingCharsMax + 1)])).toHaveLength(wordingCharsMax);
   });

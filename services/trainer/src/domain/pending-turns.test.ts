@@ -4,7 +4,7 @@ import { candidate } from '../testing/candidates.js';
 import { PendingTurns } from './pending-turns.js';
 
 describe('turns that wait', () => {
-  it('wait in their highest revision, in the place of their first', () => {
+  it('pending turns wait in their highest revision, in the place of their first', () => {
     const pending = new PendingTurns<string>();
     pending.add(candidate({ turn: 't', revision: 0, verdict: -1 }, 5, 50), 'first');
     pending.add(candidate({ turn: 't', revision: 2, verdict: 1 }, 9, 90), 'third');
@@ -17,7 +17,7 @@ describe('turns that wait', () => {
     });
   });
 
-  it('hand back every message once, when the turn is taken', () => {
+  it('pending turns hand back every message once, when the turn is taken', () => {
     const pending = new PendingTurns<string>();
     pending.add(candidate({ turn: 't', revision: 0 }, 5), 'first');
     pending.add(candidate({ turn: 't', revision: 1 }, 6), 'second');
@@ -26,7 +26,7 @@ describe('turns that wait', () => {
     expect(pending.candidates()).toEqual([]);
   });
 
-  it('count a fact that is delivered twice once', () => {
+  it('pending turns count a fact that is delivered twice once', () => {
     const pending = new PendingTurns<string>();
     pending.add(candidate({ turn: 't' }, 5), 'first delivery');
     pending.add(candidate({ turn: 't' }, 5), 'second delivery');

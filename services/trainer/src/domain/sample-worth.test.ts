@@ -13,11 +13,11 @@ function worth(shape: Partial<TurnShape>, context: Partial<LearningContext> = {}
 }
 
 describe('what a turn is worth', () => {
-  it('a hint makes it effective, whatever the verdict', () => {
+  it('a hint makes a turn effective, whatever the verdict', () => {
     expect(worth({ verdict: 0, hint: shortHint })).toEqual({ kind: 'effective', advantage: 0, hinted: true });
   });
 
-  it('a verdict makes it effective when the advantage is more than 0.05', () => {
+  it('a verdict makes a turn effective when the advantage is more than 0.05', () => {
     const baselines = [{ user: 'user0', mean: 0.97, count: 40 }];
     expect(worth({ verdict: 1 })).toMatchObject({ kind: 'effective', advantage: 1 });
     expect(worth({ verdict: 1 }, { baselines }).kind).toBe('idle');

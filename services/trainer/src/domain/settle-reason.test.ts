@@ -16,27 +16,27 @@ function reason(facts: Partial<TurnFacts>, judged = judgedTurn(turn)): string | 
 }
 
 describe('why a turn is never trained on', () => {
-  it('has no reason when everything is there', () => {
+  it('finds no reason against training when everything is there', () => {
     expect(reason({})).toBeUndefined();
     expect(reason({ continued: undefined })).toBeUndefined();
   });
 
-  it('is that the log has lost it', () => {
+  it('never trains on a turn that the log has lost', () => {
     expect(reason({ completed: undefined })).toBe('missing');
     expect(reason({ opened: undefined })).toBe('missing');
   });
 
-  it('is that somebody said no, wherever that was said', () => {
+  it('never trains on a turn with a no, wherever that was said', () => {
     const no = { train: false, source: 'session' };
     expect(reason({ opened: { ...whole.opened, consent: no } })).toBe('opted_out');
     expect(reason({ continued: { ...whole.continued, consent: no } })).toBe('opted_out');
   });
 
-  it('is that two versions made it', () => {
+  it('never trains on a turn that two versions made', () => {
     expect(reason({ completed: { ...whole.completed, weightsVersionAtEnd: 'backtalk-v1' } })).toBe('version_changed');
   });
 
-  it('is that it stands beside the conversation, unless feedback speaks about it', () => {
+  it('never trains on a turn beside the conversation, unless feedback speaks about it', () => {
     const continued = TurnContinued.fromPartial({ turn: 't', main: false });
     const spoken = judgedTurn({ ...turn, judged: { evidence: [{ name: 'feedback', verdict: 1, detail: '' }] } });
     expect(reason({ continued })).toBe('side_turn');
@@ -48,7 +48,7 @@ describe('why a turn is never trained on', () => {
     ['a logprob missing', { logprobs: [-1] }],
     ['a logprob that is no number', { logprobs: whole.completed.answerIds.map(() => Number.NaN) }],
     ['the engine’s mark for minus infinity', { logprobs: whole.completed.answerIds.map(() => -9999) }],
-  ])('is %s', (_, part) => {
+  ])('never trains on a turn with %s', (_, part) => {
     expect(reason({ completed: { ...whole.completed, ...part } })).toBe('malformed');
   });
 });

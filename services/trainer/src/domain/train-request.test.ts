@@ -30,7 +30,7 @@ function source(turn: string, shape = {}): SampleSource {
 }
 
 describe('the request of a step', () => {
-  it('is the same bytes however its sources were gathered', () => {
+  it('a step’s request is the same bytes however its sources were gathered', () => {
     const one = stepOf(
       batch,
       plan,
@@ -91,7 +91,7 @@ describe('the request of a step', () => {
 });
 
 describe('the plan of a step', () => {
-  it('has a digest that every number of the recipe changes', () => {
+  it('a plan has a digest that every number of the recipe changes', () => {
     const { digest } = planOf(recipeWith());
     expect(planOf(recipeWith({ learningRate: 6e-4 })).digest).not.toBe(digest);
     expect(planOf(recipeWith({ lessonScope: 'policy' })).digest).not.toBe(digest);
@@ -138,7 +138,7 @@ describe('the plan of a step', () => {
     });
   });
 
-  it('of an earlier version, which holds no recipe, is still followed', () => {
+  it('a plan of an earlier version, which holds no recipe, is still followed', () => {
     const before = '{"training":{"method":"opd","loraRank":4},"probePrompts":["[]"]}';
     const old = decodePlan(new TextEncoder().encode(before));
     expect(old?.training).toMatchObject({ method: 'opd', loraRank: 4 });
@@ -153,16 +153,16 @@ function after(...provenances: readonly Provenance[]): TurnContinued {
 }
 
 describe('the last human message', () => {
-  it('is the last user message when nothing else is known', () => {
+  it('the last human message is the last user message when nothing else is known', () => {
     expect(humanMessage([user('Hello')], undefined)).toBe(-1);
   });
 
-  it('is not the context that a client adds after it', () => {
+  it('the last human message is not the context that a client adds after it', () => {
     const messages = [user('Hello'), { role: 'assistant' }, user('Shorter!'), user('<context/>')];
     expect(humanMessage(messages, after(Provenance.PROVENANCE_USER, Provenance.PROVENANCE_CLIENT))).toBe(2);
   });
 
-  it('is an earlier one when only tools spoke since', () => {
+  it('the last human message is an earlier one when only tools spoke since', () => {
     const messages = [user('Hello'), { role: 'assistant' }, { role: 'tool' }];
     expect(humanMessage(messages, after(Provenance.PROVENANCE_TOOL))).toBe(-1);
   });

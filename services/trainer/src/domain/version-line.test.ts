@@ -23,27 +23,27 @@ function staged(version: number, stage: WeightsStaged_Stage): WeightsStaged {
 }
 
 describe('the next parent', () => {
-  it('is the base while there is no version', () => {
+  it('the next parent is the base while there is no version', () => {
     expect(line().nextParent()).toBe('p-v0');
   });
 
-  it('is the newest version that is not burned', () => {
+  it('the next parent is the newest version that is not burned', () => {
     expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]).nextParent()).toBe('p-v2');
     expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]).nextParent()).toBe('p-v1');
     expect(line([1, 0, STAGE_BURNED], [2, 0, STAGE_BURNED]).nextParent()).toBe('p-v0');
   });
 
-  it('is never built upon a burned version', () => {
+  it('the next parent is never built upon a burned version', () => {
     expect(line([1, 0, STAGE_RETIRED], [2, 1, STAGE_BURNED], [3, 2, STAGE_STABLE]).nextParent()).toBe('p-v1');
   });
 
-  it('stays burned whatever is staged later', () => {
+  it('a burned version stays burned whatever is staged later', () => {
     const versions = line([1, 0, STAGE_BURNED]);
     versions.staged(staged(1, STAGE_STABLE), 999);
     expect(versions.nextParent()).toBe('p-v0');
   });
 
-  it('does not depend on the order in which facts arrive', () => {
+  it('the next parent does not depend on the order in which facts arrive', () => {
     const versions = new VersionLine('p');
     versions.staged(staged(1, STAGE_BURNED), 8);
     versions.staged(staged(1, STAGE_CANDIDATE), 7);
@@ -55,7 +55,7 @@ describe('the next parent', () => {
 });
 
 describe('an undecided candidate', () => {
-  it('is the newest version until it is stable or burned', () => {
+  it('a candidate is the newest version until it is stable or burned', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1]);
     expect(versions.undecided()).toBe('p-v2');
     versions.staged(staged(2, STAGE_CANDIDATE), 200);
@@ -64,7 +64,7 @@ describe('an undecided candidate', () => {
     expect(versions.undecided()).toBeUndefined();
   });
 
-  it('does not come back when an old fact is read again', () => {
+  it('a candidate does not come back when an old fact is read again', () => {
     const versions = line([1, 0]);
     versions.staged(staged(1, STAGE_STABLE), 10);
     versions.staged(staged(1, STAGE_CANDIDATE), 9);
@@ -87,7 +87,7 @@ describe('how far back a turn lies', () => {
 });
 
 describe('the number of the newest version', () => {
-  it('is that of its name, not the count of versions', () => {
+  it('the newest version’s number is that of its name, not the count of versions', () => {
     expect(line().newestNumber()).toBe(0);
     expect(line([1, 0, STAGE_STABLE], [4, 1, STAGE_STABLE]).newestNumber()).toBe(4);
   });

@@ -136,7 +136,7 @@ describe('capture', () => {
     expect([reasoning, finishReason]).toEqual(['Let me look.', 'tool_calls']);
   });
 
-  it('of a release that gives no ids is not trainable', async () => {
+  it('an answer of a release that gives no ids is not trainable', async () => {
     const [choice] = chatAnswer.choices;
     const bare = { ...choice, prompt_token_ids: undefined, meta_info: undefined };
     answers['/v1/chat/completions'] = { body: { ...chatAnswer, choices: [bare] } };
@@ -146,7 +146,7 @@ describe('capture', () => {
 });
 
 describe('adapters', () => {
-  it('are asked for behind the base’s name', async () => {
+  it('adapters are asked for behind the base’s name', async () => {
     answers['/v1/chat/completions'] = { body: { ...chatAnswer, model: 'base:v1' } };
     const { capture } = await client.chat({ model: 'v1', messages }, deadline);
     expect(lastAsked()).toMatchObject({ model: 'base:v1' });
@@ -154,7 +154,7 @@ describe('adapters', () => {
     expect(asked.filter(({ path }) => path === '/v1/models')).toHaveLength(1);
   });
 
-  it('are loaded and unloaded by name', async () => {
+  it('adapters are loaded and unloaded by name', async () => {
     answers['/load_lora_adapter'] = { body: { success: true, loaded_adapters: { v1: '/adapters/v1' } } };
     answers['/unload_lora_adapter'] = { body: { success: true, loaded_adapters: {} } };
     await client.loadAdapter('v1', '/adapters/v1', deadline);
@@ -169,18 +169,18 @@ describe('adapters', () => {
     ['rank 128 is above max_lora_rank', 400, 'adapter_refused'],
     ['rank 128 is above max_lora_rank', 200, 'adapter_refused'],
     ['the scheduler is gone', 500, 'engine_failed'],
-  ])('that are refused because %s (status %i) are %s', async (words, status, code) => {
+  ])('adapters that are refused because %s (status %i) are %s', async (words, status, code) => {
     answers['/load_lora_adapter'] = { status, body: { success: false, error_message: words } };
     expect(await codeOf(client.loadAdapter('v1', '/adapters/v1', deadline))).toBe(code);
   });
 
-  it('cannot be had where the engine was started without them', async () => {
+  it('adapters cannot be had where the engine was started without them', async () => {
     expect(await codeOf(client.loadAdapter('v1', '/adapters/v1', deadline))).toBe('engine_unsupported');
   });
 });
 
 describe('an adapter that the engine has forgotten', () => {
-  it('is a model that it does not hold, and no fault of the request', async () => {
+  it('an adapter that the engine has forgotten is a model that it does not hold, and no fault of the request', async () => {
     const words = 'The following requested LoRA adapters are not loaded: v1';
     answers['/generate'] = { status: 400, body: { error: { message: words } } };
     const probes = [{ promptIds: [1], answerIds: [2] }];
@@ -189,7 +189,7 @@ describe('an adapter that the engine has forgotten', () => {
 });
 
 describe('scores', () => {
-  it('start one token before the answer, whose own entry has no logprob', async () => {
+  it('scores start one token before the answer, whose own entry has no logprob', async () => {
     const entries = [
       [null, 4, null],
       [-1.5, 11, null],
@@ -201,14 +201,14 @@ describe('scores', () => {
     expect(lastAsked()).toMatchObject({ input_ids: [1, 9, 4, 11, 12], logprob_start_len: 2, lora_path: 'v1' });
   });
 
-  it('of other ids than were asked for are refused', async () => {
+  it('refuses scores of other ids than were asked for', async () => {
     answers['/generate'] = { body: { meta_info: { input_token_logprobs: [[-1.5, 13, null]] } } };
     const asking = client.score([{ promptIds: [1], answerIds: [11] }], { ...deadline, model: 'base' });
     expect(await codeOf(asking)).toBe('engine_reply_invalid');
   });
 });
 
-it('is found able to do what these shapes give', async () => {
+it('an engine of these shapes is found able to do what they give', async () => {
   answers['/load_lora_adapter'] = { status: 400, body: { success: false, error_message: 'does not exist' } };
   answers['/tokenize'] = { body: { tokens: [11], count: 1, max_model_len: 4_096 } };
   const { baseModel, maxContext, names } = await client.probe(deadline);

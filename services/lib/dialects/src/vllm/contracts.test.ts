@@ -47,7 +47,7 @@ describe('chat answers of vLLM 0.32', () => {
     .filter((exchange) => exchange.path === '/v1/chat/completions' && exchange.status === 200 && isWhole(exchange));
 
   it.each(chats.map((chat) => [chat.title, chat] as const))(
-    '%s: counts agree wherever they were sent',
+    'counts of "%s" agree wherever they were sent',
     async (_, chat) => {
       const capture = await captured(chat);
       const asked = chat.request.includes('"return_token_ids": true') && chat.request.includes('"logprobs": true');
@@ -125,7 +125,7 @@ describe('refusals of vLLM 0.32', () => {
       'request 1 of 4, started 150 ms apart, --max-num-seqs 1 --max-num-queued-reqs 1',
       'engine_overloaded',
     ],
-  ])('%s, %s: %s', async (file, title, code) => {
+  ])('the refusal in %s, %s, is read as %s', async (file, title, code) => {
     expect(await failureCode(exchangeIn(`${folder}/${file}`, title))).toBe(code);
   });
 
@@ -162,7 +162,7 @@ describe('scoring and adapters of vLLM 0.32', () => {
     ['bad path (absolute)', 'adapter_path_missing'],
     ['rank too large', 'adapter_refused'],
     ['name equal to base model', 'adapter_refused'],
-  ])('load, %s: %s', async (title, code) => {
+  ])('loading an adapter, %s: %s', async (title, code) => {
     const client = await clientFor(exchangeIn(`${folder}/05-lora.txt`, title));
     const outcome = client.loadAdapter('ad1', '/adapters/ad1', options);
     if (code === 'none') await expect(outcome).resolves.toBeUndefined();
@@ -172,7 +172,7 @@ describe('scoring and adapters of vLLM 0.32', () => {
   it.each([
     ['unload ad2', 'none'],
     ['unload ad2 again', 'adapter_not_loaded'],
-  ])('unload, %s: %s', async (title, code) => {
+  ])('unloading an adapter, %s: %s', async (title, code) => {
     const client = await clientFor(exchangeIn(`${folder}/05-lora.txt`, title));
     const outcome = client.unloadAdapter('ad2', options);
     if (code === 'none') await expect(outcome).resolves.toBeUndefined();

@@ -46,7 +46,7 @@ describe('capture', () => {
     expect([modelAtStart, modelAtEnd]).toEqual([engine.baseModel, 'others']);
   });
 
-  it('is the same streamed and whole, and passes every check', async () => {
+  it('a capture is the same streamed and whole, and passes every check', async () => {
     const streamed = folded(await frames(client.chatStream(request(), deadline)));
     const { capture, raw } = await client.chat(request(), deadline);
     expect(judgeCapture(streamed)).toEqual({ trainable: true, reasons: [] });
@@ -67,7 +67,7 @@ describe('capture', () => {
     ['wrong_count', 'count_mismatch'],
     ['no_logprobs', 'no_logprobs'],
     ['not_finite', 'logprob_not_finite'],
-  ] as const)('of an engine that lies (%s) is not trainable: %s', async (lie, reason) => {
+  ] as const)('an answer of an engine that lies (%s) is not trainable: %s', async (lie, reason) => {
     engine.settings.faults = { lie };
     expect(judgeCapture(folded(await frames(client.chatStream(request(), deadline)))).reasons).toContain(reason);
     expect(judgeCapture((await client.chat(request(), deadline)).capture).reasons).toContain(reason);
@@ -101,7 +101,7 @@ describe('failures', () => {
     expect(seen).toHaveLength(4);
   });
 
-  it('a busy engine, an unknown model, a prompt too long, a key refused, nobody there', async () => {
+  it('names the error for a busy engine, an unknown model, a prompt too long and an engine that is away', async () => {
     engine.settings.faults = { busy: true };
     expect(await codeOf(client.chat(request(), deadline))).toBe('engine_overloaded');
     engine.settings.faults = {};

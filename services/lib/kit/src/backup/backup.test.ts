@@ -48,7 +48,7 @@ describe('a backup', () => {
     });
   }
 
-  it('holds every fact stored before it, with its sequence, and how far each consumer has come', async () => {
+  it('a backup holds every fact stored before it, with its sequence, and how far each consumer has come', async () => {
     const publisher = new FactPublisher(await nats.connect('gateway'));
     const turns = Array.from({ length: 300 }, () => newTurnId());
     const publish = (turn: string) => publisher.publish('turnOpened', TurnOpened.fromPartial({ ...person, turn }));
@@ -86,7 +86,7 @@ describe('a backup', () => {
     await second.stop();
   });
 
-  it('is not restored over an installation that has run, in one line', async () => {
+  it('a backup is not restored over an installation that has run, which is refused in one line', async () => {
     const broker = await nats.connect('admin');
     const blobs = folderBlobStore(folders.join('blobs'));
     await expect(restoreBackup({ broker, blobs, folder: folders.join('copy') })).rejects.toThrow(
@@ -94,7 +94,7 @@ describe('a backup', () => {
     );
   });
 
-  it('is refused when one byte of it is another', async () => {
+  it('a backup is refused when one byte of it is another', async () => {
     const empty = await startNats({ streams: false });
     try {
       const file = join(folders.path, 'copy', 'streams', 'TURNS.snapshot');
@@ -112,7 +112,7 @@ describe('a backup', () => {
     }
   });
 
-  it('does not overwrite another', async () => {
+  it('a backup does not overwrite another', async () => {
     const broker = await nats.connect('admin');
     const blobs = folderBlobStore(folders.join('blobs'));
     await expect(backUp({ broker, blobs, folder: folders.join('copy') })).rejects.toMatchObject({

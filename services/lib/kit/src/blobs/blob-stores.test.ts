@@ -48,7 +48,7 @@ const stores: readonly { name: string; isThere: boolean; open: () => Promise<Blo
 ];
 
 describe.each(stores)('blobs in $name', ({ isThere, open }) => {
-  it.runIf(isThere)('come back by their digest, are counted once, and go', async () => {
+  it.runIf(isThere)('blobs come back by their digest, are counted once, and go', async () => {
     const store = await open();
     const bytes = new TextEncoder().encode('weights');
     const digest = await store.put(bytes);
@@ -70,7 +70,7 @@ describe.each(stores)('blobs in $name', ({ isThere, open }) => {
     await store.delete(digest);
   });
 
-  it.runIf(isThere)('are whole at the size of an optimiser state, and when empty', async () => {
+  it.runIf(isThere)('blobs are whole at the size of an optimiser state, and when empty', async () => {
     const store = await open();
     const large = randomBytes(20 * 1024 * 1024 + 1);
     const digest = await store.put(large);
@@ -80,7 +80,7 @@ describe.each(stores)('blobs in $name', ({ isThere, open }) => {
     await Promise.all([store.delete(digest), store.delete(empty)]);
   });
 
-  it.runIf(isThere)('are one blob when many writers put the same at once', async () => {
+  it.runIf(isThere)('one blob is stored when many writers put the same at once', async () => {
     const store = await open();
     const bytes = randomBytes(pieceBytesMax + 10);
     const digests = await Promise.all(Array.from({ length: 5 }, () => store.put(bytes)));
@@ -90,7 +90,7 @@ describe.each(stores)('blobs in $name', ({ isThere, open }) => {
     await store.delete(digests[0] ?? '');
   });
 
-  it.runIf(isThere)('are named by digests and nothing else', async () => {
+  it.runIf(isThere)('blobs are named by digests and nothing else', async () => {
     const store = await open();
     for (const name of ['../../etc/passwd', '', 'A'.repeat(64)]) {
       await expect(store.get(name)).rejects.toMatchObject({ code: 'blob_digest_invalid' });
@@ -99,7 +99,7 @@ describe.each(stores)('blobs in $name', ({ isThere, open }) => {
 });
 
 describe('the object store', () => {
-  it('is laid out so that the broker’s own object client reads it', async () => {
+  it('the object store is laid out so that the broker’s own object client reads it', async () => {
     const store = await openJetStreamBlobStore(await nats.connect('trainer'));
     const bytes = randomBytes(pieceBytesMax * 2 + 5);
     const digest = await store.put(bytes);
@@ -146,12 +146,12 @@ describe('the object store', () => {
 describe('the setting', () => {
   const s3None = { s3Endpoint: '', s3Bucket: '', s3Region: 'us-east-1', s3AccessKey: '', s3SecretKey: '' };
 
-  it('s3 without a bucket stops the start', async () => {
+  it('a setting of s3 without a bucket stops the start', async () => {
     const opening = openBlobStore({ blobStore: { kind: 's3' }, ...s3None }, await nats.connect('trainer'));
     await expect(opening).rejects.toMatchObject({ code: 'blob_bucket_unnamed', retry: 'stop' });
   });
 
-  it('jetstream without the bucket stops the start', async () => {
+  it('a setting of jetstream without the bucket stops the start', async () => {
     const bare = await startNats({ streams: false });
     const opening = openBlobStore({ blobStore: { kind: 'jetstream' }, ...s3None }, await bare.connect('trainer'));
     await expect(opening).rejects.toMatchObject({ code: 'stream_missing', retry: 'stop' });
@@ -160,13 +160,13 @@ describe('the setting', () => {
 });
 
 describe('S3', () => {
-  it('away is an error that passes', async () => {
+  it('the error of an S3 that is away is one that passes', async () => {
     const store = await openS3BlobStore(s3Options(`http://127.0.0.1:${await freePort()}`, 'weights'));
     await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ retry: 'later' });
   });
 
   it.runIf(hasS3())(
-    `without its bucket says which settings to check${hasS3() ? '' : ` (${s3Missing()})`}`,
+    `a missing bucket is reported with the settings to check${hasS3() ? '' : ` (${s3Missing()})`}`,
     async () => {
       const store = await openS3BlobStore(s3Options(s3?.url ?? '', 'absent'));
       await expect(store.put(new Uint8Array([1]))).rejects.toMatchObject({ code: 'blob_store_refused' });

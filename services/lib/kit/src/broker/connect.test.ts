@@ -48,7 +48,7 @@ describe('a connection', () => {
     await until(() => broker.status() === 'up');
   });
 
-  it('is whole again after a broker that stood still for longer than connecting may take', async () => {
+  it('a connection is whole again after a broker that stood still for longer than connecting may take', async () => {
     const silent = await startNats({ streams: false });
     const broker = await silent.connect('gateway');
     const changes: string[] = [];
@@ -86,7 +86,7 @@ describe('a connection', () => {
     await silent.stop();
   });
 
-  it('is made again at once though the clock was set back meanwhile', async () => {
+  it('connects again at once though the clock was set back meanwhile', async () => {
     const broker = await nats.connect('gateway');
     const now = Date.now.bind(Date);
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
@@ -98,14 +98,14 @@ describe('a connection', () => {
     await broker.close();
   });
 
-  it('is refused over a version of the client library whose transport is not known', () => {
+  it('refuses to connect with a version of the client library whose transport is not known', () => {
     expect(() => mendTransport('2.30.0')).toThrow(
       'The library nats is 2.30.0, and its transport is repaired for 2.29.3 only',
     );
     expect(() => mendTransport()).not.toThrow();
   });
 
-  it('with a wrong password ends at once, with words that say what to check', async () => {
+  it('a wrong password ends connecting at once, with words that say what to check', async () => {
     const connecting = connectBroker({
       ...nats.credentials('gateway'),
       password: 'no',
@@ -115,7 +115,7 @@ describe('a connection', () => {
     await expect(connecting).rejects.toMatchObject({ code: 'broker_refused', retry: 'stop' });
   });
 
-  it('to nobody says once that it waits, and ends at its deadline', async () => {
+  it('connecting to an absent broker reports once that it waits, and ends at its deadline', async () => {
     const url = `nats://127.0.0.1:${await freePort()}`;
     const told: string[] = [];
     const logger = { ...silentLogger, warn: (event: string) => told.push(event) };
@@ -126,7 +126,7 @@ describe('a connection', () => {
 });
 
 describe('streams', () => {
-  it('are missed in one line, made once, and made again without harm', async () => {
+  it('missing streams are named in one line, made once, and made again without harm', async () => {
     const gateway = await nats.connect('gateway');
     await expect(checkStreams(gateway, ['TURNS'])).rejects.toMatchObject({ code: 'stream_missing', retry: 'stop' });
     const admin = await nats.connect('admin');

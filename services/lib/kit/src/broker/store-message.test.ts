@@ -10,12 +10,12 @@ function answering(answer: object): Broker {
 
 const message = { subject: 'a', stream: 'A', data: new Uint8Array(), expectLast: 0, timeoutMs: 1, doing: 'publish a' };
 
-it('is refused when another message is the last, and says which', async () => {
+it('a message is refused when another message is the last, which is named', async () => {
   const error = { code: 400, err_code: 10071, description: 'wrong last sequence: 7' };
   expect(await storeMessage(answering({ error }), message)).toEqual({ refused: true, last: 7 });
 });
 
-it('is neither stored nor refused while the copies have not decided on another: it waits, as for a broker that is away', async () => {
+it('a message is neither stored nor refused while the copies have not decided on another: it waits, as for a broker that is away', async () => {
   const error = { code: 400, err_code: 10164, description: 'wrong last sequence' };
   await expect(storeMessage(answering({ error }), message)).rejects.toMatchObject({
     code: 'broker_unavailable',

@@ -36,23 +36,23 @@ describe('settings', () => {
     return config.wait < config.port ? ['BACKTALK_WAIT is below BACKTALK_PORT; give at least as much.'] : [];
   });
 
-  it('are read like a plain shape where their check finds nothing', () => {
+  it('settings are read like a plain shape where their check finds nothing', () => {
     const config: { readonly port: number; readonly wait: number } = readConfig(checked, { BACKTALK_PORT: '80' });
     expect(config).toEqual({ port: 80, wait: 30_000 });
   });
 
-  it('are refused with the lines of their check', () => {
+  it('settings are refused with the lines of their check', () => {
     const environment = { BACKTALK_PORT: '80', BACKTALK_WAIT: '79ms' };
     expect(() => readConfig(checked, environment)).toThrow('BACKTALK_WAIT is below BACKTALK_PORT');
   });
 
-  it('are not checked together while a single value is bad', () => {
+  it('settings are not checked together while a single value is bad', () => {
     asked.length = 0;
     expect(() => readConfig(checked, { BACKTALK_PORT: 'many' })).toThrow('BACKTALK_PORT: "many" is not a number');
     expect(asked).toEqual([]);
   });
 
-  it('are described without their check', () => {
+  it('settings are described without their check', () => {
     expect(describeConfig(checked)).toBe(describeConfig(shape));
   });
 });

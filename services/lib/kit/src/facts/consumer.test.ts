@@ -191,7 +191,7 @@ describe('consuming facts', () => {
     expect(fatal[0]).toBe('broken');
   });
 
-  it('has no more handlers at work than it may, and no fact goes to two of them however long they take', async () => {
+  it('a consumer has no more handlers at work than it may, and no fact goes to two of them however long they take', async () => {
     const place = ground.place();
     await ground.publish(place, 12);
     const running = new Set<string>();

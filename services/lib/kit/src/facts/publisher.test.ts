@@ -41,7 +41,7 @@ function batch(number: number, policy: string): BatchClosed {
 }
 
 describe('a fact that happens once', () => {
-  it('is stored once: a repeat changes nothing and counts as success', async () => {
+  it('a fact is stored once: a repeat changes nothing and counts as success', async () => {
     const publisher = new FactPublisher(gateway);
     const fact = opened();
     const first = await publisher.publish('turnOpened', fact);
@@ -50,7 +50,7 @@ describe('a fact that happens once', () => {
     expect(second).toEqual({ sequence: first.sequence, stored: 'before' });
   });
 
-  it('comes back with its message, ids, trace and the broker’s time', async () => {
+  it('a fact comes back with its message, ids, trace and the broker’s time', async () => {
     const trace = newTrace();
     const fact = opened();
     const { sequence } = await new FactPublisher(gateway).publish('turnOpened', fact, {
@@ -63,7 +63,7 @@ describe('a fact that happens once', () => {
     expect(Math.abs((read?.timeMs ?? 0) - Date.now())).toBeLessThan(60_000);
   });
 
-  it('is refused when a token of its subject could break out of its place', async () => {
+  it('refuses a fact when a token of its subject could break out of its place', async () => {
     const publisher = new FactPublisher(gateway);
     for (const turn of ['', 'a.b', '*', '>', 'a b', 'ü']) {
       await expect(publisher.publish('turnOpened', opened(turn))).rejects.toMatchObject({ code: 'fact_invalid' });
@@ -72,7 +72,7 @@ describe('a fact that happens once', () => {
 });
 
 describe('a chain', () => {
-  it('has one winner when writers race', async () => {
+  it('a chain has one winner when writers race', async () => {
     const publisher = new FactPublisher(trainer);
     const racers = [1, 2, 3, 4, 5].map((number) =>
       publisher.publish('batchClosed', batch(number, 'race'), { expectSequence: 0 }),
@@ -94,14 +94,14 @@ describe('a chain', () => {
     expect(next.stored).toBe('now');
   });
 
-  it('must be told what it follows', async () => {
+  it('refuses a fact of a chain that does not say what it follows', async () => {
     const publisher = new FactPublisher(trainer);
     await expect(publisher.publish('batchClosed', batch(1, 'untold'))).rejects.toMatchObject({ code: 'fact_invalid' });
   });
 });
 
 describe('a large payload', () => {
-  it('goes to the blob store and comes back as if it had not', async () => {
+  it('a large payload goes to the blob store and comes back as if it had not', async () => {
     const fact = opened();
     const text = 'x'.repeat(2_000_000);
     const large = TurnOpened.fromPartial({ ...fact, conversation: { messages: new TextEncoder().encode(text) } });
@@ -115,7 +115,7 @@ describe('a large payload', () => {
     });
   });
 
-  it('above its limit is refused', async () => {
+  it('refuses a payload above the limit', async () => {
     const messages = new Uint8Array(33 * 1024 * 1024);
     const huge = TurnOpened.fromPartial({ ...opened(), conversation: { messages } });
     await expect(new FactPublisher(gateway, { blobs }).publish('turnOpened', huge)).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('a large payload', () => {
 });
 
 describe('a publisher', () => {
-  it('may not store facts of another service', async () => {
+  it('refuses to store facts of another service', async () => {
     const publish = new FactPublisher(trainer).publish('turnOpened', opened());
     await expect(publish).rejects.toMatchObject({ code: 'broker_forbidden', retry: 'never' });
   });

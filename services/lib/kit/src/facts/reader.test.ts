@@ -128,7 +128,7 @@ describe('reading', () => {
     await expect(read()).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  it('of two streams comes in the order of time', async () => {
+  it('facts of two streams come in the order of time', async () => {
     const trainer = await nats.connect('trainer');
     const publisher = new FactPublisher(trainer);
     const policy = 'times';
@@ -145,7 +145,7 @@ describe('reading', () => {
 });
 
 describe('what a service may do', () => {
-  it('ends at the facts that it is named for', async () => {
+  it('a service reads only the facts that it is named for', async () => {
     const loader = await nats.connect('loader');
     const reader = new FactReader(loader);
     await expect(reader.last('turnOpened', { turn: 'x' })).rejects.toMatchObject({ code: 'broker_forbidden' });
@@ -153,7 +153,7 @@ describe('what a service may do', () => {
     expect(await collect(reader.read(['weightsStaged']))).toEqual([]);
   });
 
-  it('is neither acknowledging nor hearing what belongs to others', async () => {
+  it('a service neither acknowledges nor hears what belongs to others', async () => {
     const judge = await nats.connect('judge');
     const ask = async (subject: string) => {
       try {

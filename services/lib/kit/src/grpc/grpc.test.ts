@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 
 describe('a gRPC call', () => {
-  it('says who called and stays in the caller’s trace', async () => {
+  it('a call says who called and stays in the caller’s trace', async () => {
     const trace = newTrace();
     const { client } = await connect({
       missing: (_request, context) => Promise.resolve({ digests: [context.caller, context.trace.traceId] }),
@@ -88,7 +88,7 @@ describe('a gRPC call', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('does not stop the caller when the peer must stop', async () => {
+  it('a call does not stop the caller when the peer must stop', async () => {
     const { client } = await connect({ missing: () => Promise.reject(errors.broken()) });
     const error = await failureOf(client.missing({ digests: [] }, { deadlineMs: 30_000 }));
     expect(error).toMatchObject({ code: 'disk_full', retry: 'later' });
@@ -101,7 +101,7 @@ describe('a gRPC call', () => {
     expect(error.message).not.toContain('swordfish');
   });
 
-  it('ends at its deadline and cancels the work on the server', async () => {
+  it('a call ends at its deadline and cancels the work on the server', async () => {
     let cancelled: (() => void) | undefined;
     const seen = new Promise<void>((resolve) => {
       cancelled = resolve;
@@ -122,13 +122,13 @@ describe('a gRPC call', () => {
     await seen;
   });
 
-  it('is refused before it is sent when it names no deadline', async () => {
+  it('a call is refused before it is sent when it names no deadline', async () => {
     const { client } = await connect({});
     const careless = client.missing as (request: object, options: object) => Promise<unknown>;
     expect((await failureOf(careless({ digests: [] }, {}))).code).toBe('deadline_missing');
   });
 
-  it('ends as cancelled when its signal aborts', async () => {
+  it('a call ends as cancelled when its signal aborts', async () => {
     const { client } = await connect({});
     const signal = AbortSignal.abort();
     expect((await failureOf(client.missing({ digests: [] }, { deadlineMs: 30_000, signal }))).code).toBe('cancelled');

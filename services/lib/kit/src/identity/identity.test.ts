@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyedHash, newSessionId, newTurnId, sha256Hex } from './ids.js';
 
 describe('ids', () => {
-  it('are subject tokens that sort by the time of their making', () => {
+  it('ids are subject tokens that sort by the time of their making', () => {
     const ids = Array.from({ length: 100 }, newTurnId);
     expect(new Set(ids).size).toBe(100);
     expect(ids.toSorted()).toEqual(ids);
@@ -12,7 +12,7 @@ describe('ids', () => {
 });
 
 describe('hashes', () => {
-  it('agree with the published vectors', () => {
+  it('hashes agree with the published vectors', () => {
     // RFC 4231, test case 2, and FIPS 180-4's "abc".
     expect(keyedHash('Jefe', 'what do ya want for nothing?', 64)).toBe(
       '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
@@ -21,7 +21,7 @@ describe('hashes', () => {
     expect(sha256Hex(new TextEncoder().encode('abc'))).toBe(sha256Hex('abc'));
   });
 
-  it('differ by key, so that a name cannot be guessed without it', () => {
+  it('hashes differ by key, so that a name cannot be guessed without it', () => {
     expect(keyedHash('one', 'user')).not.toBe(keyedHash('two', 'user'));
     expect(keyedHash('one', 'user')).toHaveLength(16);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './weights-version.js';
 
 describe('names of weights versions', () => {
-  it('carry policy and number, and give them back', () => {
+  it('version names carry policy and number, and give them back', () => {
     expect(versionName('acme', 12)).toBe('acme-v12');
     expect(versionParts('acme-v12')).toEqual({ policy: 'acme', number: 12 });
     expect(versionParts('acme-v1-v2')).toEqual({ policy: 'acme-v1', number: 2 });
@@ -13,13 +13,13 @@ describe('names of weights versions', () => {
   });
 
   it.each(['acme', 'acme-v', 'acme-v01', 'acme-v-1', 'acme-v1.5', '-v1', 'acme-v9999999999999999', 'acme-v1 '])(
-    'are not read out of %j',
+    'reads no version name out of %j',
     (name) => {
       expect(versionParts(name)).toBeUndefined();
     },
   );
 
-  it('of another policy have no number here', () => {
+  it('version names of another policy have no number here', () => {
     expect(versionNumber('acme', 'other-v1')).toBeUndefined();
     expect(versionNumber('acme', 'acme-v1-v2')).toBeUndefined();
   });

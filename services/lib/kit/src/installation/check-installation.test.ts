@@ -76,7 +76,7 @@ describe('the production profile', () => {
     await lazy.stop();
   });
 
-  it('starts where Valkey or the monitor is away: what cannot be asked is warned of', async () => {
+  it('a service starts where Valkey or the monitor is away: what cannot be asked is warned of', async () => {
     const nobody = `127.0.0.1:${await freePort()}`;
     const away = config({ natsMonitorUrl: `http://${nobody}`, valkeyUrl: `redis://${nobody}` });
     await expect(checkInstallation(away, await cluster.connect('gateway'))).resolves.toBeUndefined();
@@ -84,7 +84,7 @@ describe('the production profile', () => {
 });
 
 describe('other profiles', () => {
-  it('start on one copy: the trial warns, the laptop does not look', async () => {
+  it('other profiles start on one copy: the trial warns, the laptop does not look', async () => {
     for (const profile of ['trial', 'laptop'] as const) {
       const checking = checkInstallation(config({ profile, natsMonitorUrl: '' }), await alone.connect('gateway'));
       await expect(checking).resolves.toBeUndefined();

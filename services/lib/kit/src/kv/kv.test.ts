@@ -98,7 +98,7 @@ describe('a lease', () => {
   const lease = (instance: string, health = '') =>
     Lease.fromPartial({ kind: 'gateway', instance, healthAddress: health });
 
-  it('is seen while it is renewed, changes when refreshed, and goes when it is released', async () => {
+  it('a lease is seen while it is renewed, changes when refreshed, and goes when it is released', async () => {
     const view = await watchLeases(publisher, 'gateway', { ttlMs });
     let health = 'one';
     const hold = holdLease({ broker: gateway, lease: () => lease('g1', health), everyMs: 200 });
@@ -112,7 +112,7 @@ describe('a lease', () => {
     view.stop();
   });
 
-  it('expires for those who look when its holder has died, on the broker and in their view', async () => {
+  it('a lease expires for those who look when its holder has died, on the broker and in their view', async () => {
     const view = await watchLeases(publisher, 'gateway', { ttlMs });
     const dying = await nats.connect('gateway');
     holdLease({ broker: dying, lease: () => lease('g2'), everyMs: 200 });
@@ -123,7 +123,7 @@ describe('a lease', () => {
     view.stop();
   });
 
-  it('does not expire in a view while the broker is away', async () => {
+  it('a lease does not expire in a view while the broker is away', async () => {
     const clock = new FakeClock();
     const view = await watchLeases(publisher, 'gateway', { ttlMs, clock });
     const hold = holdLease({ broker: gateway, lease: () => lease('g3'), everyMs: 200 });
@@ -156,7 +156,7 @@ describe('a leader', () => {
 
   afterAll(() => election.stop());
 
-  it('is the only one; another leads when it dies, and at once when it stops', async () => {
+  it('a leader is the only one; another leads when it dies, and at once when it stops', async () => {
     const events: string[] = [];
     const candidate = async (instance: string) => {
       const broker = await election.connect('trainer');

@@ -52,7 +52,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('a view whose own leases the broker does not take', () => {
-  it('lets nobody expire; when they are taken again, everybody has the whole time, and who is gone goes', async () => {
+  it('no lease expires while the broker takes none; when it takes them again, each has the whole time, and a dead one goes', async () => {
     let health = 'before';
     const gateway = await nats.connect('gateway');
     const dying = await nats.connect('gateway');
@@ -82,7 +82,7 @@ describe('a view whose own leases the broker does not take', () => {
     await Promise.all([own.release(), living.release()]);
   });
 
-  it('lets leases expire again when it has released its own', async () => {
+  it('leases expire again when the view has released its own', async () => {
     const dying = await nats.connect('gateway');
     const own = await held(viewer, 'p2');
     await held(dying, 'left');
@@ -121,7 +121,7 @@ function deafTo(broker: Broker, hears: () => boolean): Broker {
 }
 
 describe('a view that hears late', () => {
-  it('knows what is so once it has asked', async () => {
+  it('a view that hears late knows what is so once it has asked', async () => {
     let health = 'before';
     let hears = true;
     const gateway = await nats.connect('gateway');

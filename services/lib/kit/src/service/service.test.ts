@@ -54,7 +54,7 @@ async function readiness(port: number): Promise<{ status: number; checks: unknow
 }
 
 describe('a service', () => {
-  it('is alive and not ready while its own parts start, and ready when they have started', async () => {
+  it('a service is alive and not ready while its own parts start, and ready when they have started', async () => {
     let goOn: () => void = () => undefined;
     const isHeld = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -105,7 +105,7 @@ describe('a service', () => {
     expect(steps).toEqual(['own stopped']);
   });
 
-  it('does not start where a stream that it needs is missing', async () => {
+  it('a service does not start where a stream that it needs is missing', async () => {
     const bare = await startNats({ streams: false });
     const { url, user, password } = bare.credentials('collector');
     const config = { ...(await configOf()), natsUrl: url, natsUser: user, natsPassword: password };

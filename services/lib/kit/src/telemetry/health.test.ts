@@ -33,7 +33,7 @@ describe('Health', () => {
     expect((await ask(health, '/livez')).status).toBe(200);
   });
 
-  it('is ready when every check is, and says why not otherwise', async () => {
+  it('a service is ready when every check is, and says why not otherwise', async () => {
     const health = await startHealth();
     let broker: true | string = true;
     health.check('broker', () => broker);

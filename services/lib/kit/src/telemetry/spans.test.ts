@@ -33,13 +33,13 @@ afterEach(() => {
 });
 
 describe('spans', () => {
-  it('hand the trace on as it is while nobody collects them', async () => {
+  it('spans hand the trace on as it is while they are not collected', async () => {
     expect(isTracing()).toBe(false);
     expect(startSpan('a', { kind: 'internal', parent }).trace).toBe(parent);
     expect(await inSpan('a', { kind: 'internal', parent }, async (trace) => trace)).toBe(parent);
   });
 
-  it('last as long as the work, and go one deeper in the same trace', async () => {
+  it('spans last as long as the work, and go one deeper in the same trace', async () => {
     const seen = collect();
     const inside = await inSpan('a', { kind: 'internal', parent }, async (trace) => {
       expect(seen[0]?.ended).toBeUndefined();
@@ -50,14 +50,14 @@ describe('spans', () => {
     expect(seen.map(({ name, ended }) => ({ name, ended }))).toEqual([{ name: 'a', ended: 'well' }]);
   });
 
-  it('fail with the code of the error, and let it through', async () => {
+  it('spans fail with the code of the error, and let it through', async () => {
     const seen = collect();
     const work = inSpan('a', { kind: 'internal', parent }, () => Promise.reject(errors.broke({})));
     await expect(work).rejects.toMatchObject({ code: 'broke' });
     expect(seen[0]?.ended).toBe('broke');
   });
 
-  it('take ids of a message, and nothing that anybody wrote', () => {
+  it('spans take ids of a message, and no text of a user', () => {
     const message = { turn: 'turn_1', policy: 'p', text: 'secret', nextState: [{ text: 'secret' }], verdict: -1 };
     expect(idsOf(message)).toEqual({ 'backtalk.turn': 'turn_1', 'backtalk.policy': 'p', 'backtalk.verdict': -1 });
   });

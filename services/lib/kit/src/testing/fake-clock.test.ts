@@ -12,7 +12,7 @@ describe('FakeClock', () => {
     expect(clock.waiting).toBe(1);
   });
 
-  it('also fires what was set by what fired', async () => {
+  it('fires what was set by what fired, too', async () => {
     const clock = new FakeClock();
     let rounds = 0;
     const again = (): void => {
@@ -42,7 +42,7 @@ describe('FakeClock', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('does not fire a cancelled timer, and rejects a sleep whose signal is already aborted', async () => {
+  it('a cancelled timer does not fire, and a sleep whose signal is already aborted rejects', async () => {
     const clock = new FakeClock();
     let fired = false;
     clock.timer(1, () => {

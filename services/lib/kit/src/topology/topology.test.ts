@@ -6,7 +6,7 @@ import { durableOf, subjectFilter, subjectOf } from './subjects.js';
 import { brokerServices } from './users.js';
 
 describe('subjects', () => {
-  it('stand in the order of the catalogue, and say which fact it is', () => {
+  it('subjects stand in the order of the catalogue, and say which fact it is', () => {
     const judged = TurnJudged.fromPartial({ tenant: 'a', user: 'b', policy: 'p', turn: 't', revision: 2 });
     expect(subjectOf('turnJudged', judged)).toBe('backtalk.turn.judged.a.b.p.t.2');
     expect(subjectFilter('turnJudged', { policy: 'p' })).toBe('backtalk.turn.judged.*.*.p.*.*');
@@ -14,7 +14,7 @@ describe('subjects', () => {
     expect(() => subjectOf('turnOpened', TurnOpened.fromPartial({ turn: 'a.>' }))).toThrow();
   });
 
-  it('are unlike each other, so that a subject names one fact', () => {
+  it('subjects are unlike each other, so that a subject names one fact', () => {
     expect(new Set(factNames.map((name) => catalogue[name].subject)).size).toBe(factNames.length);
   });
 });
@@ -42,7 +42,7 @@ describe('a row of the catalogue', () => {
 });
 
 describe('permissions', () => {
-  it('let a service publish the facts that it owns and none besides', () => {
+  it('permissions let a service publish the facts that it owns and none besides', () => {
     for (const service of brokerServices) {
       const { publish } = permissionsOf(service, []);
       for (const name of factNames) {
