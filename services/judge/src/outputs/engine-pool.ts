@@ -65,7 +65,11 @@ export class EnginePool {
     const member = rest.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
     member.inFlight += 1;
     try {
-      member.model ||= await this.baseModel(member.client, options);
+      if (member.model === '') {
+        const models = await member.client.models(options);
+        // The model without a parent is no adapter.
+        member.model = models.find(({ parent }) => parent === undefined)?.id ?? '';
+      }
       this.newestModel = member.model;
       return await work({ client: member.client, model: member.model });
     } finally {
@@ -77,12 +81,6 @@ export class EnginePool {
     this.options.leases?.stop();
     this.options.urls?.stop();
     await Promise.all([...this.members.values()].map(({ client }) => client.close()));
-  }
-
-  /** The model without a parent is no adapter. */
-  private async baseModel(client: EngineClient, options: VoteOptions): Promise<string> {
-    const models = await client.models(options);
-    return models.find(({ parent }) => parent === undefined)?.id ?? '';
   }
 
   private look(): void {
