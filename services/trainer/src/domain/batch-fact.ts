@@ -38,6 +38,8 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
   const lessons = withHints(state.lessons, hints, recipe.lessonScope);
   const effective = new Set(decision.effective);
   const number = chain.nextNumber();
+  const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
+  const meanLength = Math.max(1, tokens / Math.max(1, taken.length));
   return {
     policy,
     number,
@@ -52,7 +54,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       state.baselines,
       taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
     ),
-    meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength(taken),
+    meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
     why: decision.why,
     klBeta: state.klBeta,
   };
@@ -93,9 +95,4 @@ function sampleOf({ candidate, advantage }: Weighed, effective: boolean, lessons
     effective,
     lessons: activeInScope(lessons, user).map(({ id }) => id),
   };
-}
-
-function meanLength(taken: readonly Weighed[]): number {
-  const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
-  return Math.max(1, tokens / Math.max(1, taken.length));
 }

@@ -77,11 +77,10 @@ function anchorsAmong(
 ) {
   const most = anchorsMax(recipe);
   const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
-  const taught = (user: string): boolean =>
-    hintedUsers.has(user) ||
-    activeInScope(context.lessons, user).length > 0 ||
-    (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
-  const useful = idle.filter(({ candidate }) => distils(recipe) && taught(candidate.user));
+  const useful = idle.filter(({ candidate: { user } }) => {
+    const isHinted = hintedUsers.has(user) || (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
+    return distils(recipe) && (isHinted || activeInScope(context.lessons, user).length > 0);
+  });
   const kept = most === 0 ? [] : useful.slice(-most);
   const settled = idle
     .filter((weighed) => !kept.includes(weighed))
