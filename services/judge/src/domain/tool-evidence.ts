@@ -91,11 +91,14 @@ function httpEvidence(status: number): EvidenceVote {
 }
 
 const errorNames = ['error', 'errors', 'isError', 'is_error', 'exception'];
+const unsetValues: readonly unknown[] = [null, undefined, false, '', 0];
 const successNames = ['ok', 'success', 'succeeded', 'applied'];
 
 function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
   for (const name of errorNames) {
-    if (fields.has(name) && isSet(fields.get(name))) return { name: 'tool_error', verdict: -1, detail: name };
+    const value = fields.get(name);
+    const isSet = Array.isArray(value) ? value.length > 0 : !unsetValues.includes(value);
+    if (isSet) return { name: 'tool_error', verdict: -1, detail: name };
   }
   for (const name of successNames) {
     const value = fields.get(name);
@@ -128,9 +131,4 @@ function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
 function numberIn(fields: ReadonlyMap<string, unknown>, names: readonly string[]): number | undefined {
   const value = names.map((name) => fields.get(name)).find((found) => Number.isInteger(found));
   return typeof value === 'number' ? value : undefined;
-}
-
-function isSet(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0;
-  return value !== null && value !== undefined && value !== false && value !== '' && value !== 0;
 }

@@ -84,8 +84,14 @@ export class EnginePool {
   }
 
   private look(): void {
-    const { apiKey, events } = this.options;
-    const places = this.places();
+    const { urls, dialect: configured, leases, apiKey, model: wanted, events } = this.options;
+    const leased = (leases?.current() ?? []).flatMap(({ engine }): Place[] => {
+      if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
+      const dialect = engineDialects.find((name) => name === engine.dialect);
+      if (dialect === undefined) return [];
+      return [{ url: engine.url, dialect, model: wanted === '' ? engine.baseModel : wanted }];
+    });
+    const places = urls?.current().map((url): Place => ({ url, dialect: configured, model: wanted })) ?? leased;
     for (const [url, { client }] of this.members) {
       if (places.some((place) => place.url === url)) continue;
       this.members.delete(url);
@@ -99,16 +105,5 @@ export class EnginePool {
       this.members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
     }
     events.enginesKnown(this.members.size);
-  }
-
-  private places(): Place[] {
-    const { urls, dialect, leases, model } = this.options;
-    if (urls !== undefined) return urls.current().map((url) => ({ url, dialect, model }));
-    return (leases?.current() ?? []).flatMap(({ engine }) => {
-      if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
-      const spoken = engineDialects.find((name) => name === engine.dialect);
-      if (spoken === undefined) return [];
-      return [{ url: engine.url, dialect: spoken, model: model === '' ? engine.baseModel : model }];
-    });
   }
 }

@@ -3,7 +3,7 @@
 import { asBacktalkError, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
-import type { LedgerActivity, TrainerEvents } from '../events.js';
+import type { TrainerEvents } from '../events.js';
 import type { Ledger } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
@@ -86,7 +86,9 @@ export class LedgerLoop {
       await steps.take(ledger, open, signal);
       return 0;
     }
-    const rests = restsFor(state, ledger.line.undecided());
+    const undecided = ledger.line.undecided() === undefined ? undefined : 'awaiting_decision';
+    // Why no batch may close now.
+    const rests = state.paused ? 'paused' : state.storageFull ? 'storage_full' : undecided;
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined);
     return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
@@ -97,11 +99,4 @@ export class LedgerLoop {
     const { ledger, settledSequence } = this.parts;
     return (await ledger.judgedTimeFrom((await settledSequence()) + 1, signal)) ?? this.service.clock.now();
   }
-}
-
-/** Why no batch may close now. */
-function restsFor({ paused, storageFull }: PolicyState, undecided: string | undefined): LedgerActivity | undefined {
-  if (paused) return 'paused';
-  if (storageFull) return 'storage_full';
-  return undecided === undefined ? undefined : 'awaiting_decision';
 }
