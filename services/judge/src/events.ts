@@ -13,7 +13,22 @@ export type JudgeEvents = ReturnType<typeof createEvents>;
 const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
-  const { judged, hints, skipped, turnSeconds, evidence, agreement, sessions, inFlight, engines } = numbersOf(metrics);
+  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
+    'source',
+    'verdict',
+  ]);
+  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
+  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
+  const turnSeconds = metrics.histogram(
+    'turn_seconds',
+    'Time from the delivery of a turn to its judgement.',
+    secondsBuckets,
+  );
+  const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
+  const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
+  const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
+  const inFlight = metrics.gauge('turns_in_flight', 'Turns whose facts this process holds while votes are cast.');
+  const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
   return {
     ...voteEvents(logger, metrics),
     turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
@@ -48,36 +63,6 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       sessions.inc({ result });
       logger.debug('session_closed', { result });
     },
-  };
-}
-
-function numbersOf(metrics: Metrics) {
-  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
-    'source',
-    'verdict',
-  ]);
-  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
-  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
-  const turnSeconds = metrics.histogram(
-    'turn_seconds',
-    'Time from the delivery of a turn to its judgement.',
-    secondsBuckets,
-  );
-  const evidence = metrics.counter('evidence_found_total', 'Pieces of evidence, by name.', ['name']);
-  const agreement = metrics.histogram('confidence_ratio', 'Share of agreeing votes.', [0.34, 0.5, 0.67, 0.84, 1]);
-  const sessions = metrics.counter('sessions_closed_total', 'Closed sessions, by what they gave.', ['result']);
-  const inFlight = metrics.gauge('turns_in_flight', 'Turns whose facts this process holds while votes are cast.');
-  const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
-  return {
-    judged,
-    hints,
-    skipped,
-    turnSeconds,
-    evidence,
-    agreement,
-    sessions,
-    inFlight,
-    engines,
   };
 }
 

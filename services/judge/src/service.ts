@@ -13,7 +13,6 @@ import {
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { Backend, JudgeConfig } from './config.js';
-import type { Reader } from './domain/small-model/reader.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
 import type { JudgeParts, Voting } from './inputs/parts.js';
@@ -68,7 +67,8 @@ async function start(context: Context, { voter, backOff }: JudgeOverrides): Prom
     clock,
     events,
     voting,
-    reader: readerOf(config.backend),
+    // Only models too small to read are helped by words that are counted.
+    reader: config.backend === 'scored' ? readReader() : undefined,
     turns: new JudgedTurns(reader),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
   };
@@ -133,9 +133,4 @@ function voterOf(backend: Backend): Voter | undefined {
     case 'rules':
       return undefined;
   }
-}
-
-/** Only models too small to read are helped by words that are counted. */
-function readerOf(backend: Backend): Reader | undefined {
-  return backend === 'scored' ? readReader() : undefined;
 }

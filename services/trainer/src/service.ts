@@ -37,26 +37,15 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
     overrides,
     streams: ['TURNS', 'WEIGHTS'],
     stopWithinMs,
-    start: async (service) => {
-      const { health, lifecycle } = service;
-      const leader = leads(service, toolsOf(service), overrides.lease);
-      health.check('leading', () => leader.leading || 'another trainer leads');
-      lifecycle.add('leadership', () => leader.stop());
-      await leader.start();
-      return {};
-    },
+    start: (service) => start(service, overrides.lease),
   });
 }
 
-function toolsOf({
-  config,
-  logger,
-  metrics,
-  blobs,
-  reader,
-  clock,
-  lifecycle,
-}: ServiceContext<TrainerConfig>): TrainerTools {
+async function start(
+  service: ServiceContext<TrainerConfig>,
+  lease: TrainerOverrides['lease'],
+): Promise<Readonly<Record<string, number>>> {
+  const { config, logger, metrics, broker, blobs, reader, clock, health, lifecycle } = service;
   const events = createEvents(logger, metrics);
   for (const { variable, recipeName } of retiredVariables()) events.variableRetired(variable, recipeName);
   const recipe = recipeOf(config);
@@ -67,27 +56,29 @@ function toolsOf({
   lifecycle.add('training worker', () => {
     worker.close();
   });
-  return { recipe, plan, turns: new SourceLog(reader, clock), store: new StepStore(blobs), worker, events };
-}
+  const turns = new SourceLog(reader, clock);
+  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), worker, events };
 
-/** Leads in the background: the lease is renewed meanwhile. */
-function leads(service: ServiceContext<TrainerConfig>, tools: TrainerTools, lease: TrainerOverrides['lease']) {
-  const { broker, blobs, reader, config, clock } = service;
   const publisher = new FactPublisher(broker, { blobs });
   const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher));
-  let leading: Promise<unknown> = Promise.resolve();
-  return singleton(broker, 'trainer', config.instance, {
+  // Policies are trained in the background: the lease is renewed meanwhile.
+  let training: Promise<unknown> = Promise.resolve();
+  const leader = singleton(broker, 'trainer', config.instance, {
     ...lease,
     clock,
     onGained: (signal) => {
-      tools.events.leadershipChanged(true);
-      leading = Promise.all(ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)));
+      events.leadershipChanged(true);
+      training = Promise.all(ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)));
     },
     onLost: async () => {
-      tools.events.leadershipChanged(false);
-      await leading;
+      events.leadershipChanged(false);
+      await training;
     },
   });
+  health.check('leading', () => leader.leading || 'another trainer leads');
+  lifecycle.add('leadership', () => leader.stop());
+  await leader.start();
+  return {};
 }
 
 async function keepTraining(

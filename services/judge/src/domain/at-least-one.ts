@@ -17,7 +17,7 @@ export function isEffective({ verdict, hint, hasAdvantage, advantage }: TurnJudg
 export function bestCandidate(judged: readonly TurnJudged[]): TurnJudged | undefined {
   const [first, ...rest] = judged;
   if (first === undefined) return undefined;
-  return rest.reduce((best, next) => (leaning(next) >= leaning(best) ? next : best), first);
+  return rest.reduce((best, next) => (Math.abs(leaningOf(next)) >= Math.abs(leaningOf(best)) ? next : best), first);
 }
 
 export function leaningOf(judged: TurnJudged): number {
@@ -48,8 +48,4 @@ export function keepCandidate(
     advantage,
     hasAdvantage: true,
   });
-}
-
-function leaning(judged: TurnJudged): number {
-  return Math.abs(leaningOf(judged));
 }

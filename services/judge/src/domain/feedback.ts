@@ -20,10 +20,18 @@ export interface FeedbackParts {
 const wholeCommentMax = 200;
 
 export function judgeFeedback(parts: FeedbackParts): TurnJudged {
-  const { feedback, before, session, revision } = parts;
-  const { turn, tenant, user, policy, digest } = feedback;
-  const verdict = feedbackVerdict(feedback, before);
-  const hint = feedbackHint(parts, verdict);
+  const { feedback, answer, before, session, revision, choice, isSmallModel } = parts;
+  const { turn, tenant, user, policy, digest, hasScore, score, comment, correction } = feedback;
+  // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
+  const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
+  const verdict = hasScore ? verdictOf(score) : unscored;
+  const quoted = isSmallModel ? [extractHint(comment), extractHint(correction)].filter((one) => one !== '') : [];
+  const found = chooseHint(quoted, answer, choice);
+  // A complaint that gives no instruction is still a person's explicit word on how to answer.
+  const isComplaint = verdict === -1 || (verdict === 0 && hasScore);
+  const whole = comment.replaceAll(/\s+/g, ' ').trim();
+  const isWholeHint = isComplaint && whole.length <= wholeCommentMax && isAccepted(whole, answer);
+  const hint = found === '' && isWholeHint ? whole : found;
   return TurnJudged.fromPartial({
     ...(before ?? {}),
     turn,
@@ -45,22 +53,4 @@ export function judgeFeedback(parts: FeedbackParts): TurnJudged {
 /** Whether a judgement already holds this feedback. */
 export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
   return judged.source === TurnJudged_Source.SOURCE_FEEDBACK && judged.evidence.at(-1)?.detail === digest;
-}
-
-/** Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was. */
-function feedbackVerdict({ hasScore, score, correction }: FeedbackGiven, before: TurnJudged | undefined): Verdict {
-  if (hasScore) return verdictOf(score);
-  if (correction !== '') return -1;
-  return verdictOf(before?.verdict ?? 0);
-}
-
-function feedbackHint({ feedback, answer, choice, isSmallModel }: FeedbackParts, verdict: Verdict): string {
-  const { hasScore, comment, correction } = feedback;
-  const quoted = isSmallModel ? [extractHint(comment), extractHint(correction)].filter((hint) => hint !== '') : [];
-  const found = chooseHint(quoted, answer, choice);
-  const isComplaint = verdict === -1 || (verdict === 0 && hasScore);
-  if (found !== '' || !isComplaint) return found;
-  // A complaint that gives no instruction is still a person's explicit word on how to answer.
-  const whole = comment.replaceAll(/\s+/g, ' ').trim();
-  return whole.length <= wholeCommentMax && isAccepted(whole, answer) ? whole : '';
 }

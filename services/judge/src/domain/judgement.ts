@@ -27,6 +27,9 @@ export interface Judgement {
   readonly outcome: Outcome;
 }
 
+/** What a person says of all answers, not of one. */
+const standing = /\b(?:always|never|from now on|next time|in future|every (?:time|answer)|all your answers)\b/i;
+
 export function judge(
   material: Material,
   votes: readonly CastVote[],
@@ -63,15 +66,10 @@ function hintOf(
 ): string {
   if (next.role !== 'user') return '';
   const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote.hint] : []));
-  return chooseHint(isSmallModel ? [...written, ...quoted(next.userText, outcome)] : written, answer, choice);
-}
-
-/** What a person says of all answers, not of one. */
-const standing = /\b(?:always|never|from now on|next time|in future|every (?:time|answer)|all your answers)\b/i;
-
-/** "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one. */
-function quoted(userText: string, { verdict }: Outcome): string[] {
-  return verdict === -1 || standing.test(userText) ? [extractHint(userText)] : [];
+  // "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one.
+  const isRule = outcome.verdict === -1 || standing.test(next.userText);
+  const candidates = isSmallModel && isRule ? [...written, extractHint(next.userText)] : written;
+  return chooseHint(candidates, answer, choice);
 }
 
 export function judgeFields({ model, promptDigest, low, high }: JudgeMark) {

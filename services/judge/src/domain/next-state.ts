@@ -22,11 +22,12 @@ export interface NextState {
 
 /** Nothing where neither a person nor a machine said anything. */
 export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
+  const machines: readonly Provenance[] = [Provenance.PROVENANCE_TOOL, Provenance.PROVENANCE_ENVIRONMENT];
   const userText = textOf(messages, Provenance.PROVENANCE_USER);
   const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);
   const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
   const toolResults = messages
-    .filter(({ provenance }) => isMachine(provenance))
+    .filter(({ provenance }) => machines.includes(provenance))
     .map(({ toolName, text }) => ({ name: toolName, text }));
   const rest = { userText, toolResults };
   if (userText !== '') return { role: 'user', text: userText, ...rest };
@@ -34,10 +35,6 @@ export function readNextState(messages: readonly NextStateMessage[]): NextState 
     return { role: 'tool', text: toolText, ...rest };
   }
   return environmentText === '' ? undefined : { role: 'environment', text: environmentText, ...rest };
-}
-
-function isMachine(provenance: Provenance): boolean {
-  return provenance === Provenance.PROVENANCE_TOOL || provenance === Provenance.PROVENANCE_ENVIRONMENT;
 }
 
 function textOf(messages: readonly NextStateMessage[], wanted: Provenance): string {

@@ -13,23 +13,24 @@ export function readMaterial(
   const next = readNextState(continued.nextState);
   if (next === undefined) return undefined;
   const { turn, tenant, user, policy, session } = continued;
-  const conversation = messages.flatMap((message) => readMessage(message));
+  const conversation = messages.flatMap((message): Message[] => {
+    if (!isJsonObject(message)) return [];
+    const role = message['role'];
+    const text = textOf(message['content']);
+    return typeof role === 'string' && text !== '' ? [{ role, text }] : [];
+  });
+  // Tool calls are a part of the answer.
+  const { toolCalls } = completed;
+  const calls = toolCalls.length === 0 ? '' : `[calls ${Buffer.from(toolCalls).toString('utf8')}]`;
   return {
     place: { turn, tenant, user, policy, session },
     conversation,
     question: conversation.findLast(({ role }) => role === 'user')?.text ?? '',
-    answer: [completed.text, callsIn(completed.toolCalls)].filter((part) => part !== '').join('\n'),
+    answer: [completed.text, calls].filter((part) => part !== '').join('\n'),
     thoughts: completed.reasoning,
     version: completed.weightsVersion,
     next,
   };
-}
-
-function readMessage(message: unknown): Message[] {
-  if (!isJsonObject(message)) return [];
-  const role = message['role'];
-  const text = textOf(message['content']);
-  return typeof role === 'string' && text !== '' ? [{ role, text }] : [];
 }
 
 /** Content is a text, or parts of which some have one. */
@@ -38,9 +39,4 @@ function textOf(content: unknown): string {
   if (!Array.isArray(content)) return '';
   const texts = content.map((part: unknown) => (isJsonObject(part) ? part['text'] : undefined));
   return texts.filter((text) => typeof text === 'string').join('\n');
-}
-
-/** Tool calls are a part of the answer. */
-function callsIn(bytes: Uint8Array): string {
-  return bytes.length === 0 ? '' : `[calls ${Buffer.from(bytes).toString('utf8')}]`;
 }

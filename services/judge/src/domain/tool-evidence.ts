@@ -8,6 +8,12 @@ import { testEvidence } from './test-runs.js';
 /** Longest result that is looked at whole; of longer ones only head and tail lines are. */
 const jsonCharactersMax = 1_000_000;
 
+/** Nothing was found: neither success nor failure. */
+const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
+
+const exitLine =
+  /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
+
 /**
  * What tools said is no evidence once a person has spoken: the person judges what tools did, too. Of parallel calls each
  * speaks; one failure makes the step a failure.
@@ -28,18 +34,19 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  const http = fromStatusLine(lines[0] ?? '', lines.length === 1);
-  if (http !== undefined) return [http];
+  const first = lines[0] ?? '';
+  const [, status] = /^HTTP(?:\/[\d.]+)? ([1-5]\d\d)\b/.exec(first) ?? [];
+  if (status !== undefined && (lines.length === 1 || first.length <= 80)) return [httpEvidence(Number(status))];
   // Text that a tool fetched can end in any line its author wrote: only tools that run something have an exit code.
-  if (fetches(name)) return [];
-  const exit = fromExitLine(lines);
-  if (exit !== undefined) return [exit];
+  if (/fetch|search|browse|web|read|page|url|open/i.test(name)) return [];
+  // Harnesses write it first or last; in between it is a program's output.
+  for (const line of [lines.at(-1), first]) {
+    const [, ...codes] = exitLine.exec(line ?? '') ?? [];
+    const code = codes.find((found) => found !== undefined);
+    if (code !== undefined) return [exitEvidence(Number(code))];
+  }
   const tests = testEvidence(lines);
   return tests === undefined ? [] : [tests];
-}
-
-function fetches(name: string): boolean {
-  return /fetch|search|browse|web|read|page|url|open/i.test(name);
 }
 
 function jsonObject(text: string): Map<string, unknown> | undefined {
@@ -55,7 +62,17 @@ function jsonObject(text: string): Map<string, unknown> | undefined {
 }
 
 function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
-  const found = [exitField(fields), httpField(fields), errorField(fields), stateField(fields), emptyField(fields)];
+  const code = numberIn(fields, ['exit_code', 'exitCode', 'exit_status', 'exitStatus', 'returncode', 'return_code']);
+  const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', 'code']);
+  const listNames = ['results', 'rows', 'hits', 'items', 'matches', 'data'];
+  const lists = listNames.map((name) => fields.get(name)).filter((value) => Array.isArray(value));
+  const found = [
+    code === undefined ? undefined : exitEvidence(code),
+    status !== undefined && status >= 100 && status < 600 ? httpEvidence(status) : undefined,
+    errorField(fields),
+    stateField(fields),
+    lists.length > 0 && lists.every((list) => list.length === 0) ? empty : undefined,
+  ];
   const votes = found.filter((vote) => vote !== undefined);
   const failures = votes.filter(({ verdict }) => verdict === -1);
   if (failures.length > 0) return failures;
@@ -64,18 +81,8 @@ function fromFields(fields: ReadonlyMap<string, unknown>): EvidenceVote[] {
   return waiting.length > 0 ? waiting : votes;
 }
 
-function exitField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
-  const code = numberIn(fields, ['exit_code', 'exitCode', 'exit_status', 'exitStatus', 'returncode', 'return_code']);
-  return code === undefined ? undefined : exitEvidence(code);
-}
-
 function exitEvidence(code: number): EvidenceVote {
   return { name: 'exit_code', verdict: code === 0 ? 1 : -1, detail: String(code) };
-}
-
-function httpField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
-  const status = numberIn(fields, ['status', 'status_code', 'statusCode', 'http_status', 'httpStatus', 'code']);
-  return status !== undefined && status >= 100 && status < 600 ? httpEvidence(status) : undefined;
 }
 
 function httpEvidence(status: number): EvidenceVote {
@@ -84,11 +91,14 @@ function httpEvidence(status: number): EvidenceVote {
 }
 
 const errorNames = ['error', 'errors', 'isError', 'is_error', 'exception'];
+const unsetValues: readonly unknown[] = [null, undefined, false, '', 0];
 const successNames = ['ok', 'success', 'succeeded', 'applied'];
 
 function errorField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
   for (const name of errorNames) {
-    if (fields.has(name) && isSet(fields.get(name))) return { name: 'tool_error', verdict: -1, detail: name };
+    const value = fields.get(name);
+    const isSet = Array.isArray(value) ? value.length > 0 : !unsetValues.includes(value);
+    if (isSet) return { name: 'tool_error', verdict: -1, detail: name };
   }
   for (const name of successNames) {
     const value = fields.get(name);
@@ -118,41 +128,7 @@ function stateField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefi
   return undefined;
 }
 
-/** Nothing was found: neither success nor failure. */
-const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
-
-function emptyField(fields: ReadonlyMap<string, unknown>): EvidenceVote | undefined {
-  const lists = ['results', 'rows', 'hits', 'items', 'matches', 'data'].filter((name) =>
-    Array.isArray(fields.get(name)),
-  );
-  return lists.length > 0 && lists.every((name) => !isSet(fields.get(name))) ? empty : undefined;
-}
-
 function numberIn(fields: ReadonlyMap<string, unknown>, names: readonly string[]): number | undefined {
   const value = names.map((name) => fields.get(name)).find((found) => Number.isInteger(found));
   return typeof value === 'number' ? value : undefined;
-}
-
-function isSet(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0;
-  return value !== null && value !== undefined && value !== false && value !== '' && value !== 0;
-}
-
-function fromStatusLine(line: string, alone: boolean): EvidenceVote | undefined {
-  const [, status] = /^HTTP(?:\/[\d.]+)? ([1-5]\d\d)\b/.exec(line) ?? [];
-  if (status === undefined || (!alone && line.length > 80)) return undefined;
-  return httpEvidence(Number(status));
-}
-
-const exitLine =
-  /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
-
-/** Harnesses write it first or last; in between it is a program's output. */
-function fromExitLine(lines: readonly string[]): EvidenceVote | undefined {
-  for (const line of [lines.at(-1), lines[0]]) {
-    const [, ...codes] = exitLine.exec(line ?? '') ?? [];
-    const code = codes.find((found) => found !== undefined);
-    if (code !== undefined) return exitEvidence(Number(code));
-  }
-  return undefined;
 }

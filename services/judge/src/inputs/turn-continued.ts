@@ -21,8 +21,9 @@ export async function turnContinued(
 ): Promise<void> {
   const { clock, events, judgements, turns } = parts;
   const startedMs = clock.now();
-  const skipped = await skipReason(parts, message, redelivered);
-  if (skipped !== undefined) return events.turnSkipped(skipped);
+  const never = isJudgeable(message);
+  if (never !== undefined) return events.turnSkipped(never);
+  if (redelivered && (await judgements.isJudged(message))) return events.turnSkipped('judged_before');
   const material = await turns.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
   const voting = votingOn(parts, material, timeMs);
@@ -45,16 +46,6 @@ export async function turnContinued(
 export function isJudgeable({ main, consent }: TurnContinued): SkipReason | undefined {
   if (consent?.train !== true) return 'opted_out';
   return main ? undefined : 'side';
-}
-
-async function skipReason(
-  { judgements }: JudgeParts,
-  message: TurnContinued,
-  redelivered: boolean,
-): Promise<SkipReason | undefined> {
-  const never = isJudgeable(message);
-  if (never !== undefined) return never;
-  return redelivered && (await judgements.isJudged(message)) ? 'judged_before' : undefined;
 }
 
 /** Nothing where evidence alone decides. */

@@ -65,7 +65,11 @@ export class EnginePool {
     const member = rest.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
     member.inFlight += 1;
     try {
-      member.model ||= await this.baseModel(member.client, options);
+      if (member.model === '') {
+        const models = await member.client.models(options);
+        // The model without a parent is no adapter.
+        member.model = models.find(({ parent }) => parent === undefined)?.id ?? '';
+      }
       this.newestModel = member.model;
       return await work({ client: member.client, model: member.model });
     } finally {
@@ -79,15 +83,15 @@ export class EnginePool {
     await Promise.all([...this.members.values()].map(({ client }) => client.close()));
   }
 
-  /** The model without a parent is no adapter. */
-  private async baseModel(client: EngineClient, options: VoteOptions): Promise<string> {
-    const models = await client.models(options);
-    return models.find(({ parent }) => parent === undefined)?.id ?? '';
-  }
-
   private look(): void {
-    const { apiKey, events } = this.options;
-    const places = this.places();
+    const { urls, dialect: configured, leases, apiKey, model: wanted, events } = this.options;
+    const leased = (leases?.current() ?? []).flatMap(({ engine }): Place[] => {
+      if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
+      const dialect = engineDialects.find((name) => name === engine.dialect);
+      if (dialect === undefined) return [];
+      return [{ url: engine.url, dialect, model: wanted === '' ? engine.baseModel : wanted }];
+    });
+    const places = urls?.current().map((url): Place => ({ url, dialect: configured, model: wanted })) ?? leased;
     for (const [url, { client }] of this.members) {
       if (places.some((place) => place.url === url)) continue;
       this.members.delete(url);
@@ -101,16 +105,5 @@ export class EnginePool {
       this.members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
     }
     events.enginesKnown(this.members.size);
-  }
-
-  private places(): Place[] {
-    const { urls, dialect, leases, model } = this.options;
-    if (urls !== undefined) return urls.current().map((url) => ({ url, dialect, model }));
-    return (leases?.current() ?? []).flatMap(({ engine }) => {
-      if (engine === undefined || !engine.ready || !engine.pools.includes('judge')) return [];
-      const spoken = engineDialects.find((name) => name === engine.dialect);
-      if (spoken === undefined) return [];
-      return [{ url: engine.url, dialect: spoken, model: model === '' ? engine.baseModel : model }];
-    });
   }
 }

@@ -34,8 +34,9 @@ export class JudgedTurns {
   /** Nothing when nothing was said after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
     const [opened, completed] = await Promise.all([this.opened(continued), this.completed(continued)]);
-    const missing = () => judgeErrors.turnUnreadable({ missing: 'conversation' });
-    const { messages } = await this.log.conversation(opened, missing);
+    const { messages } = await this.log.conversation(opened, () =>
+      judgeErrors.turnUnreadable({ missing: 'conversation' }),
+    );
     return readMaterial(messages, completed, continued);
   }
 

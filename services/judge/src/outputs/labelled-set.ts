@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { sha256Hex } from '@backtalk/kit';
 import { calibrationTable, digestText, type CalibrationTable } from '../domain/small-model/calibration.js';
 import { createReader, wordTable, type Reader } from '../domain/small-model/reader.js';
-import { example, wordingsFrom, type Example, type Wordings } from '../domain/small-model/wordings.js';
+import { example, wordingsFrom, type Wordings } from '../domain/small-model/wordings.js';
 import { judgeErrors } from '../errors.js';
 
 const folder = new URL('../../labelled/', import.meta.url);
@@ -17,7 +17,9 @@ export interface ScoredPrompts {
 
 /** The prompts of scored votes. */
 export function scoredPrompts(): ScoredPrompts {
-  const wordings = wordingsFrom(readExamples());
+  const lines = read('examples.jsonl').split('\n');
+  const examples = lines.filter((line) => line !== '').map((line) => parse(example, line, 'examples.jsonl'));
+  const wordings = wordingsFrom(examples);
   return { wordings, digest: sha256Hex(digestText(wordings)) };
 }
 
@@ -27,11 +29,6 @@ export function readCalibrationTable(): CalibrationTable {
 
 export function readReader(): Reader {
   return createReader(parse(wordTable, read('words.json'), 'words.json'), readCalibrationTable().withoutVotes);
-}
-
-function readExamples(): Example[] {
-  const lines = read('examples.jsonl').split('\n');
-  return lines.filter((line) => line !== '').map((line) => parse(example, line, 'examples.jsonl'));
 }
 
 function read(name: string): string {

@@ -51,7 +51,12 @@ export class ResolvedUrls {
     if (protocol !== 'http:' || isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [url];
     try {
       const addresses = await (this.options.lookUp ?? lookUp)(hostname);
-      return addresses.length > 1 ? addresses.map((address) => withHost(url, address)) : [url];
+      if (addresses.length <= 1) return [url];
+      return addresses.map((address) => {
+        const changed = new URL(url);
+        changed.hostname = isIP(address) === 6 ? `[${address}]` : address;
+        return changed.href.replace(/\/$/, '');
+      });
     } catch (error) {
       this.options.events.engineRefused(asBacktalkError(error).code);
       return this.known.get(url) ?? [url];
@@ -64,10 +69,4 @@ async function lookUp(host: string): Promise<readonly string[]> {
   const found = await lookUpName(host, { all: true });
   const family = found[0]?.family;
   return found.filter((address) => address.family === family).map(({ address }) => address);
-}
-
-function withHost(url: string, address: string): string {
-  const changed = new URL(url);
-  changed.hostname = isIP(address) === 6 ? `[${address}]` : address;
-  return changed.href.replace(/\/$/, '');
 }

@@ -22,7 +22,11 @@ export class VersionTimes {
     await this.bucket.watch(
       '>',
       (change) => {
-        if (change.kind === 'put') this.take(change.value, change.timeMs);
+        if (change.kind !== 'put') return;
+        const { policy, stable } = change.value;
+        const known = this.known.get(policy);
+        if (known?.stable === stable) return;
+        this.known.set(policy, { stable, timesMs: [...(known?.timesMs ?? []), change.timeMs].slice(-keptMax) });
       },
       this.watching.signal,
     );
@@ -43,12 +47,6 @@ export class VersionTimes {
     const stable = numberIn(this.known.get(policy)?.stable);
     const own = numberIn(version);
     return stable === undefined || own === undefined ? 0 : stable - own;
-  }
-
-  private take({ policy, stable }: Routes, timeMs: number): void {
-    const known = this.known.get(policy);
-    if (known?.stable === stable) return;
-    this.known.set(policy, { stable, timesMs: [...(known?.timesMs ?? []), timeMs].slice(-keptMax) });
   }
 }
 

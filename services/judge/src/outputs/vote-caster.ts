@@ -1,6 +1,6 @@
 // Casts one vote on the judge pool, and says in the judge's own words what went wrong: whether the vote is to blame,
 // or only has to wait.
-import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import type { CastVote } from '../domain/verdict.js';
@@ -16,6 +16,9 @@ export interface VoteOfModel {
   /** That cast it. */
   readonly model: string;
 }
+
+const timeoutCodes = new Set(['deadline_exceeded', 'engine_timeout']);
+const abortCodes = new Set(['cancelled', 'request_aborted']);
 
 export class VoteCaster {
   /** Models whose missing thresholds were logged. */
@@ -33,15 +36,24 @@ export class VoteCaster {
     const options = { deadlineMs: this.voteWaitMs, signal };
     const startedMs = this.clock.now();
     try {
-      const found = await this.pool.use(options, async (engine) => ({
+      const { model, cast } = await this.pool.use(options, async (engine) => ({
         model: engine.model,
         cast: await this.voter.cast(engine, material, vote, options),
       }));
-      this.events.voteCast(found.cast, this.clock.now() - startedMs);
-      if (!found.cast.valid && found.cast.reason === 'uncalibrated') this.logOnce(found.model);
-      return { model: found.model, cast: withHint(found.cast, (hint) => sealHint(hint, material)) };
-    } catch (error) {
-      throw translate(asBacktalkError(error), this.voteWaitMs);
+      this.events.voteCast(cast, this.clock.now() - startedMs);
+      if (!cast.valid && cast.reason === 'uncalibrated' && !this.uncalibrated.has(model)) {
+        this.uncalibrated.add(model);
+        this.events.thresholdsMissing(model, this.voter.facts(model).promptDigest);
+      }
+      return { model, cast: withHint(cast, (hint) => sealHint(hint, material)) };
+    } catch (thrown) {
+      const error = asBacktalkError(thrown);
+      // Too slow is the vote's own failure; a lack of room or of an engine is not.
+      if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
+      if (abortCodes.has(error.code)) throw judgeErrors.votesLeft({}, error);
+      if (isBacktalkError(error, 'judge_engine_away') && error.status === 503) throw error;
+      if (error.status === 503) throw judgeErrors.engineAway({}, error);
+      throw judgeErrors.voteFailed({ reason: error.code }, error);
     }
   }
 
@@ -54,26 +66,8 @@ export class VoteCaster {
     const known = model === '' ? this.pool.lastModel : model;
     return { model: known, ...this.voter.facts(known) };
   }
-
-  private logOnce(model: string): void {
-    if (this.uncalibrated.has(model)) return;
-    this.uncalibrated.add(model);
-    this.events.thresholdsMissing(model, this.voter.facts(model).promptDigest);
-  }
 }
 
 function withHint(cast: CastVote, change: (hint: string) => string): CastVote {
   return cast.valid ? { ...cast, hint: change(cast.hint) } : cast;
 }
-
-/** Too slow is the vote's own failure; a lack of room or of an engine is not. */
-function translate(error: BacktalkError, afterMs: number): BacktalkError {
-  if (timeoutCodes.has(error.code)) return judgeErrors.voteTimedOut({ afterMs }, error);
-  if (abortCodes.has(error.code)) return judgeErrors.votesLeft({}, error);
-  if (error.status === 503)
-    return isBacktalkError(error, 'judge_engine_away') ? error : judgeErrors.engineAway({}, error);
-  return judgeErrors.voteFailed({ reason: error.code }, error);
-}
-
-const timeoutCodes = new Set(['deadline_exceeded', 'engine_timeout']);
-const abortCodes = new Set(['cancelled', 'request_aborted']);

@@ -100,20 +100,18 @@ export class VoteQueue {
   async start({ cast, finish }: VoteHandlers): Promise<void> {
     for (const event of ['completed', 'failed'] as const)
       this.finished.on(event, ({ jobId }: { jobId: string }) => this.waiting.get(jobId)?.());
-    const castVote = async (job: Job<JobData>): Promise<QueuedVote> => {
-      const number = job.attemptsMade + 1;
-      const attempt = { number, isLast: number >= voteTriesMax, signal: this.stopping.signal };
-      return cast(job.data.judgement, job.data.vote, attempt);
-    };
-    const finishJudgement = async (job: Job<JobData>, trace: Trace): Promise<void> => {
-      const votes = Object.values(await job.getChildrenValues<QueuedVote>());
-      votes.sort((a, b) => a.vote - b.vote);
-      await finish(job.data.judgement, votes, trace);
-    };
     const { voteConcurrency, turnsInFlight } = this.context.config;
     await Promise.all([
-      this.work(votesName, voteConcurrency, castVote),
-      this.work(judgementsName, turnsInFlight, finishJudgement),
+      this.work(votesName, voteConcurrency, async (job) => {
+        const number = job.attemptsMade + 1;
+        const attempt = { number, isLast: number >= voteTriesMax, signal: this.stopping.signal };
+        return cast(job.data.judgement, job.data.vote, attempt);
+      }),
+      this.work(judgementsName, turnsInFlight, async (job, trace) => {
+        const votes = Object.values(await job.getChildrenValues<QueuedVote>());
+        votes.sort((a, b) => a.vote - b.vote);
+        await finish(job.data.judgement, votes, trace);
+      }),
     ]);
     this.measureLater();
   }

@@ -1,6 +1,6 @@
 // The batch.closed fact of a decision. Alone, with the log, it fixes the step: two trainers that decide the same write the same fact.
 import { versionName } from '@backtalk/kit';
-import { BatchClosed, type BatchSample, type Lesson, type SettledTurn } from '@backtalk/proto/facts';
+import { BatchClosed, type BatchSample, type SettledTurn } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
 import type { BatchChain } from './batch-chain.js';
@@ -9,7 +9,7 @@ import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
 import { activeInScope, withHints } from './lesson-ledger.js';
 import type { Recipe } from './recipe.js';
-import type { Settling, Weighed } from './weigh-turns.js';
+import type { Settling } from './weigh-turns.js';
 
 /** Where the chain of a policy is when a fact is added to it. */
 export interface ChainEnd {
@@ -37,13 +37,28 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
     .map(({ candidate }) => ({ turn: candidate.turn, user: candidate.user, text: candidate.judged.hint }));
   const lessons = withHints(state.lessons, hints, recipe.lessonScope);
   const effective = new Set(decision.effective);
+  const samples = taken.map((weighed): BatchSample => {
+    const { turn, tenant, user, judged } = weighed.candidate;
+    return {
+      turn,
+      tenant,
+      user,
+      revision: judged.revision,
+      verdict: judged.verdict,
+      advantage: weighed.advantage,
+      effective: effective.has(weighed),
+      lessons: activeInScope(lessons, user).map(({ id }) => id),
+    };
+  });
   const number = chain.nextNumber();
+  const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
+  const meanLength = Math.max(1, tokens / Math.max(1, taken.length));
   return {
     policy,
     number,
     parent: step.parent,
     version: versionName(policy, chain.nextVersionNumber()),
-    samples: taken.map((weighed) => sampleOf(weighed, effective.has(weighed), lessons)),
+    samples,
     settled: decision.settled.map(settledTurn),
     seed: batchSeed(policy, number, step.seed),
     configDigest: step.planDigest,
@@ -52,7 +67,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       state.baselines,
       taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
     ),
-    meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength(taken),
+    meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
     why: decision.why,
     klBeta: state.klBeta,
   };
@@ -79,23 +94,4 @@ export function givenUp(batch: BatchClosed, reason: 'step_failed' | 'burned_pare
 export function settledTurn({ candidate, reason }: Settling): SettledTurn {
   const { turn, tenant, user } = candidate;
   return { turn, tenant, user, reason };
-}
-
-function sampleOf({ candidate, advantage }: Weighed, effective: boolean, lessons: readonly Lesson[]): BatchSample {
-  const { turn, tenant, user, judged } = candidate;
-  return {
-    turn,
-    tenant,
-    user,
-    revision: judged.revision,
-    verdict: judged.verdict,
-    advantage,
-    effective,
-    lessons: activeInScope(lessons, user).map(({ id }) => id),
-  };
-}
-
-function meanLength(taken: readonly Weighed[]): number {
-  const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
-  return Math.max(1, tokens / Math.max(1, taken.length));
 }

@@ -22,7 +22,12 @@ export type BatchDecision =
 const atLeastOneShare = 1 / 16;
 
 export function decideBatch(waiting: Waiting, recipe: Recipe, nowMs: number): BatchDecision {
-  const eligible = withinAtLeastOne(waiting.effective, recipe);
+  let room = Math.max(1, Math.floor(recipe.effective * atLeastOneShare));
+  const eligible = waiting.effective.filter(({ candidate }) => {
+    if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
+    room -= 1;
+    return room >= 0;
+  });
   const full = pickUnderCap(eligible, recipe.effective, 0);
   if (full.length >= recipe.effective) return train('full', full, waiting, recipe);
   const oldestMs = eligible[0]?.candidate.waitingSinceMs;
@@ -58,13 +63,4 @@ export function settleOrWait(
   if (settled.length >= recipe.settleAtTurns || overdue) return { kind: 'settle', settled };
   const since = [oldestMs, oldestSettledMs].filter((value) => value !== undefined);
   return { kind: 'wait', untilMs: since.length === 0 ? undefined : Math.min(...since) + recipe.waitMs };
-}
-
-function withinAtLeastOne(effective: readonly Weighed[], recipe: Recipe): Weighed[] {
-  let room = Math.max(1, Math.floor(recipe.effective * atLeastOneShare));
-  return effective.filter(({ candidate }) => {
-    if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
-    room -= 1;
-    return room >= 0;
-  });
 }

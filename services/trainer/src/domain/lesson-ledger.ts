@@ -31,13 +31,16 @@ export function teaches(lessons: readonly Lesson[], hint: string, user: string):
 }
 
 export function withHints(lessons: readonly Lesson[], hints: readonly Hint[], scope: LessonScope): Lesson[] {
-  return bounded(hints.reduce<Lesson[]>((ledger, hint) => withHint(ledger, hint, scope), [...lessons]));
-}
-
-function withHint(lessons: Lesson[], hint: Hint, scope: LessonScope): Lesson[] {
-  const home = lessonOf(lessons, hint.text, hint.user);
-  if (home === undefined) return [...lessons, newLesson(hint, scope)];
-  return lessons.map((lesson) => (lesson === home ? confirmed(lesson, hint) : lesson));
+  const ledger = [...lessons];
+  for (const hint of hints) {
+    const home = lessonOf(ledger, hint.text, hint.user);
+    if (home === undefined) ledger.push(newLesson(hint, scope));
+    else ledger[ledger.indexOf(home)] = confirmed(home, hint);
+  }
+  // Lessons that are not active go first, oldest first.
+  const surplus = Math.max(0, ledger.length - lessonsMax);
+  const leaving = new Set(ledger.filter(({ state }) => state !== Lesson_State.STATE_ACTIVE).slice(0, surplus));
+  return ledger.filter((lesson) => !leaving.has(lesson));
 }
 
 function newLesson(hint: Hint, scope: LessonScope): Lesson {
@@ -69,14 +72,6 @@ function confirmed(lesson: Lesson, hint: Hint): Lesson {
 
 function givenUp(lesson: Lesson): boolean {
   return lesson.state === Lesson_State.STATE_UNTEACHABLE || lesson.state === Lesson_State.STATE_RETIRED;
-}
-
-/** Lessons that are not active go first, oldest first. */
-function bounded(lessons: Lesson[]): Lesson[] {
-  const surplus = lessons.length - lessonsMax;
-  if (surplus <= 0) return lessons;
-  const leaving = new Set(lessons.filter((lesson) => lesson.state !== Lesson_State.STATE_ACTIVE).slice(0, surplus));
-  return lessons.filter((lesson) => !leaving.has(lesson));
 }
 
 /** The mean divergence of the samples that were taught each lesson becomes its newest measurement. */
@@ -113,16 +108,10 @@ function afterStep(lesson: Lesson, divergence: number, learnedNats: number): Les
   if (recent.length === learnedBatches && recent.every((value) => value <= learnedNats)) {
     return { ...lesson, divergences: kept, state: Lesson_State.STATE_LEARNED };
   }
-  if (doesNotMove(divergences)) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };
+  // Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its
+  // floor has nothing left to fall by. A lesson near its end is not marked either: both would punish success.
+  const [first = 0, ...later] = divergences;
+  const doesNotMove = later.length === patienceSteps && Math.min(...later) > first * (1 - mustFallBy);
+  if (doesNotMove) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };
   return { ...lesson, divergences: kept };
-}
-
-/**
- * Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its floor has
- * nothing left to fall by. A lesson near its end is not marked either: both would punish success.
- */
-function doesNotMove(divergences: readonly number[]): boolean {
-  if (divergences.length !== patienceSteps + 1) return false;
-  const first = divergences[0] ?? 0;
-  return Math.min(...divergences.slice(1)) > first * (1 - mustFallBy);
 }

@@ -15,16 +15,12 @@ export function lessonOf(lessons: readonly Lesson[], hint: string, user: string)
   let best: { lesson: Lesson; score: number } | undefined;
   for (const lesson of lessons) {
     if (!inScope(lesson, user)) continue;
-    const score = likenessToLesson(lesson, stems, hint);
+    // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
+    const isKnown = hint === lesson.text || lesson.wordings.includes(hint);
+    const score = isKnown ? 1 : likeness(contentStems(lesson.text), stems);
     if (score > (best?.score ?? 0)) best = { lesson, score };
   }
   return best?.lesson;
-}
-
-/** A lesson is compared by the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour. */
-function likenessToLesson(lesson: Lesson, stems: ReadonlySet<string>, hint: string): number {
-  if (hint === lesson.text || lesson.wordings.includes(hint)) return 1;
-  return likeness(contentStems(lesson.text), stems);
 }
 
 /**
@@ -33,7 +29,7 @@ function likenessToLesson(lesson: Lesson, stems: ReadonlySet<string>, hint: stri
  */
 export function centralWording(wordings: readonly string[]): string {
   const candidates = [...new Set(wordings.map((wording) => wording.slice(0, wordingCharsMax)))];
-  const words = candidates.map(wordsOf);
+  const words = candidates.map((wording) => new Set(wording.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []));
   let best = { wording: '', score: -1 };
   for (const [index, wording] of candidates.entries()) {
     const score = words.reduce((sum, other, place) => sum + (place === index ? 0 : jaccard(words[index], other)), 0);
@@ -41,10 +37,6 @@ export function centralWording(wordings: readonly string[]): string {
     if (score > best.score || longer) best = { wording, score };
   }
   return best.wording;
-}
-
-function wordsOf(text: string): ReadonlySet<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []);
 }
 
 function jaccard(a: ReadonlySet<string> = new Set(), b: ReadonlySet<string> = new Set()): number {

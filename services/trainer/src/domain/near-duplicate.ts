@@ -21,16 +21,14 @@ export function nearDuplicates(a: AnswerSketch, b: AnswerSketch): boolean {
 function shingles(ids: readonly number[]): ReadonlySet<number> {
   const hashes = new Set<number>();
   const last = Math.max(0, ids.length - shingleTokens);
-  for (let start = 0; start <= last; start += 1) hashes.add(hash(ids.slice(start, start + shingleTokens)));
+  for (let start = 0; start <= last; start += 1) {
+    // FNV-1a over the tokens.
+    let hash = 0x811c9dc5;
+    for (const id of ids.slice(start, start + shingleTokens)) hash = Math.imul(hash ^ id, 0x01000193) >>> 0;
+    hashes.add(hash);
+  }
   if (hashes.size <= sketchHashesMax) return hashes;
   return new Set([...hashes].sort((x, y) => x - y).slice(0, sketchHashesMax));
-}
-
-/** FNV-1a over the tokens. */
-function hash(ids: readonly number[]): number {
-  let value = 0x811c9dc5;
-  for (const id of ids) value = Math.imul(value ^ id, 0x01000193) >>> 0;
-  return value;
 }
 
 function jaccard(a: ReadonlySet<number>, b: ReadonlySet<number>): number {

@@ -15,30 +15,25 @@ export function readRecipe(document: unknown, overrides: string): RecipeReading 
   const { preset = 'tiny', ...own } = parsed.data;
   const base = Object.entries(recipePresets).find(([name]) => name === preset)?.[1];
   if (base === undefined) return { problems: [unknown('preset', String(preset), presetNames)] };
-  const { values, problems } = readOverrides(overrides);
-  const given = { ...own, ...values };
+  const given: Record<string, unknown> = { ...own };
+  const problems: string[] = [];
+  for (const pair of overrides.split(',').filter((part) => part.trim() !== '')) {
+    const [name = '', value = '', ...rest] = pair.split('=').map((part) => part.trim());
+    if (value === '' || rest.length > 0) problems.push(`"${pair.trim()}" is no override; give name=value.`);
+    else given[name] = Number.isNaN(Number(value)) ? value : Number(value);
+  }
   for (const name of Object.keys(given)) if (!recipeNames.includes(name)) problems.push(unknown('name', name));
   if (problems.length > 0) return { problems };
   const recipe = recipeSchema.safeParse({ ...base.recipe, ...given });
-  if (!recipe.success) return { problems: recipe.error.issues.map(problemOf) };
+  if (!recipe.success) {
+    const problemLines = recipe.error.issues.map(({ path, message }) => {
+      const reason = message.replace(/^Invalid (input|option): /, '');
+      return `${String(path[0])}: ${reason}.`;
+    });
+    return { problems: problemLines };
+  }
   const conflicts = checks.flatMap((check) => check(recipe.data) ?? []);
   return conflicts.length > 0 ? { problems: conflicts } : { recipe: recipe.data };
-}
-
-function readOverrides(text: string): { values: Record<string, unknown>; problems: string[] } {
-  const values: Record<string, unknown> = {};
-  const problems: string[] = [];
-  for (const pair of text.split(',').filter((part) => part.trim() !== '')) {
-    const [name = '', value = '', ...rest] = pair.split('=').map((part) => part.trim());
-    if (value === '' || rest.length > 0) problems.push(`"${pair.trim()}" is no override; give name=value.`);
-    else values[name] = Number.isNaN(Number(value)) ? value : Number(value);
-  }
-  return { values, problems };
-}
-
-function problemOf({ path, message }: z.core.$ZodIssue): string {
-  const name = String(path[0]);
-  return `${name}: ${message.replace(/^Invalid (input|option): /, '')}.`;
 }
 
 /** What must hold between the numbers; each gives the line that says what is wrong. */

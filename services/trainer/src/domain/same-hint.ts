@@ -68,17 +68,15 @@ const oppositeWords = [
  * sentence, without a list". The Jaccard share breaks ties, so that of two lessons a hint takes the closer one.
  */
 export function likeness(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  if (a.size === 0 || b.size === 0 || contradict(a, b)) return 0;
+  if (a.size === 0 || b.size === 0) return 0;
+  const numbersA = [...a].filter(isNumber);
+  const numbersB = [...b].filter(isNumber);
+  const otherNumbers = numbersA.length > 0 && numbersB.length > 0 && !numbersA.some((number) => b.has(number));
+  const opposite = oppositeWords.some(([one, two]) => (a.has(one) && b.has(two)) || (a.has(two) && b.has(one)));
+  if (otherNumbers || opposite) return 0;
   const shared = [...a].filter((stem) => b.has(stem)).length;
   const score = (0.9 * shared) / Math.min(a.size, b.size) + (0.1 * shared) / (a.size + b.size - shared);
   return score >= sameFrom ? score : 0;
-}
-
-function contradict(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  const numbersA = [...a].filter(isNumber);
-  const numbersB = [...b].filter(isNumber);
-  if (numbersA.length > 0 && numbersB.length > 0 && !numbersA.some((number) => b.has(number))) return true;
-  return oppositeWords.some(([left, right]) => (a.has(left) && b.has(right)) || (a.has(right) && b.has(left)));
 }
 
 function isNumber(stem: string): boolean {

@@ -34,10 +34,16 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const fresh = back <= recipe.rewardVersions;
   if (!fresh && !(back <= recipe.distillVersions && distils(recipe))) return settled('stale');
 
-  const advantage = fresh ? rewardOf(candidate, context, recipe) : 0;
-  const hinted = hintTeaches(candidate, context, recipe);
-  if (hinted || (isSpoken(candidate) && Math.abs(advantage) > advantageFloor))
-    return { kind: 'effective', advantage, hinted };
+  // A = r − b; the at-least-one rule's advantage is used as it is.
+  const { judged, user, greedy, cut } = candidate;
+  const baseline = recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(context.baselines, user);
+  const reward = judged.hasAdvantage ? judged.advantage : judged.verdict - baseline;
+  const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
+  const advantage = rewarded ? reward : 0;
+  const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
+  const hinted = hintCounts && teaches(context.lessons, judged.hint, user);
+  const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
+  if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };
 }
 
@@ -48,21 +54,4 @@ export function distils({ method, opdForm }: Recipe): boolean {
 
 function settled(reason: SettleReason): Worth {
   return { kind: 'settled', reason };
-}
-
-function isSpoken({ judged }: Candidate): boolean {
-  return judged.verdict !== 0 || judged.hasAdvantage;
-}
-
-/** A = r − b; the at-least-one rule's advantage is used as it is. */
-function rewardOf({ judged, user, greedy, cut }: Candidate, { baselines }: LearningContext, recipe: Recipe): number {
-  if (recipe.method === 'opd' || greedy) return 0;
-  const baseline = recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(baselines, user);
-  const advantage = judged.hasAdvantage ? judged.advantage : judged.verdict - baseline;
-  return cut && advantage > 0 ? 0 : advantage;
-}
-
-function hintTeaches({ judged, user, greedy }: Candidate, { lessons }: LearningContext, recipe: Recipe): boolean {
-  if (recipe.method === 'binary' || (greedy && !distils(recipe))) return false;
-  return teaches(lessons, judged.hint, user);
 }

@@ -33,17 +33,11 @@ export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | u
   if (opened.consent?.train === false || continued?.consent?.train === false) return 'opted_out';
   if (!completed.trainable) return completed.untrainableReasons[0] ?? 'untrainable';
   if (completed.weightsVersion !== completed.weightsVersionAtEnd) return 'version_changed';
-  if (continued?.main === false && !spokenAbout(judged)) return 'side_turn';
-  return malformed(completed) ? 'malformed' : undefined;
-}
-
-/** Explicit feedback makes a turn count even when no request continued it. */
-function spokenAbout(judged: TurnJudged): boolean {
-  return judged.evidence.some((evidence) => evidence.name === 'feedback');
-}
-
-function malformed(completed: TurnCompleted): boolean {
+  // Explicit feedback makes a turn count even when no request continued it.
+  const isSpokenAbout = judged.evidence.some(({ name }) => name === 'feedback');
+  if (continued?.main === false && !isSpokenAbout) return 'side_turn';
   const { promptIds, answerIds, logprobs } = completed;
   const uneven = answerIds.length === 0 || promptIds.length === 0 || answerIds.length !== logprobs.length;
-  return uneven || logprobs.some((value) => !Number.isFinite(value) || value <= -9999);
+  const malformed = uneven || logprobs.some((value) => !Number.isFinite(value) || value <= -9999);
+  return malformed ? 'malformed' : undefined;
 }

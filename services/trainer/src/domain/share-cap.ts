@@ -43,7 +43,9 @@ function takeUpTo(
   already: ReadonlySet<Weighed> = new Set(),
 ): Set<Weighed> {
   const picked = new Set(already);
-  const shares = caps.map(({ of, most }) => ({ of, most, given: countsBy([...picked], of) }));
+  const shares = caps.map(({ of, most }) => ({ of, most, given: new Map<string, number>() }));
+  for (const weighed of picked)
+    for (const { of, given } of shares) given.set(of(weighed), (given.get(of(weighed)) ?? 0) + 1);
   for (const weighed of waiting) {
     if (picked.size >= size) break;
     if (picked.has(weighed) || shares.some(({ of, most, given }) => (given.get(of(weighed)) ?? 0) >= most)) continue;
@@ -51,10 +53,4 @@ function takeUpTo(
     for (const { of, given } of shares) given.set(of(weighed), (given.get(of(weighed)) ?? 0) + 1);
   }
   return picked;
-}
-
-function countsBy(picked: readonly Weighed[], of: (weighed: Weighed) => string): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const weighed of picked) counts.set(of(weighed), (counts.get(of(weighed)) ?? 0) + 1);
-  return counts;
 }

@@ -23,23 +23,20 @@ const probeQuestions: readonly string[] = [
   'How does a refrigerator keep food cold?',
 ];
 
-/** The numbers of the recipe that the training worker needs. The KL weight changes from batch to batch and stands in the batch itself. */
-function trainingConfig(recipe: Recipe): TrainingConfig {
-  return TrainingConfig.fromPartial({
+/** The whole recipe stands beside what the worker gets: the digest names all numbers, and a reader finds them. */
+export function planOf(recipe: Recipe): StoredPlan {
+  const training = TrainingConfig.fromPartial({
     ...recipe,
     opdAdvantageClip: recipe.opdAdvantageClipNats,
     stepBound: recipe.stepBoundNats,
+    // It changes from batch to batch and stands in the batch itself.
     klBeta: 0,
     maxAnswerTokens: recipe.answerTokensMax,
     maxTokens: recipe.sampleTokensMax,
     stalenessMax: recipe.staleLogRatioNats,
   });
-}
-
-/** The whole recipe stands beside what the worker gets: the digest names all numbers, and a reader finds them. */
-export function planOf(recipe: Recipe): StoredPlan {
   const document = {
-    training: TrainingConfig.toJSON(trainingConfig(recipe)),
+    training: TrainingConfig.toJSON(training),
     probePrompts: probeQuestions.map((content) => JSON.stringify([{ role: 'user', content }])),
     recipe,
   };

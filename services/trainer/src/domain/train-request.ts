@@ -87,9 +87,7 @@ export function humanMessage(messages: readonly unknown[], before: TurnContinued
   const { nextState } = before;
   const spoken = nextState.findLastIndex(({ provenance }) => provenance === Provenance.PROVENANCE_USER);
   const index = messages.length - nextState.length + spoken;
-  return spoken >= 0 && isUserMessage(messages[index]) ? index : lastUserMessage;
-}
-
-function isUserMessage(message: unknown): boolean {
-  return isJsonObject(message) && message['role'] === 'user';
+  const message = messages[index];
+  const isUsers = isJsonObject(message) && message['role'] === 'user';
+  return spoken >= 0 && isUsers ? index : lastUserMessage;
 }

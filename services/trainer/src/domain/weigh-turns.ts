@@ -40,13 +40,21 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();
   const effective = signals.filter((weighed) => unique.adds(weighed));
-  const anchors = anchorsAmong(
-    silent.filter((weighed) => unique.adds(weighed)),
-    effective,
-    context,
-    recipe,
-  );
-  return { effective, idle: anchors.kept, settled: [...settled, ...unique.repeated, ...anchors.settled] };
+  const idle = silent.filter((weighed) => unique.adds(weighed));
+
+  // Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting
+  // hint begins.
+  const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
+  const useful = idle.filter(({ candidate: { user } }) => {
+    const isHinted = hintedUsers.has(user) || (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
+    return distils(recipe) && (isHinted || activeInScope(context.lessons, user).length > 0);
+  });
+  const most = anchorsMax(recipe);
+  const anchors = most === 0 ? [] : useful.slice(-most);
+  const unkept = idle
+    .filter((weighed) => !anchors.includes(weighed))
+    .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
+  return { effective, idle: anchors, settled: [...settled, ...unique.repeated, ...unkept] };
 }
 
 /** A near-duplicate of something that waits counts once. Only the same user repeats; others agree. */
@@ -66,27 +74,6 @@ class UniqueTurns {
     this.recent.set(key, [...recent, sketch].slice(-comparedMax));
     return true;
   }
-}
-
-/** Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting hint begins. */
-function anchorsAmong(
-  idle: readonly Weighed[],
-  effective: readonly Weighed[],
-  context: LearningContext,
-  recipe: Recipe,
-) {
-  const most = anchorsMax(recipe);
-  const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
-  const taught = (user: string): boolean =>
-    hintedUsers.has(user) ||
-    activeInScope(context.lessons, user).length > 0 ||
-    (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
-  const useful = idle.filter(({ candidate }) => distils(recipe) && taught(candidate.user));
-  const kept = most === 0 ? [] : useful.slice(-most);
-  const settled = idle
-    .filter((weighed) => !kept.includes(weighed))
-    .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
-  return { kept, settled };
 }
 
 function settling(candidate: Candidate, reason: SettleReason): Settling {

@@ -1,6 +1,6 @@
 // Closes batches: decides about the turns that wait, writes the fact, then lets go of the messages of every turn that it takes or
 // settles. The order is the promise: a message is acked only after the fact that settles its turn is stored.
-import { isBacktalkError, type Clock, type Held, type Trace } from '@backtalk/kit';
+import { isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { givenUp, settledTurn, settlingBatch, trainingBatch, type ChainEnd } from '../domain/batch-fact.js';
@@ -50,7 +50,10 @@ export class BatchClosing {
     const { state, seed } = this;
     const { store, plan, recipe } = this.tools;
     const parent = ledger.line.nextParent();
-    await this.checkRank(ledger, parent);
+    const before = await store.manifestOfVersion(state.policy, parent, ledger.line);
+    // An adapter's shape is fixed at a policy's first step.
+    if (before !== undefined && before.loraRank !== recipe.loraRank)
+      throw trainerErrors.rankChanged({ version: parent, rank: before.loraRank, configured: recipe.loraRank });
     await store.keepPlan(plan);
     const batch = trainingBatch(this.chainEnd(ledger), decision, recipe, { parent, planDigest: plan.digest, seed });
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
@@ -73,14 +76,6 @@ export class BatchClosing {
     return { policy: this.state.policy, chain, state: carriedState(chain, this.tools.recipe) };
   }
 
-  /** An adapter's shape is fixed at a policy's first step. */
-  private async checkRank({ line }: LedgerState, parent: string): Promise<void> {
-    const { store, recipe } = this.tools;
-    const manifest = await store.manifestOfVersion(this.state.policy, parent, line);
-    if (manifest === undefined || manifest.loraRank === recipe.loraRank) return;
-    throw trainerErrors.rankChanged({ version: parent, rank: manifest.loraRank, configured: recipe.loraRank });
-  }
-
   private async close(ledger: LedgerState, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {
     const { state } = this;
     await this.ledger.close(ledger, batch, this.clock.now(), traces);
@@ -96,18 +91,18 @@ export class BatchClosing {
     state.unconfirmed = [];
     for (let start = 0; start < waiting.length; start += acksAtOnce) {
       const group = waiting.slice(start, start + acksAtOnce);
-      const acked = await Promise.all(group.map(isAcked));
+      const acked = await Promise.all(
+        group.map(async (held) => {
+          try {
+            await held.ack();
+            return true;
+          } catch (error) {
+            // Given back already: the process that gets it next finds the turn settled.
+            return isBacktalkError(error, 'facts_stopped');
+          }
+        }),
+      );
       state.unconfirmed.push(...group.filter((_, index) => acked[index] === false));
     }
-  }
-}
-
-async function isAcked(held: Held): Promise<boolean> {
-  try {
-    await held.ack();
-    return true;
-  } catch (error) {
-    // Given back already: the process that gets it next finds the turn settled.
-    return isBacktalkError(error, 'facts_stopped');
   }
 }

@@ -1,7 +1,7 @@
 // Facts of one policy as they are delivered. A judged turn is kept un-acked as a candidate until a batch takes or settles it; one that
 // some batch has settled is acked. A staged version moves the line of versions, and stops a step on a parent that was just burned.
 import type { Delivery, StoredFact } from '@backtalk/kit';
-import { WeightsStaged_Stage, type TurnJudged } from '@backtalk/proto/facts';
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 
 import { candidateOf } from '../domain/candidate.js';
 import type { TrainerTools } from './trainer-tools.js';
@@ -15,21 +15,19 @@ export function judgedTurns(
   ledger: Ledger,
   settledSequence: () => Promise<number>,
 ) {
-  /** A later revision of a turn that was settled long ago is known by the ack floor: the turn's first revision lies at or below it. */
-  async function settledBefore({ turn, revision }: TurnJudged): Promise<boolean> {
-    const { settled } = await state.ledger();
-    if (settled.has(turn)) return true;
-    if (revision === 0 || state.pending.has(turn)) return false;
-    const first = await ledger.firstJudged(turn);
-    return first !== undefined && first <= (await settledSequence());
-  }
-
   return async function onJudged(fact: StoredFact<'turnJudged'>, delivery: Delivery): Promise<void> {
     const { message } = fact;
-    if (await settledBefore(message)) return events.judgedRead(state.policy, 'settled_before');
+    const { turn, revision } = message;
+    let settledBefore = (await state.ledger()).settled.has(turn);
+    if (!settledBefore && revision !== 0 && !state.pending.has(turn)) {
+      // A turn that was settled long ago is known by the ack floor: its first revision lies at or below it.
+      const first = await ledger.firstJudged(turn);
+      settledBefore = first !== undefined && first <= (await settledSequence());
+    }
+    if (settledBefore) return events.judgedRead(state.policy, 'settled_before');
     const candidate = candidateOf(fact, await turns.facts(message));
     // A batch may have closed while the turn was being read, here or by another trainer.
-    if ((await state.ledger()).settled.has(message.turn)) return events.judgedRead(state.policy, 'settled_before');
+    if ((await state.ledger()).settled.has(turn)) return events.judgedRead(state.policy, 'settled_before');
     state.pending.add(candidate, delivery.hold());
     events.judgedRead(state.policy, 'pending');
     state.wake.notify();

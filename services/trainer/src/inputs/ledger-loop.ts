@@ -1,10 +1,10 @@
 // The ledger of one policy: train what is open, else close what is ready, else wait; over and over. It is the only writer of the
 // policy's chain in this process. Whatever fails is tried again, later and later; a lost race makes it read the log again.
-import { asBacktalkError, type BacktalkError, type ServiceContext } from '@backtalk/kit';
+import { asBacktalkError, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
-import type { LedgerActivity, TrainerEvents } from '../events.js';
-import type { Ledger, LedgerState } from '../outputs/ledger.js';
+import type { TrainerEvents } from '../events.js';
+import type { Ledger } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
 import type { StepTaking } from './step-taking.js';
@@ -36,46 +36,49 @@ export class LedgerLoop {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { state, events, service } = this;
+    const { state, events } = this;
+    const { clock, config, fail } = this.service;
     for (let failures = 0; !signal.aborted;) {
       try {
         const waitMs = await this.turn(signal);
         failures = 0;
-        if (waitMs > 0) await state.wake.wait(waitMs, service.clock, signal);
+        if (waitMs > 0) await state.wake.wait(waitMs, clock, signal);
       } catch (thrown) {
         if (signal.aborted) break;
         failures += 1;
-        if (!(await this.goesOnAfter(asBacktalkError(thrown), failures, signal))) return;
+        const error = asBacktalkError(thrown);
+        events.activityChanged(state.policy, 'troubled');
+        const againInMs = Math.min(retryFirstMs * 2 ** Math.min(failures - 1, 20), config.retryMaxMs);
+        events.ledgerTroubled(state.policy, error, failures, againInMs);
+        // No waiting mends it.
+        if (error.retry === 'stop') return fail(error);
+        if (error.code === 'fact_superseded') this.reading = true;
+        await clock.sleep(againInMs, signal).catch(() => undefined);
       }
     }
     state.close();
     events.activityChanged(state.policy, 'standing_by');
   }
 
-  /** False when no waiting mends it. */
-  private async goesOnAfter(error: BacktalkError, failures: number, signal: AbortSignal): Promise<boolean> {
-    const { state, events } = this;
-    const { clock, config, fail } = this.service;
-    events.activityChanged(state.policy, 'troubled');
-    const againInMs = Math.min(retryFirstMs * 2 ** Math.min(failures - 1, 20), config.retryMaxMs);
-    events.ledgerTroubled(state.policy, error, failures, againInMs);
-    if (error.retry === 'stop') {
-      fail(error);
-      return false;
-    }
-    if (error.code === 'fact_superseded') this.reading = true;
-    await clock.sleep(againInMs, signal).catch(() => undefined);
-    return true;
-  }
-
   /** How long to wait before the next turn; 0 = not at all. */
   private async turn(signal: AbortSignal): Promise<number> {
-    const { state, events, service } = this;
+    const { state, events } = this;
+    const { clock } = this.service;
     const { closing, steps } = this.parts;
-    if (this.reading) await this.read(signal);
-    this.reading = false;
+    if (this.reading) {
+      // Deliveries that come meanwhile wait for the new state: the old one is thrown away.
+      state.invalidate();
+      const read = await this.parts.ledger.read(await this.openSinceMs(signal), signal);
+      state.ledgerRead(read);
+      events.ledgerRead(state.policy, read.chain.last()?.number ?? 0, read.line.newestNumber(), read.settled.size);
+      this.reading = false;
+    }
     const ledger = await state.ledger();
-    await this.forget(ledger, signal);
+    if (clock.now() - this.forgotAtMs >= forgetEveryMs) {
+      // Memory for what is settled stays as large as what is open, however long this runs.
+      ledger.settled.forgetBefore(await this.openSinceMs(signal));
+      this.forgotAtMs = clock.now();
+    }
     if (state.unconfirmed.length > 0) await closing.confirm();
     const open = ledger.chain.open();
     if (open !== undefined) {
@@ -83,27 +86,12 @@ export class LedgerLoop {
       await steps.take(ledger, open, signal);
       return 0;
     }
-    const rests = restsFor(state, ledger.line.undecided());
+    const undecided = ledger.line.undecided() === undefined ? undefined : 'awaiting_decision';
+    // Why no batch may close now.
+    const rests = state.paused ? 'paused' : state.storageFull ? 'storage_full' : undecided;
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined);
-    return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - service.clock.now()));
-  }
-
-  /** Deliveries that come meanwhile wait for the new state: the old one is thrown away. */
-  private async read(signal: AbortSignal): Promise<void> {
-    const { state, events } = this;
-    state.invalidate();
-    const read = await this.parts.ledger.read(await this.openSinceMs(signal), signal);
-    state.ledgerRead(read);
-    events.ledgerRead(state.policy, read.chain.last()?.number ?? 0, read.line.newestNumber(), read.settled.size);
-  }
-
-  /** Memory for what is settled stays as large as what is open, however long this runs. */
-  private async forget({ settled }: LedgerState, signal: AbortSignal): Promise<void> {
-    const { clock } = this.service;
-    if (clock.now() - this.forgotAtMs < forgetEveryMs) return;
-    settled.forgetBefore(await this.openSinceMs(signal));
-    this.forgotAtMs = clock.now();
+    return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
   }
 
   /** Time of the oldest judged fact that is not settled for good; now, when all are. */
@@ -111,11 +99,4 @@ export class LedgerLoop {
     const { ledger, settledSequence } = this.parts;
     return (await ledger.judgedTimeFrom((await settledSequence()) + 1, signal)) ?? this.service.clock.now();
   }
-}
-
-/** Why no batch may close now. */
-function restsFor({ paused, storageFull }: PolicyState, undecided: string | undefined): LedgerActivity | undefined {
-  if (paused) return 'paused';
-  if (storageFull) return 'storage_full';
-  return undecided === undefined ? undefined : 'awaiting_decision';
 }

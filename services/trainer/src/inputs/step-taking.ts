@@ -1,6 +1,6 @@
 // Takes the step of a closed batch, or gives the batch up; an error means the same step later again. Everything is made from the fact
 // and the log, so that a repeat after a crash asks for the same bytes.
-import { asBacktalkError, type BacktalkError, type Clock, type Trace } from '@backtalk/kit';
+import { asBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { givesUp } from '../domain/batch-chain.js';
@@ -25,11 +25,16 @@ export class StepTaking {
   ) {}
 
   async take(ledger: LedgerState, batch: BatchClosed, signal: AbortSignal): Promise<void> {
-    const { store, events } = this.tools;
+    const { store, turns, events } = this.tools;
     if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
     const plan = await store.planOf(batch);
     const parent = await store.manifestOfVersion(batch.policy, batch.parent, ledger.line);
-    const step = stepOf(batch, plan, parent, await this.sources(batch));
+    const sources = new Map<string, SampleSource>();
+    for (const sample of batch.samples) {
+      const source = await turns.source(sample);
+      if (source !== undefined) sources.set(sample.turn, source);
+    }
+    const step = stepOf(batch, plan, parent, sources);
     if (step.request.samples.length === 0) return this.giveUp(ledger, batch, 'step_failed');
 
     const stop = new AbortController();
@@ -40,21 +45,16 @@ export class StepTaking {
       await this.train(ledger, batch, plan, step, AbortSignal.any([signal, stop.signal]), span?.trace);
       span?.end();
     } catch (thrown) {
-      span?.end(asBacktalkError(thrown).code);
+      const error = asBacktalkError(thrown);
+      span?.end(error.code);
       if (signal.aborted) throw thrown;
-      await this.failed(ledger, batch, asBacktalkError(thrown));
+      if (ledger.line.isTainted(batch.parent)) return await this.giveUp(ledger, batch, 'burned_parent');
+      if (givesUp(error.code, this.brokenSteps(batch))) return await this.giveUp(ledger, batch, 'step_failed');
+      events.stepEnded(batch, 'interrupted');
+      throw error;
     } finally {
       this.state.step = undefined;
     }
-  }
-
-  private async sources(batch: BatchClosed): Promise<Map<string, SampleSource>> {
-    const sources = new Map<string, SampleSource>();
-    for (const sample of batch.samples) {
-      const source = await this.tools.turns.source(sample);
-      if (source !== undefined) sources.set(sample.turn, source);
-    }
-    return sources;
   }
 
   private async train(
@@ -81,13 +81,6 @@ export class StepTaking {
     await this.ledger.trained(ledger, fact, this.clock.now(), trace);
     events.stepEnded(batch, 'trained');
     events.versionTrained(batch, ledger.line.newestNumber(), fact.report, (this.clock.now() - startedMs) / 1_000);
-  }
-
-  private async failed(ledger: LedgerState, batch: BatchClosed, error: BacktalkError): Promise<void> {
-    if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
-    if (givesUp(error.code, this.brokenSteps(batch))) return this.giveUp(ledger, batch, 'step_failed');
-    this.tools.events.stepEnded(batch, 'interrupted');
-    throw error;
   }
 
   private brokenSteps(batch: BatchClosed): number {

@@ -3,7 +3,7 @@
 import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
-import { keeping, sweepable, type Keeping } from '../domain/kept-files.js';
+import { keeping, sweepable } from '../domain/kept-files.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { PolicyState } from './policy-state.js';
 import type { TrainerTools } from './trainer-tools.js';
@@ -34,16 +34,6 @@ export async function sweepFiles(
 async function sweep(store: StepStore, state: PolicyState, youngestMs: number): Promise<number> {
   const { line } = await state.ledger();
   const keep = keeping(line, state.policy);
-  let swept = 0;
-  for (const digest of sweepable(keep, await manifestsOf(keep, store), youngestMs)) {
-    if (!(await store.blobs.has(digest))) continue;
-    await store.blobs.delete(digest);
-    swept += 1;
-  }
-  return swept;
-}
-
-async function manifestsOf(keep: Keeping, store: StepStore): Promise<Map<string, WeightsManifest>> {
   const manifests = new Map<string, WeightsManifest>();
   for (const { version, manifestDigest } of keep.looked) {
     try {
@@ -53,5 +43,11 @@ async function manifestsOf(keep: Keeping, store: StepStore): Promise<Map<string,
       if (!isBacktalkError(error, 'blob_missing') && !isBacktalkError(error, 'blob_corrupt')) throw error;
     }
   }
-  return manifests;
+  let swept = 0;
+  for (const digest of sweepable(keep, manifests, youngestMs)) {
+    if (!(await store.blobs.has(digest))) continue;
+    await store.blobs.delete(digest);
+    swept += 1;
+  }
+  return swept;
 }

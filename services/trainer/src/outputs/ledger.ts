@@ -1,6 +1,6 @@
 // The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
 // A lost race throws `fact_superseded`: then the log is read again.
-import { startSpan, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
+import { startSpan, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
@@ -15,8 +15,6 @@ export interface LedgerState {
   trace?: Trace;
 }
 
-type LedgerFact = StoredFact<'batchClosed' | 'weightsTrained' | 'weightsStaged'>;
-
 export class Ledger {
   constructor(
     readonly policy: string,
@@ -27,11 +25,26 @@ export class Ledger {
   /** `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered. */
   async read(openSinceMs: number, signal: AbortSignal): Promise<LedgerState> {
     const { policy } = this;
+    const chain = new BatchChain(policy);
+    const line = new VersionLine(policy);
     const settled = new SettledTurns();
-    const ledger: LedgerState = { chain: new BatchChain(policy), line: new VersionLine(policy), settled };
+    const ledger: LedgerState = { chain, line, settled };
     const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
-    for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal }))
-      note(ledger, fact, openSinceMs);
+    for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal })) {
+      switch (fact.name) {
+        case 'batchClosed':
+          chain.closed(fact.message, fact.sequence);
+          settled.add(fact.message, fact.timeMs, openSinceMs);
+          ledger.trace = fact.trace;
+          break;
+        case 'weightsTrained':
+          chain.trained(fact.message, fact.sequence);
+          line.trained(fact.message, fact.timeMs);
+          break;
+        case 'weightsStaged':
+          line.staged(fact.message, fact.sequence);
+      }
+    }
     return ledger;
   }
 
@@ -75,22 +88,5 @@ export class Ledger {
     });
     ledger.chain.trained(fact, sequence);
     ledger.line.trained(fact, nowMs);
-  }
-}
-
-function note(ledger: LedgerState, fact: LedgerFact, openSinceMs: number): void {
-  const { chain, line, settled } = ledger;
-  switch (fact.name) {
-    case 'batchClosed':
-      chain.closed(fact.message, fact.sequence);
-      settled.add(fact.message, fact.timeMs, openSinceMs);
-      ledger.trace = fact.trace;
-      return;
-    case 'weightsTrained':
-      chain.trained(fact.message, fact.sequence);
-      line.trained(fact.message, fact.timeMs);
-      return;
-    case 'weightsStaged':
-      line.staged(fact.message, fact.sequence);
   }
 }

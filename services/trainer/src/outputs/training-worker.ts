@@ -7,7 +7,6 @@ import {
   type TrainRequest,
   type TrainResult,
 } from '@backtalk/proto/training';
-import type { WeightsFile } from '@backtalk/proto/weights';
 
 import { trainerErrors } from '../errors.js';
 
@@ -39,41 +38,33 @@ export class TrainingWorker {
   }
 
   async train(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
-    await this.give([...request.parentAdapter, ...request.parentTrainingState], signal);
-    const result = await this.step(request, { signal, onProgress, trace });
-    for (const file of [...result.adapter, ...result.trainingState]) await this.fetch(file, signal);
-    return result;
-  }
-
-  private async give(files: readonly WeightsFile[], signal: AbortSignal): Promise<void> {
-    if (files.length === 0) return;
-    const digests = [...new Set(files.map(({ digest }) => digest))];
-    const { digests: missing } = await this.client.missing({ digests }, { deadlineMs: askDeadlineMs, signal });
-    for (const digest of missing) {
-      const bytes = await this.blobs.get(digest);
-      await this.client.putBlob(parts(digest, bytes), { deadlineMs: blobDeadlineMs, signal });
+    const { client, blobs } = this;
+    const given = new Set([...request.parentAdapter, ...request.parentTrainingState].map(({ digest }) => digest));
+    if (given.size > 0) {
+      const { digests: missing } = await client.missing({ digests: [...given] }, { deadlineMs: askDeadlineMs, signal });
+      for (const digest of missing) {
+        const bytes = await blobs.get(digest);
+        await client.putBlob(parts(digest, bytes), { deadlineMs: blobDeadlineMs, signal });
+      }
     }
-  }
 
-  private async step(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
     let result: TrainResult | undefined;
     const calling = { deadlineMs: this.stepDeadlineMs, signal, ...(trace === undefined ? {} : { trace }) };
-    for await (const { event } of this.client.train(request, calling)) {
+    for await (const { event } of client.train(request, calling)) {
       if (event?.$case === 'progress') onProgress();
       else if (event?.$case === 'result') result = event.value;
     }
     if (result === undefined) throw trainerErrors.resultMissing();
-    return result;
-  }
 
-  private async fetch({ digest }: WeightsFile, signal: AbortSignal): Promise<void> {
-    const { blobs } = this;
-    // A repeated step has these bytes already; putting them again would only renew their age.
-    if (await blobs.has(digest)) return;
-    const received: Uint8Array[] = [];
-    for await (const { data } of this.client.getBlob({ digest }, { deadlineMs: blobDeadlineMs, signal }))
-      received.push(data);
-    if ((await blobs.put(Buffer.concat(received))) !== digest) throw trainerErrors.resultDiffers({ digest });
+    for (const { digest } of [...result.adapter, ...result.trainingState]) {
+      // A repeated step has these bytes already; putting them again would only renew their age.
+      if (await blobs.has(digest)) continue;
+      const received: Uint8Array[] = [];
+      for await (const { data } of client.getBlob({ digest }, { deadlineMs: blobDeadlineMs, signal }))
+        received.push(data);
+      if ((await blobs.put(Buffer.concat(received))) !== digest) throw trainerErrors.resultDiffers({ digest });
+    }
+    return result;
   }
 }
 

@@ -11,7 +11,13 @@ const sentencesMax = 3;
 const copiedShareMax = 0.8;
 
 export function chooseHint(candidates: readonly string[], answer: string, choice: HintChoice): string {
-  const accepted = candidates.map((hint) => tidied(hint)).filter((hint) => isAccepted(hint, answer));
+  // One to three sentences, on one line.
+  const tidied = candidates.map((hint) => {
+    const line = hint.replaceAll(/\s+/g, ' ').trim();
+    const sentences = line.split(/(?<=[.!?])\s+/);
+    return sentences.slice(0, sentencesMax).join(' ');
+  });
+  const accepted = tidied.filter((hint) => isAccepted(hint, answer));
   const [first = '', ...rest] = accepted;
   switch (choice) {
     case 'longest':
@@ -24,26 +30,14 @@ export function chooseHint(candidates: readonly string[], answer: string, choice
 }
 
 export function isAccepted(hint: string, answer: string): boolean {
-  return hint.length > charactersMin && hint.length <= charactersMax && !isCopy(hint, answer);
-}
-
-/** One to three sentences, on one line. */
-function tidied(hint: string): string {
-  const sentences = hint
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .split(/(?<=[.!?])\s+/);
-  return sentences.slice(0, sentencesMax).join(' ');
-}
-
-/** Three words in a row that the answer has too are copied. */
-function isCopy(hint: string, answer: string): boolean {
+  if (hint.length <= charactersMin || hint.length > charactersMax) return false;
+  // Three words in a row that the answer has too are copied.
   const words = wordsOf(hint);
   const text = ` ${wordsOf(answer).join(' ')} `;
-  if (words.length < 3) return text.includes(` ${words.join(' ')} `);
+  if (words.length < 3) return !text.includes(` ${words.join(' ')} `);
   const runs = words.slice(2).map((_, at) => words.slice(at, at + 3).join(' '));
   const copied = runs.filter((run) => text.includes(` ${run} `)).length;
-  return copied / runs.length > copiedShareMax;
+  return copied / runs.length <= copiedShareMax;
 }
 
 /** How many words of the others a hint holds, on average. */

@@ -33,19 +33,6 @@ const commonWords = wordsIn(
     'please about',
 );
 
-/** What is read of a turn. */
-export type Read = Pick<Material, 'next' | 'question' | 'answer'>;
-
-export function featuresOf(read: Read): ReadonlySet<string> {
-  const isUser = read.next.role === 'user';
-  const text = normal(
-    isUser ? ownWords(read.next.text).slice(0, userCharactersRead) : read.next.text.slice(0, toolCharactersRead),
-  );
-  const words = text.match(/[\p{L}]+|\d+|[?!.,:]/gu) ?? [];
-  const own = isUser ? userFeatures(text, words, read) : toolFeatures(text, words, read);
-  return new Set([...wordFeatures(words), ...opinions(words), ...own]);
-}
-
 const contractions: readonly (readonly [RegExp, string])[] = [
   [/\bcan't\b/g, 'can not'],
   [/\bwon't\b/g, 'will not'],
@@ -58,16 +45,22 @@ const contractions: readonly (readonly [RegExp, string])[] = [
   [/'s\b/g, ' is'],
 ];
 
-function normal(text: string): string {
-  const plain = text.toLowerCase().replaceAll('\u2019', "'").trim();
-  return contractions.reduce((rest, [pattern, words]) => rest.replaceAll(pattern, words), plain);
-}
+/** What is read of a turn. */
+export type Read = Pick<Material, 'next' | 'question' | 'answer'>;
 
-function wordFeatures(words: readonly string[]): string[] {
+export function featuresOf(read: Read): ReadonlySet<string> {
+  const isUser = read.next.role === 'user';
+  const said = isUser
+    ? ownWords(read.next.text).slice(0, userCharactersRead)
+    : read.next.text.slice(0, toolCharactersRead);
+  const plain = said.toLowerCase().replaceAll('\u2019', "'").trim();
+  const text = contractions.reduce((rest, [pattern, spelled]) => rest.replaceAll(pattern, spelled), plain);
+  const words = text.match(/[\p{L}]+|\d+|[?!.,:]/gu) ?? [];
+  const own = isUser ? userFeatures(text, words, read) : toolFeatures(text, words, read);
   const stems = words.map((word) => (/^\d/.test(word) ? '0' : word.slice(0, beginning)));
   const framed = ['^', ...stems, '$'];
   const pairs = framed.slice(1).map((word, at) => `${framed[at] ?? ''} ${word}`);
-  return [...stems, ...pairs];
+  return new Set([...stems, ...pairs, ...opinions(words), ...own]);
 }
 
 function opinions(words: readonly string[]): string[] {

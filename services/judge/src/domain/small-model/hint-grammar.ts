@@ -19,29 +19,36 @@ const aboutAnswers =
   /\b(?:answers?|reply|replies|respond|responses?|sentences?|words?|short(?:er)?|brief(?:er)?|concise|long(?:er)?|bullet|bullets|lists?|markdown|bold|headings?|plain|text|simple|simpler|simply|formal|casual|polite|friendly|tone|language|english|spanish|french|german|lower ?case|upper ?case|capitals?|emojis?|examples?|steps?|table|paragraphs?|lines?|jargon|details?|code|style|like i(?:'m| am)|lecture|apologi[sz]e|repeat|point|units?|metric|celsius|always|never|every|from now on|next time|in future|in general)\b/i;
 
 export function extractHint(userText: string): string {
-  const found = sentencesOf(ownWords(userText))
+  const parts = ownWords(userText)
+    .replaceAll('\u2019', "'")
+    .split(/(?<=[.!?\u2026])\s+|\n+/u)
+    .map((part) => part.replaceAll(/\s+/g, ' ').trim());
+  const sentences = parts.filter((part) => /\p{L}/u.test(part)).slice(0, sentencesMax);
+  const found = sentences
     .filter((sentence) => sentence.length <= sentenceCharactersMax)
     .map((sentence) => instructionIn(sentence))
     .filter((instruction) => instruction !== '');
   return [...new Set(found)].slice(0, instructionsMax).join(' ');
 }
 
-function sentencesOf(text: string): string[] {
-  const parts = text
-    .replaceAll('\u2019', "'")
-    .split(/(?<=[.!?\u2026])\s+|\n+/u)
-    .map((part) => part.replaceAll(/\s+/g, ' ').trim());
-  return parts.filter((part) => /\p{L}/u.test(part)).slice(0, sentencesMax);
-}
-
 function instructionIn(sentence: string): string {
   const bare = bareOf(sentence);
   if (!aboutAnswers.test(bare)) return '';
-  for (const form of forms) {
-    const made = form(bare);
-    if (made !== '') return finished(made);
-  }
-  return '';
+  const made = forms.reduce((found, form) => found || form(bare), '');
+  const changesOneText =
+    /^make (?:it|this|that)\b/i.test(made) && !/\b(?:short(?:er)?|brief(?:er)?|concise|simpler?|plain)\b/i.test(made);
+  if (changesOneText) return '';
+  // What was asked about one answer, as it holds for all: "Give one short sentence" → "Answer in one short sentence".
+  const standing = made
+    .replace(/\s+(?:would|will|should) (?:do|be (?:enough|fine|plenty|nice|better)|suffice)\b.*$/i, '')
+    .replace(
+      /^(?:give|write|say it in|tell it in|keep it (?:to|down to)|cut it (?:down )?to|answer) ((?:just |only )?(?:a|an|one|two|three|at most) (?:[a-z]+ )?(?:sentence|line|word|paragraph)s?\b)/i,
+      'Answer in $1',
+    )
+    .replace(/\s+as an answer$/i, '')
+    .replace(/^(?:rewrite|redo|say|write|repeat|answer) (?:it|this|that)(?: again)?,?(?: but)? /i, 'Answer ');
+  const trimmed = standing.replace(/[\s,;:\u2013-]+$/u, '');
+  return trimmed === '' ? '' : `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}.`;
 }
 
 /** Without greeting words, pleading and reproach around the instruction itself. */
@@ -138,31 +145,6 @@ function withoutPleading(words: string): string {
     .trim();
 }
 
-/** What was asked about one answer, as it holds for all: "Give one short sentence" → "Answer in one short sentence". */
-function asStanding(words: string): string {
-  return words
-    .replace(/\s+(?:would|will|should) (?:do|be (?:enough|fine|plenty|nice|better)|suffice)\b.*$/i, '')
-    .replace(
-      /^(?:give|write|say it in|tell it in|keep it (?:to|down to)|cut it (?:down )?to|answer) ((?:just |only )?(?:a|an|one|two|three|at most) (?:[a-z]+ )?(?:sentence|line|word|paragraph)s?\b)/i,
-      'Answer in $1',
-    )
-    .replace(/\s+as an answer$/i, '')
-    .replace(/^(?:rewrite|redo|say|write|repeat|answer) (?:it|this|that)(?: again)?,?(?: but)? /i, 'Answer ');
-}
-
-/** About one text, and no rule for all. */
-function isOneChange(words: string): boolean {
-  return (
-    /^make (?:it|this|that)\b/i.test(words) && !/\b(?:short(?:er)?|brief(?:er)?|concise|simpler?|plain)\b/i.test(words)
-  );
-}
-
 function lowerFirst(words: string): string {
   return /^[A-Z][a-z ]/.test(words) ? words.charAt(0).toLowerCase() + words.slice(1) : words;
-}
-
-function finished(words: string): string {
-  if (isOneChange(words)) return '';
-  const trimmed = asStanding(words).replace(/[\s,;:\u2013-]+$/u, '');
-  return trimmed === '' ? '' : `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}.`;
 }

@@ -135,7 +135,11 @@ function wordingsOf(role: Example['role'], all: readonly Headings[], examples: r
   return all.map(({ id, variant, headings }) => {
     const list = (label: Label) => {
       const own = examples.filter((example) => example.role === role && labelOf[example.label] === label);
-      const kept = turned(own, variant).filter((_, at) => at % leftOutOf !== variant % leftOutOf);
+      // Another order for each wording: neighbours of one family are pulled apart by a stride.
+      const stride = 5 + 2 * variant;
+      const keyed = own.map(({ next }, at) => ({ next, key: (at * stride + variant) % Math.max(1, own.length) }));
+      const ordered = keyed.sort((a, b) => a.key - b.key);
+      const kept = ordered.filter((_, at) => at % leftOutOf !== variant % leftOutOf);
       return `${headings[label]}\n${kept.map(({ next }) => `-${entryOf(next)}`).join('')}-`;
     };
     return {
@@ -143,11 +147,4 @@ function wordingsOf(role: Example['role'], all: readonly Headings[], examples: r
       lists: { satisfied: list('satisfied'), unrelated: list('unrelated'), correction: list('correction') },
     };
   });
-}
-
-/** Another order for each wording: neighbours of one family are pulled apart by a stride. */
-function turned<T>(items: readonly T[], at: number): T[] {
-  const stride = 5 + 2 * at;
-  const keyed = items.map((item, index) => ({ item, key: (index * stride + at) % Math.max(1, items.length) }));
-  return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item);
 }
