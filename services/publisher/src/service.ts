@@ -37,8 +37,14 @@ export type Publisher = ServiceWithPorts<'grpc'>;
 const stopWithinMs = 8_000;
 
 export function createPublisher(config: PublisherConfig, overrides: PublisherOverrides = {}): Publisher {
-  const start = (context: ServiceContext<PublisherConfig>) => startParts(context, overrides.reached);
-  return createService({ name: 'publisher', config, overrides, streams: ['WEIGHTS'], stopWithinMs, start });
+  return createService({
+    name: 'publisher',
+    config,
+    overrides,
+    streams: ['WEIGHTS'],
+    stopWithinMs,
+    start: (context) => startParts(context, overrides.reached),
+  });
 }
 
 async function startParts(
