@@ -12,18 +12,7 @@ interface JsonBody {
 }
 
 export async function readJsonBody(request: IncomingMessage, limitBytes: number): Promise<JsonBody> {
-  checkMediaType(request);
-  const bytes = await readBytes(request, limitBytes);
-  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
-  try {
-    return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
-  } catch {
-    // The parser's own words quote the body.
-    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
-  }
-}
-
-function checkMediaType({ headers }: IncomingMessage): void {
+  const { headers } = request;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
     throw gatewayErrors.wrongMediaType({ why: 'Compressed request bodies are not read.' });
@@ -32,6 +21,14 @@ function checkMediaType({ headers }: IncomingMessage): void {
   const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset.trim()))
     throw gatewayErrors.wrongMediaType({ why: 'The body must be UTF-8.' });
+  const bytes = await readBytes(request, limitBytes);
+  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
+  } catch {
+    // The parser's own words quote the body.
+    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
+  }
 }
 
 /** Express's own reader waits for the end of a body that is too large before it refuses it; this one does not. */
