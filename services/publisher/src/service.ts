@@ -75,12 +75,16 @@ async function startParts(
   const scorer = new ProbeScorer(blobs, config.engineKey, config.gateDeadlineMs);
   lifecycle.add('probes', () => scorer.stop());
   const parts = { policy, chain, loaders, gateways, routing, events, clock };
-  const limitsFor = (dtype: string) => ({ parityMax: parityMaxFor(config, dtype), driftMax });
-  const swap = new Swap(parts, scorer, limitsFor, async (step) => {
-    await reached?.(step);
-    // Another may lead by now: what is left is that one's to do.
-    if (!leadership.leading) throw publisherErrors.notLeading();
-  });
+  const swap = new Swap(
+    parts,
+    scorer,
+    (dtype) => ({ parityMax: parityMaxFor(config, dtype), driftMax }),
+    async (step) => {
+      await reached?.(step);
+      // Another may lead by now: what is left is that one's to do.
+      if (!leadership.leading) throw publisherErrors.notLeading();
+    },
+  );
   const trained = new TrainedFacts(context, { chain, swap });
   const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
   let leading: Promise<void> = Promise.resolve();

@@ -21,7 +21,22 @@ export async function readJsonBody(request: IncomingMessage, limitBytes: number)
   const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset.trim()))
     throw gatewayErrors.wrongMediaType({ why: 'The body must be UTF-8.' });
-  const bytes = await readBytes(request, limitBytes);
+  // Express's own reader waits for the end of a body that is too large before it refuses it; this one does not.
+  const chunks: Buffer[] = [];
+  let size = Number(headers['content-length'] ?? 0) > limitBytes ? Infinity : 0;
+  try {
+    if (size === 0)
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+        if (!Buffer.isBuffer(chunk)) continue;
+        size += chunk.length;
+        if (size > limitBytes) break;
+        chunks.push(chunk);
+      }
+  } catch (cause) {
+    throw gatewayErrors.clientGone({}, cause);
+  }
+  if (size > limitBytes) throw gatewayErrors.bodyTooLarge({ limitBytes });
+  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
   if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
   try {
     return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
@@ -29,23 +44,4 @@ export async function readJsonBody(request: IncomingMessage, limitBytes: number)
     // The parser's own words quote the body.
     throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
   }
-}
-
-/** Express's own reader waits for the end of a body that is too large before it refuses it; this one does not. */
-async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = Number(request.headers['content-length'] ?? 0) > limitBytes ? Infinity : 0;
-  try {
-    if (bytes === 0)
-      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-        if (!Buffer.isBuffer(chunk)) continue;
-        bytes += chunk.length;
-        if (bytes > limitBytes) break;
-        chunks.push(chunk);
-      }
-  } catch (cause) {
-    throw gatewayErrors.clientGone({}, cause);
-  }
-  if (bytes > limitBytes) throw gatewayErrors.bodyTooLarge({ limitBytes });
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 }
