@@ -83,8 +83,15 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   lifecycle.add('drain', () => drain.stop());
   const { storeWaitMs } = config;
   const required = config.capture === 'required';
-  const onSpooled = () => drain.kick();
-  const store = new TurnStore({ publisher, spool, clock, events, storeWaitMs, required, onSpooled });
+  const store = new TurnStore({
+    publisher,
+    spool,
+    clock,
+    events,
+    storeWaitMs,
+    required,
+    onSpooled: () => drain.kick(),
+  });
   const ignore = broker.onStatus((status) => {
     if (status === 'up') drain.kick();
   });

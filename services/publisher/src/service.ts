@@ -37,8 +37,14 @@ export type Publisher = ServiceWithPorts<'grpc'>;
 const stopWithinMs = 8_000;
 
 export function createPublisher(config: PublisherConfig, overrides: PublisherOverrides = {}): Publisher {
-  const start = (context: ServiceContext<PublisherConfig>) => startParts(context, overrides.reached);
-  return createService({ name: 'publisher', config, overrides, streams: ['WEIGHTS'], stopWithinMs, start });
+  return createService({
+    name: 'publisher',
+    config,
+    overrides,
+    streams: ['WEIGHTS'],
+    stopWithinMs,
+    start: (context) => startParts(context, overrides.reached),
+  });
 }
 
 async function startParts(
@@ -69,12 +75,16 @@ async function startParts(
   const scorer = new ProbeScorer(blobs, config.engineKey, config.gateDeadlineMs);
   lifecycle.add('probes', () => scorer.stop());
   const parts = { policy, chain, loaders, gateways, routing, events, clock };
-  const limitsFor = (dtype: string) => ({ parityMax: parityMaxFor(config, dtype), driftMax });
-  const swap = new Swap(parts, scorer, limitsFor, async (step) => {
-    await reached?.(step);
-    // Another may lead by now: what is left is that one's to do.
-    if (!leadership.leading) throw publisherErrors.notLeading();
-  });
+  const swap = new Swap(
+    parts,
+    scorer,
+    (dtype) => ({ parityMax: parityMaxFor(config, dtype), driftMax }),
+    async (step) => {
+      await reached?.(step);
+      // Another may lead by now: what is left is that one's to do.
+      if (!leadership.leading) throw publisherErrors.notLeading();
+    },
+  );
   const trained = new TrainedFacts(context, { chain, swap });
   const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
   let leading: Promise<void> = Promise.resolve();

@@ -15,28 +15,24 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function textsOf(content: unknown): string[] {
-  if (typeof content === 'string') return [content];
-  if (!Array.isArray(content)) return [];
-  return content.filter(isJsonObject).flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []));
-}
-
-function toolCallsOf(value: unknown): { id: string; name: string }[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter(isJsonObject).map((call) => {
-    const called = isJsonObject(call['function']) ? call['function'] : {};
-    return { id: text(call['id']), name: text(called['name']) };
-  });
-}
-
 export function readMessages(messages: readonly unknown[]): ChatMessage[] {
-  return messages.filter(isJsonObject).map((message) => ({
-    role: text(message['role']),
-    texts: textsOf(message['content']),
-    toolCallId: text(message['tool_call_id']),
-    toolName: text(message['name']),
-    toolCalls: toolCallsOf(message['tool_calls']),
-  }));
+  return messages.filter(isJsonObject).map((message) => {
+    const content = message['content'];
+    const parts = Array.isArray(content) ? content.filter(isJsonObject) : [];
+    const partTexts = parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []));
+    const calls = message['tool_calls'];
+    const toolCalls = (Array.isArray(calls) ? calls : []).filter(isJsonObject).map((call) => {
+      const called = isJsonObject(call['function']) ? call['function'] : {};
+      return { id: text(call['id']), name: text(called['name']) };
+    });
+    return {
+      role: text(message['role']),
+      texts: typeof content === 'string' ? [content] : partTexts,
+      toolCallId: text(message['tool_call_id']),
+      toolName: text(message['name']),
+      toolCalls,
+    };
+  });
 }
 
 /** What the user said last. */

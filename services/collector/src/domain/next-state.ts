@@ -17,38 +17,14 @@ const clientShapes: readonly RegExp[] = [
 /** Blocks that known clients put around or behind a person's words. */
 const clientBlocks = /<(system-reminder|environment_details)\b[^>]*>[\s\S]*?<\/\1>/gi;
 
-/** A person seldom says the same paragraph twice; a client does at every turn. */
-function isClientContext(text: string, earlierTexts: ReadonlySet<string>): boolean {
-  const trimmed = text.trim();
-  return (
-    trimmed === '' ||
-    clientShapes.some((shape) => shape.test(trimmed)) ||
-    (trimmed.length > 80 && earlierTexts.has(trimmed))
-  );
-}
-
 function provenanceOf(message: ChatMessage, text: string, turnType: string, earlier: ReadonlySet<string>): Provenance {
   if (message.role === 'tool' || message.role === 'function') return Provenance.PROVENANCE_TOOL;
   if (message.role !== 'user') return Provenance.PROVENANCE_CLIENT;
-  if (isClientContext(text, earlier)) return Provenance.PROVENANCE_CLIENT;
+  const trimmed = text.trim();
+  if (trimmed === '' || clientShapes.some((shape) => shape.test(trimmed))) return Provenance.PROVENANCE_CLIENT;
+  // A person seldom says the same paragraph twice; a client does at every turn.
+  if (trimmed.length > 80 && earlier.has(trimmed)) return Provenance.PROVENANCE_CLIENT;
   return turnType === 'environment' ? Provenance.PROVENANCE_ENVIRONMENT : Provenance.PROVENANCE_USER;
-}
-
-function entriesOf(
-  message: ChatMessage,
-  toolNames: ReadonlyMap<string, string>,
-  turnType: string,
-  earlier: ReadonlySet<string>,
-): NextStateMessage[] {
-  return message.texts.map((text) => {
-    const provenance = provenanceOf(message, text, turnType, earlier);
-    return {
-      provenance,
-      text: provenance === Provenance.PROVENANCE_USER ? text.replace(clientBlocks, '').trim() : text,
-      toolCallId: message.toolCallId,
-      toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
-    };
-  });
 }
 
 /** @param answerIndex of the answer among the assistant messages */
@@ -64,7 +40,17 @@ export function nextStateOf(
   return messages
     .slice(messages.indexOf(answer) + 1)
     .filter((message) => message.role !== 'assistant')
-    .flatMap((message) => entriesOf(message, toolNames, turnType, earlierTexts))
+    .flatMap((message) =>
+      message.texts.map((text) => {
+        const provenance = provenanceOf(message, text, turnType, earlierTexts);
+        return {
+          provenance,
+          text: provenance === Provenance.PROVENANCE_USER ? text.replace(clientBlocks, '').trim() : text,
+          toolCallId: message.toolCallId,
+          toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
+        };
+      }),
+    )
     .filter((entry) => entry.text !== '');
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
-import type { CollectorLog, OpenedTurn, RequestReader } from '../outputs/collector-log.js';
+import { RequestReader, type CollectorLog, type OpenedTurn } from '../outputs/collector-log.js';
 import type { Owner, TurnIndex } from '../outputs/turn-index.js';
 
 export interface LinkParts {
@@ -25,16 +25,19 @@ export interface LinkParts {
 
 /** Whether all answers are in the index that the log had before a sequence. */
 export type AnswersTaken = (sequence: number) => Promise<boolean>;
-const allTaken: AnswersTaken = () => Promise.resolve(true);
 
 /**
  * Links one opened turn. Resolves once everything that follows from it is stored. Requests and answers come through two
  * consumers: where the newest answer in the request is not known, an older one counts only when no answer is on its way.
  */
-export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: AnswersTaken = allTaken): Promise<void> {
+export async function linkTurn(
+  parts: LinkParts,
+  opened: OpenedTurn,
+  taken: AnswersTaken = () => Promise.resolve(true),
+): Promise<void> {
   const { index, log, events } = parts;
   const { message: request, sequence, timeMs } = opened;
-  const reader = log.around(opened);
+  const reader = new RequestReader(log, opened);
   const isAhead = isAheadOfLog(request, await index.turn(request.provisionalParent));
   const link = isAhead ? undefined : await findLink(index, reader, opened);
   if (!isAhead && couldBeNewer(request, link) && !(await taken(sequence)))
@@ -54,7 +57,17 @@ export async function linkTurn(parts: LinkParts, opened: OpenedTurn, taken: Answ
 async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedTurn): Promise<ParentLink | undefined> {
   const { turn, answerKeys, declaredSession, provisionalSession } = opened.message;
   const known = new Map<string, Candidate[]>();
-  for (const key of new Set(answerKeys)) known.set(key, await candidatesFor(index, reader, opened.message, key));
+  for (const key of new Set(answerKeys)) {
+    const answered = await index.turnsWithAnswer(opened.message, key);
+    const candidates = answered.map(async (candidate) => {
+      const entry = await index.turn(candidate);
+      if (entry === undefined) return [];
+      // Only among several do the answers before it decide.
+      const earlierAnswers = answered.length > 1 ? ((await reader.opened(candidate))?.message.answerKeys ?? []) : [];
+      return [{ turn: candidate, earlierAnswers, sequence: entry.completedSequence, continuedBy: entry.continuedBy }];
+    });
+    known.set(key, (await Promise.all(candidates)).flat());
+  }
   const byAnswer = findParent(turn, answerKeys, (key) => known.get(key) ?? []);
   const found = byAnswer?.answerIndex ?? -1;
   if (declaredSession === '' || found === answerKeys.length - 1) return byAnswer;
@@ -70,23 +83,6 @@ async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedT
       : byAnswer;
   }
   return byAnswer;
-}
-
-async function candidatesFor(
-  index: TurnIndex,
-  reader: RequestReader,
-  owner: Owner,
-  answerKey: string,
-): Promise<Candidate[]> {
-  const turns = await index.turnsWithAnswer(owner, answerKey);
-  const isAmbiguous = turns.length > 1;
-  const candidates = turns.map(async (turn) => {
-    const entry = await index.turn(turn);
-    if (entry === undefined) return [];
-    const earlierAnswers = isAmbiguous ? ((await reader.opened(turn))?.message.answerKeys ?? []) : [];
-    return [{ turn, earlierAnswers, sequence: entry.completedSequence, continuedBy: entry.continuedBy }];
-  });
-  return (await Promise.all(candidates)).flat();
 }
 
 async function continueTurn(

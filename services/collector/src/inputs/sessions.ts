@@ -62,8 +62,8 @@ export class IdleSessions {
   private async look(): Promise<void> {
     const { index, log, events } = this.parts;
     try {
-      const idle = async () => index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax);
-      for (const session of await this.inTurn(idle))
+      const idle = await this.inTurn(async () => index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax));
+      for (const session of idle)
         await this.inTurn(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
       events.openSessions(await index.openSessions());
     } catch (thrown) {

@@ -5,7 +5,7 @@
 import { asBacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
-import type { Owner, SessionOwner, TurnIndex } from './turn-index.js';
+import type { Owner, TurnIndex } from './turn-index.js';
 
 const facts = ['turnOpened', 'turnCompleted', 'turnContinued', 'sessionClosed'] as const;
 
@@ -32,24 +32,20 @@ export class Rebuilder {
   async ensureReady(): Promise<void> {
     if (await this.parts.index.isReady()) return;
     try {
-      await this.rebuild();
+      const { index, reader, clock, events, relink, keptSinceMs } = this.parts;
+      const startedAt = clock.now();
+      const life = await index.currentLife();
+      const filling = new Filling(index);
+      for await (const record of reader.headers(facts, { sinceMs: await keptSinceMs() })) await filling.take(record);
+      await filling.written();
+      for (const [turn, owner] of filling.unlinked) await relink(owner, turn);
+      await index.markReady(life);
+      events.rebuilt(filling.count, clock.now() - startedAt);
     } catch (thrown) {
       const error = asBacktalkError(thrown);
       // No fault of the fact that asked for the index: it waits.
       throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
     }
-  }
-
-  private async rebuild(): Promise<void> {
-    const { index, reader, clock, events, relink, keptSinceMs } = this.parts;
-    const startedAt = clock.now();
-    const life = await index.currentLife();
-    const filling = new Filling(index);
-    for await (const record of reader.headers(facts, { sinceMs: await keptSinceMs() })) await filling.take(record);
-    await filling.written();
-    for (const [turn, owner] of filling.unlinked) await relink(owner, turn);
-    await index.markReady(life);
-    events.rebuilt(filling.count, clock.now() - startedAt);
   }
 }
 
@@ -65,7 +61,7 @@ class Filling {
   constructor(private readonly index: TurnIndex) {}
 
   async take(record: HeaderRecord): Promise<void> {
-    const { name, headers, sequence } = record;
+    const { name, headers, sequence, timeMs } = record;
     const [tenant = '', user = ''] = record.subject.split('.').slice(3, 5);
     const { turn = '', parent = '', session = '', policy = '', continuedBy = '' } = headers;
     const owner = { tenant, user, policy };
@@ -76,9 +72,17 @@ class Filling {
         this.sessions.set(turn, session);
         if (headers.answerKey !== undefined) this.unlinked.set(turn, owner);
         break;
-      case 'turnCompleted':
-        this.takeCompleted(turn, owner, record);
+      case 'turnCompleted': {
+        const known = this.sessions.get(turn) ?? '';
+        this.sessions.delete(turn);
+        const answered = known === '' ? session : known;
+        this.write(this.index.putTurn(turn, { ...owner, session: answered, completedSequence: sequence }));
+        if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
+        if (answered === '') break;
+        this.write(this.index.addSessionAnswer(answered, turn, sequence));
+        this.write(this.index.touchSession(answered, owner, timeMs));
         break;
+      }
       case 'turnContinued':
         this.write(this.index.putTurn(turn, { ...owner, session, parent, continuedBy }));
         this.write(this.index.putTurn(continuedBy, { ...owner, session, parent: turn }));
@@ -96,18 +100,6 @@ class Filling {
   /** Throws what a write failed with. */
   async written(): Promise<void> {
     await Promise.all(this.writes.splice(0));
-  }
-
-  private takeCompleted(turn: string, owner: SessionOwner, record: HeaderRecord): void {
-    const { headers, sequence, timeMs } = record;
-    const known = this.sessions.get(turn) ?? '';
-    this.sessions.delete(turn);
-    const session = known === '' ? (headers.session ?? '') : known;
-    this.write(this.index.putTurn(turn, { ...owner, session, completedSequence: sequence }));
-    if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
-    if (session === '') return;
-    this.write(this.index.addSessionAnswer(session, turn, sequence));
-    this.write(this.index.touchSession(session, owner, timeMs));
   }
 
   private write(writing: Promise<void>): void {

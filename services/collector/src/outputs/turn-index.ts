@@ -42,7 +42,11 @@ export class TurnIndex {
 
   /** Which life of Valkey answers: one that was killed and came back may have forgotten what it had acknowledged. */
   async currentLife(): Promise<string> {
-    this.life ??= lifeIn(await this.guarded(this.redis.info('server')));
+    if (this.life === undefined) {
+      const info = await this.guarded(this.redis.info('server'));
+      // A server that hides its id counts as one life, which then ends when the index is gone.
+      this.life = /^run_id:(\w+)/m.exec(info)?.[1] ?? 'unknown';
+    }
     return this.life;
   }
 
@@ -179,9 +183,4 @@ export class TurnIndex {
       throw collectorErrors.indexUnavailable({}, error);
     }
   }
-}
-
-/** A server that hides its id counts as one life, which then ends when the index is gone. */
-function lifeIn(info: string): string {
-  return /^run_id:(\w+)/m.exec(info)?.[1] ?? 'unknown';
 }

@@ -14,7 +14,10 @@ interface AnswerContent {
 }
 
 export function answerKey(secret: string, { text, toolCalls }: AnswerContent): string {
-  const bare = bareText(text);
+  // Templates that open the thought themselves leave only its end in the answer.
+  const closed = text.includes('<think>') ? text.replace(/<think>[\s\S]*?(<\/think>|$)/g, '') : text;
+  const end = closed.lastIndexOf('</think>');
+  const bare = (end === -1 ? closed : closed.slice(end + '</think>'.length)).replace(/\s+/g, '');
   const calls = toolCalls.map(bareCall);
   if (bare === '' && calls.length === 0) return '';
   return keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength);
@@ -24,39 +27,28 @@ export function answerKey(secret: string, { text, toolCalls }: AnswerContent): s
 export function answerKeysOf(secret: string, messages: readonly ChatMessage[]): string[] {
   return messages
     .filter((message) => message.role === 'assistant')
-    .map((message) => answerKey(secret, contentOf(message)));
-}
-
-function contentOf(message: ChatMessage): AnswerContent {
-  const calls = message['tool_calls'];
-  return { text: textOf(message['content']), toolCalls: Array.isArray(calls) ? calls : [] };
-}
-
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content.map((part: unknown) => (isJsonObject(part) ? wordsOf(part['text']) : '')).join('');
-}
-
-/** Templates that open the thought themselves leave only its end in the answer. */
-function bareText(text: string): string {
-  const closed = text.includes('<think>') ? text.replace(/<think>[\s\S]*?(<\/think>|$)/g, '') : text;
-  const end = closed.lastIndexOf('</think>');
-  return (end === -1 ? closed : closed.slice(end + '</think>'.length)).replace(/\s+/g, '');
+    .map((message) => {
+      const content = message['content'];
+      const parts = Array.isArray(content) ? content : [];
+      const words = parts.map((part: unknown) => (isJsonObject(part) ? wordsOf(part['text']) : '')).join('');
+      const calls = message['tool_calls'];
+      return answerKey(secret, {
+        text: typeof content === 'string' ? content : words,
+        toolCalls: Array.isArray(calls) ? calls : [],
+      });
+    });
 }
 
 function bareCall(call: unknown): readonly [string, string] {
   const called = isJsonObject(call) && isJsonObject(call['function']) ? call['function'] : {};
-  return [wordsOf(called['name']), bareArguments(called['arguments'])];
-}
-
-function bareArguments(value: unknown): string {
-  if (typeof value !== 'string') return canonicalJson(value ?? {});
+  const name = wordsOf(called['name']);
+  const given = called['arguments'];
+  if (typeof given !== 'string') return [name, canonicalJson(given ?? {})];
   try {
-    return canonicalJson(value.trim() === '' ? {} : JSON.parse(value));
+    return [name, canonicalJson(given.trim() === '' ? {} : JSON.parse(given))];
   } catch {
     // A model may write arguments that are no JSON; clients send them back as they are.
-    return value.replace(/\s+/g, '');
+    return [name, given.replace(/\s+/g, '')];
   }
 }
 

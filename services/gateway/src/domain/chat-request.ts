@@ -59,11 +59,14 @@ const message = z.custom<ChatMessage>(isJsonObject, 'it must be an object').supe
     if (!isJsonObject(part)) refuse(['content', index], 'it must be an object');
     // An engine would fetch any address that it is given, also a private one: only data that came with the request is allowed.
     else
-      for (const key in part)
-        if (key.endsWith('_url') && !isData(part[key])) {
-          const path = ['content', index, key];
-          context.addIssue({ code: 'custom', path, ...unsupported('addresses are not fetched; send the data itself') });
-        }
+      for (const key in part) {
+        if (!key.endsWith('_url')) continue;
+        const value = part[key];
+        const address = isJsonObject(value) ? value['url'] : value;
+        if (typeof address === 'string' && address.startsWith('data:')) continue;
+        const path = ['content', index, key];
+        context.addIssue({ code: 'custom', path, ...unsupported('addresses are not fetched; send the data itself') });
+      }
   }
 });
 
@@ -118,11 +121,6 @@ export function readChatRequest(body: unknown): ChatRequest {
 
 function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
-}
-
-function isData(value: unknown): boolean {
-  const address = isJsonObject(value) ? value['url'] : value;
-  return typeof address === 'string' && address.startsWith('data:');
 }
 
 /** True when objects and lists are nested deeper than the limit. Looks no deeper than that. */

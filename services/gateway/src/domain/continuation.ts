@@ -42,23 +42,19 @@ export function likelyParent(
     const candidates = remembered[index] ?? [];
     if (candidates.length === 0) continue;
     const before = answerKeys.slice(0, answerKeys.lastIndexOf(key));
-    return best(candidates, before);
+    let found: RememberedTurn | undefined;
+    let foundEqual = -1;
+    for (const candidate of candidates) {
+      const equal = equalFromTheEnd(candidate.earlier, before);
+      if (equal > foundEqual) [found, foundEqual] = [candidate, equal];
+    }
+    return found;
   }
   return undefined;
 }
 
 export function earlierKeys(answerKeys: readonly string[]): readonly string[] {
   return answerKeys.slice(-earlierKeysMax);
-}
-
-function best(candidates: readonly RememberedTurn[], before: readonly string[]): RememberedTurn | undefined {
-  let found: RememberedTurn | undefined;
-  let foundEqual = -1;
-  for (const candidate of candidates) {
-    const equal = equalFromTheEnd(candidate.earlier, before);
-    if (equal > foundEqual) [found, foundEqual] = [candidate, equal];
-  }
-  return found;
 }
 
 function equalFromTheEnd(left: readonly string[], right: readonly string[]): number {

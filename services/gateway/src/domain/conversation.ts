@@ -29,7 +29,13 @@ export function writeConversation(
 ): WrittenConversation {
   const written = messages.map((message) => JSON.stringify(message));
   const base = parent?.conversation;
-  const shared = base !== undefined && startsWith(written, base) ? base.messages : 0;
+  const mayShare =
+    base !== undefined &&
+    base.messages !== 0 &&
+    base.messages <= written.length &&
+    base.depth < differenceDepthMax &&
+    digestOf(written.slice(0, base.messages)) === base.digest;
+  const shared = mayShare ? base.messages : 0;
   return {
     messages: `[${written.slice(shared).join(',')}]`,
     tools: tools.length === 0 ? '' : JSON.stringify(tools),
@@ -41,11 +47,6 @@ export function writeConversation(
       depth: shared === 0 ? 0 : (base?.depth ?? 0) + 1,
     },
   };
-}
-
-function startsWith(written: readonly string[], base: RememberedConversation): boolean {
-  if (base.messages === 0 || base.messages > written.length || base.depth >= differenceDepthMax) return false;
-  return digestOf(written.slice(0, base.messages)) === base.digest;
 }
 
 function digestOf(written: readonly string[]): string {

@@ -40,6 +40,7 @@ const shapingFields = [
 ] as const;
 
 export function samplingOf(body: JsonObject, defaultTemperature: number): Sampling {
+  const maxTokens = body['max_completion_tokens'] ?? body['max_tokens'];
   const fields: SamplingFields = {
     temperature: numberOr(body['temperature'], defaultTemperature),
     top_p: numberOr(body['top_p'], 1),
@@ -53,16 +54,11 @@ export function samplingOf(body: JsonObject, defaultTemperature: number): Sampli
       topP: fields.top_p,
       topK: fields.top_k > 0 ? fields.top_k : -1,
       minP: fields.min_p,
-      maxTokens: answerTokensMaxOf(body) ?? 0,
+      // 0 where the client left open how long the answer may be.
+      maxTokens: numberOr(maxTokens, 0),
       plain: isPlain(fields, body),
     },
   };
-}
-
-/** The longest answer that the client asked for; undefined where it left that open. */
-function answerTokensMaxOf(body: JsonObject): number | undefined {
-  const asked = body['max_completion_tokens'] ?? body['max_tokens'];
-  return typeof asked === 'number' ? asked : undefined;
 }
 
 function isPlain(fields: SamplingFields, body: JsonObject): boolean {
@@ -70,21 +66,16 @@ function isPlain(fields: SamplingFields, body: JsonObject): boolean {
   if (numberOr(body['presence_penalty'], 0) !== 0 || numberOr(body['frequency_penalty'], 0) !== 0) return false;
   if (numberOr(body['repetition_penalty'], 1) !== 1 || numberOr(body['min_tokens'], 0) !== 0) return false;
   if (shapingFields.some((field) => isSet(body[field]))) return false;
-  return !forcesFormat(body['response_format']) && !forcesTool(body['tool_choice']);
+  const format = body['response_format'];
+  if (typeof format === 'object' && format !== null && 'type' in format && format.type !== 'text') return false;
+  // A named or required tool is enforced by a grammar.
+  const tool = body['tool_choice'];
+  return !isSet(tool) || tool === 'auto' || tool === 'none';
 }
 
 function isSet(value: unknown): boolean {
   if (value === undefined || value === null) return false;
   return typeof value !== 'object' || Object.keys(value).length > 0;
-}
-
-function forcesFormat(format: unknown): boolean {
-  return typeof format === 'object' && format !== null && 'type' in format && format.type !== 'text';
-}
-
-/** A named or required tool is enforced by a grammar. */
-function forcesTool(choice: unknown): boolean {
-  return isSet(choice) && choice !== 'auto' && choice !== 'none';
 }
 
 function numberOr(value: unknown, otherwise: number): number {

@@ -26,7 +26,13 @@ export function forClient(raw: RawObject, view: ClientView): RawObject {
   if (!view.wantsTokenIds) hide(raw, 'prompt_token_ids');
   const choices = raw['choices'];
   if (!Array.isArray(choices)) return raw;
-  for (const choice of choices) if (isJsonObject(choice)) choiceForClient(choice, view);
+  for (const choice of choices) {
+    if (!isJsonObject(choice)) continue;
+    const changed: RawObject = choice;
+    if (!view.wantsLogprobs && changed['logprobs'] !== undefined) changed['logprobs'] = null;
+    if (!view.wantsTokenIds) hide(changed, 'token_ids');
+    hide(changed, 'routed_experts');
+  }
   return raw;
 }
 
@@ -37,12 +43,6 @@ export function chunkForClient({ raw, choice }: Pick<EngineFrame, 'raw' | 'choic
     hide(raw, 'usage');
   }
   return sseEvent(JSON.stringify(forClient(raw, view)));
-}
-
-function choiceForClient(choice: RawObject, view: ClientView): void {
-  if (!view.wantsLogprobs && choice['logprobs'] !== undefined) choice['logprobs'] = null;
-  if (!view.wantsTokenIds) hide(choice, 'token_ids');
-  hide(choice, 'routed_experts');
 }
 
 function hide(object: RawObject, key: string): void {

@@ -22,12 +22,9 @@ export function openAiError({ status = 500, message, code, detail }: BacktalkErr
   const headers: Record<string, string> = {};
   if (typeof retryAfterSeconds === 'number') headers['Retry-After'] = String(retryAfterSeconds);
   if (typeof allow === 'string') headers['Allow'] = allow;
-  const error = { message, type: typeOf(status), param: typeof param === 'string' ? param : null, code };
+  let type = status < 500 ? 'invalid_request_error' : 'server_error';
+  if (status === 401) type = 'authentication_error';
+  if (status === 429) type = 'rate_limit_error';
+  const error = { message, type, param: typeof param === 'string' ? param : null, code };
   return { status, headers, body: { error } };
-}
-
-function typeOf(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 429) return 'rate_limit_error';
-  return status < 500 ? 'invalid_request_error' : 'server_error';
 }

@@ -20,10 +20,11 @@ const nameCharactersMax = 256;
 const yes = new Set(['1', 'true', 'yes', 'on']);
 
 export function declaredSession(header: HeaderOf, body: JsonObject): DeclaredSession {
+  const done = header('x-session-done') ?? body['session_done'];
   return {
     session: named(header('x-session-id') ?? body['session_id'], 'session_id'),
     turnType: named(header('x-turn-type') ?? body['turn_type'], 'turn_type'),
-    done: isYes(header('x-session-done') ?? body['session_done']),
+    done: done === true || done === 1 || (typeof done === 'string' && yes.has(done.trim().toLowerCase())),
   };
 }
 
@@ -48,8 +49,4 @@ function named(value: unknown, param: string): string {
   if (name.length > nameCharactersMax)
     throw gatewayErrors.invalidParameter({ param, why: `it must have at most ${nameCharactersMax} characters` });
   return name;
-}
-
-function isYes(value: unknown): boolean {
-  return value === true || value === 1 || (typeof value === 'string' && yes.has(value.trim().toLowerCase()));
 }

@@ -43,35 +43,27 @@ interface DecodedSpool {
 export function decodeRecords(bytes: Buffer): DecodedSpool {
   const records: SpoolRecord[] = [];
   let offset = 0;
-  while (offset < bytes.length) {
-    const body = wholeBody(bytes, offset);
-    const record = body && readBody(body);
-    if (body === undefined || record === undefined) break;
+  for (;;) {
+    const start = offset + frameBytes;
+    if (start + headLengthBytes > bytes.length) break;
+    const length = bytes.readUInt32LE(offset);
+    if (length < headLengthBytes || start + length > bytes.length) break;
+    const body = bytes.subarray(start, start + length);
+    const record = crc32(body) === bytes.readUInt32LE(offset + 4) ? readBody(body) : undefined;
+    if (record === undefined) break;
     records.push(record);
-    offset += frameBytes + body.length;
+    offset = start + length;
   }
   return { records, tornBytes: bytes.length - offset };
-}
-
-function wholeBody(bytes: Buffer, offset: number): Buffer | undefined {
-  const start = offset + frameBytes;
-  if (start + headLengthBytes > bytes.length) return undefined;
-  const length = bytes.readUInt32LE(offset);
-  if (length < headLengthBytes || start + length > bytes.length) return undefined;
-  const body = bytes.subarray(start, start + length);
-  return crc32(body) === bytes.readUInt32LE(offset + 4) ? body : undefined;
 }
 
 function readBody(body: Buffer): SpoolRecord | undefined {
   const messageAt = headLengthBytes + body.readUInt32LE(0);
   if (messageAt > body.length) return undefined;
-  const head = recordHead.safeParse(parsed(body.toString('utf8', headLengthBytes, messageAt)));
-  return head.success ? { ...head.data, message: body.subarray(messageAt) } : undefined;
-}
-
-function parsed(text: string): unknown {
+  const text = body.toString('utf8', headLengthBytes, messageAt);
   try {
-    return JSON.parse(text);
+    const head = recordHead.safeParse(JSON.parse(text));
+    return head.success ? { ...head.data, message: body.subarray(messageAt) } : undefined;
   } catch {
     // The checksum held, so this was written so: it is no record of ours.
     return undefined;

@@ -89,8 +89,11 @@ export function turnCompleted(
     text: capture.text,
     reasoning: capture.reasoning,
     toolCalls: capture.toolCalls.length === 0 ? new Uint8Array(0) : Buffer.from(JSON.stringify(capture.toolCalls)),
-    finishReason: finishReason(capture, ending),
-    usage: usageOf(capture),
+    finishReason: { complete: capture.finishReason, aborted: 'abort', engine_failed: 'error' }[ending],
+    usage: {
+      promptTokens: capture.usage?.promptTokens ?? capture.promptIds?.length ?? 0,
+      completionTokens: capture.usage?.completionTokens ?? capture.answerIds.length,
+    },
     sampling: turn.sampling,
     trainable: reasons.length === 0,
     untrainableReasons: reasons,
@@ -114,17 +117,4 @@ export function remembered(turn: Turn, conversation: RememberedConversation): Re
 /** The engine's word for its weights as a version: the base model is version 0. What it says beyond that is kept as it is. */
 function versionSaid(model: string, policy: string, engine: AnsweringEngine | undefined): string {
   return engine !== undefined && model === engine.baseModel ? baseVersion(policy) : model;
-}
-
-function finishReason(capture: Capture, ending: Ending): string {
-  if (ending === 'aborted') return 'abort';
-  if (ending === 'engine_failed') return 'error';
-  return capture.finishReason;
-}
-
-function usageOf(capture: Capture): TurnCompleted['usage'] {
-  return {
-    promptTokens: capture.usage?.promptTokens ?? capture.promptIds?.length ?? 0,
-    completionTokens: capture.usage?.completionTokens ?? capture.answerIds.length,
-  };
 }

@@ -21,17 +21,14 @@ export function chooseVersion(routes: Routes | undefined, policy: string, secret
   if (first === undefined) return baseVersion(policy);
   if (shares.length === 1) return first.version;
   const total = shares.reduce((sum, route) => sum + route.share, 0);
-  let point = fraction(secret, `${policy}\n${who}`) * total;
+  // A number in [0, 1) that stays the same for the same text.
+  const fraction = parseInt(keyedHash(secret, `${policy}\n${who}`, 12), 16) / 2 ** 48;
+  let point = fraction * total;
   for (const route of shares) {
     point -= route.share;
     if (point < 0) return route.version;
   }
   return first.version;
-}
-
-/** A number in [0, 1) that stays the same for the same text. */
-function fraction(secret: string, text: string): number {
-  return parseInt(keyedHash(secret, text, 12), 16) / 2 ** 48;
 }
 
 /** Routes with a lower fence than those in force are late news. */

@@ -3,7 +3,7 @@
 // The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
 // a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]`.
 import type { ServerResponse } from 'node:http';
-import { CaptureAccumulator, type EngineAnswer, type EngineFrame } from '@backtalk/dialects';
+import { CaptureAccumulator, type EngineFrame } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
@@ -50,17 +50,21 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
   try {
     if (request.stream) {
       const options = { signal, deadlineMs, firstByteMs, idleMs };
-      await relay(
-        parts,
-        exchange,
-        await begin(parts, exchange, (client, body) => opened(client.chatStream(body, options))),
-      );
+      const begun = await begin(parts, exchange, async (client, body) => {
+        const rest = client.chatStream(body, options)[Symbol.asyncIterator]();
+        // Until the first frame has come, a failure can be hidden from the client.
+        const step = await rest.next();
+        if (step.done === true) throw gatewayErrors.engineBroke();
+        return { first: step.value, rest };
+      });
+      await relay(parts, exchange, begun);
     } else {
-      await pass(
-        parts,
-        exchange,
-        await begin(parts, exchange, (client, body) => client.chat(body, { signal, deadlineMs })),
-      );
+      const begun = await begin(parts, exchange, (client, body) => client.chat(body, { signal, deadlineMs }));
+      const { turn, engine, result, leave, record } = begun;
+      leave();
+      await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
+      const body = forClient(result.raw, { turn: turn.id, ...request });
+      sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
     }
     events.answerEnded((clock.now() - startedMs) / 1000);
   } catch (thrown) {
@@ -73,7 +77,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
 /** Asks an engine, and writes the request down meanwhile. */
 async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<Begun<T>> {
   const asking = askEngine(parts, exchange, ask);
-  const record = TurnRecord.open(parts, exchange);
+  const record = new TurnRecord(parts, exchange);
   try {
     const asked = await asking;
     parts.events.firstToken((parts.clock.now() - exchange.startedMs) / 1000);
@@ -84,25 +88,6 @@ async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<
   }
 }
 
-async function pass(
-  parts: Parts,
-  { request, response, headers, signal }: Exchange,
-  { turn, engine, result, leave, record }: Begun<EngineAnswer>,
-): Promise<void> {
-  leave();
-  await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
-  const body = forClient(result.raw, { turn: turn.id, ...request });
-  sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
-}
-
-/** Until the first frame has come, a failure can be hidden from the client. */
-async function opened(frames: AsyncIterable<EngineFrame>): Promise<BegunStream> {
-  const rest = frames[Symbol.asyncIterator]();
-  const step = await rest.next();
-  if (step.done === true) throw gatewayErrors.engineBroke();
-  return { first: step.value, rest };
-}
-
 async function relay(
   parts: Parts,
   { request, response, headers, signal }: Exchange,
@@ -111,9 +96,19 @@ async function relay(
   response.writeHead(200, { ...streamHeaders, ...headers, 'X-Backtalk-Weights': turn.version });
   const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
-  let held: string;
+  const view: ClientView = { turn: turn.id, ...request };
+  // The text of the frames that are held, from the final one on.
+  let held = '';
   try {
-    held = await writeFrames(result, accumulator, writer, { turn: turn.id, ...request });
+    for (let frame = result.first; ;) {
+      accumulator.add(frame);
+      const text = chunkForClient(frame, view);
+      if (held !== '' || frame.finishReason !== undefined) held += text;
+      else if (!writer.write(text)) await writer.drained();
+      const step = await result.rest.next();
+      if (step.done === true) break;
+      frame = step.value;
+    }
   } catch (thrown) {
     await result.rest.return?.();
     if (isBacktalkError(thrown, 'reader_too_slow')) parts.events.readerCut(turn.id);
@@ -123,25 +118,5 @@ async function relay(
     leave();
   }
   await record.complete(turn, { capture: accumulator.capture(), ending: 'complete', engine });
-  response.end(held);
-}
-
-/** Writes frames as they come. Out: the text of those that are held, from the final one on. */
-async function writeFrames(
-  { first, rest }: BegunStream,
-  accumulator: CaptureAccumulator,
-  writer: StreamWriter,
-  view: ClientView,
-): Promise<string> {
-  let held = '';
-  for (let frame = first; ;) {
-    accumulator.add(frame);
-    const text = chunkForClient(frame, view);
-    if (held !== '' || frame.finishReason !== undefined) held += text;
-    else if (!writer.write(text)) await writer.drained();
-    const step = await rest.next();
-    if (step.done === true) break;
-    frame = step.value;
-  }
-  return held + sseDone;
+  response.end(held + sseDone);
 }

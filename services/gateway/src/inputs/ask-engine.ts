@@ -31,76 +31,72 @@ type Failed = Map<string, BacktalkError>;
 const retryAfterSeconds = 2;
 /** A request asks no more often than this, however many replicas there are. */
 const triesMax = 4;
+/** Another engine, or the same one a little later, may answer where one failed so. */
+const retriedCodes = [
+  'model_not_found',
+  'engine_unreachable',
+  'engine_failed',
+  'engine_stream_broken',
+  'engine_overloaded',
+  'engine_reply_invalid',
+] as const;
 
 /** Traced until the answer begins, or until it is there where it comes in one piece. */
 export async function askEngine<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<AskedAnswer<T>> {
-  return inSpan('ask engine', { kind: 'client', parent: exchange.trace }, () => askUntilAnswered(parts, exchange, ask));
-}
-
-async function askUntilAnswered<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<AskedAnswer<T>> {
-  const { fleet, routes, slots } = parts.serving;
-  const failed: Failed = new Map();
-  let { turn } = exchange;
-  // No engine holds the version, or one that should does not: routes may have moved on, or leases have changed.
-  const readRoutesAgain = async (): Promise<void> => {
-    await Promise.all([routes.reread(turn.policy), fleet.lookAgain()]);
-    turn = { ...turn, version: versionFor(parts, exchange.model, turn.caller, turn.session) };
-  };
-  const tries = Math.min(triesMax, Math.max(1, fleet.candidates(turn.version).length) + 1);
-  for (let triesLeft = tries; ; triesLeft -= 1) {
-    const wanted = replicaRequest(parts, turn, failed);
-    // With no other replica, the same one may have been restarted, or its connection was merely stale.
-    const replica = chooseReplica({ ...wanted, excluded: new Set(failed.keys()) }) ?? chooseReplica(wanted);
-    if (replica === undefined) {
-      if (triesLeft <= 1 || areFull(wanted)) throw noReplica(turn, failed, areFull(wanted));
-      await readRoutesAgain();
-      continue;
+  return inSpan('ask engine', { kind: 'client', parent: exchange.trace }, async () => {
+    const { fleet, routes, slots } = parts.serving;
+    const slotsMax = parts.config.engineRequestsMax;
+    const failed: Failed = new Map();
+    let { turn } = exchange;
+    // No engine holds the version, or one that should does not: routes may have moved on, or leases have changed.
+    const readRoutesAgain = async (): Promise<void> => {
+      await Promise.all([routes.reread(turn.policy), fleet.lookAgain()]);
+      turn = { ...turn, version: versionFor(parts, exchange.model, turn.caller, turn.session) };
+    };
+    const tries = Math.min(triesMax, Math.max(1, fleet.candidates(turn.version).length) + 1);
+    for (let triesLeft = tries; ; triesLeft -= 1) {
+      const { version, session } = turn;
+      const wanted: ReplicaRequest = {
+        engines: fleet.candidates(version),
+        version,
+        session,
+        // A replica that said that it is full is full, whatever is counted here: other gateways ask it, too.
+        inFlight: (url) => (isEngineError(failed.get(url), 'engine_overloaded') ? slotsMax : slots.onEngine(url)),
+        slotsMax,
+        excluded: new Set(),
+      };
+      // With no other replica, the same one may have been restarted, or its connection was merely stale.
+      const replica = chooseReplica({ ...wanted, excluded: new Set(failed.keys()) }) ?? chooseReplica(wanted);
+      if (replica === undefined) {
+        const areAllFull = areFull(wanted);
+        if (triesLeft <= 1 || areAllFull) {
+          const full = fullAmong(failed);
+          if (full !== undefined) throw errorForClient(full, turn);
+          if (areAllFull) throw gatewayErrors.overloaded({ retryAfterSeconds });
+          throw failed.size > 0 ? gatewayErrors.engineUnavailable({ retryAfterSeconds }) : notHeld(turn);
+        }
+        await readRoutesAgain();
+        continue;
+      }
+      const leave = slots.answer(replica.url, turn.version);
+      try {
+        const body = engineRequest(exchange.request, exchange.sampling, engineModelOf(turn.version, replica));
+        return { turn, engine: replica, result: await ask(fleet.client(replica), body), leave };
+      } catch (thrown) {
+        leave();
+        const error = asBacktalkError(thrown);
+        if (!isEngineError(error, ...retriedCodes)) throw errorForClient(error, turn);
+        failed.set(replica.url, error);
+        if (triesLeft <= 1) throw errorForClient(fullAmong(failed) ?? error, turn);
+        parts.events.engineRetried(error.code);
+        if (isEngineError(error, 'model_not_found')) await readRoutesAgain();
+      }
     }
-    const leave = slots.answer(replica.url, turn.version);
-    try {
-      const body = engineRequest(exchange.request, exchange.sampling, engineModelOf(turn.version, replica));
-      return { turn, engine: replica, result: await ask(fleet.client(replica), body), leave };
-    } catch (thrown) {
-      leave();
-      const error = asBacktalkError(thrown);
-      if (!mayRetry(error)) throw errorForClient(error, turn);
-      failed.set(replica.url, error);
-      if (triesLeft <= 1) throw errorForClient(fullAmong(failed) ?? error, turn);
-      parts.events.engineRetried(error.code);
-      if (isEngineError(error, 'model_not_found')) await readRoutesAgain();
-    }
-  }
-}
-
-function replicaRequest({ serving, config }: Parts, { version, session }: Turn, failed: Failed): ReplicaRequest {
-  const slotsMax = config.engineRequestsMax;
-  // A replica that said that it is full is full, whatever is counted here: other gateways ask it, too.
-  const inFlight = (url: string) =>
-    isEngineError(failed.get(url), 'engine_overloaded') ? slotsMax : serving.slots.onEngine(url);
-  return { engines: serving.fleet.candidates(version), version, session, inFlight, slotsMax, excluded: new Set() };
+  });
 }
 
 function fullAmong(failed: Failed): BacktalkError | undefined {
   return [...failed.values()].find((error) => isEngineError(error, 'engine_overloaded'));
-}
-
-function mayRetry(error: BacktalkError): boolean {
-  return isEngineError(
-    error,
-    'model_not_found',
-    'engine_unreachable',
-    'engine_failed',
-    'engine_stream_broken',
-    'engine_overloaded',
-    'engine_reply_invalid',
-  );
-}
-
-function noReplica(turn: Turn, failed: Failed, areAllFull: boolean): BacktalkError {
-  const full = fullAmong(failed);
-  if (full !== undefined) return errorForClient(full, turn);
-  if (areAllFull) return gatewayErrors.overloaded({ retryAfterSeconds });
-  return failed.size > 0 ? gatewayErrors.engineUnavailable({ retryAfterSeconds }) : notHeld(turn);
 }
 
 function notHeld({ pinned, version }: Turn): BacktalkError {

@@ -34,30 +34,19 @@ export async function chat(parts: Parts, request: IncomingMessage, response: Ser
     const id = turn.id.slice('turn_'.length);
     const parent = traceFrom(headerIn(request, 'traceparent') ?? `00-${id}-${id.slice(-16)}-01`);
     const attributes = { 'backtalk.turn': turn.id, 'backtalk.version': turn.version };
-    await inSpan('chat_completions', { kind: 'server', parent, attributes }, (trace) =>
-      answerTurn(parts, {
-        ...opened,
-        request: chatRequest,
-        response,
-        headers,
-        signal: gone(response),
-        trace,
-        startedMs,
-      }),
-    );
+    await inSpan('chat_completions', { kind: 'server', parent, attributes }, (trace) => {
+      // Aborts as soon as the connection closes before the answer was over, so that no engine works in vain.
+      const gone = new AbortController();
+      // It may have closed while the request was being read.
+      if (response.destroyed) gone.abort();
+      response.once('close', () => {
+        if (!response.writableFinished) gone.abort();
+      });
+      const { signal } = gone;
+      return answerTurn(parts, { ...opened, request: chatRequest, response, headers, signal, trace, startedMs });
+    });
   } finally {
     leave();
     events.requestLeft();
   }
-}
-
-/** Aborts as soon as the connection closes before the answer was over, so that no engine works in vain. */
-function gone(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  // It may have closed while the request was being read.
-  if (response.destroyed) controller.abort();
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort();
-  });
-  return controller.signal;
 }

@@ -5,7 +5,6 @@ import { serveGrpc, type Address, type Clock, type GrpcCallFacts, type GrpcServe
 import { gatewayErrors } from '../errors.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { Serving } from './parts.js';
-import type { RouteTable } from '../outputs/route-table.js';
 
 /** Changes within this time are reported together. */
 const reportEveryMs = 100;
@@ -16,16 +15,7 @@ export function serveControl(
   address: Address,
   logger: Logger,
 ): Promise<GrpcServer> {
-  const implementation = control(routes, slots, clock);
-  return serveGrpc({ address, services: [{ definition: GatewayControlServiceDefinition, implementation }], logger });
-}
-
-function control(
-  routes: RouteTable,
-  slots: RequestSlots,
-  clock: Clock,
-): GatewayControlServiceImplementation<GrpcCallFacts> {
-  return {
+  const implementation: GatewayControlServiceImplementation<GrpcCallFacts> = {
     commit(request) {
       if (request.routes === undefined) throw gatewayErrors.missingParameter({ param: 'routes' });
       return Promise.resolve({ fence: routes.apply(request.routes) });
@@ -43,6 +33,7 @@ function control(
       }
     },
   };
+  return serveGrpc({ address, services: [{ definition: GatewayControlServiceDefinition, implementation }], logger });
 }
 
 /** Waits for the next change; one that came before the wait is not missed. */

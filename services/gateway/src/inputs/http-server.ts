@@ -1,6 +1,5 @@
 // The HTTP server that clients connect to: what is true of every connection, whatever its requests ask for.
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { kitErrors, type Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
@@ -36,7 +35,8 @@ export class HttpServer {
 
   /** The port that is really bound: the configured one may be 0. */
   get port(): number {
-    return addressOf(this.server)?.port ?? this.config.httpAddress.port;
+    const bound = this.server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : this.config.httpAddress.port;
   }
 
   start(): Promise<void> {
@@ -59,11 +59,6 @@ export class HttpServer {
     const cancelCut = this.clock.timer(this.config.stopWaitMs, () => this.server.closeAllConnections());
     await closed.finally(cancelCut);
   }
-}
-
-function addressOf(server: Server): AddressInfo | undefined {
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address : undefined;
 }
 
 /** Node's parser gave up, or the request came too slowly. There is no response object: the words go out as they are. */

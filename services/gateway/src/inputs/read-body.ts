@@ -12,18 +12,7 @@ interface JsonBody {
 }
 
 export async function readJsonBody(request: IncomingMessage, limitBytes: number): Promise<JsonBody> {
-  checkMediaType(request);
-  const bytes = await readBytes(request, limitBytes);
-  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
-  try {
-    return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
-  } catch {
-    // The parser's own words quote the body.
-    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
-  }
-}
-
-function checkMediaType({ headers }: IncomingMessage): void {
+  const { headers } = request;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
     throw gatewayErrors.wrongMediaType({ why: 'Compressed request bodies are not read.' });
@@ -32,23 +21,27 @@ function checkMediaType({ headers }: IncomingMessage): void {
   const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset.trim()))
     throw gatewayErrors.wrongMediaType({ why: 'The body must be UTF-8.' });
-}
-
-/** Express's own reader waits for the end of a body that is too large before it refuses it; this one does not. */
-async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  // Express's own reader waits for the end of a body that is too large before it refuses it; this one does not.
   const chunks: Buffer[] = [];
-  let bytes = Number(request.headers['content-length'] ?? 0) > limitBytes ? Infinity : 0;
+  let size = Number(headers['content-length'] ?? 0) > limitBytes ? Infinity : 0;
   try {
-    if (bytes === 0)
+    if (size === 0)
       for await (const chunk of request.iterator({ destroyOnReturn: false })) {
         if (!Buffer.isBuffer(chunk)) continue;
-        bytes += chunk.length;
-        if (bytes > limitBytes) break;
+        size += chunk.length;
+        if (size > limitBytes) break;
         chunks.push(chunk);
       }
   } catch (cause) {
     throw gatewayErrors.clientGone({}, cause);
   }
-  if (bytes > limitBytes) throw gatewayErrors.bodyTooLarge({ limitBytes });
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  if (size > limitBytes) throw gatewayErrors.bodyTooLarge({ limitBytes });
+  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
+  } catch {
+    // The parser's own words quote the body.
+    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
+  }
 }

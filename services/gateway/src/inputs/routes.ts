@@ -31,12 +31,20 @@ export function createRoutes(parts: Parts): RequestListener {
       parts.events.answered(name, response.statusCode);
     };
   const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) => {
-    const wrongMethod = () => Promise.reject(gatewayErrors.wrongMethod({ allow: method.toUpperCase() }));
-    app[method](path, handled(name, handler)).all(path, handled(name, wrongMethod));
+    const refuse = handled(name, () => Promise.reject(gatewayErrors.wrongMethod({ allow: method.toUpperCase() })));
+    app[method](path, handled(name, handler)).all(path, refuse);
   };
   route('post', chatPath, 'chat_completions', chat);
-  route('get', '/v1/models', 'models', models);
-  route('get', '/v1/models/:id', 'model', model);
+  route('get', '/v1/models', 'models', ({ config, access, serving }, request, response) => {
+    access.keys.identify(request.headers.authorization);
+    sendJson(response, 200, { object: 'list', data: listModels(config.policies, serving.fleet.living()) });
+  });
+  route('get', '/v1/models/:id', 'model', ({ config, access, serving }, request, response) => {
+    access.keys.identify(request.headers.authorization);
+    const found = listModels(config.policies, serving.fleet.living()).find(({ id }) => id === request.params['id']);
+    if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
+    sendJson(response, 200, found);
+  });
   route('post', '/v1/feedback', 'feedback', feedback);
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
   app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
@@ -54,16 +62,4 @@ export function createRoutes(parts: Parts): RequestListener {
         .catch(() => response.destroy());
     else app(request, response);
   };
-}
-
-function models({ config, access, serving }: Parts, request: Request, response: Response): void {
-  access.keys.identify(request.headers.authorization);
-  sendJson(response, 200, { object: 'list', data: listModels(config.policies, serving.fleet.living()) });
-}
-
-function model({ config, access, serving }: Parts, request: Request, response: Response): void {
-  access.keys.identify(request.headers.authorization);
-  const found = listModels(config.policies, serving.fleet.living()).find(({ id }) => id === request.params['id']);
-  if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
-  sendJson(response, 200, found);
 }

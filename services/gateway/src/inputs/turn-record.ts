@@ -16,17 +16,13 @@ const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted
 export class TurnRecord {
   private readonly written: Promise<{ readonly open: OpenTurn; readonly conversation: WrittenConversation }>;
 
-  private constructor(
+  constructor(
     private readonly parts: Parts,
     private readonly exchange: Exchange,
   ) {
     this.written = this.writeOpened();
     // A failure here is reported when the turn completes; until then nothing waits for it.
     this.written.catch(() => undefined);
-  }
-
-  static open(parts: Parts, exchange: Exchange): TurnRecord {
-    return new TurnRecord(parts, exchange);
   }
 
   /** Resolves when the turn is stored and its answer can be recognised. Throws `capture_unavailable`. */

@@ -78,20 +78,19 @@ export class EngineFleet {
     for (const [url, seen] of this.seen)
       if (!held.has(url)) next.set(url, { engine: seen.engine, goneAtMs: seen.goneAtMs ?? goneAtMs });
     for (const [url, engine] of held) next.set(url, { engine, goneAtMs: undefined });
-    for (const [url, seen] of next) if (seen.goneAtMs !== undefined && !this.isInGrace(seen)) this.forget(next, url);
+    for (const [url, seen] of next) {
+      if (seen.goneAtMs === undefined || this.isInGrace(seen)) continue;
+      next.delete(url);
+      const client = this.clients.get(url);
+      this.clients.delete(url);
+      // An answer in flight may be longer than the grace: it goes on to its end.
+      client?.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
+    }
     this.seen = next;
     this.options.events.enginesSeen(this.living().filter((engine) => engine.ready).length);
   }
 
   private isInGrace({ goneAtMs }: Seen): boolean {
     return goneAtMs !== undefined && this.options.clock.now() - goneAtMs <= graceMs;
-  }
-
-  private forget(seen: Map<string, Seen>, url: string): void {
-    seen.delete(url);
-    const client = this.clients.get(url);
-    this.clients.delete(url);
-    // An answer in flight may be longer than the grace: it goes on to its end.
-    client?.leave().catch((error: unknown) => this.options.events.watchFailed('engines', asBacktalkError(error)));
   }
 }

@@ -88,10 +88,14 @@ export function keysInFile(path: string, clock: Clock, events: GatewayEvents): K
   let cancel: () => void = () => undefined;
   let readAtMs = 0;
   const look = async (onKeys: OnKeys): Promise<void> => {
-    const mtimeMs = await changedAtMs(path);
-    if (mtimeMs === undefined || mtimeMs === readAtMs) return;
+    const found = await stat(path).catch((error: unknown) => {
+      // A file that is not there: no key has been made yet.
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (found === undefined || found.mtimeMs === readAtMs) return;
     onKeys(parseKeys(await readFile(path, 'utf8')));
-    readAtMs = mtimeMs;
+    readAtMs = found.mtimeMs;
   };
   const lookLater = (onKeys: OnKeys): void => {
     cancel = clock.timer(fileLookMs, () => {
@@ -110,16 +114,6 @@ export function keysInFile(path: string, clock: Clock, events: GatewayEvents): K
     },
     stop: () => cancel(),
   };
-}
-
-/** Undefined for a file that is not there: no key has been made yet. */
-async function changedAtMs(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 function parseKeys(text: string): ReadonlyMap<string, KeyRecord> {

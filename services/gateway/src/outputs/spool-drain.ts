@@ -3,7 +3,7 @@
 // In: a spool, and the news that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
 // A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
 // never runs twice at once.
-import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
+import { asBacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 import type { SpoolRecord } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
@@ -58,7 +58,9 @@ export class SpoolDrain {
         this.options.events.spoolDrained(records.length);
       } catch (error) {
         this.options.events.drainPaused(asBacktalkError(error));
-        await this.pause();
+        // The pause ends early when there is news.
+        this.pausing = new AbortController();
+        if (!this.stopped) await this.options.clock.sleep(pauseMs, this.pausing.signal).catch(() => undefined);
       }
     }
   }
@@ -69,19 +71,10 @@ export class SpoolDrain {
       this.options.onStored();
     } catch (thrown) {
       const error = asBacktalkError(thrown);
-      if (!willNeverFit(error)) throw error;
+      // Everything else may pass, a missing permission too: the fact is kept.
+      const willNeverFit = error.code === 'fact_too_large' || error.code === 'fact_invalid';
+      if (!willNeverFit) throw error;
       this.options.events.spoolRejected(error);
     }
   }
-
-  /** Ends early when there is news. */
-  private async pause(): Promise<void> {
-    this.pausing = new AbortController();
-    if (!this.stopped) await this.options.clock.sleep(pauseMs, this.pausing.signal).catch(() => undefined);
-  }
-}
-
-/** Everything else may pass, a missing permission too: the fact is kept. */
-function willNeverFit(error: BacktalkError): boolean {
-  return isBacktalkError(error, 'fact_too_large') || isBacktalkError(error, 'fact_invalid');
 }

@@ -113,7 +113,13 @@ export class Spool {
       await this.write(batch.map(({ bytes }) => bytes));
       for (const { resolve } of batch) resolve();
     } catch (cause) {
-      await this.giveUp(batch, cause);
+      const error = gatewayErrors.spoolFailed({}, cause);
+      this.options.events.spoolFailed(error);
+      for (const { bytes, reject } of batch) {
+        this.grow(-bytes.length);
+        reject(error);
+      }
+      await this.closeActive();
     }
   }
 
@@ -128,22 +134,18 @@ export class Spool {
     if (active.bytes >= segmentBytesMax) await this.closeActive();
   }
 
-  private async giveUp(batch: readonly Waiting[], cause: unknown): Promise<void> {
-    const error = gatewayErrors.spoolFailed({}, cause);
-    this.options.events.spoolFailed(error);
-    for (const { bytes, reject } of batch) {
-      this.grow(-bytes.length);
-      reject(error);
-    }
-    await this.closeActive();
-  }
-
   private async newSegment(): Promise<Segment & { readonly file: FileHandle }> {
     const name = String(this.nextNumber).padStart(12, '0') + extension;
     this.nextNumber += 1;
     const path = join(this.options.directory, name);
     const file = await open(path, 'ax');
-    await syncDirectory(this.options.directory);
+    // A new file outlives a crash only when its folder is on disk too.
+    const directory = await open(this.options.directory, 'r');
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
     return { path, bytes: 0, file };
   }
 
@@ -158,15 +160,5 @@ export class Spool {
   private grow(bytes: number): void {
     this.bytesHeld += bytes;
     this.options.events.spoolSize(this.bytesHeld);
-  }
-}
-
-/** A new file outlives a crash only when its folder is on disk too. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

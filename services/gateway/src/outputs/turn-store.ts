@@ -99,8 +99,20 @@ export class TurnStore {
 
   /** Stores what is left of the turn. Throws `capture_unavailable` when capture is required and nothing takes it. */
   async complete(turn: OpenTurn, rest: readonly Storable[]): Promise<StoredWhere> {
-    if (this.breaker.permits(this.options.clock.now()) && (await this.byBroker(turn, rest))) return 'broker';
-    return this.bySpool([turn.opened, ...rest]);
+    const { clock, spool, storeWaitMs, required, onSpooled } = this.options;
+    if (this.breaker.permits(clock.now())) {
+      const stored = await within(clock, storeWaitMs, this.publishAll(turn, rest));
+      if (stored === undefined) this.brokerFailed(gatewayErrors.logUnavailable());
+      if (stored === true) return 'broker';
+    }
+    try {
+      await spool.append([turn.opened, ...rest].map((fact) => fact.record()));
+      onSpooled();
+      return 'spool';
+    } catch (cause) {
+      if (!required) return 'nowhere';
+      throw gatewayErrors.captureUnavailable({ retryAfterSeconds }, cause);
+    }
   }
 
   /** The broker took something, or says that it is back. */
@@ -108,13 +120,6 @@ export class TurnStore {
     if (!this.breaker.isOpen) return;
     this.breaker.succeeded();
     this.options.events.breakerClosed();
-  }
-
-  private async byBroker(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
-    const { storeWaitMs, clock } = this.options;
-    const stored = await within(clock, storeWaitMs, this.publishAll(turn, rest));
-    if (stored === undefined) this.brokerFailed(gatewayErrors.logUnavailable());
-    return stored ?? false;
   }
 
   private async publishAll(turn: OpenTurn, rest: readonly Storable[]): Promise<boolean> {
@@ -139,16 +144,5 @@ export class TurnStore {
     const wasOpen = this.breaker.isOpen;
     this.breaker.failed(this.options.clock.now());
     if (!wasOpen) this.options.events.breakerOpened(error);
-  }
-
-  private async bySpool(facts: readonly Storable[]): Promise<StoredWhere> {
-    try {
-      await this.options.spool.append(facts.map((fact) => fact.record()));
-      this.options.onSpooled();
-      return 'spool';
-    } catch (cause) {
-      if (!this.options.required) return 'nowhere';
-      throw gatewayErrors.captureUnavailable({ retryAfterSeconds }, cause);
-    }
   }
 }

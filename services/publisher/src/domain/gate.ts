@@ -31,7 +31,14 @@ export function judgeCandidate(input: GateInput, limits: GateLimits): GateVerdic
   const parity = parityOf(input);
   const drift = driftOf(input);
   const measurements = { parity_mean_abs: parity, drift_kl: drift, probes: input.probes.length };
-  return { measurements, why: refusalOf(parity, drift, input.probes.length, limits) };
+  if (input.probes.length === 0) return { measurements, why: 'no_probes: the manifest holds no probe to measure' };
+  const { parityMax, driftMax } = limits;
+  // Written so that NaN is refused.
+  if (!(parity <= parityMax))
+    return { measurements, why: `parity: mean |Δ logprob| ${parity.toPrecision(3)} is above ${parityMax}` };
+  if (!(drift <= driftMax))
+    return { measurements, why: `drift: KL to the base ${drift.toPrecision(3)} nats an answer is above ${driftMax}` };
+  return { measurements, why: '' };
 }
 
 /** Refusals that say nothing about the weights: an engine may have restarted since it held them. */
@@ -49,14 +56,6 @@ const aboutTheLoader: ReadonlySet<string> = new Set([
  */
 export function burnsVersion(error: BacktalkError): boolean {
   return error.retry === 'never' && !aboutTheLoader.has(error.code);
-}
-
-function refusalOf(parity: number, drift: number, probes: number, { parityMax, driftMax }: GateLimits): string {
-  if (probes === 0) return 'no_probes: the manifest holds no probe to measure';
-  // Written so that NaN is refused.
-  if (!(parity <= parityMax)) return `parity: mean |Δ logprob| ${parity.toPrecision(3)} is above ${parityMax}`;
-  if (!(drift <= driftMax)) return `drift: KL to the base ${drift.toPrecision(3)} nats an answer is above ${driftMax}`;
-  return '';
 }
 
 /** Mean over all tokens of all probes. */

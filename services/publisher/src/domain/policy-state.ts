@@ -66,42 +66,35 @@ export function fold(state: PolicyState, { sequence, message }: StagedAt): Polic
   const { version, manifestDigest } = message;
   const known = manifestDigest === '' ? state.digests : new Map([...state.digests, [version, manifestDigest]]);
   const next = { ...state, sequence, digests: known };
+  const candidate = state.candidate === version ? '' : state.candidate;
+  const others = state.line.filter((other) => other !== version);
   switch (message.stage) {
     case WeightsStaged_Stage.STAGE_CANDIDATE:
       return { ...next, candidate: version };
     case WeightsStaged_Stage.STAGE_STABLE:
-      return { ...next, ...becomeStable(state, version), fence: sequence };
+      return {
+        ...next,
+        line: [...others, version],
+        candidate,
+        retired: without(state.retired, version),
+        fence: sequence,
+      };
     case WeightsStaged_Stage.STAGE_BURNED:
-      return { ...next, ...burn(state, version), fence: stableOf(state) === version ? sequence : state.fence };
+      // Burning the stable version makes the one before it stable.
+      return {
+        ...next,
+        line: others,
+        candidate,
+        burned: new Set([...state.burned, version]),
+        retired: without(state.retired, others.at(-1) ?? ''),
+        fence: stableOf(state) === version ? sequence : state.fence,
+      };
     case WeightsStaged_Stage.STAGE_RETIRED:
       return { ...next, retired: new Set([...state.retired, version]) };
     default:
       // Stages that this release does not know change nothing but the end of the chain.
       return next;
   }
-}
-
-function becomeStable(state: PolicyState, version: string): Pick<PolicyState, 'line' | 'candidate' | 'retired'> {
-  return {
-    line: [...state.line.filter((other) => other !== version), version],
-    candidate: withoutCandidate(state, version),
-    retired: without(state.retired, version),
-  };
-}
-
-/** Burning the stable version makes the one before it stable. */
-function burn(state: PolicyState, version: string): Pick<PolicyState, 'line' | 'candidate' | 'burned' | 'retired'> {
-  const line = state.line.filter((other) => other !== version);
-  return {
-    line,
-    candidate: withoutCandidate(state, version),
-    burned: new Set([...state.burned, version]),
-    retired: without(state.retired, line.at(-1) ?? ''),
-  };
-}
-
-function withoutCandidate({ candidate }: PolicyState, version: string): string {
-  return candidate === version ? '' : candidate;
 }
 
 function without(set: ReadonlySet<string>, item: string): ReadonlySet<string> {

@@ -31,13 +31,13 @@ export function unwantedVersions(
 /** Those of the unwanted versions that may be unloaded now. */
 export function retirable(unwantedSince: ReadonlyMap<string, number>, streams: OpenStreams): string[] {
   const { reports, fence, now, streamMaxMs } = streams;
-  const isFree = (version: string) =>
-    reports.every(
+  const free = [...unwantedSince].filter(([version, at]) => {
+    const isFree = reports.every(
       (report) => report !== undefined && report.fence >= fence && (report.inFlight.get(version) ?? 0) === 0,
     );
-  return [...unwantedSince]
-    .filter(([version, at]) => now - at >= streamMaxMs || isFree(version))
-    .map(([version]) => version);
+    return now - at >= streamMaxMs || isFree;
+  });
+  return free.map(([version]) => version);
 }
 
 /** A version that was stable and that no loader holds: once the chain says so, a rollback to it has to load it again. */

@@ -22,30 +22,28 @@ export class Leader {
 
   /** Runs until the signal aborts. */
   async lead(signal: AbortSignal): Promise<void> {
-    await this.untilItWorks('begin', signal, () => this.begin());
+    const { chain, policy, routing } = this.parts;
+    await this.untilItWorks('begin', signal, async () => {
+      const state = await chain.reload();
+      if (state.sequence === 0) {
+        const stage = WeightsStaged_Stage.STAGE_STABLE;
+        await chain.append(state, { version: baseVersion(policy), stage, why: 'the base model' });
+      }
+      await routing.converge();
+      // Gateways that got an earlier publisher's routes but not its Commit get one now.
+      await routing.route();
+    });
     await this.untilItWorks('consume', signal, () => this.trained.start());
     // What an earlier leader left undecided would come again only after its ack wait.
     const catchingUp = this.untilItWorks('catch up', signal, () => this.trained.decideUpTo(undefined));
     while (!signal.aborted && !this.failed) {
       await this.attempt('upkeep', async () => {
-        await this.parts.routing.converge();
+        await routing.converge();
         await this.retirement.sweep();
       });
       await this.wait(this.everyMs, signal);
     }
     await catchingUp;
-  }
-
-  private async begin(): Promise<void> {
-    const { chain, policy, routing } = this.parts;
-    const state = await chain.reload();
-    if (state.sequence === 0) {
-      const stable = { version: baseVersion(policy), stage: WeightsStaged_Stage.STAGE_STABLE, why: 'the base model' };
-      await chain.append(state, stable);
-    }
-    await routing.converge();
-    // Gateways that got an earlier publisher's routes but not its Commit get one now.
-    await routing.route();
   }
 
   private async untilItWorks(work: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {

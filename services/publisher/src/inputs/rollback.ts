@@ -3,7 +3,7 @@
 import { baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
-import { rollbackTarget, stableOf, type PolicyState } from '../domain/policy-state.js';
+import { rollbackTarget, stableOf } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { ReleaseParts } from './swap.js';
 
@@ -29,28 +29,26 @@ export function rollbackCalls(
 
 /** Returns the version that answers then. */
 async function stepBackFrom(parts: ReleaseParts, from: string, why: string): Promise<string> {
+  const { chain, loaders, policy } = parts;
   for (;;) {
-    const { state } = parts.chain;
+    const { state } = chain;
     const target = rollbackTarget(state, from);
     if (target.kind === 'done') return target.to;
     if (target.kind === 'changed') throw publisherErrors.stableChanged({ from, stable: target.stable });
     if (target.kind === 'nothing') throw publisherErrors.nothingToRollBack({ stable: target.stable });
     try {
-      await stepBack(parts, state, target.to, why);
-      return target.to;
+      const { to } = target;
+      const lacking = loaders.ready().filter(({ engine }) => !engine.versions.includes(to));
+      if (lacking.length > 0 && to !== baseVersion(policy))
+        await loaders.prepare(lacking, { version: to, manifestDigest: state.digests.get(to) ?? '' });
+      const version = stableOf(state);
+      const stage = WeightsStaged_Stage.STAGE_BURNED;
+      const manifestDigest = state.digests.get(version) ?? '';
+      await chain.append(state, { version, stage, manifestDigest, previous: to, why });
+      return to;
     } catch (error) {
       // The chain moved in between: what the call means is found anew.
       if (!isBacktalkError(error, 'fact_superseded')) throw error;
     }
   }
-}
-
-async function stepBack({ chain, loaders, policy }: ReleaseParts, state: PolicyState, to: string, why: string) {
-  const lacking = loaders.ready().filter(({ engine }) => !engine.versions.includes(to));
-  if (lacking.length > 0 && to !== baseVersion(policy))
-    await loaders.prepare(lacking, { version: to, manifestDigest: state.digests.get(to) ?? '' });
-  const version = stableOf(state);
-  const stage = WeightsStaged_Stage.STAGE_BURNED;
-  const manifestDigest = state.digests.get(version) ?? '';
-  await chain.append(state, { version, stage, manifestDigest, previous: to, why });
 }

@@ -63,10 +63,15 @@ export class Swap {
 
   private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {
     const { routing, events, clock } = this.parts;
-    const { version, trace } = candidate;
+    const { version, parent, trace } = candidate;
     const startMs = clock.now();
-    const unworthy = unworthyBecause(before, candidate);
-    const state = await this.stageCandidate(before, candidate);
+    let unworthy = version === parent ? 'own_parent: it names itself as its parent' : '';
+    if (before.burned.has(parent)) unworthy = `parent_burned: it was trained from ${parent}, which is burned`;
+    let state = before;
+    if (before.candidate !== version) {
+      state = await this.stage(before, candidate, STAGE_CANDIDATE, { why: 'trained', measurements: {} });
+      events.candidateStaged(version);
+    }
     if (unworthy !== '') return this.burn(state, candidate, { why: unworthy, measurements: {} });
     await this.reached('candidate_staged');
     await routing.writeLoadSet();
@@ -81,25 +86,29 @@ export class Swap {
     events.swapped({ version, prepareSeconds, commitMilliseconds, gateways, swapSeconds });
   }
 
-  private async stageCandidate(state: PolicyState, candidate: Candidate): Promise<PolicyState> {
-    if (state.candidate === candidate.version) return state;
-    const next = await this.stage(state, candidate, STAGE_CANDIDATE, { why: 'trained', measurements: {} });
-    this.parts.events.candidateStaged(candidate.version);
-    return next;
-  }
-
   /** Has it loaded and measured everywhere. What stands in the way but says nothing about the weights is thrown. */
   private async tryOut(candidate: Candidate): Promise<GateVerdict> {
-    const { loaders, policy } = this.parts;
+    const { loaders, policy, events } = this.parts;
     let measurements: GateVerdict['measurements'] = {};
     try {
-      const evaluators = this.evaluators();
+      // Engines that give no logprobs of a prompt serve, and judge nothing.
+      const scoring = loaders
+        .ready()
+        .filter(
+          ({ engine: { capabilities } }) => capabilities.length === 0 || capabilities.includes('prompt_logprobs'),
+        );
+      // Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too.
+      const evaluating = scoring.filter(({ engine }) => engine.pools.includes('evaluation'));
+      const evaluators = evaluating.length > 0 ? evaluating : scoring;
       if (evaluators.length === 0) throw publisherErrors.noLoader({ policy });
       const evaluation = await this.prepare(evaluators, candidate);
       const [engine] = evaluation.ready;
       if (engine === undefined) throw awayFrom(candidate, evaluation.failed);
       await this.reached('prepared');
-      const verdict = await this.measure(engine, candidate);
+      const { probes, dtype } = await this.scorer.manifest(candidate.version, candidate.manifestDigest);
+      const scores = await this.scorer.score(engine, candidate.version, probes);
+      const verdict = judgeCandidate({ probes, ...scores }, this.limitsFor(dtype));
+      events.measured(candidate.version, verdict.measurements);
       await this.reached('measured');
       if (verdict.why !== '') return verdict;
       measurements = verdict.measurements;
@@ -117,27 +126,12 @@ export class Swap {
     }
   }
 
-  /** Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too. */
-  private evaluators(): LeasedEngine[] {
-    const ready = this.parts.loaders.ready().filter(({ engine }) => canScore(engine.capabilities));
-    const evaluators = ready.filter(({ engine }) => engine.pools.includes('evaluation'));
-    return evaluators.length > 0 ? evaluators : ready;
-  }
-
   /** A loader that could not prepare is left out: it catches up from the load set. A refusal of the weights is thrown. */
   private async prepare(loaders: readonly LeasedEngine[], candidate: Candidate): Promise<Prepared> {
     const prepared = await this.parts.loaders.prepare(loaders, candidate, candidate.trace);
     const refusal = prepared.failed.find(burnsVersion);
     if (refusal !== undefined) throw refusal;
     return prepared;
-  }
-
-  private async measure(engine: LeasedEngine, { version, manifestDigest }: Candidate): Promise<GateVerdict> {
-    const { probes, dtype } = await this.scorer.manifest(version, manifestDigest);
-    const scores = await this.scorer.score(engine, version, probes);
-    const verdict = judgeCandidate({ probes, ...scores }, this.limitsFor(dtype));
-    this.parts.events.measured(version, verdict.measurements);
-    return verdict;
   }
 
   private async burn(state: PolicyState, candidate: Candidate, verdict: GateVerdict): Promise<void> {
@@ -155,17 +149,6 @@ export class Swap {
     const fact = { version, stage, manifestDigest, previous: stableOf(state), measurements, why };
     return this.parts.chain.append(state, fact, trace);
   }
-}
-
-/** Why a version is burned before anything is loaded; empty when it may be tried. */
-function unworthyBecause(state: PolicyState, { version, parent }: Candidate): string {
-  if (state.burned.has(parent)) return `parent_burned: it was trained from ${parent}, which is burned`;
-  return version === parent ? 'own_parent: it names itself as its parent' : '';
-}
-
-/** Engines that give no logprobs of a prompt serve, and judge nothing. */
-function canScore(capabilities: readonly string[]): boolean {
-  return capabilities.length === 0 || capabilities.includes('prompt_logprobs');
 }
 
 function awayFrom({ version }: Candidate, failed: readonly BacktalkError[]): BacktalkError {

@@ -67,10 +67,6 @@ export class TrainedFacts {
   async start(): Promise<void> {
     const { config, broker, blobs, logger, metrics, fail } = this.context;
     const { policy, ackWaitMs } = config;
-    const decide = ({ sequence }: StoredFact<'weightsTrained'>) =>
-      this.decideUpTo(sequence).catch((error: unknown) => {
-        throw undecided(error);
-      });
     // Kept before it has started: leadership may be lost meanwhile, and what has begun must be stopped.
     this.consumer = consumeFacts({
       broker,
@@ -78,7 +74,12 @@ export class TrainedFacts {
       facts: ['weightsTrained'],
       filter: { weightsTrained: { policy } },
       durableSuffix: policy,
-      handlers: { weightsTrained: decide },
+      handlers: {
+        weightsTrained: ({ sequence }) =>
+          this.decideUpTo(sequence).catch((error: unknown) => {
+            throw undecided(error);
+          }),
+      },
       concurrency: 1,
       ackWaitMs,
       blobs,
@@ -99,8 +100,14 @@ export class TrainedFacts {
     const { chain, swap } = this.parts;
     const { reader, config } = this.context;
     return this.deciding.run(async () => {
-      const known = (version: string) => isDecided(chain.state, version);
-      for (const fact of await undecidedFacts(reader, config.policy, known, this.decidedSequence + 1, sequence)) {
+      const facts = await undecidedFacts(
+        reader,
+        config.policy,
+        (version) => isDecided(chain.state, version),
+        this.decidedSequence + 1,
+        sequence,
+      );
+      for (const fact of facts) {
         await swap.decide(fact.message, fact.trace);
         this.decidedSequence = fact.sequence;
       }

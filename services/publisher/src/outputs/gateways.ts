@@ -36,25 +36,24 @@ export class Gateways {
   }
 
   reports(): Promise<StreamsReport[]> {
-    return Promise.all(this.addresses().map((address) => this.report(address)));
+    const asked = this.addresses().map(async (address) => {
+      const asking = new AbortController();
+      try {
+        const reports = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
+        // The first message of the stream is the present.
+        for await (const { fence, inFlight } of reports) return { fence, inFlight: new Map(Object.entries(inFlight)) };
+      } catch {
+        // It counts as not asked: its versions are kept until its lease or its longest stream is over.
+      } finally {
+        asking.abort();
+      }
+      return undefined;
+    });
+    return Promise.all(asked);
   }
 
   close(): void {
     this.peers.keep([]);
-  }
-
-  /** The first message of the stream is the present. */
-  private async report(address: string): Promise<StreamsReport> {
-    const asking = new AbortController();
-    try {
-      const reports = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
-      for await (const { fence, inFlight } of reports) return { fence, inFlight: new Map(Object.entries(inFlight)) };
-    } catch {
-      // It counts as not asked: its versions are kept until its lease or its longest stream is over.
-    } finally {
-      asking.abort();
-    }
-    return undefined;
   }
 
   private addresses(): string[] {

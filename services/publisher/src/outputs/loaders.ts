@@ -9,7 +9,7 @@ import {
   type Trace,
 } from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
-import type { EngineLease, Lease, LoadedVersion } from '@backtalk/proto/weights';
+import type { EngineLease, LoadedVersion } from '@backtalk/proto/weights';
 import type { PublisherEvents } from '../events.js';
 import { Peers } from './peers.js';
 
@@ -47,7 +47,10 @@ export class Loaders {
   }
 
   all(): LeasedEngine[] {
-    const leased = this.leases.current().flatMap((lease) => this.leasedEngine(lease));
+    const leased = this.leases.current().flatMap(({ instance, grpcAddress, engine }) => {
+      const ours = engine?.versions.some((version) => versionNumber(this.policy, version) !== undefined) === true;
+      return ours && grpcAddress !== '' ? [{ instance, address: grpcAddress, engine }] : [];
+    });
     this.peers.keep(leased.map(({ address }) => address));
     return leased;
   }
@@ -113,10 +116,5 @@ export class Loaders {
 
   close(): void {
     this.peers.keep([]);
-  }
-
-  private leasedEngine({ instance, grpcAddress, engine }: Lease): LeasedEngine[] {
-    const ours = engine?.versions.some((version) => versionNumber(this.policy, version) !== undefined) === true;
-    return ours && grpcAddress !== '' ? [{ instance, address: grpcAddress, engine }] : [];
   }
 }
