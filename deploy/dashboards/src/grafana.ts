@@ -141,7 +141,16 @@ function builderOf(panel: Panel, id: number, place: { x: number; y: number; w: n
     .datasource(datasource)
     .unit(panel.unit)
     .gridPos(place)
-    .targets(panel.queries.map((query, at) => target(panel.kind, query, at)));
+    .targets(
+      panel.queries.map(({ expr, legend }, at) => {
+        const query = new DataqueryBuilder()
+          .refId(String.fromCharCode('A'.charCodeAt(0) + at))
+          .datasource(datasource)
+          .expr(expr)
+          .legendFormat(legend);
+        return panel.kind === 'bars' ? query.instant() : query.range();
+      }),
+    );
   if (panel.min !== undefined) builder.min(panel.min);
   if (panel.max !== undefined) builder.max(panel.max);
   return builder satisfies cog.Builder<GrafanaPanel>;
@@ -176,15 +185,6 @@ function overTime(): LinesBuilder {
 
 function lastValue(): ReduceDataOptionsBuilder {
   return new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
-}
-
-function target(kind: PanelKind, { expr, legend }: Panel['queries'][number], at: number): DataqueryBuilder {
-  const query = new DataqueryBuilder()
-    .refId(String.fromCharCode('A'.charCodeAt(0) + at))
-    .datasource(datasource)
-    .expr(expr)
-    .legendFormat(legend);
-  return kind === 'bars' ? query.instant() : query.range();
 }
 
 /** In the order in which an operator reads them. */

@@ -47,8 +47,14 @@ export function createLoader(config: LoaderConfig, overrides: ServiceOverrides =
     reason: 'the engine has not answered yet',
     capabilities: [],
   });
-  const start = (context: ServiceContext<LoaderConfig>) => startParts(context, state);
-  const service = createService({ name: 'loader', config, overrides, streams: [], stopWithinMs, start });
+  const service = createService({
+    name: 'loader',
+    config,
+    overrides,
+    streams: [],
+    stopWithinMs,
+    start: (context) => startParts(context, state),
+  });
   return Object.assign(service, { state });
 }
 

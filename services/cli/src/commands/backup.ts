@@ -14,9 +14,6 @@ export async function backup({ connection, output }: CommandContext, to: string)
   const folder = resolve(to);
   const files = kept.map((name) => join(connection.data ?? '', name)).filter((file) => existsSync(file));
   const progress = output.progress('copying', keptStreams.length);
-  const onProgress = (what: string, done: number) => {
-    if (what !== 'blobs') progress.update(done, what);
-  };
   // The broker's snapshots are its administrator's; where no folder is known, the environment names that user.
   const secretsFile = join(connection.data ?? '', 'secrets.json');
   let admin = connection;
@@ -25,7 +22,15 @@ export async function backup({ connection, output }: CommandContext, to: string)
     admin = { ...connection, natsUser: adminUser, natsPassword: passwords.admin };
   }
   const manifest = await withBroker(admin, (broker, blobs) =>
-    backUp({ broker, blobs, folder, files, onProgress }),
+    backUp({
+      broker,
+      blobs,
+      folder,
+      files,
+      onProgress: (what, done) => {
+        if (what !== 'blobs') progress.update(done, what);
+      },
+    }),
   ).finally(() => {
     progress.stop();
   });
