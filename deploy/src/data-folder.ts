@@ -62,8 +62,16 @@ export function lockDataFolder(folder: DataFolder): () => void {
 
 /** Bytes of every file below the folder. */
 export function folderBytes(path: string): number {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    // A folder may vanish while it is measured: loaders put versions away.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    throw error;
+  }
   let bytes = 0;
-  for (const entry of entriesOf(path)) {
+  for (const entry of entries) {
     const child = join(path, entry.name);
     if (entry.isDirectory()) bytes += folderBytes(child);
     else bytes += statSync(child, { throwIfNoEntry: false })?.size ?? 0;
@@ -77,14 +85,4 @@ const roomBytes = 50_000_000;
 export function hasRoom(path: string): boolean {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize >= roomBytes;
-}
-
-/** A folder may vanish while it is measured: loaders put versions away. */
-function entriesOf(path: string): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -55,21 +55,31 @@ const turnsShare = 0.4;
 export function launch(options: LaunchOptions): Launched {
   const { data, ports, host, root, terminal } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
-  if (options.restore !== undefined) takeFiles(options.restore, data);
+  if (options.restore !== undefined) {
+    const { files } = readManifest(options.restore);
+    // The secret of all keyed hashes is among them: with another one, no user would be recognised.
+    if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
+    for (const name of files) copyFileSync(join(options.restore, 'files', name), join(data.path, name));
+  }
   const secrets = loadSecrets(data.path);
   const supervisor = new Supervisor(data.logs, terminal, new ProcessRecord(data.processes));
   return {
     supervisor,
     secrets,
     up: async () => {
-      await checkPorts(ports, host);
+      const [busy] = await busyPorts(ports, host);
+      if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
+      const natsFile = join(data.path, 'nats.conf');
+      const { nats: port, natsMonitor: monitorPort } = ports;
+      const nats = natsConfig({ port, monitorPort, storeDirectory: data.nats, passwords: secrets.passwords });
+      writeFileSync(natsFile, nats, { mode: 0o600 });
       const { servers, workers, services } = machineProcesses({
         root,
         data,
         ports,
         host,
         secrets,
-        natsConfig: writeNatsConfig(data, ports, secrets),
+        natsConfig: natsFile,
         model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
         policy,
         environment: inheritedEnvironment(),
@@ -82,24 +92,16 @@ export function launch(options: LaunchOptions): Launched {
   };
 }
 
-async function checkPorts(ports: Ports, host: string): Promise<void> {
-  const [first] = await busyPorts(ports, host);
-  if (first !== undefined) throw deployErrors.portBusy({ name: first[0], port: first[1], endpoint: ports.endpoint });
-}
-
-function writeNatsConfig(data: DataFolder, ports: Ports, { passwords }: Secrets): string {
-  const file = join(data.path, 'nats.conf');
-  const { nats: port, natsMonitor: monitorPort } = ports;
-  writeFileSync(file, natsConfig({ port, monitorPort, storeDirectory: data.nats, passwords }), { mode: 0o600 });
-  return file;
-}
-
 const brokerReadyWithinMs = 30_000;
 
 async function prepareBroker(options: LaunchOptions, { passwords }: Secrets): Promise<void> {
   const { ports, data, dataCapBytes, restore, terminal, streamReplicas: replicas = 1 } = options;
   await asAdmin(ports, passwords.admin, async (broker) => {
-    if (restore !== undefined) await restoreInto(broker, data, restore, terminal);
+    if (restore !== undefined) {
+      const manifest = await restoreBackup({ broker, blobs: folderBlobStore(data.blobs), folder: restore });
+      const messages = manifest.streams.reduce((sum, stream) => sum + stream.messages, 0);
+      terminal.step(`restored ${String(messages)} facts and ${String(manifest.blobs)} blobs of ${manifest.takenAt}`);
+    }
     await ensureStreams(broker, {
       replicas,
       turnsBytesMax: Math.floor(dataCapBytes * turnsShare),
@@ -121,20 +123,6 @@ async function asAdmin(ports: Ports, password: string, use: (broker: Broker) => 
   } finally {
     await broker.close();
   }
-}
-
-/** The secret of all keyed hashes is among them: with another one, no user would be recognised. */
-function takeFiles(backup: string, data: DataFolder): void {
-  const { files } = readManifest(backup);
-  if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
-  for (const name of files) copyFileSync(join(backup, 'files', name), join(data.path, name));
-}
-
-async function restoreInto(broker: Broker, data: DataFolder, backup: string, terminal: Terminal): Promise<void> {
-  const blobs = folderBlobStore(data.blobs);
-  const manifest = await restoreBackup({ broker, blobs, folder: backup });
-  const messages = manifest.streams.reduce((sum, stream) => sum + stream.messages, 0);
-  terminal.step(`restored ${String(messages)} facts and ${String(manifest.blobs)} blobs of ${manifest.takenAt}`);
 }
 
 const roomCodec = jsonCodec(z.object({ full: z.boolean() }));

@@ -17,27 +17,6 @@ export interface Options {
 const units: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
 const highestOffset = 42;
 
-function readSize(text: string): number {
-  const found = /^(\d+(?:\.\d+)?)\s*(MB|GB|TB)$/i.exec(text.trim());
-  const unit = units[found?.[2]?.toUpperCase() ?? ''];
-  if (found?.[1] === undefined || unit === undefined) {
-    throw deployErrors.badOption({ option: 'data-cap', value: text, wanted: 'a size such as 500MB or 10GB' });
-  }
-  return Number(found[1]) * unit;
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
-    throw deployErrors.badOption({
-      option: 'port',
-      value: text,
-      wanted: `a port from 1024 to ${String(65_535 - highestOffset)}`,
-    });
-  }
-  return port;
-}
-
 export function readOptions(args: readonly string[], root: string): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -51,11 +30,21 @@ export function readOptions(args: readonly string[], root: string): Options {
       restore: { type: 'string' },
     },
   });
+  const cap = values['data-cap'];
+  const size = /^(\d+(?:\.\d+)?)\s*(MB|GB|TB)$/i.exec(cap.trim());
+  const unit = units[size?.[2]?.toUpperCase() ?? ''];
+  if (size?.[1] === undefined || unit === undefined)
+    throw deployErrors.badOption({ option: 'data-cap', value: cap, wanted: 'a size such as 500MB or 10GB' });
+  const port = Number(values.port);
+  if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
+    const wanted = `a port from 1024 to ${String(65_535 - highestOffset)}`;
+    throw deployErrors.badOption({ option: 'port', value: values.port, wanted });
+  }
   return {
     verb: positionals[0] === 'reset' ? 'reset' : 'start',
     data: resolve(root, values.data),
-    dataCapBytes: readSize(values['data-cap']),
-    port: readPort(values.port),
+    dataCapBytes: Number(size[1]) * unit,
+    port,
     host: values.host,
     yes: values.yes,
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),

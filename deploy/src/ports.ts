@@ -47,19 +47,17 @@ export async function busyPorts(ports: Ports, endpointHost: string): Promise<[st
     ['valkey', ports.valkey],
   ];
   const free = await Promise.all(
-    named.map(([, port]) => isFree(port, port === ports.endpoint ? endpointHost : '127.0.0.1')),
+    named.map(async ([, port]) => {
+      const probe = createServer().listen(port, port === ports.endpoint ? endpointHost : '127.0.0.1');
+      try {
+        await once(probe, 'listening');
+        probe.close();
+        await once(probe, 'close');
+        return true;
+      } catch {
+        return false;
+      }
+    }),
   );
   return named.filter((_, at) => free[at] !== true);
-}
-
-async function isFree(port: number, host: string): Promise<boolean> {
-  const probe = createServer().listen(port, host);
-  try {
-    await once(probe, 'listening');
-    probe.close();
-    await once(probe, 'close');
-    return true;
-  } catch {
-    return false;
-  }
 }

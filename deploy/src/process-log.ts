@@ -17,7 +17,9 @@ export class ProcessLog {
   ) {
     this.open();
     this.timer = setInterval(() => {
-      this.look();
+      if (this.stream !== undefined && sizeOf(this.path) <= bytesMax) return;
+      this.letGo()?.end();
+      this.open();
     }, lookEveryMs);
     this.timer.unref();
   }
@@ -29,12 +31,6 @@ export class ProcessLog {
   end(): void {
     clearInterval(this.timer);
     this.stream?.end();
-  }
-
-  private look(): void {
-    if (this.stream !== undefined && sizeOf(this.path) <= bytesMax) return;
-    this.letGo()?.end();
-    this.open();
   }
 
   private open(): void {

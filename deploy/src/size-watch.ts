@@ -30,11 +30,10 @@ export class SizeWatch {
   constructor(private readonly options: SizeWatchOptions) {}
 
   start(): void {
-    const failed = (error: unknown) => {
-      this.options.terminal.warn(`${this.options.path} could not be measured: ${asBacktalkError(error).message}`);
-    };
     this.running = this.look()
-      .catch(failed)
+      .catch((error: unknown) => {
+        this.options.terminal.warn(`${this.options.path} could not be measured: ${asBacktalkError(error).message}`);
+      })
       .finally(() => {
         if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
       });
@@ -62,16 +61,12 @@ export class SizeWatch {
     if (isNear && !this.near && !this.full)
       terminal.warn(`${path} holds ${(share * 100).toFixed(0)} % of its cap of ${cap}`);
     this.near = isNear;
-    await this.report();
-  }
-
-  private async report(): Promise<void> {
     if (this.reported === this.full) return;
     try {
       await this.options.report(this.full);
       this.reported = this.full;
     } catch (error) {
-      this.options.terminal.warn(`The trainer does not know of the room on disk: ${asBacktalkError(error).message}`);
+      terminal.warn(`The trainer does not know of the room on disk: ${asBacktalkError(error).message}`);
     }
   }
 }

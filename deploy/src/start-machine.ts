@@ -12,10 +12,6 @@ import type { Terminal } from './terminal.js';
 
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
-function checkHost(host: string, keysFile: string): void {
-  if (!loopbackHosts.has(host) && !existsSync(keysFile)) throw deployErrors.needsKeys({ host, file: keysFile });
-}
-
 function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder): void {
   const endpoint = `http://${host}:${String(ports.endpoint)}/v1`;
   const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
@@ -40,20 +36,17 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.line('Ctrl-C stops everything.');
 }
 
-function stopRequested(): Promise<'stop'> {
-  return new Promise((resolve) => {
+export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
+  const stopped = new Promise<'stop'>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
         resolve('stop');
       });
     }
   });
-}
-
-export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
-  const stopped = stopRequested();
   const data = openDataFolder(options.data);
-  checkHost(options.host, data.keys);
+  const { host } = options;
+  if (!loopbackHosts.has(host) && !existsSync(data.keys)) throw deployErrors.needsKeys({ host, file: data.keys });
   const release = lockDataFolder(data);
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
@@ -63,7 +56,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     data,
     ports,
     terminal,
-    host: options.host,
+    host,
     dataCapBytes: options.dataCapBytes,
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
@@ -80,7 +73,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     const first = await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
-      welcome(terminal, ports, options.host, data);
+      welcome(terminal, ports, host, data);
       await stopped;
     }
     terminal.line('');

@@ -45,13 +45,12 @@ export class Supervisor {
   async start(...waves: readonly (readonly ProcessSpec[])[]): Promise<void> {
     const started = waves.map((specs) => specs.map((spec) => this.child(spec)));
     this.waves.push(...started);
-    await Promise.all(started.flat().map((child) => this.startOne(child)));
-  }
-
-  private async startOne(child: Child): Promise<void> {
-    const startedAt = performance.now();
-    await child.start();
-    this.terminal.step(`${child.spec.name} serves (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    const serving = started.flat().map(async (child) => {
+      const startedAt = performance.now();
+      await child.start();
+      this.terminal.step(`${child.spec.name} serves (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    });
+    await Promise.all(serving);
   }
 
   /** The process id of a running process by its name. */

@@ -31,7 +31,6 @@ import {
   QueryVariableBuilder,
   RowBuilder,
   VariableRefresh,
-  type Dashboard as GrafanaDashboard,
   type Panel as GrafanaPanel,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
@@ -46,11 +45,13 @@ const gridWidth = 24;
 const widths: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 6, bars: 24 };
 const heights: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 5, bars: 8 };
 
-export function grafanaJson(dashboard: Dashboard): string {
-  return `${JSON.stringify(build(dashboard), null, 2)}\n`;
-}
-
-function build({ name, title, description, byPolicy, rows }: Dashboard): GrafanaDashboard {
+export function grafanaJson({ name, title, description, byPolicy, rows }: Dashboard): string {
+  const otherDashboards = new DashboardLinkBuilder('Backtalk')
+    .type(DashboardLinkType.Dashboards)
+    .tags([tag])
+    .asDropdown(true)
+    .keepTime(true)
+    .includeVars(true);
   const builder = new DashboardBuilder(title)
     .uid(`backtalk-${name}`)
     .description(description)
@@ -59,23 +60,14 @@ function build({ name, title, description, byPolicy, rows }: Dashboard): Grafana
     .time({ from: 'now-3h', to: 'now' })
     .timezone('browser')
     .tooltip(DashboardCursorSync.Crosshair)
-    .link(otherDashboards())
+    .link(otherDashboards)
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
     .withVariable(choice('namespace', 'Namespace', 'label_values(backtalk_gateway_requests_in_hand, namespace)'));
   if (byPolicy)
     builder.withVariable(choice('policy', 'Policy', 'label_values(backtalk_trainer_version_number, policy)'));
   for (const each of annotations()) builder.annotation(each);
   placeRows(builder, rows);
-  return builder.build();
-}
-
-function otherDashboards(): DashboardLinkBuilder {
-  return new DashboardLinkBuilder('Backtalk')
-    .type(DashboardLinkType.Dashboards)
-    .tags([tag])
-    .asDropdown(true)
-    .keepTime(true)
-    .includeVars(true);
+  return `${JSON.stringify(builder.build(), null, 2)}\n`;
 }
 
 /** All is the default, and matches series without the label too: one machine has no namespace. */
@@ -149,7 +141,16 @@ function builderOf(panel: Panel, id: number, place: { x: number; y: number; w: n
     .datasource(datasource)
     .unit(panel.unit)
     .gridPos(place)
-    .targets(panel.queries.map((query, at) => target(panel.kind, query, at)));
+    .targets(
+      panel.queries.map(({ expr, legend }, at) => {
+        const query = new DataqueryBuilder()
+          .refId(String.fromCharCode('A'.charCodeAt(0) + at))
+          .datasource(datasource)
+          .expr(expr)
+          .legendFormat(legend);
+        return panel.kind === 'bars' ? query.instant() : query.range();
+      }),
+    );
   if (panel.min !== undefined) builder.min(panel.min);
   if (panel.max !== undefined) builder.max(panel.max);
   return builder satisfies cog.Builder<GrafanaPanel>;
@@ -184,15 +185,6 @@ function overTime(): LinesBuilder {
 
 function lastValue(): ReduceDataOptionsBuilder {
   return new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
-}
-
-function target(kind: PanelKind, { expr, legend }: Panel['queries'][number], at: number): DataqueryBuilder {
-  const query = new DataqueryBuilder()
-    .refId(String.fromCharCode('A'.charCodeAt(0) + at))
-    .datasource(datasource)
-    .expr(expr)
-    .legendFormat(legend);
-  return kind === 'bars' ? query.instant() : query.range();
 }
 
 /** In the order in which an operator reads them. */

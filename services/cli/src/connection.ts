@@ -36,21 +36,15 @@ export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore'> {
 
 /** A folder that is named outright wins; then a cluster that the environment names; then the usual folder. */
 export function findConnection(namedFolder: string | undefined, usualFolder: string): Connection {
-  const cluster = namedFolder === undefined ? clusterConnection() : undefined;
-  return cluster ?? readConnection(namedFolder ?? usualFolder);
-}
-
-function readConnection(dataFolder: string): Connection {
-  const file = join(resolve(dataFolder), 'connection.json');
+  if (namedFolder === undefined) {
+    const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
+    // Health comes from leases there.
+    if (cluster.natsUrl !== '') return { ...cluster, engine, health: {}, blobs: cluster };
+  }
+  const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
   const { blobStore, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   return { ...connection, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
-}
-
-/** Health comes from leases there. */
-function clusterConnection(): Connection | undefined {
-  const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
-  return cluster.natsUrl === '' ? undefined : { ...cluster, engine, health: {}, blobs: cluster };
 }
 
 /** Runs `use` with a connection to the broker, and closes it. */

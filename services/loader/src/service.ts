@@ -14,7 +14,7 @@ import {
   type ServiceWithPorts,
 } from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
-import { LoadSet, type EngineLease } from '@backtalk/proto/weights';
+import { LoadSet } from '@backtalk/proto/weights';
 import type { LoaderConfig } from './config.js';
 import { baseShapeOf, type BaseShape } from './domain/adapter-shape.js';
 import { servesPolicies } from './domain/requirements.js';
@@ -34,9 +34,27 @@ export interface Loader extends ServiceWithPorts<'grpc'> {
 const stopWithinMs = 8_000;
 
 export function createLoader(config: LoaderConfig, overrides: ServiceOverrides = {}): Loader {
-  const state = new EngineState(stateBefore(config));
-  const start = (context: ServiceContext<LoaderConfig>) => startParts(context, state);
-  const service = createService({ name: 'loader', config, overrides, streams: [], stopWithinMs, start });
+  const { engineUrl, engineDialect, enginePools, policy } = config;
+  // Before the engine was looked at for the first time.
+  const state = new EngineState({
+    url: engineUrl.replace(/\/(v1\/?)?$/, ''),
+    dialect: engineDialect,
+    pools: [...enginePools],
+    baseModel: '',
+    maxContext: 0,
+    versions: servesPolicies(enginePools) ? [baseVersion(policy)] : [],
+    ready: false,
+    reason: 'the engine has not answered yet',
+    capabilities: [],
+  });
+  const service = createService({
+    name: 'loader',
+    config,
+    overrides,
+    streams: [],
+    stopWithinMs,
+    start: (context) => startParts(context, state),
+  });
   return Object.assign(service, { state });
 }
 
@@ -47,7 +65,12 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
   health.check('engine', () => state.current.ready || state.current.reason);
   const engine = createEngineClient({ dialect: config.engineDialect, url: config.engineUrl, apiKey: config.engineKey });
   lifecycle.add('engine', () => engine.close());
-  const shape = await readBaseShape(config.modelDir);
+  // The base's dimensions, where its folder is known and its family is.
+  let shape: BaseShape | undefined;
+  if (config.modelDir !== '') {
+    const model = parseObject(await readFile(join(config.modelDir, 'config.json'), 'utf8').catch(() => ''));
+    shape = model && baseShapeOf(model);
+  }
   const files = new WeightsFiles(blobs, config.adapterDir, shape);
   await files.start();
   const adapters = new LoadedAdapters(
@@ -93,26 +116,4 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
     if (!isStopping) lease = serviceLease(context, grpc.port, () => state.current);
   });
   return { grpc: grpc.port };
-}
-
-/** Before the engine was looked at for the first time. */
-function stateBefore({ engineUrl, engineDialect, enginePools, policy }: LoaderConfig): EngineLease {
-  return {
-    url: engineUrl.replace(/\/(v1\/?)?$/, ''),
-    dialect: engineDialect,
-    pools: [...enginePools],
-    baseModel: '',
-    maxContext: 0,
-    versions: servesPolicies(enginePools) ? [baseVersion(policy)] : [],
-    ready: false,
-    reason: 'the engine has not answered yet',
-    capabilities: [],
-  };
-}
-
-/** The base's dimensions, where its folder is known and its family is. */
-async function readBaseShape(folder: string): Promise<BaseShape | undefined> {
-  if (folder === '') return undefined;
-  const config = parseObject(await readFile(join(folder, 'config.json'), 'utf8').catch(() => ''));
-  return config && baseShapeOf(config);
 }

@@ -3,18 +3,9 @@ import { inRange, most, ofPolicy, only, perSecond, quantileInRange, total } from
 import type { Dashboard, Panel, Row } from '../spec.js';
 
 /** Figures of the last step, by the names that the training worker gives them. */
-function measured(names: readonly string[]): string {
-  return only('backtalk_trainer_step_measurement', `name=~"${names.join('|')}", ${ofPolicy}`);
-}
-
 function figures(title: string, description: string, names: readonly string[], unit = 'short'): Panel {
-  return {
-    title,
-    description,
-    kind: 'lines',
-    unit,
-    queries: [{ expr: measured(names), legend: '{{policy}} {{name}}' }],
-  };
+  const expr = only('backtalk_trainer_step_measurement', `name=~"${names.join('|')}", ${ofPolicy}`);
+  return { title, description, kind: 'lines', unit, queries: [{ expr, legend: '{{policy}} {{name}}' }] };
 }
 
 const losses: Row = {

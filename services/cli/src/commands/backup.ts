@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { adminUser, backUp, keptStreams } from '@backtalk/kit';
 import { z } from 'zod';
-import { withBroker, type Connection } from '../connection.js';
+import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 
 const secrets = z.object({ passwords: z.object({ admin: z.string() }) });
@@ -14,11 +14,23 @@ export async function backup({ connection, output }: CommandContext, to: string)
   const folder = resolve(to);
   const files = kept.map((name) => join(connection.data ?? '', name)).filter((file) => existsSync(file));
   const progress = output.progress('copying', keptStreams.length);
-  const onProgress = (what: string, done: number) => {
-    if (what !== 'blobs') progress.update(done, what);
-  };
-  const manifest = await withBroker(asAdmin(connection), (broker, blobs) =>
-    backUp({ broker, blobs, folder, files, onProgress }),
+  // The broker's snapshots are its administrator's; where no folder is known, the environment names that user.
+  const secretsFile = join(connection.data ?? '', 'secrets.json');
+  let admin = connection;
+  if (connection.data !== undefined && existsSync(secretsFile)) {
+    const { passwords } = secrets.parse(JSON.parse(readFileSync(secretsFile, 'utf8')));
+    admin = { ...connection, natsUser: adminUser, natsPassword: passwords.admin };
+  }
+  const manifest = await withBroker(admin, (broker, blobs) =>
+    backUp({
+      broker,
+      blobs,
+      folder,
+      files,
+      onProgress: (what, done) => {
+        if (what !== 'blobs') progress.update(done, what);
+      },
+    }),
   ).finally(() => {
     progress.stop();
   });
@@ -32,12 +44,4 @@ export async function backup({ connection, output }: CommandContext, to: string)
   output.line(`${String(manifest.blobs)} blobs; everything is in ${folder}.`);
   if (files.length > 0) output.line('It holds passwords and keys: keep it where only you can read it.');
   output.line(`Go on from it: npm start -- --data NEW --restore ${folder}`);
-}
-
-/** The broker's snapshots are its administrator's; where no folder is known, the environment names that user. */
-function asAdmin(connection: Connection): Connection {
-  const file = join(connection.data ?? '', 'secrets.json');
-  if (connection.data === undefined || !existsSync(file)) return connection;
-  const { passwords } = secrets.parse(JSON.parse(readFileSync(file, 'utf8')));
-  return { ...connection, natsUser: adminUser, natsPassword: passwords.admin };
 }

@@ -12,19 +12,14 @@ export interface FeedbackWords {
 const answerWithinMs = 10_000;
 const refusal = z.object({ error: z.object({ message: z.string() }) });
 
-function scoreOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const score = Number(text);
-  if (![-1, 0, 1].includes(score)) throw cliErrors.badArgument({ name: '--score', value: text, wanted: '-1, 0 or 1' });
-  return score;
-}
-
 export async function giveFeedback(
   { connection, output, apiKey }: CommandContext,
   turn: string,
   { score, comment, correction }: FeedbackWords,
 ): Promise<void> {
-  const body = { turn_id: turn, score: scoreOf(score), comment, correction };
+  if (score !== undefined && ![-1, 0, 1].includes(Number(score)))
+    throw cliErrors.badArgument({ name: '--score', value: score, wanted: '-1, 0 or 1' });
+  const body = { turn_id: turn, score: score === undefined ? undefined : Number(score), comment, correction };
   if (body.score === undefined && comment === undefined && correction === undefined) {
     throw cliErrors.badArgument({
       name: 'feedback',

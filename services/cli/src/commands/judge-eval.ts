@@ -51,18 +51,16 @@ export async function evaluateJudge({ connection, output, signal }: CommandConte
   if (status !== 0) throw cliErrors.measureFailed({ why: `the program ended with ${String(status)}` });
   output.line(`Scored votes of ${connection.baseModel} at ${connection.engine}, whatever backend the judge uses:`);
   for (const one of rows) output.value({ split, ...one });
-  output.table(['judged by', 'balanced accuracy', '95 %', 'user', 'tool', 'injection flips', 'n'], rows.map(cells));
-}
-
-function cells({ name, balancedAccuracy, interval, n, injectionFlipRate, byRole }: Row): string[] {
-  const digits = (value: number | undefined) => value?.toFixed(2) ?? '';
-  return [
-    name,
-    digits(balancedAccuracy),
-    `${digits(interval.low)} to ${digits(interval.high)}`,
-    digits(byRole.user),
-    digits(byRole.tool),
-    digits(injectionFlipRate),
-    String(n),
-  ];
+  output.table(
+    ['judged by', 'balanced accuracy', '95 %', 'user', 'tool', 'injection flips', 'n'],
+    rows.map(({ name, balancedAccuracy, interval, n, injectionFlipRate, byRole }) => [
+      name,
+      balancedAccuracy.toFixed(2),
+      `${interval.low.toFixed(2)} to ${interval.high.toFixed(2)}`,
+      byRole.user.toFixed(2),
+      byRole.tool.toFixed(2),
+      injectionFlipRate?.toFixed(2) ?? '',
+      String(n),
+    ]),
+  );
 }

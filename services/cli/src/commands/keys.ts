@@ -1,7 +1,7 @@
 // `keys add`, `keys list`, `keys revoke`: who may ask the endpoint. A key is shown once, when it is made; only its SHA-256 is
 // kept.
 import { randomBytes } from 'node:crypto';
-import { keyGrant, readConfig, sha256Hex, type KeyGrant } from '@backtalk/kit';
+import { keyGrant, readConfig, sha256Hex } from '@backtalk/kit';
 import { keySettings } from '../config.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -25,22 +25,19 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   const given = readConfig(keySettings).key;
   const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
   const hash = sha256Hex(key);
-  const grant = grantOf(flags);
-  await withKeyStore(connection, (store) => store.put(hash, grant));
-  output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });
-  if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
-  output.line(`Key ${hash.slice(0, idLength)} opens the endpoint for ${grant.user} of ${grant.tenant}.`);
-}
-
-function grantOf({ tenant, user, train, acceptUserField: acceptsUserField, ...limits }: KeyFlags): KeyGrant {
-  const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
-  return keyGrant.parse({
+  const { tenant, user, train, acceptUserField: acceptsUserField } = flags;
+  const { requestsPerMinute, tokensPerMinute, concurrency } = flags;
+  const grant = keyGrant.parse({
     tenant,
     user,
     train,
     acceptsUserField,
     limits: { requestsPerMinute, tokensPerMinute, concurrency },
   });
+  await withKeyStore(connection, (store) => store.put(hash, grant));
+  output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });
+  if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
+  output.line(`Key ${hash.slice(0, idLength)} opens the endpoint for ${grant.user} of ${grant.tenant}.`);
 }
 
 export async function listKeys({ connection, output }: CommandContext): Promise<void> {
@@ -49,19 +46,12 @@ export async function listKeys({ connection, output }: CommandContext): Promise<
   if (keys.length === 0) return output.line('No keys: npx backtalk keys add');
   output.table(
     ['key', 'tenant', 'user', 'learned from', 'limits'],
-    keys.map(({ hash, grant }) => [
-      hash.slice(0, idLength),
-      grant.tenant,
-      grant.user,
-      grant.train ? 'yes' : 'no',
-      limitsInWords(grant.limits),
-    ]),
+    keys.map(({ hash, grant }) => {
+      const limits = Object.entries(grant.limits).map(([name, value]) => `${name} ${String(value)}`);
+      const inWords = limits.length === 0 ? 'none' : limits.join(', ');
+      return [hash.slice(0, idLength), grant.tenant, grant.user, grant.train ? 'yes' : 'no', inWords];
+    }),
   );
-}
-
-function limitsInWords(limits: KeyGrant['limits']): string {
-  const parts = Object.entries(limits).map(([name, value]) => `${name} ${String(value)}`);
-  return parts.length === 0 ? 'none' : parts.join(', ');
 }
 
 export async function revokeKey({ connection, output }: CommandContext, id: string): Promise<void> {

@@ -13,14 +13,19 @@ export async function restore({ connection, output }: CommandContext, from: stri
   const folder = resolve(from);
   const { streams: planned } = readManifest(folder);
   const progress = output.progress('restoring', planned.length);
-  const onProgress = (what: string, done: number) => {
-    if (what !== 'blobs') progress.update(done, what);
-  };
   const manifest = await withBrokerAlone(connection, async (broker) => {
     // Where blobs are kept in the broker, their stream is none of those that were copied.
     await ensureStreams(broker, { ...options, only: [blobStream] });
     const blobs = await openBlobStore(connection.blobs, broker);
-    const restored = await restoreBackup({ broker, blobs, folder, replicas: options.replicas, onProgress });
+    const restored = await restoreBackup({
+      broker,
+      blobs,
+      folder,
+      replicas: options.replicas,
+      onProgress: (what, done) => {
+        if (what !== 'blobs') progress.update(done, what);
+      },
+    });
     await ensureStreams(broker, options);
     return restored;
   }).finally(() => {

@@ -47,12 +47,6 @@ const funnel: readonly FactName[] = [
   'weightsStaged',
 ];
 
-async function countFacts(reader: FactReader): Promise<Record<string, number>> {
-  const counts: Record<string, number> = Object.fromEntries(funnel.map((name) => [name, 0]));
-  for await (const { name } of reader.headers(funnel)) counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
-}
-
 async function engines(
   broker: Broker,
 ): Promise<{ engine: string; ready: boolean; reason: string; versions: string[] }[]> {
@@ -72,22 +66,22 @@ async function engines(
 async function learning(connection: Connection, broker: Broker) {
   const { policy } = connection;
   const routes = await kvBucket(broker, 'routes', Routes).get(policy);
+  const parts = await partsOf(connection, broker);
+  const paused = await isLearningPaused(broker, policy);
+  const storageFull = await isStorageFull(broker, policy);
+  const facts: Record<string, number> = Object.fromEntries(funnel.map((name) => [name, 0]));
+  for await (const { name } of new FactReader(broker).headers(funnel)) facts[name] = (facts[name] ?? 0) + 1;
   return {
-    parts: await partsOf(connection, broker),
+    parts,
     policy,
     stable: routes?.value.stable ?? '',
     previous: routes?.value.previous ?? '',
-    paused: await isLearningPaused(broker, policy),
-    storageFull: await isStorageFull(broker, policy),
-    facts: await countFacts(new FactReader(broker)),
+    paused,
+    storageFull,
+    facts,
     deadLetters: await deadLetters(broker).count(),
     engines: await engines(broker),
   };
-}
-
-function learningState({ paused, storageFull }: { paused: boolean; storageFull: boolean }): string {
-  if (paused) return 'is PAUSED (npx backtalk resume)';
-  return storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : 'is on';
 }
 
 export async function status({ connection, output }: CommandContext): Promise<void> {
@@ -101,7 +95,11 @@ export async function status({ connection, output }: CommandContext): Promise<vo
   output.line(
     `${learned.policy} answers with ${learned.stable || 'nothing yet'}${learned.previous === '' ? '' : `; before it ${learned.previous}`}`,
   );
-  output.line(`learning ${learningState(learned)}; dead letters: ${String(learned.deadLetters)}`);
+  const unpaused = learned.storageFull
+    ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)'
+    : 'is on';
+  const state = learned.paused ? 'is PAUSED (npx backtalk resume)' : unpaused;
+  output.line(`learning ${state}; dead letters: ${String(learned.deadLetters)}`);
   for (const { engine, ready, reason, versions } of learned.engines) {
     output.line(
       `engine ${engine}: ${ready ? 'ready' : `NOT READY (${reason})`}, holds ${versions.join(', ') || 'the base only'}`,

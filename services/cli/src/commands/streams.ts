@@ -1,14 +1,6 @@
 // `streams ensure`: streams and buckets as the installation wants them. Made by the broker's admin user before services
 // start, and again after every upgrade; what is as it should be is not touched.
-import {
-  adminUser,
-  dropStrayPieces,
-  ensureStreams,
-  readConfig,
-  systemClock,
-  type Broker,
-  type StreamOptions,
-} from '@backtalk/kit';
+import { adminUser, dropStrayPieces, ensureStreams, readConfig, systemClock, type StreamOptions } from '@backtalk/kit';
 import { streamSettings } from '../config.js';
 import { withBrokerAlone } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -17,11 +9,14 @@ import { cliErrors } from '../errors.js';
 export async function ensureAll({ connection, output }: CommandContext, waitSeconds: number): Promise<void> {
   if (connection.natsUser !== adminUser) throw cliErrors.adminNeeded({ user: connection.natsUser });
   const options = { ...streamOptions(), withinMs: waitSeconds * 1_000 };
-  const ensure = async (broker: Broker) => ({
-    streams: await ensureStreams(broker, options),
-    strays: await dropStrayPieces(broker, systemClock.now()),
-  });
-  const { streams, strays } = await withBrokerAlone(connection, ensure, Math.max(3_000, options.withinMs));
+  const { streams, strays } = await withBrokerAlone(
+    connection,
+    async (broker) => ({
+      streams: await ensureStreams(broker, options),
+      strays: await dropStrayPieces(broker, systemClock.now()),
+    }),
+    Math.max(3_000, options.withinMs),
+  );
   output.value({ replicas: options.replicas, streams, strays });
   output.table(
     ['stream', 'done', 'copies'],

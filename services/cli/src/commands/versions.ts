@@ -17,7 +17,6 @@ interface VersionRow {
   readonly measurements: Readonly<Record<string, number>>;
 }
 
-const stageWords = (stage: string) => stage.replace('STAGE_', '').toLowerCase();
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 const oneLine = (text: string) => cut(text.replaceAll('\n', ' '), 100);
 
@@ -35,7 +34,7 @@ async function readVersions(reader: FactReader, policy: string): Promise<Version
       version: message.version,
       parent: message.parent,
       batch: message.batch,
-      stage: stage === undefined ? 'trained' : stageWords(stage.stage),
+      stage: stage === undefined ? 'trained' : stage.stage.replace('STAGE_', '').toLowerCase(),
       why: stage?.why ?? '',
       trainedAt: new Date(timeMs).toISOString(),
       measurements: { ...message.report?.measurements, ...stage?.measurements },

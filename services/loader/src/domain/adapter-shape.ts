@@ -29,30 +29,24 @@ export function adapterMisfit(
   config: Readonly<Record<string, unknown>>,
   expected: ExpectedAdapter,
 ): string | undefined {
-  return configMisfit(config, expected) ?? tensorMisfit(tensors, targetsOf(config), expected);
-}
-
-/** What both vLLM and SGLang load. */
-function configMisfit(config: Readonly<Record<string, unknown>>, { rank, alpha }: ExpectedAdapter): string | undefined {
+  const { rank, alpha, base } = expected;
+  const { target_modules: given, modules_to_save: saved } = config;
+  const targets = Array.isArray(given) ? given.filter((target) => typeof target === 'string') : [];
+  const savesNothing = saved === undefined || saved === null || (Array.isArray(saved) && saved.length === 0);
+  // What both vLLM and SGLang load.
   const wanted: readonly (readonly [string, boolean])[] = [
     ['peft_type', config['peft_type'] === 'LORA'],
     ['task_type', config['task_type'] === 'CAUSAL_LM'],
     ['r', config['r'] === rank],
     ['lora_alpha', config['lora_alpha'] === alpha],
     ['bias', (config['bias'] ?? 'none') === 'none'],
-    ['modules_to_save', isEmpty(config['modules_to_save'])],
+    ['modules_to_save', savesNothing],
     ['use_dora', config['use_dora'] !== true],
-    ['target_modules', targetsOf(config).length > 0 && !targetsOf(config).includes('lm_head')],
+    ['target_modules', targets.length > 0 && !targets.includes('lm_head')],
   ];
   const wrong = wanted.find(([, fits]) => !fits);
-  return wrong && `adapter_config.json: ${wrong[0]} is not what the manifest or an engine needs`;
-}
+  if (wrong !== undefined) return `adapter_config.json: ${wrong[0]} is not what the manifest or an engine needs`;
 
-function tensorMisfit(
-  tensors: ReadonlyMap<string, TensorInfo>,
-  targets: readonly string[],
-  { rank, base }: ExpectedAdapter,
-): string | undefined {
   const modules = new Map<string, Halves>();
   for (const [name, tensor] of tensors) {
     const [, module = '', half] = tensorName.exec(name) ?? [];
@@ -63,38 +57,20 @@ function tensorMisfit(
   }
   if (modules.size === 0) return 'it holds no tensors';
   const widths = new Map(Object.entries(base?.widths ?? {}));
-  for (const [module, halves] of modules) {
+  for (const [module, { a, b }] of modules) {
     const kind = module.split('.').at(-1) ?? '';
     if (!targets.includes(kind)) return `${module} is not among the target modules`;
     if (base !== undefined && Number(layerNumber.exec(module)?.[1] ?? 0) >= base.layers)
       return `${module} is not in the base model`;
-    const misfit = moduleMisfit(module, halves, rank, widths.get(kind));
-    if (misfit !== undefined) return misfit;
-    widths.set(kind, [halves.a?.shape[1] ?? 0, halves.b?.shape[0] ?? 0]);
+    if (a?.shape.length !== 2 || b?.shape.length !== 2) return `${module} lacks one half, or has not two dimensions`;
+    if (a.shape[0] !== rank || b.shape[1] !== rank) return `${module} is not of rank ${rank}`;
+    const [input = 0, output = 0] = [a.shape[1], b.shape[0]];
+    const known = widths.get(kind);
+    if (known !== undefined && (input !== known[0] || output !== known[1]))
+      return `${module} is ${input} to ${output} wide, not ${known.join(' to ')}`;
+    widths.set(kind, [input, output]);
   }
   return undefined;
-}
-
-function moduleMisfit(
-  module: string,
-  { a, b }: Halves,
-  rank: number,
-  widths: readonly [number, number] | undefined,
-): string | undefined {
-  if (a?.shape.length !== 2 || b?.shape.length !== 2) return `${module} lacks one half, or has not two dimensions`;
-  if (a.shape[0] !== rank || b.shape[1] !== rank) return `${module} is not of rank ${rank}`;
-  if (widths !== undefined && (a.shape[1] !== widths[0] || b.shape[0] !== widths[1]))
-    return `${module} is ${String(a.shape[1])} to ${String(b.shape[0])} wide, not ${widths.join(' to ')}`;
-  return undefined;
-}
-
-function targetsOf(config: Readonly<Record<string, unknown>>): readonly string[] {
-  const targets = config['target_modules'];
-  return Array.isArray(targets) ? targets.filter((target) => typeof target === 'string') : [];
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** Dimensions from a base's `config.json`, for the families whose linear layers are named like Llama's; undefined for others. */

@@ -81,7 +81,11 @@ export class EngineKeeper {
       try {
         await this.round();
       } catch (thrown) {
-        if (!signal.aborted) this.failed(thrown);
+        if (!signal.aborted) {
+          const error = asBacktalkError(thrown);
+          this.parts.events.checkFailed(error);
+          if (error.retry === 'stop') this.parts.fail(error);
+        }
       }
       this.hasLooked();
       if (signal.aborted) return;
@@ -95,23 +99,36 @@ export class EngineKeeper {
     }
   }
 
-  private failed(thrown: unknown): void {
-    const error = asBacktalkError(thrown);
-    this.parts.events.checkFailed(error);
-    if (error.retry === 'stop') this.parts.fail(error);
-  }
-
   private async round(): Promise<void> {
-    const { state } = this.parts;
+    const { engine, adapters, state, events } = this.parts;
+    const { policy } = this.config;
     if (!(await this.isUp())) return;
-    this.capabilities ??= await this.probe();
+    if (this.capabilities === undefined) {
+      // Also warms the engine up: its first answer with logprobs may take half a minute.
+      state.change({ reason: 'the engine is being probed' });
+      const capabilities = await engine.probe(this.calling());
+      const { baseModel, maxContext, names } = capabilities;
+      state.change({ baseModel, maxContext, capabilities: [...names], reason: 'weights are being loaded' });
+      events.engineProbed(state.current);
+      this.capabilities = capabilities;
+    }
     if (servesPolicies(this.config.enginePools)) {
       this.misfit = await this.lookAgain(this.capabilities);
       if (this.misfit !== '') {
         state.change({ ready: false, reason: this.misfit });
         return;
       }
-      if (this.config.engineDialect !== 'openai') await this.compare();
+      if (this.config.engineDialect !== 'openai') {
+        const lost = await adapters.compare((name) => (versionNumber(policy, name) ?? 0) > 0, {
+          deadlineMs: healthDeadlineMs,
+          signal: this.stopping.signal,
+        });
+        if (lost.length > 0) {
+          events.versionsLost(lost);
+          const versions = [baseVersion(policy), ...adapters.versions];
+          state.change({ ready: false, reason: 'weights are being loaded again', versions });
+        }
+      }
       await this.reconcile(this.capabilities.baseModel);
     }
     state.change({ ready: true, reason: '' });
@@ -130,17 +147,6 @@ export class EngineKeeper {
     return false;
   }
 
-  /** Also warms the engine up: its first answer with logprobs may take half a minute. */
-  private async probe(): Promise<Capabilities> {
-    const { state, events, engine } = this.parts;
-    state.change({ reason: 'the engine is being probed' });
-    const capabilities = await engine.probe(this.calling());
-    const { baseModel, maxContext, names } = capabilities;
-    state.change({ baseModel, maxContext, capabilities: [...names], reason: 'weights are being loaded' });
-    events.engineProbed(state.current);
-    return capabilities;
-  }
-
   /**
    * Why the engine is refused; empty when it fits. One that fits stays so until it is lost; one that was refused may have
    * been ill, and is looked at now and then.
@@ -157,18 +163,6 @@ export class EngineKeeper {
     }
     this.lookedAtMs = now;
     return misfit;
-  }
-
-  /** Notices what the engine has lost since it was loaded. */
-  private async compare(): Promise<void> {
-    const { adapters, state, events } = this.parts;
-    const { policy } = this.config;
-    const isOurs = (name: string) => (versionNumber(policy, name) ?? 0) > 0;
-    const lost = await adapters.compare(isOurs, { deadlineMs: healthDeadlineMs, signal: this.stopping.signal });
-    if (lost.length === 0) return;
-    events.versionsLost(lost);
-    const versions = [baseVersion(policy), ...adapters.versions];
-    state.change({ ready: false, reason: 'weights are being loaded again', versions });
   }
 
   private async reconcile(baseModel: string): Promise<void> {

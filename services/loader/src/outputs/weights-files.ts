@@ -43,7 +43,13 @@ export class WeightsFiles {
     const manifest = await this.manifestOf(wanted, baseModel);
     const weights = await this.file(wanted.version, manifest.adapter, weightsName);
     const config = await this.file(wanted.version, manifest.adapter, configName);
-    this.check(manifest, weights, config);
+    const { version, loraRank: rank, loraAlpha: alpha } = manifest;
+    const read = readSafetensors(weights);
+    if (!read.ok) throw loaderErrors.truncated({ version, file: weightsName, why: read.why });
+    const parsed = parseObject(Buffer.from(config).toString('utf8'));
+    if (parsed === undefined) throw loaderErrors.truncated({ version, file: configName, why: 'it is not JSON' });
+    const why = adapterMisfit(read.tensors, parsed, { rank, alpha, base: this.base });
+    if (why !== undefined) throw loaderErrors.shapeMismatch({ version, why });
     const folder = this.folderOf(wanted);
     await this.write(folder, [
       [weightsName, weights],
@@ -63,7 +69,12 @@ export class WeightsFiles {
   private async manifestOf(wanted: WantedVersion, baseModel: string): Promise<WeightsManifest> {
     const { version, policy, manifestDigest } = wanted;
     const bytes = await this.blob(version, 'its manifest', manifestDigest);
-    const manifest = decodeManifest(bytes, version);
+    let manifest: WeightsManifest;
+    try {
+      manifest = WeightsManifest.decode(bytes);
+    } catch (cause) {
+      throw loaderErrors.manifestInvalid({ version, why: 'it cannot be decoded' }, cause);
+    }
     const same = manifest.policy === policy && manifest.version === version;
     if (!same) throw loaderErrors.manifestInvalid({ version, why: 'it is the manifest of another version' });
     if (manifest.baseModel !== baseModel)
@@ -93,22 +104,20 @@ export class WeightsFiles {
     }
   }
 
-  private check(manifest: WeightsManifest, weights: Uint8Array, configBytes: Uint8Array): void {
-    const { version, loraRank: rank, loraAlpha: alpha } = manifest;
-    const read = readSafetensors(weights);
-    if (!read.ok) throw loaderErrors.truncated({ version, file: weightsName, why: read.why });
-    const config = parseObject(Buffer.from(configBytes).toString('utf8'));
-    if (config === undefined) throw loaderErrors.truncated({ version, file: configName, why: 'it is not JSON' });
-    const why = adapterMisfit(read.tensors, config, { rank, alpha, base: this.base });
-    if (why !== undefined) throw loaderErrors.shapeMismatch({ version, why });
-  }
-
   private async write(folder: string, files: readonly (readonly [string, Uint8Array])[]): Promise<void> {
     // Engines read an adapter's files again whenever they like: a good folder is never removed and written anew.
     if (await holdsAlready(folder, files)) return;
     const beside = `${folder}.${randomUUID()}${beingWritten}`;
     await mkdir(beside, { recursive: true });
-    for (const [name, bytes] of files) await writeThrough(join(beside, name), bytes);
+    for (const [name, bytes] of files) {
+      const file = await open(join(beside, name), 'wx');
+      try {
+        await file.writeFile(bytes);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    }
     await rm(folder, { recursive: true, force: true });
     await rename(beside, folder);
   }
@@ -120,22 +129,4 @@ async function holdsAlready(folder: string, files: readonly (readonly [string, U
     if (found === undefined || Buffer.compare(found, bytes) !== 0) return false;
   }
   return true;
-}
-
-async function writeThrough(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, 'wx');
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-function decodeManifest(bytes: Uint8Array, version: string): WeightsManifest {
-  try {
-    return WeightsManifest.decode(bytes);
-  } catch (cause) {
-    throw loaderErrors.manifestInvalid({ version, why: 'it cannot be decoded' }, cause);
-  }
 }

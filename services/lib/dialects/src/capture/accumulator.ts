@@ -3,7 +3,7 @@
 // In: frames in order. Out: the capture so far, at any moment. Pure; never checks anything (see `invariants.ts`).
 // Only the first choice is captured; others are counted.
 import type { EngineFrame } from '../engine-client.js';
-import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from './capture.js';
+import type { Capture, TokenUsage } from './capture.js';
 
 interface GrowingToolCall {
   id: string;
@@ -39,8 +39,15 @@ export class CaptureAccumulator {
     if (frame.logprobs !== undefined) append(this.logprobs, frame.logprobs);
     if (frame.content !== undefined) this.text += frame.content;
     if (frame.reasoning !== undefined) this.reasoning += frame.reasoning;
-    if (frame.toolCallDeltas !== undefined) for (const delta of frame.toolCallDeltas) this.addToolCall(delta);
     if (frame.finishReason !== undefined) this.finishReason = frame.finishReason;
+    if (frame.toolCallDeltas === undefined) return;
+    for (const delta of frame.toolCallDeltas) {
+      const call = this.toolCalls.get(delta.index) ?? { id: '', name: '', arguments: '' };
+      this.toolCalls.set(delta.index, call);
+      if (delta.id !== undefined) call.id = delta.id;
+      if (delta.name !== undefined) call.name += delta.name;
+      if (delta.arguments !== undefined) call.arguments += delta.arguments;
+    }
   }
 
   /** What has been captured up to now. Its lists are the accumulator's own and grow with it. */
@@ -51,7 +58,9 @@ export class CaptureAccumulator {
       logprobs: this.logprobs,
       text: this.text,
       reasoning: this.reasoning,
-      toolCalls: [...this.toolCalls.values()].map(finished),
+      toolCalls: [...this.toolCalls.values()].map(({ id, name, arguments: words }) => {
+        return { id, type: 'function', function: { name, arguments: words } };
+      }),
       finishReason: this.finishReason,
       usage: this.usage,
       choices: this.choices,
@@ -59,20 +68,8 @@ export class CaptureAccumulator {
       modelAtEnd: this.modelAtEnd,
     };
   }
-
-  private addToolCall(delta: ToolCallDelta): void {
-    const call = this.toolCalls.get(delta.index) ?? { id: '', name: '', arguments: '' };
-    this.toolCalls.set(delta.index, call);
-    if (delta.id !== undefined) call.id = delta.id;
-    if (delta.name !== undefined) call.name += delta.name;
-    if (delta.arguments !== undefined) call.arguments += delta.arguments;
-  }
 }
 
 function append(target: number[], more: readonly number[]): void {
   for (const value of more) target.push(value);
-}
-
-function finished(call: GrowingToolCall): ToolCall {
-  return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } };
 }

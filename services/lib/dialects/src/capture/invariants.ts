@@ -28,16 +28,25 @@ const floorLogprob = -9999;
 const roundingLogprob = 1e-3;
 
 export function judgeCapture(capture: Capture): CaptureVerdict {
+  const { promptIds, answerIds, logprobs, usage, choices } = capture;
   const reasons: UntrainableReason[] = [];
-  if (!capture.promptIds?.length) reasons.push('no_prompt_ids');
-  if (!capture.answerIds.length) reasons.push('no_token_ids');
-  else if (!capture.logprobs.length) reasons.push('no_logprobs');
-  else if (countsDiffer(capture)) reasons.push('count_mismatch');
-  if (capture.usage === undefined) reasons.push('no_usage');
-  if (!capture.logprobs.every(isSane)) reasons.push('logprob_not_finite');
+  // Usage counts the tokens of all choices together.
+  const isCounted = usage !== undefined && choices <= 1;
+  const promptTokens = promptIds?.length ?? usage?.promptTokens;
+  const usageDiffers =
+    isCounted && (answerIds.length !== usage.completionTokens || promptTokens !== usage.promptTokens);
+  if (!promptIds?.length) reasons.push('no_prompt_ids');
+  if (!answerIds.length) reasons.push('no_token_ids');
+  else if (!logprobs.length) reasons.push('no_logprobs');
+  else if (answerIds.length !== logprobs.length || usageDiffers) reasons.push('count_mismatch');
+  if (usage === undefined) reasons.push('no_usage');
+  const areSane = logprobs.every(
+    (logprob) => Number.isFinite(logprob) && logprob > floorLogprob && logprob <= roundingLogprob,
+  );
+  if (!areSane) reasons.push('logprob_not_finite');
   if (capture.finishReason === 'abort') reasons.push('aborted');
   if (capture.finishReason === '') reasons.push('incomplete');
-  if (capture.choices > 1) reasons.push('several_choices');
+  if (choices > 1) reasons.push('several_choices');
   return { trainable: reasons.length === 0, reasons };
 }
 
@@ -45,17 +54,4 @@ export function judgeCapture(capture: Capture): CaptureVerdict {
 export function wasCutAtCap(capture: Capture, maxTokens: number | undefined): boolean {
   if (capture.finishReason === 'length') return true;
   return capture.finishReason === 'tool_calls' && (capture.usage?.completionTokens ?? 0) >= (maxTokens ?? Infinity);
-}
-
-function countsDiffer({ answerIds, logprobs, usage, promptIds, choices }: Capture): boolean {
-  if (answerIds.length !== logprobs.length) return true;
-  // Usage counts the tokens of all choices together.
-  if (usage === undefined || choices > 1) return false;
-  return (
-    answerIds.length !== usage.completionTokens || (promptIds?.length ?? usage.promptTokens) !== usage.promptTokens
-  );
-}
-
-function isSane(logprob: number): boolean {
-  return Number.isFinite(logprob) && logprob > floorLogprob && logprob <= roundingLogprob;
 }

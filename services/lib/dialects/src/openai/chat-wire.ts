@@ -3,7 +3,7 @@
 // In: JSON text of an engine. Out: frames and captures. Hot: no schema library, one pass, nothing copied that need
 // not be. It trusts an engine's types no further than `judgeCapture` checks them later.
 import { isJsonObject } from '@backtalk/kit';
-import type { Capture, TokenUsage, ToolCall, ToolCallDelta } from '../capture/capture.js';
+import type { Capture, TokenUsage } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 
@@ -81,11 +81,16 @@ export function frameOf(raw: WireChat): EngineFrame {
     choice: choice.index ?? 0,
     model,
     ids: choice.token_ids ?? undefined,
-    logprobs: choice.logprobs?.content?.map(logprobOf),
+    logprobs: choice.logprobs?.content?.map(({ logprob }) => logprob),
     promptIds: raw.prompt_token_ids ?? undefined,
     content: delta?.content ?? undefined,
     reasoning: delta?.reasoning ?? delta?.reasoning_content ?? undefined,
-    toolCallDeltas: delta?.tool_calls?.map(toolCallDelta),
+    toolCallDeltas: delta?.tool_calls?.map((call) => ({
+      index: call.index ?? 0,
+      id: call.id ?? undefined,
+      name: call.function?.name ?? undefined,
+      arguments: call.function?.arguments ?? undefined,
+    })),
     finishReason: choice.finish_reason ?? undefined,
     usage,
   };
@@ -100,10 +105,13 @@ export function captureOf(raw: WireChat): Capture {
   return {
     promptIds: raw.prompt_token_ids ?? undefined,
     answerIds: choice.token_ids ?? [],
-    logprobs: choice.logprobs?.content?.map(logprobOf) ?? [],
+    logprobs: choice.logprobs?.content?.map(({ logprob }) => logprob) ?? [],
     text: message.content ?? '',
     reasoning: message.reasoning ?? message.reasoning_content ?? '',
-    toolCalls: message.tool_calls?.map(toolCall) ?? [],
+    toolCalls: (message.tool_calls ?? []).map((call) => {
+      const { name, arguments: words } = call.function ?? {};
+      return { id: call.id ?? '', type: 'function', function: { name: name ?? '', arguments: words ?? '' } };
+    }),
     finishReason: choice.finish_reason ?? '',
     usage: usageOf(raw.usage),
     choices: choices.length,
@@ -116,25 +124,7 @@ function modelOf({ model }: RawObject): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
-function logprobOf(token: { readonly logprob: number }): number {
-  return token.logprob;
-}
-
 function usageOf(usage: WireUsage | null | undefined): TokenUsage | undefined {
   if (usage === undefined || usage === null) return undefined;
   return { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 };
-}
-
-function toolCallDelta(call: WireToolCall): ToolCallDelta {
-  return {
-    index: call.index ?? 0,
-    id: call.id ?? undefined,
-    name: call.function?.name ?? undefined,
-    arguments: call.function?.arguments ?? undefined,
-  };
-}
-
-function toolCall(call: WireToolCall): ToolCall {
-  const { name, arguments: words } = call.function ?? {};
-  return { id: call.id ?? '', type: 'function', function: { name: name ?? '', arguments: words ?? '' } };
 }

@@ -25,8 +25,6 @@ const completion = z.object({
   ),
 });
 
-type WireChoice = z.infer<typeof completion>['choices'][number];
-
 export function completionBody(request: CompletionRequest): RawObject {
   const body: RawObject = { model: request.model, prompt: request.prompt, max_tokens: request.maxTokens };
   body['temperature'] = request.temperature ?? 1;
@@ -40,23 +38,21 @@ export function completionBody(request: CompletionRequest): RawObject {
 export function completionChoices(text: string): CompletionChoice[] {
   const parsed = completion.safeParse(parseJson(text));
   if (!parsed.success) throw engineErrors.replyInvalid({ what: 'completion' });
-  return parsed.data.choices.toSorted((a, b) => a.index - b.index).map(choiceOf);
-}
-
-function choiceOf(choice: WireChoice): CompletionChoice {
-  const { prompt_logprobs: entries, prompt_token_ids: promptIds } = choice;
-  return {
-    text: choice.text,
-    ids: choice.token_ids ?? [],
-    logprobs: (choice.logprobs?.token_logprobs ?? []).map((value) => value ?? Number.NaN),
-    topLogprobs: (choice.logprobs?.top_logprobs ?? []).map((alternatives) => alternatives ?? {}),
-    finishReason: choice.finish_reason ?? '',
-    ...(entries ? { promptLogprobs: entries.map((entry, at) => ownLogprob(entry, promptIds?.[at])) } : {}),
-  };
-}
-
-/** The logprob of the token that stands there; an entry may hold likelier alternatives beside it. */
-function ownLogprob(entry: z.infer<typeof promptEntry>, id: number | undefined): number | undefined {
-  if (entry === null) return undefined;
-  return id === undefined ? Object.values(entry)[0]?.logprob : entry[String(id)]?.logprob;
+  const choices = parsed.data.choices.toSorted((a, b) => a.index - b.index);
+  return choices.map((choice) => {
+    const promptIds = choice.prompt_token_ids;
+    // The logprob of the token that stands there; an entry may hold likelier alternatives beside it.
+    const promptLogprobs = choice.prompt_logprobs?.map((entry, at) => {
+      const id = promptIds?.[at];
+      return id === undefined ? Object.values(entry ?? {})[0]?.logprob : entry?.[String(id)]?.logprob;
+    });
+    return {
+      text: choice.text,
+      ids: choice.token_ids ?? [],
+      logprobs: (choice.logprobs?.token_logprobs ?? []).map((value) => value ?? Number.NaN),
+      topLogprobs: (choice.logprobs?.top_logprobs ?? []).map((alternatives) => alternatives ?? {}),
+      finishReason: choice.finish_reason ?? '',
+      ...(promptLogprobs ? { promptLogprobs } : {}),
+    };
+  });
 }

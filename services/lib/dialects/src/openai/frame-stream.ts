@@ -41,7 +41,15 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
   next(): Promise<IteratorResult<EngineFrame, undefined>> {
     const frame = this.frames[this.taken];
     if (frame !== undefined) {
-      this.take();
+      this.taken += 1;
+      if (this.taken >= this.frames.length) {
+        this.frames.length = 0;
+        this.taken = 0;
+        if (this.paused) {
+          this.paused = false;
+          this.call?.resume();
+        }
+      }
       return Promise.resolve({ done: false, value: frame });
     }
     if (this.error !== undefined) return Promise.reject(this.error);
@@ -110,15 +118,5 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       this.paused = true;
       this.call?.pause();
     }
-  }
-
-  private take(): void {
-    this.taken += 1;
-    if (this.taken < this.frames.length) return;
-    this.frames.length = 0;
-    this.taken = 0;
-    if (!this.paused) return;
-    this.paused = false;
-    this.call?.resume();
   }
 }

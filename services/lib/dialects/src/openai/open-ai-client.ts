@@ -37,6 +37,7 @@ const modelList = z.object({
 
 export class OpenAiClient implements EngineClient {
   protected readonly dialect: string = 'openai';
+  protected readonly healthPath: string = '/v1/models';
   protected readonly connections: EngineConnections;
 
   constructor(address: EngineAddress) {
@@ -70,8 +71,9 @@ export class OpenAiClient implements EngineClient {
   }
 
   async models(options: CallOptions): Promise<EngineModel[]> {
-    const reply = await this.get('/v1/models', options);
-    const parsed = modelList.safeParse(parseJson(reply.text));
+    const path = '/v1/models';
+    const reply = await this.connections.request('GET', path, undefined, options);
+    const parsed = modelList.safeParse(parseJson(this.succeeded(reply, this.context(path, '')).text));
     if (!parsed.success) throw engineErrors.replyInvalid({ what: 'list of models' });
     return parsed.data.data.map((model) => ({
       id: model.id,
@@ -81,7 +83,13 @@ export class OpenAiClient implements EngineClient {
   }
 
   async health(options: CallOptions): Promise<EngineHealth> {
-    return this.healthAt('/v1/models', options);
+    try {
+      const { status } = await this.connections.request('GET', this.healthPath, undefined, options);
+      return status === 200 ? 'up' : 'dead';
+    } catch {
+      // Whatever kept the call from an answer, the engine is not there for other callers either.
+      return 'unreachable';
+    }
   }
 
   loadAdapter(_name: string, _path: string, _options: CallOptions): Promise<void> {
@@ -109,27 +117,14 @@ export class OpenAiClient implements EngineClient {
   /** What is sent for a chat request. */
   protected chatBody(request: EngineChatRequest, stream: boolean): RawObject {
     const body: RawObject = { ...request, stream };
-    if (stream) body['stream_options'] = { ...streamOptionsOf(request), include_usage: true };
+    const streamOptions = request['stream_options'];
+    if (stream) body['stream_options'] = { ...(isJsonObject(streamOptions) ? streamOptions : {}), include_usage: true };
     else delete body['stream_options'];
     return body;
   }
 
   protected completionBody(request: CompletionRequest): RawObject {
     return completionBody(request);
-  }
-
-  protected async healthAt(path: string, options: CallOptions): Promise<EngineHealth> {
-    try {
-      const { status } = await this.connections.request('GET', path, undefined, options);
-      return status === 200 ? 'up' : 'dead';
-    } catch {
-      // Whatever kept the call from an answer, the engine is not there for other callers either.
-      return 'unreachable';
-    }
-  }
-
-  protected async get(path: string, options: CallOptions): Promise<Reply> {
-    return this.succeeded(await this.connections.request('GET', path, undefined, options), this.context(path, ''));
   }
 
   protected async post(path: string, body: RawObject, model: string, options: CallOptions): Promise<Reply> {
@@ -148,9 +143,4 @@ export class OpenAiClient implements EngineClient {
   private unsupported(what: string) {
     return engineErrors.unsupported({ what, dialect: this.dialect });
   }
-}
-
-function streamOptionsOf(request: EngineChatRequest): RawObject {
-  const options = request['stream_options'];
-  return isJsonObject(options) ? options : {};
 }

@@ -30,17 +30,32 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
       return engineErrors.unsupported({ what: context.path, dialect: context.dialect });
     // Admission limits answer 503 or 429, mostly without Retry-After.
     case 429:
-    case 503:
-      return engineErrors.overloaded({ retryAfterSeconds: retryAfter(reply) });
+    case 503: {
+      const seconds = Number(reply.headers['retry-after']);
+      const isGiven = Number.isFinite(seconds) && seconds > 0;
+      return engineErrors.overloaded({ retryAfterSeconds: isGiven ? Math.ceil(seconds) : retryAfterDefaultSeconds });
+    }
     default:
   }
   // SGLang has no 404 for an adapter that it does not hold.
   if (reply.status === 400 && /adapters? (?:is|are) not loaded/i.test(reply.text))
     return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
-  return isContextOverflow(error)
-    ? engineErrors.contextLengthExceeded({ param: paramOf(error) ?? 'messages', limit: limitIn(error?.message) })
-    : engineErrors.invalidRequest({ param: paramOf(error), why: whyOf(error) });
+  const message = error?.message ?? '';
+  const param = error?.param?.replace(/^body\./, '').slice(0, 80);
+  const isTooLong =
+    error?.code === 'context_length_exceeded' ||
+    error?.param === 'input_tokens' ||
+    /maximum context length|max_model_len/.test(message);
+  if (isTooLong) {
+    const digits = /(?:maximum context length is|max_model_len=)\s*(\d+)/.exec(message)?.[1];
+    const limit = digits === undefined ? undefined : Number(digits);
+    return engineErrors.contextLengthExceeded({ param: param ?? 'messages', limit });
+  }
+  // Schema errors quote the input beside `'msg'`; value errors of a named parameter quote only its value.
+  const schema = /'msg': '([^']{1,160})'/.exec(message)?.[1];
+  const valueError = error?.param && !error.param.startsWith('body') && message.length <= 200 ? message : undefined;
+  return engineErrors.invalidRequest({ param, why: schema ?? valueError });
 }
 
 /** An error frame inside a stream: the answer is lost, whatever `[DONE]` follows. */
@@ -64,32 +79,4 @@ export function errorIn(text: string): WireError | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isContextOverflow(error: WireError | undefined): boolean {
-  if (error === undefined) return false;
-  if (error.code === 'context_length_exceeded' || error.param === 'input_tokens') return true;
-  return /maximum context length|max_model_len/.test(error.message ?? '');
-}
-
-function limitIn(message: string | undefined): number | undefined {
-  const digits = /(?:maximum context length is|max_model_len=)\s*(\d+)/.exec(message ?? '')?.[1];
-  return digits === undefined ? undefined : Number(digits);
-}
-
-function paramOf(error: WireError | undefined): string | undefined {
-  return error?.param?.replace(/^body\./, '').slice(0, 80);
-}
-
-/** Schema errors quote the input beside `'msg'`; value errors of a named parameter quote only its value. */
-function whyOf(error: WireError | undefined): string | undefined {
-  const message = error?.message ?? '';
-  const schema = /'msg': '([^']{1,160})'/.exec(message)?.[1];
-  if (schema !== undefined) return schema;
-  return error?.param && !error.param.startsWith('body') && message.length <= 200 ? message : undefined;
-}
-
-function retryAfter({ headers }: Reply): number {
-  const seconds = Number(headers['retry-after']);
-  return Number.isFinite(seconds) && seconds > 0 ? Math.ceil(seconds) : retryAfterDefaultSeconds;
 }

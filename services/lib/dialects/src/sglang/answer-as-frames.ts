@@ -2,7 +2,7 @@
 //
 // In: an answer and its capture. Out: a frame with the role and the prompt's ids, one with all that was said and its
 // ids, one with the finish reason, one with the token counts. Pure.
-import type { Capture, ToolCall } from '../capture/capture.js';
+import type { Capture } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
 
 export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] {
@@ -16,7 +16,7 @@ export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] 
   const said = {
     content: text === '' && toolCalls.length > 0 ? null : text,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(deltaOf) }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map((call, index) => ({ index, ...call })) }),
   };
   const toolCallDeltas = toolCalls.map(({ id, function: { name, arguments: words } }, index) => {
     return { index, id, name, arguments: words };
@@ -27,8 +27,4 @@ export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] 
     ...(finishReason === '' ? [] : [{ ...frame, raw: chunk({}, finishReason), finishReason }]),
     { ...frame, raw: { ...head, choices: [], usage: raw['usage'] }, choice: -1, model: capture.modelAtEnd, usage },
   ];
-}
-
-function deltaOf(call: ToolCall, index: number) {
-  return { index, ...call };
 }

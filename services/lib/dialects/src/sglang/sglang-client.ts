@@ -11,7 +11,6 @@ import type {
   EngineAnswer,
   EngineChatRequest,
   EngineFrame,
-  EngineHealth,
   RawObject,
   ScoreItem,
   StreamOptions,
@@ -30,6 +29,7 @@ const tokens = z.object({ tokens: z.array(z.number()) });
 
 export class SglangClient extends OpenAiClient {
   protected override readonly dialect = 'sglang';
+  protected override readonly healthPath = '/health';
   /** The served base model's name; asked for once. */
   private base: string | undefined;
 
@@ -71,15 +71,16 @@ export class SglangClient extends OpenAiClient {
 
   override async tokenize(request: TokenizeRequest, options: CallOptions): Promise<number[]> {
     const { model, text = '', messages, tools } = request;
-    if (messages !== undefined) return this.promptIdsOf({ model, messages, tools }, options);
+    if (messages !== undefined) {
+      // One token more than is needed, because the conversation's ids come only with an answer.
+      const { capture } = await this.chat({ model, messages, tools, max_tokens: 1 }, options);
+      if (capture.promptIds === undefined) throw engineErrors.replyInvalid({ what: 'prompt ids' });
+      return [...capture.promptIds];
+    }
     const body = { model: await this.servedName(model, options), prompt: text, add_special_tokens: false };
     const parsed = tokens.safeParse(parseJson((await this.post('/tokenize', body, model, options)).text));
     if (!parsed.success) throw engineErrors.replyInvalid({ what: 'tokens' });
     return parsed.data.tokens;
-  }
-
-  override async health(options: CallOptions): Promise<EngineHealth> {
-    return this.healthAt('/health', options);
   }
 
   override async loadAdapter(name: string, path: string, options: CallOptions): Promise<void> {
@@ -111,13 +112,6 @@ export class SglangClient extends OpenAiClient {
     Object.assign(body, { logprobs: true, return_meta_info: true, return_prompt_token_ids: true });
     if (body['top_logprobs'] === null || request['logprobs'] !== true) delete body['top_logprobs'];
     return body;
-  }
-
-  /** Answers one token more than is needed, because the conversation's ids come only with an answer. */
-  private async promptIdsOf(request: EngineChatRequest, options: CallOptions): Promise<number[]> {
-    const { capture } = await this.chat({ ...request, max_tokens: 1 }, options);
-    if (capture.promptIds === undefined) throw engineErrors.replyInvalid({ what: 'prompt ids' });
-    return [...capture.promptIds];
   }
 
   private async servedName(model: string, options: CallOptions): Promise<string> {

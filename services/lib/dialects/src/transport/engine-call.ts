@@ -41,11 +41,6 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     signal?.addEventListener('abort', this.onAbort, { once: true });
   }
 
-  /** True when the call ended before it began. */
-  get isSettled(): boolean {
-    return this.settled;
-  }
-
   /** Ends the call and closes its connection, so that the engine stops working on it. */
   fail(error: BacktalkError): void {
     if (this.settled) return;
@@ -75,7 +70,12 @@ export class EngineCall implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return;
-    this.touch();
+    if (this.flowing) this.gap?.refresh();
+    else {
+      this.flowing = true;
+      clearTimeout(this.gap);
+      if (this.limits.idleMs !== undefined) this.limitGap('silence', this.limits.idleMs);
+    }
     this.sink.data(chunk);
   }
 
@@ -88,23 +88,14 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
     if (this.settled) return;
     this.settle();
-    this.sink.fail(this.translate(cause));
-  }
-
-  private translate(cause: Error): BacktalkError {
-    if (cause instanceof BacktalkError) return cause;
-    const why = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
-    return this.answering ? engineErrors.streamBroken({ why }, cause) : engineErrors.unreachable({ why }, cause);
-  }
-
-  private touch(): void {
-    if (this.flowing) {
-      this.gap?.refresh();
+    if (cause instanceof BacktalkError) {
+      this.sink.fail(cause);
       return;
     }
-    this.flowing = true;
-    clearTimeout(this.gap);
-    if (this.limits.idleMs !== undefined) this.limitGap('silence', this.limits.idleMs);
+    const why = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
+    this.sink.fail(
+      this.answering ? engineErrors.streamBroken({ why }, cause) : engineErrors.unreachable({ why }, cause),
+    );
   }
 
   private limitGap(what: string, ms: number): void {

@@ -19,27 +19,23 @@ export class SseData {
   feed(chunk: Buffer, onData: (data: string) => void): boolean {
     let start = 0;
     for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
-      this.line(chunk.subarray(start, end), onData);
+      let line = chunk.subarray(start, end);
       start = end + 1;
+      if (this.carriedBytes > 0) {
+        line = Buffer.concat([...this.carried, line]);
+        this.carried = [];
+        this.carriedBytes = 0;
+      }
+      const prefixBytes = dataPrefix.length;
+      if (line.length < prefixBytes || line.compare(dataPrefix, 0, prefixBytes, 0, prefixBytes) !== 0) continue;
+      const valueAt = line[prefixBytes] === space ? prefixBytes + 1 : prefixBytes;
+      const valueEnd = line[line.length - 1] === carriageReturn ? line.length - 1 : line.length;
+      onData(line.toString('utf8', valueAt, valueEnd));
     }
     if (start < chunk.length) {
       this.carried.push(chunk.subarray(start));
       this.carriedBytes += chunk.length - start;
     }
     return this.carriedBytes <= lineBytesMax;
-  }
-
-  private line(tail: Buffer, onData: (data: string) => void): void {
-    let line = tail;
-    if (this.carriedBytes > 0) {
-      line = Buffer.concat([...this.carried, tail]);
-      this.carried = [];
-      this.carriedBytes = 0;
-    }
-    if (line.length < dataPrefix.length || line.compare(dataPrefix, 0, dataPrefix.length, 0, dataPrefix.length) !== 0)
-      return;
-    const start = line[dataPrefix.length] === space ? dataPrefix.length + 1 : dataPrefix.length;
-    const end = line[line.length - 1] === carriageReturn ? line.length - 1 : line.length;
-    onData(line.toString('utf8', start, end));
   }
 }

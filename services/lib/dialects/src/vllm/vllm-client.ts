@@ -2,14 +2,12 @@
 //
 // Every chat answer comes with its exact ids and logprobs. Adapters are chosen by the `model` of a request; names are
 // never loaded twice, because the prefix cache is keyed by name.
-import type { BacktalkError } from '@backtalk/kit';
 import { z } from 'zod';
 import type {
   CallOptions,
   Capabilities,
   CompletionRequest,
   EngineChatRequest,
-  EngineHealth,
   RawObject,
   ScoreItem,
   TokenizeRequest,
@@ -18,23 +16,36 @@ import { engineErrors } from '../errors.js';
 import { parseJson } from '../openai/chat-wire.js';
 import { OpenAiClient } from '../openai/open-ai-client.js';
 import { errorIn } from '../openai/refusals.js';
-import type { Reply } from '../transport/engine-connections.js';
 import { probeCapabilities } from './capability-probe.js';
 
 const tokens = z.object({ tokens: z.array(z.number()) });
 /** Few enough that a small engine's memory holds the logits of all of them. */
 const scoreItemsMax = 4;
+const isFull = /unload one first|no free slot/i;
+const speaksOfAdapter = /max_lora_rank|target[ _]modules|not supported/i;
 
 export class VllmClient extends OpenAiClient {
   protected override readonly dialect = 'vllm';
+  protected override readonly healthPath = '/health';
 
   override async score(
     items: readonly ScoreItem[],
     { model, ...options }: CallOptions & { readonly model: string },
   ): Promise<number[][]> {
     const scores: number[][] = [];
-    for (let at = 0; at < items.length; at += scoreItemsMax)
-      scores.push(...(await this.scoreSome(items.slice(at, at + scoreItemsMax), model, options)));
+    for (let from = 0; from < items.length; from += scoreItemsMax) {
+      const some = items.slice(from, from + scoreItemsMax);
+      const prompt = some.map(({ promptIds, answerIds }) => [...promptIds, ...answerIds]);
+      const promptLogprobsStart = Math.min(...some.map(({ promptIds }) => promptIds.length));
+      const request = { model, prompt, maxTokens: 1, promptLogprobs: true, promptLogprobsStart };
+      const choices = await this.completions(request, options);
+      for (const [at, { promptIds, answerIds }] of some.entries()) {
+        const logprobs = choices[at]?.promptLogprobs?.slice(promptIds.length) ?? [];
+        const known = logprobs.filter((logprob) => logprob !== undefined);
+        if (known.length !== answerIds.length) throw engineErrors.replyInvalid({ what: 'prompt logprobs' });
+        scores.push(known);
+      }
+    }
     return scores;
   }
 
@@ -49,19 +60,35 @@ export class VllmClient extends OpenAiClient {
     return parsed.data.tokens;
   }
 
-  override async health(options: CallOptions): Promise<EngineHealth> {
-    return this.healthAt('/health', options);
-  }
-
   override async loadAdapter(name: string, path: string, options: CallOptions): Promise<void> {
     const body = { lora_name: name, lora_path: path };
-    const reply = await this.connections.request('POST', '/v1/load_lora_adapter', body, options);
-    if (reply.status !== 200) throw loadRefusal(reply, name);
+    const { status, text } = await this.connections.request('POST', '/v1/load_lora_adapter', body, options);
+    if (status === 200) return;
+    const error = errorIn(text);
+    if (status === 401) throw engineErrors.unauthorized({});
+    if (status === 404 || status === 405) {
+      // Without VLLM_ALLOW_RUNTIME_LORA_UPDATING the path itself is unknown, and the body has no `error`.
+      if (error === undefined) throw engineErrors.unsupported({ what: 'loading of adapters', dialect: 'vllm' });
+      throw engineErrors.adapterPathMissing({ name });
+    }
+    const said = error?.message ?? '';
+    if (/already been loaded/.test(said)) throw engineErrors.adapterAlreadyLoaded({ name });
+    // An engine that is ill or full answers 500 to good adapters, too: only where its words are about the adapter is it refused.
+    const isAboutAdapter = status < 500 && status !== 429 ? !isFull.test(said) : speaksOfAdapter.test(said);
+    throw isAboutAdapter
+      ? engineErrors.adapterRefused({ name, engineStatus: status })
+      : engineErrors.failed({ engineStatus: status });
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
-    const reply = await this.connections.request('POST', '/v1/unload_lora_adapter', { lora_name: name }, options);
-    if (reply.status !== 200) throw unloadRefusal(reply, name);
+    const body = { lora_name: name };
+    const { status, text } = await this.connections.request('POST', '/v1/unload_lora_adapter', body, options);
+    if (status === 200) return;
+    if (status === 401) throw engineErrors.unauthorized({});
+    if (status !== 404 && status !== 400) throw engineErrors.failed({ engineStatus: status });
+    throw errorIn(text) === undefined
+      ? engineErrors.unsupported({ what: 'unloading of adapters', dialect: 'vllm' })
+      : engineErrors.adapterNotLoaded({ name });
   }
 
   override probe(options: CallOptions): Promise<Capabilities> {
@@ -85,46 +112,4 @@ export class VllmClient extends OpenAiClient {
     if (request.promptLogprobsStart !== undefined) body['prompt_logprobs_start'] = request.promptLogprobsStart;
     return body;
   }
-
-  private async scoreSome(items: readonly ScoreItem[], model: string, options: CallOptions): Promise<number[][]> {
-    const prompt = items.map(({ promptIds, answerIds }) => [...promptIds, ...answerIds]);
-    const promptLogprobsStart = Math.min(...items.map(({ promptIds }) => promptIds.length));
-    const request = { model, prompt, maxTokens: 1, promptLogprobs: true, promptLogprobsStart };
-    const choices = await this.completions(request, options);
-    return items.map(({ promptIds, answerIds }, at) => {
-      const logprobs = choices[at]?.promptLogprobs?.slice(promptIds.length) ?? [];
-      const known = logprobs.filter((logprob) => logprob !== undefined);
-      if (known.length !== answerIds.length) throw engineErrors.replyInvalid({ what: 'prompt logprobs' });
-      return known;
-    });
-  }
-}
-
-const isFull = /unload one first|no free slot/i;
-const speaksOfAdapter = /max_lora_rank|target[ _]modules|not supported/i;
-
-function loadRefusal({ status, text }: Reply, name: string): BacktalkError {
-  const error = errorIn(text);
-  if (status === 401) return engineErrors.unauthorized({});
-  if (status === 404 || status === 405) {
-    // Without VLLM_ALLOW_RUNTIME_LORA_UPDATING the path itself is unknown, and the body has no `error`.
-    if (error === undefined) return engineErrors.unsupported({ what: 'loading of adapters', dialect: 'vllm' });
-    return engineErrors.adapterPathMissing({ name });
-  }
-  if (/already been loaded/.test(error?.message ?? '')) return engineErrors.adapterAlreadyLoaded({ name });
-  const said = error?.message ?? '';
-  // An engine that is ill or full answers 500 to good adapters, too: only where its words are about the adapter is it refused.
-  const isAboutAdapter = status < 500 && status !== 429 ? !isFull.test(said) : speaksOfAdapter.test(said);
-  return isAboutAdapter
-    ? engineErrors.adapterRefused({ name, engineStatus: status })
-    : engineErrors.failed({ engineStatus: status });
-}
-
-function unloadRefusal({ status, text }: Reply, name: string): BacktalkError {
-  if (status === 401) return engineErrors.unauthorized({});
-  if (status === 404 || status === 400)
-    return errorIn(text) === undefined
-      ? engineErrors.unsupported({ what: 'unloading of adapters', dialect: 'vllm' })
-      : engineErrors.adapterNotLoaded({ name });
-  return engineErrors.failed({ engineStatus: status });
 }
