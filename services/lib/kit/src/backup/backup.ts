@@ -122,23 +122,19 @@ async function checkFile(folder: string, { stream, file, sha256 }: SnapshotFile)
 async function copyBlobs(from: BlobStore, to: BlobStore, onProgress?: BackUpOptions['onProgress']): Promise<number> {
   let copied = 0;
   for await (const { digest } of from.list()) {
-    const bytes = (await to.has(digest)) ? 'there' : await getUnlessSwept(from, digest);
-    if (bytes === undefined) continue;
-    if (bytes !== 'there') await to.put(bytes);
+    if (!(await to.has(digest))) {
+      // Deleted meanwhile, as those are that nothing refers to.
+      const bytes = await from.get(digest).catch((error: unknown) => {
+        if (asBacktalkError(error).code === 'blob_missing') return undefined;
+        throw error;
+      });
+      if (bytes === undefined) continue;
+      await to.put(bytes);
+    }
     copied += 1;
     onProgress?.('blobs', copied);
   }
   return copied;
-}
-
-/** Undefined when the blob is deleted meanwhile, as those are that nothing refers to. */
-async function getUnlessSwept(from: BlobStore, digest: string): Promise<Uint8Array | undefined> {
-  try {
-    return await from.get(digest);
-  } catch (error) {
-    if (asBacktalkError(error).code === 'blob_missing') return undefined;
-    throw error;
-  }
 }
 
 export const backupErrors = defineErrors('backup', {

@@ -65,7 +65,13 @@ class S3BlobStore implements BlobStore {
   }
 
   async get(digest: string): Promise<Uint8Array> {
-    const bytes = await this.read(digest);
+    const command = new this.sdk.GetObjectCommand(this.at(digest));
+    const bytes = await this.client
+      .send(command, this.move())
+      .then(async ({ Body: body }) => (await body?.transformToByteArray()) ?? new Uint8Array())
+      .catch((error: unknown) => {
+        throw s3Error(error, { doing: 'get', digest, bucket: this.bucket });
+      });
     if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
     return bytes;
   }
@@ -84,7 +90,16 @@ class S3BlobStore implements BlobStore {
   async *list(): AsyncIterable<BlobInfo> {
     let token: string | undefined;
     do {
-      const page = await this.page(token);
+      const command = new this.sdk.ListObjectsV2Command({
+        Bucket: this.bucket,
+        Prefix: prefix,
+        ...(token === undefined ? {} : { ContinuationToken: token }),
+      });
+      const page: S3.ListObjectsV2CommandOutput = await this.client
+        .send(command, this.ask())
+        .catch((error: unknown) => {
+          throw s3Error(error, { doing: 'list', bucket: this.bucket });
+        });
       for (const { Key: key = '', Size: bytes = 0, LastModified: modified } of page.Contents ?? []) {
         yield { digest: key.slice(prefix.length), bytes, modifiedMs: modified?.getTime() ?? 0 };
       }
@@ -98,17 +113,6 @@ class S3BlobStore implements BlobStore {
     return total;
   }
 
-  private async page(token: string | undefined) {
-    const command = new this.sdk.ListObjectsV2Command({
-      Bucket: this.bucket,
-      Prefix: prefix,
-      ...(token === undefined ? {} : { ContinuationToken: token }),
-    });
-    return this.client.send(command, this.ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'list', bucket: this.bucket });
-    });
-  }
-
   private async sizeOf(digest: string): Promise<number | undefined> {
     const command = new this.sdk.HeadObjectCommand(this.at(digest));
     try {
@@ -117,16 +121,6 @@ class S3BlobStore implements BlobStore {
       const translated = s3Error(error, { doing: 'look', digest, bucket: this.bucket });
       if (translated.code === 'blob_missing') return undefined;
       throw translated;
-    }
-  }
-
-  private async read(digest: string): Promise<Uint8Array> {
-    const command = new this.sdk.GetObjectCommand(this.at(digest));
-    try {
-      const { Body: body } = await this.client.send(command, this.move());
-      return (await body?.transformToByteArray()) ?? new Uint8Array();
-    } catch (error) {
-      throw s3Error(error, { doing: 'get', digest, bucket: this.bucket });
     }
   }
 
@@ -156,8 +150,10 @@ class S3BlobStore implements BlobStore {
     try {
       await this.client.send(command, this.move());
     } catch (error) {
-      if (isPreconditionFailed(error)) return;
-      if (!this.conditional || !isUnsupportedCondition(error)) {
+      const status = statusOf(error);
+      if (status === 412) return;
+      // 501: the server does not know conditional writes.
+      if (!this.conditional || status !== 501) {
         throw s3Error(error, { doing: 'put', digest, bucket: this.bucket });
       }
       this.conditional = false;
@@ -198,15 +194,6 @@ const full: ReadonlySet<string> = new Set([
   'InsufficientStorage',
   'EntityTooLarge',
 ]);
-
-function isPreconditionFailed(error: unknown): boolean {
-  return statusOf(error) === 412;
-}
-
-/** Servers that do not know conditional writes. */
-function isUnsupportedCondition(error: unknown): boolean {
-  return statusOf(error) === 501;
-}
 
 export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;

@@ -64,18 +64,14 @@ export class Requests {
       });
       this.waiting.set(token, { request, replied, failed, cancelTimer });
       this.unsent.push(token);
-      this.leave(request.companyMs);
+      if (this.leaving) return;
+      if (request.companyMs === undefined) {
+        this.leaving = true;
+        setImmediate(() => this.send());
+      } else {
+        this.cancelLeaving ??= this.clock.timer(request.companyMs, () => this.send());
+      }
     });
-  }
-
-  private leave(companyMs: number | undefined): void {
-    if (this.leaving) return;
-    if (companyMs !== undefined) {
-      this.cancelLeaving ??= this.clock.timer(companyMs, () => this.send());
-      return;
-    }
-    this.leaving = true;
-    setImmediate(() => this.send());
   }
 
   /** The broker has refused a subject; it does not say for which request. */
