@@ -35,14 +35,18 @@ function clusterBlock(host: string, cluster: NatsConfigOptions['cluster']): stri
   ];
 }
 
-interface UserRow {
-  readonly user: BrokerUser;
-  readonly publish: readonly string[];
-  readonly subscribe: readonly string[];
-}
-
 export function natsConfig(options: NatsConfigOptions): string {
   const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
+  const suffixes = options.durableSuffixes ?? ['backtalk'];
+  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
+  const rows = [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
+  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
+  const users = rows.flatMap(({ user, publish, subscribe }) => [
+    `    { user: ${quote(user)}, password: ${quote(options.passwords[user])}, permissions: {`,
+    `      publish: ${allow(publish)}`,
+    `      subscribe: ${allow(subscribe)}`,
+    '    } }',
+  ]);
   return [
     `server_name: ${quote(serverName)}`,
     `host: ${quote(host)}`,
@@ -62,25 +66,10 @@ export function natsConfig(options: NatsConfigOptions): string {
     '}',
     'authorization {',
     '  users: [',
-    ...users(options.durableSuffixes ?? ['backtalk']).map((row) => userBlock(row, options.passwords[row.user])),
+    ...users,
     '  ]',
     '}',
     '',
-  ].join('\n');
-}
-
-function users(suffixes: readonly string[]): UserRow[] {
-  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
-  return [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
-}
-
-function userBlock({ user, publish, subscribe }: UserRow, password: string): string {
-  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
-  return [
-    `    { user: ${quote(user)}, password: ${quote(password)}, permissions: {`,
-    `      publish: ${allow(publish)}`,
-    `      subscribe: ${allow(subscribe)}`,
-    '    } }',
   ].join('\n');
 }
 

@@ -28,8 +28,14 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     ...factNames.filter((name) => catalogue[name].publishers.includes(service)).map((name) => subjectFilter(name)),
     ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
     ...bucketPermissions(service),
-    ...blobPermissions(service),
-    ...deadLetterPermissions(service),
+    ...consumePermissions(blobStream, blobDescriptions),
+    ...consumePermissions(blobStream, blobPieces),
+    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
+    ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
+    // The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all.
+    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
+    `backtalk.dead.${service}.>`,
+    ...consumePermissions(replayStream, `backtalk.replay.${service}.>`),
     ...(service === 'cli' ? operatorPermissions : []),
   ];
   return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
@@ -67,21 +73,6 @@ function bucketPermissions(service: BrokerService): string[] {
       : [];
     return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
   });
-}
-
-/** The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all. */
-function blobPermissions(service: BrokerService): string[] {
-  return [
-    ...consumePermissions(blobStream, blobDescriptions),
-    ...consumePermissions(blobStream, blobPieces),
-    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
-    ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
-    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
-  ];
-}
-
-function deadLetterPermissions(service: BrokerService): string[] {
-  return [`backtalk.dead.${service}.>`, ...consumePermissions(replayStream, `backtalk.replay.${service}.>`)];
 }
 
 const operatorPermissions: readonly string[] = [
