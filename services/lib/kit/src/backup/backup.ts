@@ -66,7 +66,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<Manifest> 
   for await (const name of broker.jsm.streams.names()) {
     if (manifest.streams.some(({ stream }) => stream === name)) throw backupErrors.notEmpty({ stream: name });
   }
-  for (const snapshot of manifest.streams) await checkFile(folder, snapshot);
+  for (const { stream, file, sha256 } of manifest.streams) {
+    const hash = createHash('sha256');
+    try {
+      const bytes: AsyncIterable<Buffer> = createReadStream(join(folder, file));
+      for await (const chunk of bytes) hash.update(chunk);
+    } catch (error) {
+      throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} cannot be read` }, error);
+    }
+    if (hash.digest('hex') !== sha256)
+      throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
+  }
   await copyBlobs(folderBlobStore(join(folder, 'blobs')), blobs, onProgress);
   for (const [at, { stream, file, config, state }] of manifest.streams.entries()) {
     onProgress?.(stream, at);
@@ -104,18 +114,6 @@ async function copyStream(broker: Broker, stream: string, folder: string): Promi
   } finally {
     await target.close();
   }
-}
-
-async function checkFile(folder: string, { stream, file, sha256 }: SnapshotFile): Promise<void> {
-  const hash = createHash('sha256');
-  try {
-    const bytes: AsyncIterable<Buffer> = createReadStream(join(folder, file));
-    for await (const chunk of bytes) hash.update(chunk);
-  } catch (error) {
-    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} cannot be read` }, error);
-  }
-  if (hash.digest('hex') !== sha256)
-    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
 }
 
 /** Each is checked against its digest as it is read; those that are there already are not written again. */

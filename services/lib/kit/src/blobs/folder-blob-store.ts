@@ -93,8 +93,14 @@ class FolderBlobStore implements BlobStore {
       await rm(beside, { force: true });
     }
     // The name is on disk only when its folder is.
-    await syncFolder(folder);
-    await syncFolder(this.directory);
+    for (const changed of [folder, this.directory]) {
+      const opened = await open(changed, 'r');
+      try {
+        await opened.sync();
+      } finally {
+        await opened.close();
+      }
+    }
   }
 
   private pathOf(digest: string): string {
@@ -104,15 +110,6 @@ class FolderBlobStore implements BlobStore {
 
 async function sizeOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(ignoreMissing))?.size;
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 async function* entriesOf(path: string): AsyncIterable<string> {

@@ -43,7 +43,6 @@ export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore
 }
 
 class S3BlobStore implements BlobStore {
-  private readonly times: { readonly askWithinMs: number; readonly moveWithinMs: number };
   /** False once the server has refused conditional writes. */
   private conditional = true;
 
@@ -51,16 +50,27 @@ class S3BlobStore implements BlobStore {
     private readonly sdk: Sdk,
     private readonly client: S3.S3Client,
     private readonly bucket: string,
-    times: { askWithinMs: number; moveWithinMs: number },
-  ) {
-    this.times = times;
-  }
+    private readonly times: { readonly askWithinMs: number; readonly moveWithinMs: number },
+  ) {}
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
     const size = await this.sizeOf(digest);
-    if (size === bytes.byteLength) await this.renew(digest);
-    else await this.write(digest, bytes, size === undefined);
+    if (size !== bytes.byteLength) {
+      await this.write(digest, bytes, size === undefined);
+      return digest;
+    }
+    // Copied onto itself: its bytes stay where they are, and its age begins anew.
+    const { Bucket, Key } = this.at(digest);
+    const command = new this.sdk.CopyObjectCommand({
+      Bucket,
+      Key,
+      CopySource: `${Bucket}/${Key}`,
+      MetadataDirective: 'REPLACE',
+    });
+    await this.client.send(command, this.ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'renew', digest, bucket: this.bucket });
+    });
     return digest;
   }
 
@@ -122,20 +132,6 @@ class S3BlobStore implements BlobStore {
       if (translated.code === 'blob_missing') return undefined;
       throw translated;
     }
-  }
-
-  /** Copied onto itself: its bytes stay where they are, and its age begins anew. */
-  private async renew(digest: string): Promise<void> {
-    const { Bucket, Key } = this.at(digest);
-    const command = new this.sdk.CopyObjectCommand({
-      Bucket,
-      Key,
-      CopySource: `${Bucket}/${Key}`,
-      MetadataDirective: 'REPLACE',
-    });
-    await this.client.send(command, this.ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'renew', digest, bucket: this.bucket });
-    });
   }
 
   /** `isNew`: nothing had this name; another writer may have been first by now, with the same bytes. */

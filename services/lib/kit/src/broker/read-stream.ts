@@ -90,7 +90,7 @@ class StreamReader {
   constructor(
     private readonly reading: StreamReading,
     from: number,
-    private readonly until: number,
+    until: number,
   ) {
     this.last = from - 1;
     const { broker, stream, filter, headersOnly = false, sinceMs = 0 } = reading;
@@ -108,9 +108,18 @@ class StreamReader {
         return Object.assign(start, shared);
       },
       onBegin: (pending) => {
-        if (pending === 0) this.end();
+        if (pending > 0) return;
+        this.ended = true;
+        this.wake();
       },
-      onMessage: (message, place) => this.take(message, place),
+      onMessage: ({ subject, headers, data }, { sequence, timeMs, pending }) => {
+        if (this.ended) return this.pull.done();
+        this.last = sequence;
+        if (sequence <= until) this.arrived.push({ subject, headers, data, sequence, timeMs });
+        else this.pull.done();
+        if (pending === 0 || sequence >= until) this.ended = true;
+        this.wake();
+      },
       onFatal: (error) => {
         this.failure = error;
         this.wake();
@@ -138,20 +147,6 @@ class StreamReader {
     } finally {
       this.pull.stop();
     }
-  }
-
-  private take({ subject, headers, data }: Msg, { sequence, timeMs, pending }: MessagePlace): void {
-    if (this.ended) return this.pull.done();
-    this.last = sequence;
-    if (sequence <= this.until) this.arrived.push({ subject, headers, data, sequence, timeMs });
-    else this.pull.done();
-    if (pending === 0 || sequence >= this.until) this.end();
-    this.wake();
-  }
-
-  private end(): void {
-    this.ended = true;
-    this.wake();
   }
 
   /** Facts that are purged while they are waited for never come: after a while it looks again. */

@@ -67,14 +67,27 @@ export class FactFlow<N extends FactName = FactName> {
     private readonly route: FlowRoute<N>,
     private readonly metrics: FactMetrics,
   ) {
-    const { broker, concurrency: slots, clock, onFatal } = settings;
+    const { broker, concurrency: slots, clock, ackWaitMs, maxHeld, onFatal } = settings;
     this.inFlight = new InFlight(broker);
     this.pull = new Pull({
       broker,
       stream: route.stream,
       slots,
       clock,
-      ensure: () => this.ensure(),
+      ensure: async () => {
+        const { stream, durable, filter } = route;
+        const { name } = await createConsumer(broker, stream, {
+          name: durable,
+          durable_name: durable,
+          filter_subject: filter,
+          deliver_policy: DeliverPolicy.All,
+          ack_policy: AckPolicy.Explicit,
+          ack_wait: nanos(ackWaitMs),
+          max_ack_pending: ackPendingMax + maxHeld,
+          max_deliver: -1,
+        });
+        return name;
+      },
       onMessage: (message) => this.take(message),
       onFatal,
     });
@@ -97,22 +110,6 @@ export class FactFlow<N extends FactName = FactName> {
     }
     this.cancelKeepAlive();
     for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
-  }
-
-  private async ensure(): Promise<string> {
-    const { broker, ackWaitMs, maxHeld } = this.settings;
-    const { stream, durable, filter } = this.route;
-    const { name } = await createConsumer(broker, stream, {
-      name: durable,
-      durable_name: durable,
-      filter_subject: filter,
-      deliver_policy: DeliverPolicy.All,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ackWaitMs),
-      max_ack_pending: ackPendingMax + maxHeld,
-      max_deliver: -1,
-    });
-    return name;
   }
 
   /** Three times in each ack wait, so that one lost message does not matter. */

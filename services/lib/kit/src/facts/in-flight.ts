@@ -22,10 +22,6 @@ export class Entry {
     readonly place: MessagePlace,
   ) {}
 
-  working(): void {
-    this.answer('+WPI');
-  }
-
   giveBack(delayMs: number): void {
     this.answer(delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : '-NAK');
   }
@@ -36,7 +32,7 @@ export class Entry {
     await this.broker.ask({ subject: reply, data: answer, timeoutMs: ackTimeoutMs, doing: 'settle a fact' });
   }
 
-  private answer(text: string): void {
+  answer(text: string): void {
     // While the connection is down the client would pile answers up; the broker delivers again instead.
     if (this.broker.status() === 'up' && !this.broker.nc.isClosed()) this.message.respond(text);
   }
@@ -84,7 +80,7 @@ export class InFlight {
   }
 
   keepAlive(): void {
-    for (const entry of this.byPosition.values()) entry.working();
+    for (const entry of this.byPosition.values()) entry.answer('+WPI');
   }
 
   entries(): Entry[] {

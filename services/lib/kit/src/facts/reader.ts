@@ -38,14 +38,10 @@ interface Found<F extends FactName> {
 const lastTimeoutMs = 5_000;
 
 export class FactReader {
-  private readonly blobs: BlobStore | undefined;
-
   constructor(
     private readonly broker: Broker,
-    blobs?: BlobStore,
-  ) {
-    this.blobs = blobs;
-  }
+    private readonly blobs?: BlobStore,
+  ) {}
 
   /** The newest fact with these ids; ids left out match anything. */
   async last<N extends FactName>(

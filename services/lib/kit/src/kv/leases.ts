@@ -6,7 +6,7 @@ import type { Broker } from '../broker/connect.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { type Clock, systemClock } from '../time/clock.js';
 import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
-import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
+import { kvBucket, type KvBucket, type KvEntry } from './kv-bucket.js';
 
 interface HoldLeaseOptions {
   readonly broker: Broker;
@@ -161,7 +161,18 @@ class View implements LeaseView {
     this.offRenewals = this.renewals.onTakenAgain(() => {
       this.startAnew();
     });
-    await this.bucket.watch(`${kind}.*`, (change) => this.take(change), this.ending.signal);
+    await this.bucket.watch(
+      `${kind}.*`,
+      (change) => {
+        // A restarted broker has let leases expire whose holders live: they get the time to say so.
+        if (change.kind === 'expired') return;
+        // An older lease than what was asked for comes late.
+        if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
+        if (change.kind === 'deleted') this.drop(change.key);
+        else this.hold(change.key, change);
+      },
+      this.ending.signal,
+    );
   }
 
   current(): readonly Lease[] {
@@ -187,15 +198,6 @@ class View implements LeaseView {
     this.offRenewals();
     for (const seen of this.seen.values()) seen.cancel();
     this.listeners.clear();
-  }
-
-  private take(change: KvChange<Lease>): void {
-    // A restarted broker has let leases expire whose holders live: they get the time to say so.
-    if (change.kind === 'expired') return;
-    // An older lease than what was asked for comes late.
-    if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
-    if (change.kind === 'deleted') this.drop(change.key);
-    else this.hold(change.key, change);
   }
 
   private hold(key: string, { value: lease, revision }: KvEntry<Lease>): void {

@@ -45,25 +45,17 @@ export async function run<S extends Shape | Settings>(options: RunOptions<S>, ho
   if (config === undefined || tracing === undefined) return host.exit(exitCodes.configInvalid);
   const level: unknown = Reflect.get(config, 'logLevel');
   const logger = createLogger({ service: name, level: logLevels.find((known) => known === level) ?? 'info' });
-  const spans = await startTracing(name, tracing.otlpEndpoint, logger);
+  let spans: SpanExport | undefined;
+  try {
+    const { otlpEndpoint: endpoint } = tracing;
+    if (endpoint !== undefined) spans = await exportSpans({ service: name, endpoint });
+  } catch (error) {
+    // A service that cannot be traced serves all the same.
+    logger.error('tracing_not_started', { error: asBacktalkError(error) });
+  }
   const exitCode = await runUntilStopped(options, config, logger, host);
   await spans?.stop();
   host.exit(exitCode);
-}
-
-/** A service that cannot be traced serves all the same. */
-async function startTracing(
-  service: string,
-  endpoint: string | undefined,
-  logger: Logger,
-): Promise<SpanExport | undefined> {
-  if (endpoint === undefined) return undefined;
-  try {
-    return await exportSpans({ service, endpoint });
-  } catch (error) {
-    logger.error('tracing_not_started', { error: asBacktalkError(error) });
-    return undefined;
-  }
 }
 
 function readOrComplain<S extends Shape | Settings>(given: S, host: Host): ConfigOf<S> | undefined {

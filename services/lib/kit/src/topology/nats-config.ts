@@ -23,18 +23,6 @@ interface NatsConfigOptions {
   readonly fileStoreBytesMax?: number;
 }
 
-function clusterBlock(host: string, cluster: NatsConfigOptions['cluster']): string[] {
-  if (cluster === undefined) return [];
-  const routes = cluster.peers.map((peer) => quote(`nats-route://${peer}`)).join(', ');
-  return [
-    'cluster {',
-    '  name: backtalk',
-    `  listen: ${quote(`${host}:${cluster.port}`)}`,
-    `  routes: [${routes}]`,
-    '}',
-  ];
-}
-
 export function natsConfig(options: NatsConfigOptions): string {
   const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
   const suffixes = options.durableSuffixes ?? ['backtalk'];
@@ -47,6 +35,18 @@ export function natsConfig(options: NatsConfigOptions): string {
     `      subscribe: ${allow(subscribe)}`,
     '    } }',
   ]);
+  const { cluster } = options;
+  const routes = cluster?.peers.map((peer) => quote(`nats-route://${peer}`)) ?? [];
+  const clusterBlock =
+    cluster === undefined
+      ? []
+      : [
+          'cluster {',
+          '  name: backtalk',
+          `  listen: ${quote(`${host}:${cluster.port}`)}`,
+          `  routes: [${routes.join(', ')}]`,
+          '}',
+        ];
   return [
     `server_name: ${quote(serverName)}`,
     `host: ${quote(host)}`,
@@ -57,7 +57,7 @@ export function natsConfig(options: NatsConfigOptions): string {
     'ping_interval: "5s"',
     'ping_max: 2',
     'write_deadline: "10s"',
-    ...clusterBlock(host, options.cluster),
+    ...clusterBlock,
     'jetstream {',
     `  store_dir: ${quote(options.storeDirectory)}`,
     // Without it an acknowledged fact may be lost with the power.

@@ -12,7 +12,7 @@ import {
   bucketStream,
   bucketSubject,
 } from './buckets.js';
-import { catalogue, type FactName, factNames, mayRead } from './catalogue.js';
+import { catalogue, factNames, mayRead } from './catalogue.js';
 import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
 import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
@@ -24,9 +24,22 @@ interface Permissions {
 
 /** `suffixes`: those of durable consumers that exist beside the plain one, such as the names of policies. */
 export function permissionsOf(service: BrokerService, suffixes: readonly string[]): Permissions {
+  const reads = factNames
+    .filter((name) => mayRead(service, name))
+    .flatMap((name) => {
+      const { stream } = catalogue[name];
+      const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
+      return [
+        // Temporary consumers have names of chance: their filter is what is restricted.
+        ...consumePermissions(stream, subjectFilter(name)),
+        `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
+        ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
+        ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
+      ];
+    });
   const publish = [
     ...factNames.filter((name) => catalogue[name].publishers.includes(service)).map((name) => subjectFilter(name)),
-    ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
+    ...reads,
     ...bucketPermissions(service),
     ...consumePermissions(blobStream, blobDescriptions),
     ...consumePermissions(blobStream, blobPieces),
@@ -39,18 +52,6 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     ...(service === 'cli' ? operatorPermissions : []),
   ];
   return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
-}
-
-/** Temporary consumers have names of chance: their filter is what is restricted. */
-function readPermissions(service: BrokerService, name: FactName, suffixes: readonly string[]): string[] {
-  const { stream } = catalogue[name];
-  const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
-  return [
-    ...consumePermissions(stream, subjectFilter(name)),
-    `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
-    ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
-    ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
-  ];
 }
 
 function consumePermissions(stream: string, filter: string): string[] {
