@@ -66,7 +66,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<Manifest> 
   for await (const name of broker.jsm.streams.names()) {
     if (manifest.streams.some(({ stream }) => stream === name)) throw backupErrors.notEmpty({ stream: name });
   }
-  for (const snapshot of manifest.streams) await checkFile(folder, snapshot);
+  for (const { stream, file, sha256 } of manifest.streams) {
+    const hash = createHash('sha256');
+    try {
+      const bytes: AsyncIterable<Buffer> = createReadStream(join(folder, file));
+      for await (const chunk of bytes) hash.update(chunk);
+    } catch (error) {
+      throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} cannot be read` }, error);
+    }
+    if (hash.digest('hex') !== sha256)
+      throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
+  }
   await copyBlobs(folderBlobStore(join(folder, 'blobs')), blobs, onProgress);
   for (const [at, { stream, file, config, state }] of manifest.streams.entries()) {
     onProgress?.(stream, at);
@@ -106,39 +116,23 @@ async function copyStream(broker: Broker, stream: string, folder: string): Promi
   }
 }
 
-async function checkFile(folder: string, { stream, file, sha256 }: SnapshotFile): Promise<void> {
-  const hash = createHash('sha256');
-  try {
-    const bytes: AsyncIterable<Buffer> = createReadStream(join(folder, file));
-    for await (const chunk of bytes) hash.update(chunk);
-  } catch (error) {
-    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} cannot be read` }, error);
-  }
-  if (hash.digest('hex') !== sha256)
-    throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
-}
-
 /** Each is checked against its digest as it is read; those that are there already are not written again. */
 async function copyBlobs(from: BlobStore, to: BlobStore, onProgress?: BackUpOptions['onProgress']): Promise<number> {
   let copied = 0;
   for await (const { digest } of from.list()) {
-    const bytes = (await to.has(digest)) ? 'there' : await getUnlessSwept(from, digest);
-    if (bytes === undefined) continue;
-    if (bytes !== 'there') await to.put(bytes);
+    if (!(await to.has(digest))) {
+      // Deleted meanwhile, as those are that nothing refers to.
+      const bytes = await from.get(digest).catch((error: unknown) => {
+        if (asBacktalkError(error).code === 'blob_missing') return undefined;
+        throw error;
+      });
+      if (bytes === undefined) continue;
+      await to.put(bytes);
+    }
     copied += 1;
     onProgress?.('blobs', copied);
   }
   return copied;
-}
-
-/** Undefined when the blob is deleted meanwhile, as those are that nothing refers to. */
-async function getUnlessSwept(from: BlobStore, digest: string): Promise<Uint8Array | undefined> {
-  try {
-    return await from.get(digest);
-  } catch (error) {
-    if (asBacktalkError(error).code === 'blob_missing') return undefined;
-    throw error;
-  }
 }
 
 export const backupErrors = defineErrors('backup', {

@@ -26,7 +26,12 @@ class FolderBlobStore implements BlobStore {
     const digest = sha256Hex(bytes);
     const path = this.pathOf(digest);
     try {
-      if (await touch(path, bytes.byteLength)) return digest;
+      // A file of another size is a torn one, and is written again.
+      if ((await sizeOf(path)) === bytes.byteLength) {
+        const now = new Date();
+        await utimes(path, now, now).catch(ignoreMissing);
+        if ((await sizeOf(path)) !== undefined) return digest;
+      }
       if (Number.isFinite(this.bytesMax) && (await this.usedBytes()) + bytes.byteLength > this.bytesMax) {
         throw blobErrors.blobStoreFull();
       }
@@ -38,7 +43,9 @@ class FolderBlobStore implements BlobStore {
   }
 
   async get(digest: string): Promise<Uint8Array> {
-    const bytes = await this.read(digest);
+    const bytes = await readFile(this.pathOf(digest)).catch((error: unknown) => {
+      throw translate(error, 'get', digest);
+    });
     if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
     return bytes;
   }
@@ -68,28 +75,32 @@ class FolderBlobStore implements BlobStore {
     return total;
   }
 
-  private async read(digest: string): Promise<Uint8Array> {
-    try {
-      return await readFile(this.pathOf(digest));
-    } catch (error) {
-      throw translate(error, 'get', digest);
-    }
-  }
-
   private async write(path: string, bytes: Uint8Array): Promise<void> {
     const folder = join(path, '..');
     const beside = join(this.directory, 'incoming', randomUUID());
     await mkdir(folder, { recursive: true });
     await mkdir(join(beside, '..'), { recursive: true });
     try {
-      await writeThrough(beside, bytes);
+      const file = await open(beside, 'wx');
+      try {
+        await file.writeFile(bytes);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
       await rename(beside, path);
     } finally {
       await rm(beside, { force: true });
     }
     // The name is on disk only when its folder is.
-    await syncFolder(folder);
-    await syncFolder(this.directory);
+    for (const changed of [folder, this.directory]) {
+      const opened = await open(changed, 'r');
+      try {
+        await opened.sync();
+      } finally {
+        await opened.close();
+      }
+    }
   }
 
   private pathOf(digest: string): string {
@@ -97,35 +108,8 @@ class FolderBlobStore implements BlobStore {
   }
 }
 
-/** True when the blob is there; a file of another size is a torn one, and is written again. */
-async function touch(path: string, bytes: number): Promise<boolean> {
-  if ((await sizeOf(path)) !== bytes) return false;
-  const now = new Date();
-  await utimes(path, now, now).catch(ignoreMissing);
-  return (await sizeOf(path)) !== undefined;
-}
-
 async function sizeOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(ignoreMissing))?.size;
-}
-
-async function writeThrough(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, 'wx');
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 async function* entriesOf(path: string): AsyncIterable<string> {

@@ -13,7 +13,7 @@ import { readStream } from '../broker/read-stream.js';
 import { type NewMessage, storeMessage } from '../broker/store-message.js';
 import { checkStreams } from '../broker/streams.js';
 import { brokerError } from '../broker/translate.js';
-import { asBacktalkError, type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { newId, sha256Hex } from '../identity/ids.js';
 import { systemClock } from '../time/clock.js';
 import { blobBucket, blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
@@ -55,7 +55,18 @@ class JetStreamBlobStore implements BlobStore {
       const found = await this.find(digest);
       const isThere = found !== undefined && !found.description.deleted && found.description.size === bytes.byteLength;
       const nuid = isThere ? found.description.nuid : await this.storePieces(bytes);
-      const next = describe(digest, nuid, bytes.byteLength, systemClock.now());
+      const next: Description = {
+        name: digest,
+        bucket: blobBucket,
+        nuid,
+        size: bytes.byteLength,
+        chunks: Math.ceil(bytes.byteLength / pieceBytesMax),
+        // In the form that object clients check: the digest itself, in base64.
+        digest: `SHA-256=${base64Url(Buffer.from(digest, 'hex'))}`,
+        mtime: new Date(systemClock.now()).toISOString(),
+        deleted: false,
+        options: { max_chunk_size: pieceBytesMax },
+      };
       if (await this.describe(next, found?.sequence ?? 0)) return digest;
       if (!isThere) await this.dropPieces(nuid);
     }
@@ -67,7 +78,10 @@ class JetStreamBlobStore implements BlobStore {
       const found = await this.find(digest);
       if (found === undefined || found.description.deleted) throw blobErrors.blobMissing({ digest });
       const bytes = await this.readPieces(found.description);
-      if (bytes.byteLength === found.description.size) return verified(digest, bytes);
+      if (bytes.byteLength === found.description.size) {
+        if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
+        return bytes;
+      }
       // It was deleted and put again while it was read, or its pieces are really gone.
       if ((await this.find(digest))?.sequence === found.sequence) throw blobErrors.blobCorrupt({ digest });
     }
@@ -81,8 +95,9 @@ class JetStreamBlobStore implements BlobStore {
   async delete(digest: string): Promise<void> {
     const found = await this.find(digest);
     if (found === undefined || found.description.deleted) return;
+    const deletion = { ...found.description, size: 0, chunks: 0, digest: '', deleted: true };
     // Refused: it was put again in the meantime, and it stays.
-    if (!(await this.describe(deletionOf(found.description), found.sequence))) return;
+    if (!(await this.describe(deletion, found.sequence))) return;
     await this.dropPieces(found.description.nuid);
   }
 
@@ -120,7 +135,11 @@ class JetStreamBlobStore implements BlobStore {
     try {
       for (let from = 0; from < bytes.byteLength; from += piecesInFlight * pieceBytesMax) {
         const group = bytes.subarray(from, from + piecesInFlight * pieceBytesMax);
-        await Promise.all(piecesOf(group).map((data) => this.store({ subject: piecesSubject(nuid), data })));
+        const count = Math.ceil(group.byteLength / pieceBytesMax);
+        const pieces = Array.from({ length: count }, (_, at) =>
+          group.subarray(at * pieceBytesMax, (at + 1) * pieceBytesMax),
+        );
+        await Promise.all(pieces.map((data) => this.store({ subject: piecesSubject(nuid), data })));
       }
     } catch (error) {
       await this.dropPieces(nuid);
@@ -134,7 +153,7 @@ class JetStreamBlobStore implements BlobStore {
       const shared = { stream: blobStream, timeoutMs: this.askWithinMs, doing: 'put a blob' };
       return await storeMessage(this.broker, { ...message, ...shared });
     } catch (error) {
-      throw full(error);
+      throw isBacktalkError(error, 'stream_full') ? blobErrors.blobStoreFull({}, error) : asBacktalkError(error);
     }
   }
 
@@ -166,23 +185,9 @@ class JetStreamBlobStore implements BlobStore {
   }
 }
 
-function piecesOf(group: Uint8Array): Uint8Array[] {
-  const count = Math.ceil(group.byteLength / pieceBytesMax);
-  return Array.from({ length: count }, (_, at) => group.subarray(at * pieceBytesMax, (at + 1) * pieceBytesMax));
-}
-
-function verified(digest: string, bytes: Uint8Array): Uint8Array {
-  if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
-  return bytes;
-}
-
 function read(data: Uint8Array): Description {
   const json: unknown = JSON.parse(new TextDecoder().decode(data));
   return description.parse(json);
-}
-
-function full(error: unknown): BacktalkError {
-  return isBacktalkError(error, 'stream_full') ? blobErrors.blobStoreFull({}, error) : asBacktalkError(error);
 }
 
 /** Below the broker's `max_payload`, which is 1 MB unless it was raised. */
@@ -210,26 +215,6 @@ function piecesSubject(nuid: string): string {
   return `$O.${blobBucket}.C.${nuid}`;
 }
 
-/** In the form that object clients check: the digest itself, in base64. */
-function describe(digest: string, nuid: string, size: number, nowMs: number): Description {
-  return {
-    name: digest,
-    bucket: blobBucket,
-    nuid,
-    size,
-    chunks: Math.ceil(size / pieceBytesMax),
-    digest: `SHA-256=${base64Url(Buffer.from(digest, 'hex'))}`,
-    mtime: new Date(nowMs).toISOString(),
-    deleted: false,
-    options: { max_chunk_size: pieceBytesMax },
-  };
-}
-
-/** What is left when a blob goes, until it is put again. */
-function deletionOf(gone: Description): Description {
-  return { ...gone, size: 0, chunks: 0, digest: '', deleted: true };
-}
-
 function base64Url(bytes: Buffer): string {
   return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }
@@ -242,34 +227,23 @@ const graceMs = 60 * 60 * 1000;
  * @returns of how many writers
  */
 export async function dropStrayPieces(broker: Broker, nowMs: number): Promise<number> {
-  const named = await namedPieces(broker);
-  const prefix = piecesSubject('');
-  const strays = (await subjectsOfPieces(broker))
-    .map((subject) => subject.slice(prefix.length))
-    .filter((nuid) => !named.has(nuid) && nowMs - madeAtMs(nuid) > graceMs);
-  for (const nuid of strays) await broker.jsm.streams.purge(blobStream, { filter: piecesSubject(nuid) });
-  return strays.length;
-}
-
-async function subjectsOfPieces(broker: Broker): Promise<string[]> {
-  try {
-    const { state } = await broker.jsm.streams.info(blobStream, { subjects_filter: blobPieces });
-    return Object.keys(state.subjects ?? {});
-  } catch (error) {
-    throw brokerError(error, { doing: 'look for stray pieces', stream: blobStream });
-  }
-}
-
-async function namedPieces(broker: Broker): Promise<ReadonlySet<string>> {
   const named = new Set<string>();
   for await (const { data } of readStream({ broker, stream: blobStream, filter: blobDescriptions })) {
     const { nuid, deleted } = read(data);
     if (!deleted) named.add(nuid);
   }
-  return named;
-}
-
-/** Ids begin with the time of their making, in milliseconds. Other clients' names are as old as can be: never spared. */
-function madeAtMs(nuid: string): number {
-  return /^[0-9a-f]{32}$/.test(nuid) ? Number.parseInt(nuid.slice(0, 12), 16) : 0;
+  const { state } = await broker.jsm.streams
+    .info(blobStream, { subjects_filter: blobPieces })
+    .catch((error: unknown) => {
+      throw brokerError(error, { doing: 'look for stray pieces', stream: blobStream });
+    });
+  const prefix = piecesSubject('');
+  const nuids = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
+  const strays = nuids.filter((nuid) => {
+    // Ids begin with the time of their making, in milliseconds. Other clients' names are as old as can be: never spared.
+    const madeAtMs = /^[0-9a-f]{32}$/.test(nuid) ? Number.parseInt(nuid.slice(0, 12), 16) : 0;
+    return !named.has(nuid) && nowMs - madeAtMs > graceMs;
+  });
+  for (const nuid of strays) await broker.jsm.streams.purge(blobStream, { filter: piecesSubject(nuid) });
+  return strays.length;
 }

@@ -43,7 +43,6 @@ export async function openS3BlobStore(options: S3BlobOptions): Promise<BlobStore
 }
 
 class S3BlobStore implements BlobStore {
-  private readonly times: { readonly askWithinMs: number; readonly moveWithinMs: number };
   /** False once the server has refused conditional writes. */
   private conditional = true;
 
@@ -51,21 +50,38 @@ class S3BlobStore implements BlobStore {
     private readonly sdk: Sdk,
     private readonly client: S3.S3Client,
     private readonly bucket: string,
-    times: { askWithinMs: number; moveWithinMs: number },
-  ) {
-    this.times = times;
-  }
+    private readonly times: { readonly askWithinMs: number; readonly moveWithinMs: number },
+  ) {}
 
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
     const size = await this.sizeOf(digest);
-    if (size === bytes.byteLength) await this.renew(digest);
-    else await this.write(digest, bytes, size === undefined);
+    if (size !== bytes.byteLength) {
+      await this.write(digest, bytes, size === undefined);
+      return digest;
+    }
+    // Copied onto itself: its bytes stay where they are, and its age begins anew.
+    const { Bucket, Key } = this.at(digest);
+    const command = new this.sdk.CopyObjectCommand({
+      Bucket,
+      Key,
+      CopySource: `${Bucket}/${Key}`,
+      MetadataDirective: 'REPLACE',
+    });
+    await this.client.send(command, this.ask()).catch((error: unknown) => {
+      throw s3Error(error, { doing: 'renew', digest, bucket: this.bucket });
+    });
     return digest;
   }
 
   async get(digest: string): Promise<Uint8Array> {
-    const bytes = await this.read(digest);
+    const command = new this.sdk.GetObjectCommand(this.at(digest));
+    const bytes = await this.client
+      .send(command, this.move())
+      .then(async ({ Body: body }) => (await body?.transformToByteArray()) ?? new Uint8Array())
+      .catch((error: unknown) => {
+        throw s3Error(error, { doing: 'get', digest, bucket: this.bucket });
+      });
     if (sha256Hex(bytes) !== digest) throw blobErrors.blobCorrupt({ digest });
     return bytes;
   }
@@ -84,7 +100,16 @@ class S3BlobStore implements BlobStore {
   async *list(): AsyncIterable<BlobInfo> {
     let token: string | undefined;
     do {
-      const page = await this.page(token);
+      const command = new this.sdk.ListObjectsV2Command({
+        Bucket: this.bucket,
+        Prefix: prefix,
+        ...(token === undefined ? {} : { ContinuationToken: token }),
+      });
+      const page: S3.ListObjectsV2CommandOutput = await this.client
+        .send(command, this.ask())
+        .catch((error: unknown) => {
+          throw s3Error(error, { doing: 'list', bucket: this.bucket });
+        });
       for (const { Key: key = '', Size: bytes = 0, LastModified: modified } of page.Contents ?? []) {
         yield { digest: key.slice(prefix.length), bytes, modifiedMs: modified?.getTime() ?? 0 };
       }
@@ -98,17 +123,6 @@ class S3BlobStore implements BlobStore {
     return total;
   }
 
-  private async page(token: string | undefined) {
-    const command = new this.sdk.ListObjectsV2Command({
-      Bucket: this.bucket,
-      Prefix: prefix,
-      ...(token === undefined ? {} : { ContinuationToken: token }),
-    });
-    return this.client.send(command, this.ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'list', bucket: this.bucket });
-    });
-  }
-
   private async sizeOf(digest: string): Promise<number | undefined> {
     const command = new this.sdk.HeadObjectCommand(this.at(digest));
     try {
@@ -118,30 +132,6 @@ class S3BlobStore implements BlobStore {
       if (translated.code === 'blob_missing') return undefined;
       throw translated;
     }
-  }
-
-  private async read(digest: string): Promise<Uint8Array> {
-    const command = new this.sdk.GetObjectCommand(this.at(digest));
-    try {
-      const { Body: body } = await this.client.send(command, this.move());
-      return (await body?.transformToByteArray()) ?? new Uint8Array();
-    } catch (error) {
-      throw s3Error(error, { doing: 'get', digest, bucket: this.bucket });
-    }
-  }
-
-  /** Copied onto itself: its bytes stay where they are, and its age begins anew. */
-  private async renew(digest: string): Promise<void> {
-    const { Bucket, Key } = this.at(digest);
-    const command = new this.sdk.CopyObjectCommand({
-      Bucket,
-      Key,
-      CopySource: `${Bucket}/${Key}`,
-      MetadataDirective: 'REPLACE',
-    });
-    await this.client.send(command, this.ask()).catch((error: unknown) => {
-      throw s3Error(error, { doing: 'renew', digest, bucket: this.bucket });
-    });
   }
 
   /** `isNew`: nothing had this name; another writer may have been first by now, with the same bytes. */
@@ -156,8 +146,10 @@ class S3BlobStore implements BlobStore {
     try {
       await this.client.send(command, this.move());
     } catch (error) {
-      if (isPreconditionFailed(error)) return;
-      if (!this.conditional || !isUnsupportedCondition(error)) {
+      const status = statusOf(error);
+      if (status === 412) return;
+      // 501: the server does not know conditional writes.
+      if (!this.conditional || status !== 501) {
         throw s3Error(error, { doing: 'put', digest, bucket: this.bucket });
       }
       this.conditional = false;
@@ -198,15 +190,6 @@ const full: ReadonlySet<string> = new Set([
   'InsufficientStorage',
   'EntityTooLarge',
 ]);
-
-function isPreconditionFailed(error: unknown): boolean {
-  return statusOf(error) === 412;
-}
-
-/** Servers that do not know conditional writes. */
-function isUnsupportedCondition(error: unknown): boolean {
-  return statusOf(error) === 501;
-}
 
 export function s3Error(thrown: unknown, { doing, bucket, digest }: S3Doing): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;

@@ -86,7 +86,9 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
       listeners.add(fn);
       return () => listeners.delete(fn);
     },
-    close: () => closeQuietly(nc),
+    close: async () => {
+      if (!nc.isClosed()) await nc.close();
+    },
   };
 }
 
@@ -120,9 +122,12 @@ async function connectOnce({ url, user, password, name }: BrokerOptions): Promis
     inboxPrefix: inboxPrefixOf(user),
     timeout: 2_000,
     maxReconnectAttempts: -1,
-    // Asked before every try.
+    // Asked before every try. The library waits until a moment after its last try: after a clock was set back, that may be
+    // in hours, so tries in the future are forgotten.
     reconnectDelayHandler: () => {
-      if (nc !== undefined) forgetFutureTries(nc);
+      const { protocol } = (nc ?? {}) as { readonly protocol?: { readonly servers: { getServers(): Tried[] } } };
+      for (const server of protocol?.servers.getServers() ?? [])
+        if (server.lastConnect > Date.now()) server.lastConnect = 0;
       return reconnectWaitMs + Math.random() * reconnectJitterMs;
     },
     ignoreAuthErrorAbort: true,
@@ -132,13 +137,6 @@ async function connectOnce({ url, user, password, name }: BrokerOptions): Promis
     maxPingOut: 2,
   });
   return nc;
-}
-
-/** The library waits until a moment after its last try: after a clock was set back, that may be in hours. */
-function forgetFutureTries(nc: NatsConnection): void {
-  const { protocol } = nc as NatsConnection & { readonly protocol?: { readonly servers: { getServers(): Tried[] } } };
-  for (const server of protocol?.servers.getServers() ?? [])
-    if (server.lastConnect > Date.now()) server.lastConnect = 0;
 }
 
 interface Tried {
@@ -168,11 +166,6 @@ function follow(nc: NatsConnection, change: (status: BrokerStatus) => void, requ
     logger.error('broker_status_lost', { error });
     change('down');
   });
-}
-
-async function closeQuietly(nc: NatsConnection): Promise<void> {
-  if (nc.isClosed()) return;
-  await nc.close();
 }
 
 export function isOlder(version: string, oldest: string): boolean {

@@ -16,14 +16,12 @@ export async function lastOfSubject(
   const { headers } = reply;
   if (headers?.code === 404) return undefined;
   if (headers === undefined || headers.code >= 400) throw brokerErrors.brokerUnavailable({ doing });
-  return { ...placeOf(headers), headers, data: reply.data };
-}
-
-function placeOf(headers: MsgHdrs): { subject: string; sequence: number; timeMs: number } {
   return {
     subject: headers.get('Nats-Subject'),
     sequence: Number(headers.get('Nats-Sequence')),
     timeMs: Date.parse(headers.get('Nats-Time-Stamp')),
+    headers,
+    data: reply.data,
   };
 }
 

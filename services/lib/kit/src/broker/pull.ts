@@ -68,7 +68,7 @@ export class Pull {
       },
     });
     this.offStatus = broker.onStatus((status) => {
-      if (status === 'up') this.disturbed();
+      if (status === 'up') this.again();
     });
     await this.ensure();
   }
@@ -81,19 +81,14 @@ export class Pull {
     this.subscription?.unsubscribe();
   }
 
-  /** Makes sure of the consumer once more, as after any disturbance. */
-  again(): void {
-    this.disturbed();
-  }
-
   /** The caller has finished with one message. */
   done(): void {
     this.inFlight -= 1;
     this.request();
   }
 
-  /** Something is wrong with the consumer: look at it again, then go on. */
-  private disturbed(): void {
+  /** Something is wrong with the consumer: makes sure of it once more, then goes on. */
+  again(): void {
     this.ensure().catch((error: unknown) => {
       this.options.onFatal(brokerError(error, { doing: 'consume' }));
     });
@@ -169,27 +164,22 @@ export class Pull {
     this.cancelWatch();
     if (this.requested <= 0 || this.stopping.signal.aborted) return;
     this.cancelWatch = this.clock.timer(silenceMs, () => {
-      if (this.options.broker.status() === 'up') this.disturbed();
+      if (this.options.broker.status() === 'up') this.again();
     });
   }
 
   private take(message: Msg): void {
     if (this.stopping.signal.aborted) return;
     const code = message.headers?.code ?? 0;
-    if (code !== 0 && !isJetStreamMessage(message)) {
-      this.heed(message, code);
-      return;
-    }
-    this.requested = Math.max(0, this.requested - 1);
-    this.inFlight += 1;
-    this.watch();
-    this.options.onMessage(message);
-    this.request();
-  }
-
-  /** 100 is a heartbeat; 404 and 408 end a request; 409 and 503 mean that the consumer may be gone. */
-  private heed(message: Msg, code: number): void {
-    if (code === 100) {
+    const isFromStream = message.reply?.startsWith('$JS.ACK.') ?? false;
+    // 100 is a heartbeat; 404 and 408 end a request; 409 and 503 mean that the consumer may be gone.
+    if (code === 0 || isFromStream) {
+      this.requested = Math.max(0, this.requested - 1);
+      this.inFlight += 1;
+      this.watch();
+      this.options.onMessage(message);
+      this.request();
+    } else if (code === 100) {
       this.watch();
     } else if (code === 404 || code === 408) {
       const unfilled = Number.parseInt(message.headers?.get('Nats-Pending-Messages') ?? '', 10);
@@ -200,14 +190,10 @@ export class Pull {
       // Not at once: a broker that says so is often about to restart or to elect.
       this.cancelWatch();
       this.cancelWatch = this.clock.timer(retryFirstMs, () => {
-        this.disturbed();
+        this.again();
       });
     }
   }
-}
-
-function isJetStreamMessage(message: Msg): boolean {
-  return message.reply?.startsWith('$JS.ACK.') ?? false;
 }
 
 export interface MessagePlace {

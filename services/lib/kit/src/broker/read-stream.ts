@@ -24,56 +24,37 @@ interface OrderedOptions {
 }
 
 /** Messages of a temporary consumer in order: a gap or any disturbance begins another consumer. */
-export class OrderedPull {
-  private readonly pull: Pull;
-  private consumer = '';
-  private consumerSequence = 0;
-
-  constructor(private readonly options: OrderedOptions) {
-    const { broker, stream, slots, onFatal } = options;
-    const onMessage = (message: Msg) => this.take(message);
-    this.pull = new Pull({ broker, stream, slots, ensure: () => this.create(), onMessage, onFatal });
-  }
-
-  start(): Promise<void> {
-    return this.pull.start();
-  }
-
-  stop(): void {
-    this.pull.stop();
-  }
-
-  again(): void {
-    this.pull.again();
-  }
-
-  done(): void {
-    this.pull.done();
-  }
-
-  private async create(): Promise<string> {
-    const { broker, stream, plan, onBegin } = this.options;
-    const name = `ordered_${randomUUID().replaceAll('-', '')}`;
-    // What the one before still sends, the next one gives again.
-    this.consumer = '';
-    const temporary = { name, ack_policy: AckPolicy.None, mem_storage: true, num_replicas: 1 };
-    const { pending } = await createConsumer(broker, stream, Object.assign(temporary, plan()));
-    this.consumer = name;
-    this.consumerSequence = 0;
-    onBegin(pending);
-    return name;
-  }
-
-  private take(message: Msg): void {
-    const place = placeOf(message);
-    if (place.consumer === this.consumer && place.consumerSequence === this.consumerSequence + 1) {
-      this.consumerSequence += 1;
-      this.options.onMessage(message, place);
-      return;
-    }
-    this.pull.done();
-    if (place.consumer === this.consumer) this.pull.again();
-  }
+export function orderedPull({ broker, stream, slots, plan, onBegin, onMessage, onFatal }: OrderedOptions): Pull {
+  let consumer = '';
+  let consumerSequence = 0;
+  const pull = new Pull({
+    broker,
+    stream,
+    slots,
+    onFatal,
+    ensure: async () => {
+      const name = `ordered_${randomUUID().replaceAll('-', '')}`;
+      // What the one before still sends, the next one gives again.
+      consumer = '';
+      const temporary = { name, ack_policy: AckPolicy.None, mem_storage: true, num_replicas: 1 };
+      const { pending } = await createConsumer(broker, stream, Object.assign(temporary, plan()));
+      consumer = name;
+      consumerSequence = 0;
+      onBegin(pending);
+      return name;
+    },
+    onMessage: (message) => {
+      const place = placeOf(message);
+      if (place.consumer === consumer && place.consumerSequence === consumerSequence + 1) {
+        consumerSequence += 1;
+        onMessage(message, place);
+        return;
+      }
+      pull.done();
+      if (place.consumer === consumer) pull.again();
+    },
+  });
+  return pull;
 }
 
 interface StreamReading {
@@ -95,21 +76,11 @@ const quietMs = 2_000;
 export async function* readStream(reading: StreamReading): AsyncIterable<StoredMessage> {
   const { from = 1, until = Number.MAX_SAFE_INTEGER } = reading;
   if (until < from) return;
-  const reader = new StreamReader(reading, from, until);
-  try {
-    await reader.start();
-    for (;;) {
-      const message = await reader.next();
-      if (message === undefined) return;
-      yield message;
-    }
-  } finally {
-    reader.stop();
-  }
+  yield* new StreamReader(reading, from, until).messages();
 }
 
 class StreamReader {
-  private readonly ordered: OrderedPull;
+  private readonly pull: Pull;
   private readonly arrived: StoredMessage[] = [];
   private wake: () => void = () => undefined;
   private last: number;
@@ -118,21 +89,37 @@ class StreamReader {
 
   constructor(
     private readonly reading: StreamReading,
-    private readonly from: number,
-    private readonly until: number,
+    from: number,
+    until: number,
   ) {
     this.last = from - 1;
-    const { broker, stream, filter, headersOnly = false } = reading;
+    const { broker, stream, filter, headersOnly = false, sinceMs = 0 } = reading;
     const shared = { filter_subject: filter, headers_only: headersOnly, inactive_threshold: nanos(10_000) };
-    this.ordered = new OrderedPull({
+    this.pull = orderedPull({
       broker,
       stream,
       slots: headersOnly ? slots.headers : slots.payloads,
-      plan: () => Object.assign(this.startPolicy(), shared),
-      onBegin: (pending) => {
-        if (pending === 0) this.end();
+      plan: () => {
+        // By time only as long as nothing has come: from then on, behind what came.
+        const start =
+          sinceMs > 0 && this.last < from
+            ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: new Date(sinceMs).toISOString() }
+            : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, this.last + 1) };
+        return Object.assign(start, shared);
       },
-      onMessage: (message, place) => this.take(message, place),
+      onBegin: (pending) => {
+        if (pending > 0) return;
+        this.ended = true;
+        this.wake();
+      },
+      onMessage: ({ subject, headers, data }, { sequence, timeMs, pending }) => {
+        if (this.ended) return this.pull.done();
+        this.last = sequence;
+        if (sequence <= until) this.arrived.push({ subject, headers, data, sequence, timeMs });
+        else this.pull.done();
+        if (pending === 0 || sequence >= until) this.ended = true;
+        this.wake();
+      },
       onFatal: (error) => {
         this.failure = error;
         this.wake();
@@ -140,48 +127,26 @@ class StreamReader {
     });
   }
 
-  start(): Promise<void> {
-    return this.ordered.start();
-  }
-
-  stop(): void {
-    this.ordered.stop();
-  }
-
-  async next(): Promise<StoredMessage | undefined> {
-    for (;;) {
-      this.reading.signal?.throwIfAborted();
-      const message = this.arrived.shift();
-      if (message !== undefined) {
-        this.ordered.done();
-        return message;
+  async *messages(): AsyncIterable<StoredMessage> {
+    try {
+      await this.pull.start();
+      for (;;) {
+        this.reading.signal?.throwIfAborted();
+        const message = this.arrived.shift();
+        if (message !== undefined) {
+          this.pull.done();
+          yield message;
+        } else if (this.failure !== undefined) {
+          throw this.failure;
+        } else if (this.ended) {
+          return;
+        } else {
+          await this.somethingNew();
+        }
       }
-      if (this.failure !== undefined) throw this.failure;
-      if (this.ended) return undefined;
-      await this.somethingNew();
+    } finally {
+      this.pull.stop();
     }
-  }
-
-  /** By time only as long as nothing has come: from then on, behind what came. */
-  private startPolicy(): Partial<ConsumerConfig> {
-    const { sinceMs = 0 } = this.reading;
-    if (sinceMs > 0 && this.last < this.from)
-      return { deliver_policy: DeliverPolicy.StartTime, opt_start_time: new Date(sinceMs).toISOString() };
-    return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, this.last + 1) };
-  }
-
-  private take({ subject, headers, data }: Msg, { sequence, timeMs, pending }: MessagePlace): void {
-    if (this.ended) return this.ordered.done();
-    this.last = sequence;
-    if (sequence <= this.until) this.arrived.push({ subject, headers, data, sequence, timeMs });
-    else this.ordered.done();
-    if (pending === 0 || sequence >= this.until) this.end();
-    this.wake();
-  }
-
-  private end(): void {
-    this.ended = true;
-    this.wake();
   }
 
   /** Facts that are purged while they are waited for never come: after a while it looks again. */
@@ -189,7 +154,7 @@ class StreamReader {
     const { signal } = this.reading;
     await new Promise<void>((resolve) => {
       const cancel = systemClock.timer(quietMs, () => {
-        this.ordered.again();
+        this.pull.again();
         this.wake();
       });
       this.wake = () => {

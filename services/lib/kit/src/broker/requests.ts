@@ -49,8 +49,21 @@ export class Requests {
     this.inbox = `${inboxPrefixOf(user)}.${randomBytes(12).toString('hex')}`;
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.answer(message);
-        else logger.error('broker_replies_lost', { error });
+        if (error !== null) {
+          logger.error('broker_replies_lost', { error });
+          return;
+        }
+        const token = message.subject.slice(this.inbox.length + 1);
+        const waiting = this.waiting.get(token);
+        if (waiting === undefined) return;
+        // 503: no responder, as while JetStream starts or elects.
+        if (message.headers?.code === 503) {
+          this.fail(token, brokerErrors.brokerUnavailable({ doing: waiting.request.doing }));
+          return;
+        }
+        this.waiting.delete(token);
+        waiting.cancelTimer();
+        waiting.replied(message);
       },
     });
   }
@@ -64,18 +77,14 @@ export class Requests {
       });
       this.waiting.set(token, { request, replied, failed, cancelTimer });
       this.unsent.push(token);
-      this.leave(request.companyMs);
+      if (this.leaving) return;
+      if (request.companyMs === undefined) {
+        this.leaving = true;
+        setImmediate(() => this.send());
+      } else {
+        this.cancelLeaving ??= this.clock.timer(request.companyMs, () => this.send());
+      }
     });
-  }
-
-  private leave(companyMs: number | undefined): void {
-    if (this.leaving) return;
-    if (companyMs !== undefined) {
-      this.cancelLeaving ??= this.clock.timer(companyMs, () => this.send());
-      return;
-    }
-    this.leaving = true;
-    setImmediate(() => this.send());
   }
 
   /** The broker has refused a subject; it does not say for which request. */
@@ -108,20 +117,6 @@ export class Requests {
         this.fail(token, brokerErrors.brokerUnavailable({ doing }, error));
       }
     }
-  }
-
-  private answer(message: Msg): void {
-    const token = message.subject.slice(this.inbox.length + 1);
-    const waiting = this.waiting.get(token);
-    if (waiting === undefined) return;
-    // 503: no responder, as while JetStream starts or elects.
-    if (message.headers?.code === 503) {
-      this.fail(token, brokerErrors.brokerUnavailable({ doing: waiting.request.doing }));
-      return;
-    }
-    this.waiting.delete(token);
-    waiting.cancelTimer();
-    waiting.replied(message);
   }
 
   private fail(token: string, error: BacktalkError): void {

@@ -56,7 +56,8 @@ export async function storeMessage(broker: Broker, message: NewMessage): Promise
   const { seq, error } = reply.json<Answer>();
   if (seq !== undefined && error === undefined) return { refused: false, sequence: seq };
   if (error?.err_code === jetStreamCode.wrongLastSequence) {
-    return { refused: true, last: sequenceIn(error.description) };
+    const [, digits] = /wrong last sequence: (\d+)/.exec(error.description) ?? [];
+    return { refused: true, last: digits === undefined ? undefined : Number(digits) };
   }
   if (error?.err_code === jetStreamCode.lastSequenceUndecided) {
     throw brokerErrors.brokerUnavailable({ doing }, apiError(error));
@@ -69,11 +70,6 @@ export function apiError(error: ApiError | undefined): NatsError {
   const made = new NatsError(error?.description ?? 'no answer', String(error?.code ?? 0));
   if (error !== undefined) made.api_error = error;
   return made;
-}
-
-function sequenceIn(description: string): number | undefined {
-  const [, digits] = /wrong last sequence: (\d+)/.exec(description) ?? [];
-  return digits === undefined ? undefined : Number(digits);
 }
 
 export class PlainHeaders extends MsgHdrsImpl {

@@ -1,6 +1,6 @@
 // Makes and changes the streams and buckets of an installation, for the admin user; services only look for them. Doing it
 // twice changes nothing.
-import { NatsError, type StreamConfig } from 'nats';
+import { NatsError } from 'nats';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { systemClock } from '../time/clock.js';
 import { type StreamBounds, type StreamPlan, streamPlans } from '../topology/streams.js';
@@ -40,6 +40,10 @@ export async function ensureStreams(
   }
 }
 
+/** What the broker says when it has too few servers, or too little room, for what is asked. */
+const tooFewServers: ReadonlySet<number> = new Set([10005, 10074]);
+const tooLittleRoom: ReadonlySet<number> = new Set([10023, 10028, 10047]);
+
 async function ensureOnce(broker: Broker, options: StreamOptions): Promise<EnsuredStream[]> {
   const ensured: EnsuredStream[] = [];
   for (const plan of streamPlans(options)) {
@@ -47,21 +51,15 @@ async function ensureOnce(broker: Broker, options: StreamOptions): Promise<Ensur
     try {
       ensured.push({ stream: plan.name, done: await addOrUpdate(broker, plan), replicas: options.replicas ?? 1 });
     } catch (error) {
-      throw streamError(error, plan, options.replicas ?? 1);
+      const { name: stream, max_bytes: bytes = 0 } = plan;
+      const code = error instanceof NatsError ? (error.api_error?.err_code ?? 0) : 0;
+      if (tooFewServers.has(code))
+        throw brokerErrors.streamCopiesImpossible({ stream, copies: options.replicas ?? 1 }, error);
+      if (tooLittleRoom.has(code)) throw brokerErrors.streamRoomMissing({ stream, bytes }, error);
+      throw brokerError(error, { doing: `create stream ${stream}`, stream });
     }
   }
   return ensured;
-}
-
-/** What the broker says when it has too few servers, or too little room, for what is asked. */
-const tooFewServers: ReadonlySet<number> = new Set([10005, 10074]);
-const tooLittleRoom: ReadonlySet<number> = new Set([10023, 10028, 10047]);
-
-function streamError(error: unknown, { name: stream, max_bytes: bytes = 0 }: StreamPlan, copies: number): unknown {
-  const code = error instanceof NatsError ? (error.api_error?.err_code ?? 0) : 0;
-  if (tooFewServers.has(code)) return brokerErrors.streamCopiesImpossible({ stream, copies }, error);
-  if (tooLittleRoom.has(code)) return brokerErrors.streamRoomMissing({ stream, bytes }, error);
-  return brokerError(error, { doing: `create stream ${stream}`, stream });
 }
 
 /** Throws `stream_missing` for the first that is not there. For services, which may not create any. */
@@ -76,24 +74,19 @@ export async function checkStreams(broker: Broker, streams: readonly string[]): 
 }
 
 async function addOrUpdate(broker: Broker, plan: StreamPlan): Promise<EnsuredStream['done']> {
-  const present = await configOf(broker, plan.name);
+  const present = await broker.jsm.streams.info(plan.name).catch((error: unknown) => {
+    const { code } = brokerError(error, { doing: `look for stream ${plan.name}`, stream: plan.name });
+    if (code === 'stream_missing') return undefined;
+    throw error;
+  });
   if (present === undefined) {
     await broker.jsm.streams.add(plan);
     return 'created';
   }
   const asPlanned = Object.entries(plan).every(
-    ([key, value]) => JSON.stringify(Reflect.get(present, key)) === JSON.stringify(value),
+    ([key, value]) => JSON.stringify(Reflect.get(present.config, key)) === JSON.stringify(value),
   );
   if (asPlanned) return 'nothing';
   await broker.jsm.streams.update(plan.name, plan);
   return 'changed';
-}
-
-async function configOf(broker: Broker, stream: string): Promise<StreamConfig | undefined> {
-  try {
-    return (await broker.jsm.streams.info(stream)).config;
-  } catch (error) {
-    if (brokerError(error, { doing: `look for stream ${stream}`, stream }).code === 'stream_missing') return undefined;
-    throw error;
-  }
 }

@@ -25,10 +25,6 @@ const passing: ReadonlySet<string> = new Set([
   ErrorCode.RequestError,
 ]);
 
-function codeOf(thrown: unknown): number | undefined {
-  return thrown instanceof NatsError ? thrown.api_error?.err_code : undefined;
-}
-
 export interface Doing {
   /** Words for people: "publish turnOpened". */
   readonly doing: string;
@@ -40,18 +36,16 @@ export function brokerError(thrown: unknown, { doing, subject, stream }: Doing):
   if (thrown instanceof BacktalkError) return thrown;
   if (!(thrown instanceof NatsError)) return asBacktalkError(thrown);
   if (thrown.isPermissionError()) return brokerErrors.brokerForbidden({ subject: subject ?? 'unknown' }, thrown);
-  const code = codeOf(thrown);
+  const code = thrown.api_error?.err_code;
   if (code === jetStreamCode.streamNotFound) return brokerErrors.streamMissing({ stream: stream ?? 'unknown' }, thrown);
-  if (code !== undefined && isFull(code, thrown))
-    return brokerErrors.streamFull({ stream: stream ?? 'unknown' }, thrown);
+  const isFull =
+    code === jetStreamCode.maximumBytes ||
+    code === jetStreamCode.maximumMessages ||
+    (code === jetStreamCode.storeFailed && thrown.message.includes('maximum'));
+  if (isFull) return brokerErrors.streamFull({ stream: stream ?? 'unknown' }, thrown);
   // During an election JetStream answers 503 with a code of its own; it passes like silence does.
   if (passing.has(thrown.code) || thrown.api_error?.code === 503) {
     return brokerErrors.brokerUnavailable({ doing }, thrown);
   }
   return brokerErrors.brokerRequestRejected({ doing, brokerCode: code ?? 0 }, thrown);
-}
-
-function isFull(code: number, thrown: NatsError): boolean {
-  if (code === jetStreamCode.maximumBytes || code === jetStreamCode.maximumMessages) return true;
-  return code === jetStreamCode.storeFailed && thrown.message.includes('maximum');
 }

@@ -46,7 +46,9 @@ function reader<T>(
   schema: z.ZodType<T, string>,
   unit = '',
 ): Reader<T> {
-  const { default: byDefault, shownDefault = byDefault === undefined ? 'required' : shown(byDefault, unit) } = options;
+  const { default: byDefault } = options;
+  const defaultText = typeof byDefault === 'number' ? `${byDefault}${unit}` : String(byDefault);
+  const { shownDefault = byDefault === undefined ? 'required' : defaultText } = options;
   const complain = (problem: string) =>
     kitErrors.configInvalid({ problems: [`${variable}${problem}; give ${expected}.`] });
   return {
@@ -65,10 +67,6 @@ function reader<T>(
       throw complain(`: ${value} ${parsed.error.issues[0]?.message}`);
     },
   };
-}
-
-function shown(value: unknown, unit: string): string {
-  return typeof value === 'number' ? `${value}${unit}` : String(value);
 }
 
 function inWords({ min, max }: Bounds, unit = ''): string {
@@ -92,11 +90,6 @@ function number({ min = -Infinity, max = Infinity }: Bounds) {
 }
 
 const millisecondsIn = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-
-function durationMs(written: string): number {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(written) ?? [];
-  return Number(amount) * millisecondsIn[unit as keyof typeof millisecondsIn];
-}
 
 const address = z
   .string()
@@ -155,7 +148,10 @@ export const setting = {
     const schema = z
       .string()
       .regex(/^\d+(\.\d+)?(ms|s|m|h)$/, 'is not a duration')
-      .transform(durationMs);
+      .transform((written) => {
+        const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(written) ?? [];
+        return Number(amount) * millisecondsIn[unit as keyof typeof millisecondsIn];
+      });
     return reader(variable, options, expected, schema.pipe(number(options)), 'ms');
   },
   address: (variable: string, options: SettingOptions<Address>): Reader<Address> =>

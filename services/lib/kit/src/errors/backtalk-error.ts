@@ -61,23 +61,15 @@ export type ErrorFactories<S extends Record<string, ErrorSpec>> = {
 } & { readonly catalogue: readonly CatalogueRow[] };
 
 export function defineErrors<const S extends Record<string, ErrorSpec>>(owner: string, specs: S): ErrorFactories<S> {
-  const factories = Object.entries(specs).map(([name, spec]) => [name, factoryOf(spec)]);
+  const factories = Object.entries(specs).map(([name, { code, retry, status, message }]) => [
+    name,
+    (params: object = {}, cause?: unknown) =>
+      new BacktalkError({ code, retry, status, message: message(params as never), detail: { ...params }, cause }),
+  ]);
   const catalogue = Object.values(specs).map(({ code, retry, status }) =>
     Object.freeze(status === undefined ? { owner, code, retry } : { owner, code, retry, status }),
   );
   return Object.freeze({ ...Object.fromEntries(factories), catalogue }) as ErrorFactories<S>;
-}
-
-function factoryOf(spec: ErrorSpec) {
-  return (params: object = {}, cause?: unknown): BacktalkError =>
-    new BacktalkError({
-      code: spec.code,
-      retry: spec.retry,
-      status: spec.status,
-      message: spec.message(params as never),
-      detail: { ...params },
-      cause,
-    });
 }
 
 /** System errors that mean the other side is away for now, so the same work may succeed later. */
@@ -95,26 +87,18 @@ const awayCodes: ReadonlySet<string> = new Set([
 
 export function asBacktalkError(thrown: unknown): BacktalkError {
   if (thrown instanceof BacktalkError) return thrown;
-  if (thrown instanceof Error) return fromForeign(thrown);
+  if (isAbort(thrown)) return kitErrors.cancelled({}, thrown);
+  if (!(thrown instanceof Error)) return kitErrors.internal({}, thrown);
+  // The name that AbortSignal.timeout() gives its reason.
+  if (thrown.name === 'TimeoutError') return kitErrors.deadlineExceeded({}, thrown);
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+  if (code !== undefined && awayCodes.has(code)) return kitErrors.unreachable({ reason: code }, thrown);
   return kitErrors.internal({}, thrown);
 }
 
 /** Whether work ended because an AbortSignal said so: the name that `abort()` gives its reason. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'AbortError';
-}
-
-function fromForeign(error: Error): BacktalkError {
-  if (isAbort(error)) return kitErrors.cancelled({}, error);
-  // The name that AbortSignal.timeout() gives its reason.
-  if (error.name === 'TimeoutError') return kitErrors.deadlineExceeded({}, error);
-  const code = systemCodeOf(error);
-  if (code !== undefined && awayCodes.has(code)) return kitErrors.unreachable({ reason: code }, error);
-  return kitErrors.internal({}, error);
-}
-
-function systemCodeOf(error: Error): string | undefined {
-  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
 export const kitErrors = defineErrors('kit', {

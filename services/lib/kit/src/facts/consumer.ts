@@ -1,6 +1,5 @@
 // Consumes facts for one service. In: a handler for each fact. Out: every fact handled at least once, bounded in number,
 // kept alive while it is worked on, settled only when its effect is stored. Different facts keep no order among them.
-import type { Msg } from 'nats';
 import type { BlobStore } from '../blobs/blob-store.js';
 import { placeOf } from '../broker/pull.js';
 import { readStream } from '../broker/read-stream.js';
@@ -15,7 +14,7 @@ import { pointerIn } from './dead-letters.js';
 import type { FactHandler } from './delivery.js';
 import { factErrors } from './errors.js';
 import { FactFlow, factMetrics, type FactMetrics, type FlowRoute, type FlowSettings } from './flow.js';
-import { fromWire, type StoredFact } from './stored-fact.js';
+import { fromWire } from './stored-fact.js';
 
 const defaults = {
   maxDeliver: 8,
@@ -114,32 +113,40 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   /** Facts as the log delivers them. */
   private live<N extends F>(name: N): FlowRoute<N> {
     const { stream } = catalogue[name];
-    const filter = subjectFilter<N>(name, this.options.filter?.[name]);
-    const locate = (message: Msg) => ({ stream, subject: message.subject, sequence: placeOf(message).sequence });
-    const open = (message: Msg) => {
-      const { sequence, timeMs } = placeOf(message);
-      const { subject, headers, data } = message;
-      return fromWire(name, { subject, headers, data, sequence, timeMs }, this.options.blobs);
+    return {
+      name,
+      stream,
+      durable: this.durable(name),
+      filter: subjectFilter<N>(name, this.options.filter?.[name]),
+      open: (message) => {
+        const { sequence, timeMs } = placeOf(message);
+        const { subject, headers, data } = message;
+        return fromWire(name, { subject, headers, data, sequence, timeMs }, this.options.blobs);
+      },
+      locate: (message) => ({ stream, subject: message.subject, sequence: placeOf(message).sequence }),
+      handler: this.options.handlers[name],
     };
-    const handler = this.options.handlers[name];
-    return { name, stream, durable: this.durable(name), filter, open, locate, handler };
   }
 
   /** Dead letters that an operator gives back: each points to a fact in the log. */
   private replays<N extends F>(name: N): FlowRoute<N> {
     const durable = this.durable(name);
     const filter = `backtalk.replay.${this.options.service}.${durable}`;
-    const open = (message: Msg) => this.original(name, message);
-    const locate = (message: Msg) => pointerIn(message.headers);
-    return { name, stream: replayStream, durable, filter, open, locate, handler: this.options.handlers[name] };
-  }
-
-  private async original<N extends F>(name: N, message: Msg): Promise<StoredFact<N>> {
-    const { broker, blobs } = this.options;
-    const { stream, subject, sequence } = pointerIn(message.headers);
-    const reading = { broker, stream, filter: subject, from: sequence, until: sequence };
-    for await (const stored of readStream(reading)) return fromWire(name, stored, blobs);
-    throw factErrors.deadLetterGone({ sequence });
+    const { broker, blobs, handlers } = this.options;
+    return {
+      name,
+      stream: replayStream,
+      durable,
+      filter,
+      open: async ({ headers }) => {
+        const { stream, subject, sequence } = pointerIn(headers);
+        const reading = { broker, stream, filter: subject, from: sequence, until: sequence };
+        for await (const stored of readStream(reading)) return fromWire(name, stored, blobs);
+        throw factErrors.deadLetterGone({ sequence });
+      },
+      locate: ({ headers }) => pointerIn(headers),
+      handler: handlers[name],
+    };
   }
 
   private durable(name: F): string {

@@ -2,7 +2,6 @@
 // In: a failed delivery. Out: a dead letter, which an operator lists, replays to the one service that failed, or drops.
 import { headers as natsHeaders, type MsgHdrs } from 'nats';
 import type { Broker } from '../broker/connect.js';
-import type { StoredMessage } from '../broker/last-of-subject.js';
 import { readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
 import { brokerError } from '../broker/translate.js';
@@ -47,11 +46,6 @@ const publishTimeoutMs = 5_000;
 const listLimit = 1_000;
 
 export function deadLetters(broker: Broker): DeadLetters {
-  const find = async (sequence: number) => {
-    const [letter] = await readLetters(broker, 'backtalk.dead.>', sequence, sequence, 1);
-    if (letter === undefined) throw factErrors.deadLetterGone({ sequence });
-    return letter;
-  };
   const discard = async (sequence: number) => {
     try {
       await broker.jsm.streams.deleteMessage(deadStream, sequence, false);
@@ -63,10 +57,12 @@ export function deadLetters(broker: Broker): DeadLetters {
     discard,
     list: async ({ service, limit = listLimit } = {}) => {
       const filter = service === undefined ? 'backtalk.dead.>' : `backtalk.dead.${service}.>`;
-      return readLetters(broker, filter, 1, await lastSequence(broker), limit);
+      const { state } = await broker.jsm.streams.info(deadStream);
+      return readLetters(broker, filter, 1, state.last_seq, limit);
     },
     replay: async (sequence) => {
-      const letter = await find(sequence);
+      const [letter] = await readLetters(broker, 'backtalk.dead.>', sequence, sequence, 1);
+      if (letter === undefined) throw factErrors.deadLetterGone({ sequence });
       await send(broker, `backtalk.replay.${letter.service}.${letter.durable}`, letter, `replay-${sequence}`);
       await discard(sequence);
     },
@@ -112,28 +108,20 @@ async function readLetters(
   limit: number,
 ): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
-  for await (const stored of readStream({ broker, stream: deadStream, filter, from, until, headersOnly: true })) {
-    letters.push(letterOf(stored));
+  const reading = { broker, stream: deadStream, filter, from, until, headersOnly: true };
+  for await (const { subject, sequence, timeMs, headers } of readStream(reading)) {
+    const [, , service = '', reason = ''] = subject.split('.');
+    letters.push({
+      sequence,
+      timeMs,
+      service,
+      reason,
+      durable: headers?.get(names.durable) ?? '',
+      deliveries: Number(headers?.get(names.deliveries) ?? 0),
+      fact: pointerIn(headers),
+      traceparent: headers?.get(traceHeader) ?? '',
+    });
     if (letters.length >= limit) break;
   }
   return letters;
-}
-
-async function lastSequence(broker: Broker): Promise<number> {
-  const { state } = await broker.jsm.streams.info(deadStream);
-  return state.last_seq;
-}
-
-function letterOf({ subject, sequence, timeMs, headers }: StoredMessage): DeadLetter {
-  const [, , service = '', reason = ''] = subject.split('.');
-  return {
-    sequence,
-    timeMs,
-    service,
-    reason,
-    durable: headers?.get(names.durable) ?? '',
-    deliveries: Number(headers?.get(names.deliveries) ?? 0),
-    fact: pointerIn(headers),
-    traceparent: headers?.get(traceHeader) ?? '',
-  };
 }

@@ -10,7 +10,7 @@ import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
 import { type BackOff, backOffMs, type Clock, within } from '../time/clock.js';
 import type { FactName } from '../topology/catalogue.js';
 import { writeDeadLetter } from './dead-letters.js';
-import { type Delivery, type FactHandler, type Held, verdictOn } from './delivery.js';
+import { type Delivery, type FactHandler, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
 import { type Entry, type EntryEnd, InFlight } from './in-flight.js';
 import { type StoredFact, traceHeader } from './stored-fact.js';
@@ -67,11 +67,30 @@ export class FactFlow<N extends FactName = FactName> {
     private readonly route: FlowRoute<N>,
     private readonly metrics: FactMetrics,
   ) {
-    const { broker, concurrency: slots, clock, onFatal } = settings;
-    const onMessage = (message: Msg) => this.take(message);
-    const ensure = () => this.ensure();
+    const { broker, concurrency: slots, clock, ackWaitMs, maxHeld, onFatal } = settings;
     this.inFlight = new InFlight(broker);
-    this.pull = new Pull({ broker, stream: route.stream, slots, clock, ensure, onMessage, onFatal });
+    this.pull = new Pull({
+      broker,
+      stream: route.stream,
+      slots,
+      clock,
+      ensure: async () => {
+        const { stream, durable, filter } = route;
+        const { name } = await createConsumer(broker, stream, {
+          name: durable,
+          durable_name: durable,
+          filter_subject: filter,
+          deliver_policy: DeliverPolicy.All,
+          ack_policy: AckPolicy.Explicit,
+          ack_wait: nanos(ackWaitMs),
+          max_ack_pending: ackPendingMax + maxHeld,
+          max_deliver: -1,
+        });
+        return name;
+      },
+      onMessage: (message) => this.take(message),
+      onFatal,
+    });
   }
 
   async start(): Promise<void> {
@@ -91,22 +110,6 @@ export class FactFlow<N extends FactName = FactName> {
     }
     this.cancelKeepAlive();
     for (const entry of this.inFlight.entries()) this.giveBack(entry, 0);
-  }
-
-  private async ensure(): Promise<string> {
-    const { broker, ackWaitMs, maxHeld } = this.settings;
-    const { stream, durable, filter } = this.route;
-    const { name } = await createConsumer(broker, stream, {
-      name: durable,
-      durable_name: durable,
-      filter_subject: filter,
-      deliver_policy: DeliverPolicy.All,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ackWaitMs),
-      max_ack_pending: ackPendingMax + maxHeld,
-      max_deliver: -1,
-    });
-    return name;
   }
 
   /** Three times in each ack wait, so that one lost message does not matter. */
@@ -153,29 +156,35 @@ export class FactFlow<N extends FactName = FactName> {
 
   /** Nothing when the handler has done its part. */
   private async try(entry: Entry): Promise<BacktalkError | undefined> {
+    const { open, handler, name } = this.route;
     try {
-      const fact = await this.route.open(entry.message);
+      const fact = await open(entry.message);
       entry.held = false;
-      await this.call(fact, entry);
+      const delivery = this.deliveryOf(entry);
+      if (isTracing()) {
+        const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
+        // What follows from a fact follows from its being handled here.
+        await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
+          handler(Object.assign({}, fact, { trace }), delivery),
+        );
+      } else {
+        await handler(fact, delivery);
+      }
     } catch (error) {
       entry.held = false;
       return asBacktalkError(error);
     }
     if (entry.end !== undefined) return undefined;
-    if (entry.held) await this.keepHeld(entry);
-    else await this.settle(entry, '+ACK', 'handled');
+    if (!entry.held) {
+      await this.settle(entry, '+ACK', 'handled');
+      return undefined;
+    }
+    this.count('held');
+    // A held fact gives its slot to the next one, until as many are held as may be.
+    while (entry.end === undefined && this.inFlight.held > this.settings.maxHeld && !this.stopping.signal.aborted) {
+      await this.inFlight.nextDrop();
+    }
     return undefined;
-  }
-
-  /** What follows from a fact follows from its being handled here. */
-  private async call(fact: StoredFact<N>, entry: Entry): Promise<void> {
-    const { handler, name } = this.route;
-    const delivery = this.deliveryOf(entry);
-    if (!isTracing()) return handler(fact, delivery);
-    const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
-    await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
-      handler(Object.assign({}, fact, { trace }), delivery),
-    );
   }
 
   private deliveryOf(entry: Entry): Delivery {
@@ -186,31 +195,19 @@ export class FactFlow<N extends FactName = FactName> {
       signal: this.aborting.signal,
       hold: () => {
         entry.held = true;
-        return this.heldOf(entry);
+        return {
+          ack: async () => {
+            if (entry.end === 'given_back') throw factErrors.factsStopped();
+            if (entry.end === 'settled') return;
+            await entry.confirm('+ACK');
+            this.finish(entry, 'handled');
+          },
+          release: (delayMs = 0) => {
+            if (entry.end === undefined) this.giveBack(entry, delayMs);
+          },
+        };
       },
     };
-  }
-
-  private heldOf(entry: Entry): Held {
-    return {
-      ack: async () => {
-        if (entry.end === 'given_back') throw factErrors.factsStopped();
-        if (entry.end === 'settled') return;
-        await entry.confirm('+ACK');
-        this.finish(entry, 'handled');
-      },
-      release: (delayMs = 0) => {
-        if (entry.end === undefined) this.giveBack(entry, delayMs);
-      },
-    };
-  }
-
-  /** A held fact gives its slot to the next one, until as many are held as may be. */
-  private async keepHeld(entry: Entry): Promise<void> {
-    this.count('held');
-    while (entry.end === undefined && this.inFlight.held > this.settings.maxHeld && !this.stopping.signal.aborted) {
-      await this.inFlight.nextDrop();
-    }
   }
 
   /** True when the handler is to be called again at once. */

@@ -14,28 +14,13 @@ export class Entry {
   failures = 0;
   held = false;
   end: EntryEnd | undefined;
-  private newest: Msg;
 
   constructor(
     private readonly broker: Broker,
-    message: Msg,
+    /** The newest delivery: answers go to it. */
+    public message: Msg,
     readonly place: MessagePlace,
-  ) {
-    this.newest = message;
-  }
-
-  get message(): Msg {
-    return this.newest;
-  }
-
-  /** From now on answers go to the newest delivery. */
-  redeliver(message: Msg): void {
-    this.newest = message;
-  }
-
-  working(): void {
-    this.answer('+WPI');
-  }
+  ) {}
 
   giveBack(delayMs: number): void {
     this.answer(delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : '-NAK');
@@ -43,13 +28,13 @@ export class Entry {
 
   /** Resolves when the broker has confirmed that the fact is settled. */
   async confirm(answer: '+ACK' | `+TERM ${string}`): Promise<void> {
-    const { reply = '' } = this.newest;
+    const { reply = '' } = this.message;
     await this.broker.ask({ subject: reply, data: answer, timeoutMs: ackTimeoutMs, doing: 'settle a fact' });
   }
 
-  private answer(text: string): void {
+  answer(text: string): void {
     // While the connection is down the client would pile answers up; the broker delivers again instead.
-    if (this.broker.status() === 'up' && !this.broker.nc.isClosed()) this.newest.respond(text);
+    if (this.broker.status() === 'up' && !this.broker.nc.isClosed()) this.message.respond(text);
   }
 }
 
@@ -64,7 +49,7 @@ export class InFlight {
     const place = placeOf(message);
     const known = this.byPosition.get(keyOf(place));
     if (known !== undefined) {
-      known.redeliver(message);
+      known.message = message;
       return undefined;
     }
     const entry = new Entry(this.broker, message, place);
@@ -95,7 +80,7 @@ export class InFlight {
   }
 
   keepAlive(): void {
-    for (const entry of this.byPosition.values()) entry.working();
+    for (const entry of this.byPosition.values()) entry.answer('+WPI');
   }
 
   entries(): Entry[] {

@@ -80,12 +80,21 @@ export class FactPublisher {
     message: FactMessage<N>,
     { headers: given, trace, expectSequence, timeoutMs = this.timeoutMs, companyMs }: PublishOptions,
   ): Promise<Published> {
+    const { stream, kind, bytesMax } = catalogue[name];
     const subject = subjectOf(name, message);
-    const expected = expectedSequence(name, expectSequence);
+    const isChain = kind === 'chain';
+    if (isChain !== (expectSequence !== undefined))
+      throw subjectErrors.factInvalid({ fact: name, field: 'expectSequence' });
+    const expected = expectSequence ?? 0;
     const headers = headersFor(message, given, trace);
-    const encoded = encodeFact(name, message);
-    const bytes = encoded.byteLength <= inlineBytesMax ? encoded : await this.place(name, encoded, headers);
-    const { stream } = catalogue[name];
+    let bytes = encodeFact(name, message);
+    // A large payload goes to the blob store first; the fact then carries its digest.
+    if (bytes.byteLength > inlineBytesMax) {
+      if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
+      if (this.blobs === undefined) throw blobErrors.blobStoreAbsent();
+      headers.set(blobHeader, await this.blobs.put(bytes));
+      bytes = new Uint8Array();
+    }
     const doing = `publish ${name}`;
     const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, companyMs, doing };
     const stored = await storeMessage(this.broker, outgoing);
@@ -93,36 +102,18 @@ export class FactPublisher {
     return this.refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
   }
 
-  /** A large payload goes to the blob store first; the fact then carries its digest. */
-  private async place(name: FactName, bytes: Uint8Array, headers: MsgHdrs): Promise<Uint8Array> {
-    const { bytesMax } = catalogue[name];
-    if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
-    if (this.blobs === undefined) throw blobErrors.blobStoreAbsent();
-    headers.set(blobHeader, await this.blobs.put(bytes));
-    return new Uint8Array();
-  }
-
   /** Another publish was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
   private async refused(fact: Outgoing, newest: number | undefined): Promise<Published> {
     const { kind, stream } = catalogue[fact.name];
     if (kind === 'once' && newest !== undefined) return { sequence: newest, stored: 'before' };
     const last = await lastOfSubject(this.broker, stream, fact.subject, fact.timeoutMs);
-    const same = last !== undefined && (kind === 'once' || sameFact(fact, last.data, last.headers));
-    if (same) return { sequence: last.sequence, stored: 'before' };
+    if (last !== undefined) {
+      const sameBlob = (last.headers?.get(blobHeader) ?? '') === fact.headers.get(blobHeader);
+      const same = kind === 'once' || (sameBlob && Buffer.compare(last.data, fact.bytes) === 0);
+      if (same) return { sequence: last.sequence, stored: 'before' };
+    }
     throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected });
   }
-}
-
-function expectedSequence(name: FactName, expectSequence: number | undefined): number {
-  const isChain = catalogue[name].kind === 'chain';
-  if (isChain !== (expectSequence !== undefined))
-    throw subjectErrors.factInvalid({ fact: name, field: 'expectSequence' });
-  return expectSequence ?? 0;
-}
-
-function sameFact(fact: Outgoing, data: Uint8Array, headers: MsgHdrs | undefined): boolean {
-  const sameBlob = (headers?.get(blobHeader) ?? '') === fact.headers.get(blobHeader);
-  return sameBlob && Buffer.compare(data, fact.bytes) === 0;
 }
 
 /** A writer that was made larger than this by one fact is not kept for the next. */

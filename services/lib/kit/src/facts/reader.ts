@@ -6,7 +6,7 @@ import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js'
 import { mergeInOrder, readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
-import { catalogue, type FactIds, type FactName, type FactStream } from '../topology/catalogue.js';
+import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
 import { subjectFilter } from '../topology/subjects.js';
 import { type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';
 
@@ -38,14 +38,10 @@ interface Found<F extends FactName> {
 const lastTimeoutMs = 5_000;
 
 export class FactReader {
-  private readonly blobs: BlobStore | undefined;
-
   constructor(
     private readonly broker: Broker,
-    blobs?: BlobStore,
-  ) {
-    this.blobs = blobs;
-  }
+    private readonly blobs?: BlobStore,
+  ) {}
 
   /** The newest fact with these ids; ids left out match anything. */
   async last<N extends FactName>(
@@ -88,28 +84,27 @@ export class FactReader {
     headersOnly: boolean,
   ): AsyncIterable<Found<F>> {
     const streams = [...new Set(names.map((name) => catalogue[name].stream))];
-    const ends = new Map(
-      await Promise.all(streams.map(async (stream) => [stream, await this.lastSequence(stream)] as const)),
+    const ends = await Promise.all(
+      streams.map(async (stream) => {
+        try {
+          const { state } = await this.broker.jsm.streams.info(stream);
+          return [stream, state.last_seq] as const;
+        } catch (error) {
+          throw brokerError(error, { doing: `read ${stream}`, stream });
+        }
+      }),
     );
+    const endOf = new Map(ends);
     const flows = names.map((name) => {
       const { stream } = catalogue[name];
       const subject = subjectFilter(name, filter[name]);
-      const until = ends.get(stream) ?? 0;
+      const until = endOf.get(stream) ?? 0;
       return named(
         name,
         readStream({ broker: this.broker, stream, filter: subject, from, sinceMs, until, headersOnly, signal }),
       );
     });
     yield* mergeInOrder(flows, isBefore);
-  }
-
-  private async lastSequence(stream: FactStream): Promise<number> {
-    try {
-      const { state } = await this.broker.jsm.streams.info(stream);
-      return state.last_seq;
-    } catch (error) {
-      throw brokerError(error, { doing: `read ${stream}`, stream });
-    }
   }
 }
 

@@ -91,29 +91,19 @@ export async function fromWire<N extends FactName>(
   stored: StoredMessage,
   blobs: BlobStore | undefined,
 ): Promise<StoredFact<N>> {
-  const bytes = await payloadOf(stored, blobs);
-  return {
-    name,
-    message: decode(name, bytes, stored.sequence),
-    sequence: stored.sequence,
-    timeMs: stored.timeMs,
-    headers: fromNatsHeaders(stored.headers),
-    trace: traceFrom(stored.headers?.get(traceHeader)),
-    subject: stored.subject,
-  };
-}
-
-async function payloadOf({ headers, data }: StoredMessage, blobs: BlobStore | undefined): Promise<Uint8Array> {
-  const digest = headers?.get(blobHeader) ?? '';
-  if (digest === '') return data;
-  if (blobs === undefined) throw blobErrors.blobStoreAbsent();
-  return blobs.get(digest);
-}
-
-function decode<N extends FactName>(name: N, bytes: Uint8Array, sequence: number): FactMessage<N> {
+  const { subject, sequence, timeMs } = stored;
+  const digest = stored.headers?.get(blobHeader) ?? '';
+  let bytes = stored.data;
+  if (digest !== '') {
+    if (blobs === undefined) throw blobErrors.blobStoreAbsent();
+    bytes = await blobs.get(digest);
+  }
+  let message: FactMessage<N>;
   try {
-    return catalogue[name].codec.decode(bytes);
+    message = catalogue[name].codec.decode(bytes);
   } catch (error) {
     throw factErrors.factUndecodable({ fact: name, sequence }, error);
   }
+  const headers = fromNatsHeaders(stored.headers);
+  return { name, message, sequence, timeMs, headers, trace: traceFrom(stored.headers?.get(traceHeader)), subject };
 }

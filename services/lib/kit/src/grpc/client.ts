@@ -5,7 +5,7 @@ import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-com
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
 import type { ChannelOptions } from '@grpc/grpc-js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
-import { isTracing, type Span, startSpan } from '../telemetry/spans.js';
+import { isTracing, startSpan } from '../telemetry/spans.js';
 import { childTrace, type Trace, unfollowedTrace } from '../telemetry/trace.js';
 import { fromClientError, grpcErrors } from './grpc-errors.js';
 
@@ -37,17 +37,16 @@ export function grpcClient<D extends CompatServiceDefinition>(
     .use(deadlineMiddleware)
     .use(contextMiddleware(caller))
     .create(definition, channel);
-  const close = (): void => {
-    channel.close();
-  };
-  return { ...methods, close } as unknown as GrpcClient<D>;
+  return { ...methods, close: () => channel.close() } as unknown as GrpcClient<D>;
 }
 
 function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOptions>, DeadlineOptions> {
   return async function* withContext(call, { deadlineMs, trace, ...options }) {
     if (deadlineMs === undefined) throw grpcErrors.deadlineMissing({ method: call.method.path });
     let trailer: Metadata | undefined;
-    const span = spanOf(call.method.path, trace);
+    // Only calls that belong to a request's trace are worth a span.
+    const span =
+      trace === undefined || !isTracing() ? undefined : startSpan(call.method.path, { kind: 'client', parent: trace });
     const nextOptions: CallOptions & DeadlineOptions = {
       ...options,
       deadline: Math.min(deadlineMs, deadlineMsMax),
@@ -65,20 +64,10 @@ function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOpt
       return answer;
     } catch (error) {
       const failure = fromClientError(error, trailer);
-      span?.end(failureCode(failure));
+      span?.end(asBacktalkError(failure).code);
       throw failure;
     }
   };
-}
-
-/** Only calls that belong to a request's trace are worth a span. */
-function spanOf(path: string, parent: Trace | undefined): Span | undefined {
-  if (parent === undefined || !isTracing()) return undefined;
-  return startSpan(path, { kind: 'client', parent });
-}
-
-function failureCode(failure: unknown): string {
-  return asBacktalkError(failure).code;
 }
 
 /** A batch of samples fits; anything larger goes through the blob store. */

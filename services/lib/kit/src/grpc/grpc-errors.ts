@@ -1,14 +1,7 @@
 // How an error crosses a gRPC call. On the way out a BacktalkError becomes a status and three trailer entries; on the
 // way in they become the same BacktalkError again. Peers that know nothing of Backtalk are judged by their status.
 import { ClientError, ServerError, Status, type Metadata } from 'nice-grpc-common';
-import {
-  asBacktalkError,
-  BacktalkError,
-  defineErrors,
-  isAbort,
-  kitErrors,
-  type Retry,
-} from '../errors/backtalk-error.js';
+import { asBacktalkError, BacktalkError, defineErrors, isAbort, kitErrors } from '../errors/backtalk-error.js';
 
 const codeEntry = 'backtalk-code';
 const retryEntry = 'backtalk-retry';
@@ -76,8 +69,10 @@ export function fromClientError(thrown: unknown, trailer: Metadata | undefined):
 
 function fromTrailer(error: ClientError, trailer: Metadata | undefined): BacktalkError | undefined {
   const code = trailer?.get(codeEntry);
-  const retry = retryFrom(trailer?.get(retryEntry));
-  if (code === undefined || retry === undefined) return undefined;
+  const peerRetry = trailer?.get(retryEntry);
+  // A peer's `stop` stops the peer. Its caller may come back when the peer has been mended.
+  const retry = peerRetry === 'stop' ? 'later' : peerRetry;
+  if (code === undefined || (retry !== 'later' && retry !== 'never')) return undefined;
   const status = trailer?.get(statusEntry);
   return new BacktalkError({
     code,
@@ -87,12 +82,6 @@ function fromTrailer(error: ClientError, trailer: Metadata | undefined): Backtal
     detail: { method: error.path },
     cause: error,
   });
-}
-
-/** A peer's `stop` stops the peer. Its caller may come back when the peer has been mended. */
-function retryFrom(text: string | undefined): Retry | undefined {
-  if (text === 'stop') return 'later';
-  return text === 'later' || text === 'never' ? text : undefined;
 }
 
 function fromStatus(error: ClientError): BacktalkError {

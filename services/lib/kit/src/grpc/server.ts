@@ -1,6 +1,6 @@
 // Answers other services. In: an address and implementations. Out: a server that says who called and in which trace,
 // turns errors into statuses that keep their code, logs what failed, and drains before it cuts.
-import { createServer, type CompatServiceDefinition, type Server, type ServiceImplementation } from 'nice-grpc';
+import { createServer, type CompatServiceDefinition, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/setting.js';
 import { asBacktalkError, isAbort, kitErrors } from '../errors/backtalk-error.js';
@@ -44,28 +44,21 @@ export async function serveGrpc<const D extends readonly CompatServiceDefinition
   const { address, services, logger, clock = systemClock } = options;
   const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger));
   for (const { definition, implementation } of services) server.add(definition, implementation);
-  const port = await listen(server, address);
+  const { host } = address;
+  const listenAddress = `${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+  const port = await server.listen(listenAddress).catch((error: unknown) => {
+    throw kitErrors.addressInUse({ address: listenAddress, reason: 'the port cannot be bound' }, error);
+  });
   return {
     port,
-    address: { host: address.host, port },
-    stop: (drainMs = drainMsDefault) => drain(server, drainMs, clock),
+    address: { host, port },
+    stop: async (drainMs = drainMsDefault) => {
+      const cancelForce = clock.timer(drainMs, () => {
+        server.forceShutdown();
+      });
+      await server.shutdown().finally(cancelForce);
+    },
   };
-}
-
-async function listen(server: Pick<Server, 'listen'>, { host, port }: Address): Promise<number> {
-  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-  try {
-    return await server.listen(address);
-  } catch (error) {
-    throw kitErrors.addressInUse({ address, reason: 'the port cannot be bound' }, error);
-  }
-}
-
-async function drain(server: Pick<Server, 'shutdown' | 'forceShutdown'>, drainMs: number, clock: Clock): Promise<void> {
-  const cancelForce = clock.timer(drainMs, () => {
-    server.forceShutdown();
-  });
-  await server.shutdown().finally(cancelForce);
 }
 
 const callFacts: ServerMiddleware<GrpcCallFacts> = async function* callFacts(call, context) {

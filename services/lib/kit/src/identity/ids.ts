@@ -15,26 +15,22 @@ let lastMs = 0;
 /** Puts ids of one millisecond in order. */
 let place = 0;
 
-export function newId(): string {
-  const random = randomBlock();
-  const now = Date.now();
-  if (now > lastMs) [lastMs, place] = [now, random.readUInt32BE(6) >>> 1];
-  else place += 1;
-  return v7({ random, msecs: lastMs, seq: place }).replaceAll('-', '');
-}
-
 const blockBytes = 16;
 /** The system is asked for much at once: every call costs the same. */
 const pool = Buffer.alloc(256 * blockBytes);
 let used = pool.length;
 
-function randomBlock(): Buffer {
+export function newId(): string {
   if (used === pool.length) {
     randomFillSync(pool);
     used = 0;
   }
   used += blockBytes;
-  return pool.subarray(used - blockBytes, used);
+  const random = pool.subarray(used - blockBytes, used);
+  const now = Date.now();
+  if (now > lastMs) [lastMs, place] = [now, random.readUInt32BE(6) >>> 1];
+  else place += 1;
+  return v7({ random, msecs: lastMs, seq: place }).replaceAll('-', '');
 }
 
 /** HMAC-SHA256 in hex, cut to `length` characters (64 bits at 16). */

@@ -13,32 +13,28 @@ const copiesMin = 3;
 export async function brokerProblems(broker: Broker, usesBlobBucket: boolean, oldest: string): Promise<string[]> {
   const version = broker.nc.info?.version ?? '0';
   const old = isOlder(version, oldest) ? [`nats-server ${version} is too old, run ${oldest} or later`] : [];
-  const streams = streamsOf(broker.user, usesBlobBucket);
-  const copies = await Promise.all(streams.map(async (stream) => ({ stream, count: await copiesOf(broker, stream) })));
-  const thin = copies.filter(({ count }) => count < copiesMin).map(({ stream }) => stream);
-  if (thin.length === 0) return old;
-  const advice = 'run "npx backtalk streams ensure" with BACKTALK_STREAM_REPLICAS=3 on a broker of three servers';
-  return [...old, `${thin.join(', ')} ${thin.length === 1 ? 'has' : 'have'} fewer than ${copiesMin} copies, ${advice}`];
-}
-
-/** Those that this user may ask about; the admin user may ask about all. */
-function streamsOf(user: string, usesBlobBucket: boolean): string[] {
-  const service = brokerServices.find((name) => name === user);
+  // Those that this user may ask about; the admin user may ask about all.
+  const service = brokerServices.find((name) => name === broker.user);
   const facts = factNames.filter((name) => service === undefined || mayRead(service, name));
   const kept = bucketNames.filter((name) => service === undefined || buckets[name].readBy.includes(service));
-  return [
+  const streams = [
     ...new Set(facts.map((name) => catalogue[name].stream)),
     ...kept.map(bucketStream),
     ...(usesBlobBucket ? [blobStream] : []),
   ];
-}
-
-async function copiesOf(broker: Broker, stream: string): Promise<number> {
-  try {
-    return (await broker.jsm.streams.info(stream)).config.num_replicas;
-  } catch (error) {
-    throw brokerError(error, { doing: `look at stream ${stream}`, stream });
-  }
+  const copies = await Promise.all(
+    streams.map(async (stream) => {
+      try {
+        return { stream, count: (await broker.jsm.streams.info(stream)).config.num_replicas };
+      } catch (error) {
+        throw brokerError(error, { doing: `look at stream ${stream}`, stream });
+      }
+    }),
+  );
+  const thin = copies.filter(({ count }) => count < copiesMin).map(({ stream }) => stream);
+  if (thin.length === 0) return old;
+  const advice = 'run "npx backtalk streams ensure" with BACKTALK_STREAM_REPLICAS=3 on a broker of three servers';
+  return [...old, `${thin.join(', ')} ${thin.length === 1 ? 'has' : 'have'} fewer than ${copiesMin} copies, ${advice}`];
 }
 
 const askWithinMs = 3_000;
@@ -52,12 +48,11 @@ const answer = z.object({
 export async function syncProblems(monitorUrls: string, logger: Logger): Promise<string[]> {
   const urls = monitorUrls.split(',').filter((url) => url.trim() !== '');
   if (urls.length === 0) logger.warn('broker_sync_not_checked', { variable: 'BACKTALK_NATS_MONITOR_URL' });
-  return (await Promise.all(urls.map(syncProblem))).flat();
-}
-
-async function syncProblem(url: string): Promise<string[]> {
-  const response = await fetch(new URL('/varz', url), { signal: AbortSignal.timeout(askWithinMs) });
-  const { server_name: name, jetstream } = answer.parse(await response.json());
-  if (jetstream.config.sync_always) return [];
-  return [`nats-server ${name} acknowledges before it has written to disk, set jetstream sync_interval: always`];
+  const problems = urls.map(async (url) => {
+    const response = await fetch(new URL('/varz', url), { signal: AbortSignal.timeout(askWithinMs) });
+    const { server_name: name, jetstream } = answer.parse(await response.json());
+    if (jetstream.config.sync_always) return [];
+    return [`nats-server ${name} acknowledges before it has written to disk, set jetstream sync_interval: always`];
+  });
+  return (await Promise.all(problems)).flat();
 }

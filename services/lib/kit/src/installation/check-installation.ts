@@ -37,21 +37,18 @@ export async function checkInstallation(
     () => syncProblems(natsMonitorUrl, broker.logger),
     ...(valkeyUrl === undefined ? [] : [() => valkeyProblems(valkeyUrl, broker.logger, oldest.redis)]),
   ];
-  const problems = (await Promise.all(looks.map((look) => lookOrWarn(look, broker)))).flat();
+  const found = looks.map((look) =>
+    look().catch((thrown: unknown): string[] => {
+      const error = asBacktalkError(thrown);
+      if (error.retry === 'stop') throw error;
+      broker.logger.warn('installation_not_checked', { error });
+      return [];
+    }),
+  );
+  const problems = (await Promise.all(found)).flat();
   if (problems.length === 0) return;
   if (config.profile === 'production') throw installationErrors.installationUnfit({ problems });
   broker.logger.warn('installation_weak', { problems });
-}
-
-async function lookOrWarn(look: () => Promise<string[]>, broker: Broker): Promise<string[]> {
-  try {
-    return await look();
-  } catch (thrown) {
-    const error = asBacktalkError(thrown);
-    if (error.retry === 'stop') throw error;
-    broker.logger.warn('installation_not_checked', { error });
-    return [];
-  }
 }
 
 const installationErrors = defineErrors('installation', {

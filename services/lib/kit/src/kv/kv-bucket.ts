@@ -7,8 +7,8 @@ import { DeliverPolicy, headers as natsHeaders, nanos, type Msg } from 'nats';
 import type { ZodType } from 'zod';
 import type { Broker } from '../broker/connect.js';
 import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
-import type { MessagePlace } from '../broker/pull.js';
-import { OrderedPull, readStream } from '../broker/read-stream.js';
+import type { MessagePlace, Pull } from '../broker/pull.js';
+import { orderedPull, readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
 import { type BacktalkError, defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
 import { type BucketName, bucketStream, bucketSubject } from '../topology/buckets.js';
@@ -114,8 +114,15 @@ class Bucket<T> implements KvBucket<T> {
   async watch(keyFilter: string, onChange: (change: KvChange<T>) => void, signal?: AbortSignal): Promise<() => void> {
     const watcher = new Watcher(this.broker, this.bucket, keyFilter, (change) => {
       if (change.kind !== 'put') return onChange(change);
-      const value = this.decodeOrWarn(change.key, change.value);
-      if (value !== undefined) onChange({ ...change, value });
+      let value: T;
+      try {
+        value = this.decode(change.key, change.value);
+      } catch (error) {
+        // A watcher goes on past a value that another writer has spoilt.
+        this.broker.logger.warn('kv_value_invalid', { bucket: this.bucket, error });
+        return;
+      }
+      onChange({ ...change, value });
     });
     const started = watcher.start();
     const stop = () => watcher.stop();
@@ -173,16 +180,6 @@ class Bucket<T> implements KvBucket<T> {
       throw kvErrors.kvValueInvalid({ bucket: this.bucket, key }, error);
     }
   }
-
-  /** A watcher goes on past a value that another writer has spoilt. */
-  private decodeOrWarn(key: string, data: Uint8Array): T | undefined {
-    try {
-      return this.decode(key, data);
-    } catch (error) {
-      this.broker.logger.warn('kv_value_invalid', { bucket: this.bucket, error });
-      return undefined;
-    }
-  }
 }
 
 const watchSlots = 256;
@@ -192,7 +189,7 @@ const watchSlots = 256;
  * already is not repeated, and what is missing from them has expired.
  */
 class Watcher {
-  private readonly ordered: OrderedPull;
+  private readonly pull: Pull;
   /** Revision of every key that has a value. */
   private readonly known = new Map<string, number>();
   /** Keys that the present consumer has given, until it has given all. */
@@ -206,7 +203,7 @@ class Watcher {
     keyFilter: string,
     private readonly onChange: (change: KvChange<Uint8Array>) => void,
   ) {
-    this.ordered = new OrderedPull({
+    this.pull = orderedPull({
       broker,
       stream: bucketStream(bucket),
       slots: watchSlots,
@@ -232,16 +229,16 @@ class Watcher {
       this.becomeReady = resolve;
       this.fail = reject;
     });
-    await Promise.all([this.ordered.start(), ready]);
+    await Promise.all([this.pull.start(), ready]);
   }
 
   stop(): void {
-    this.ordered.stop();
+    this.pull.stop();
     this.becomeReady();
   }
 
   private take(message: Msg, { sequence: revision, timeMs, pending }: MessagePlace): void {
-    this.ordered.done();
+    this.pull.done();
     const key = keyIn(this.bucket, message.subject);
     this.given?.add(key);
     if (isDeletion(message)) {

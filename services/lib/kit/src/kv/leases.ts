@@ -6,7 +6,7 @@ import type { Broker } from '../broker/connect.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { type Clock, systemClock } from '../time/clock.js';
 import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
-import { kvBucket, type KvBucket, type KvChange, type KvEntry } from './kv-bucket.js';
+import { kvBucket, type KvBucket, type KvEntry } from './kv-bucket.js';
 
 interface HoldLeaseOptions {
   readonly broker: Broker;
@@ -31,23 +31,12 @@ export function leaseBucket(broker: Broker): KvBucket<Lease> {
 
 /** Whether the leases that are held over one connection are taken. */
 class Renewals {
-  private readonly refusedKeys = new Set<string>();
+  /** Keys whose last renewal was not taken. */
+  readonly refusedKeys = new Set<string>();
   private readonly listeners = new Set<() => void>();
-
-  get areRefused(): boolean {
-    return this.refusedKeys.size > 0;
-  }
 
   taken(key: string): void {
     if (this.refusedKeys.delete(key) && this.refusedKeys.size === 0) for (const tell of this.listeners) tell();
-  }
-
-  refused(key: string): void {
-    this.refusedKeys.add(key);
-  }
-
-  forget(key: string): void {
-    this.refusedKeys.delete(key);
   }
 
   /** Calls `fn` when they are taken again; the returned function ends that. */
@@ -67,7 +56,8 @@ function renewalsOver(broker: Broker): Renewals {
 
 export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = systemClock }: HoldLeaseOptions): LeaseHold {
   const bucket = leaseBucket(broker);
-  const key = keyOf(lease());
+  const { kind, instance } = lease();
+  const key = `${kind}.${instance}`;
   const renewing = renewalsOver(broker);
   let released = false;
   let cancel: () => void = () => undefined;
@@ -78,7 +68,7 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
       await bucket.put(key, lease());
       renewing.taken(key);
     } catch (error) {
-      renewing.refused(key);
+      renewing.refusedKeys.add(key);
       broker.logger.warn('lease_not_renewed', { error: asBacktalkError(error) });
     }
   };
@@ -103,7 +93,7 @@ export function holdLease({ broker, lease, everyMs = leaseEveryMs, clock = syste
       cancel();
       await writing;
       cancel();
-      renewing.forget(key);
+      renewing.refusedKeys.delete(key);
       await bucket.delete(key).catch((error: unknown) => {
         broker.logger.warn('lease_not_released', { error: asBacktalkError(error) });
       });
@@ -171,10 +161,18 @@ class View implements LeaseView {
     this.offRenewals = this.renewals.onTakenAgain(() => {
       this.startAnew();
     });
-    const take = (change: KvChange<Lease>) => {
-      this.take(change);
-    };
-    await this.bucket.watch(`${kind}.*`, take, this.ending.signal);
+    await this.bucket.watch(
+      `${kind}.*`,
+      (change) => {
+        // A restarted broker has let leases expire whose holders live: they get the time to say so.
+        if (change.kind === 'expired') return;
+        // An older lease than what was asked for comes late.
+        if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
+        if (change.kind === 'deleted') this.drop(change.key);
+        else this.hold(change.key, change);
+      },
+      this.ending.signal,
+    );
   }
 
   current(): readonly Lease[] {
@@ -200,15 +198,6 @@ class View implements LeaseView {
     this.offRenewals();
     for (const seen of this.seen.values()) seen.cancel();
     this.listeners.clear();
-  }
-
-  private take(change: KvChange<Lease>): void {
-    // A restarted broker has let leases expire whose holders live: they get the time to say so.
-    if (change.kind === 'expired') return;
-    // An older lease than what was asked for comes late.
-    if (change.revision < (this.seen.get(change.key)?.revision ?? 0)) return;
-    if (change.kind === 'deleted') this.drop(change.key);
-    else this.hold(change.key, change);
   }
 
   private hold(key: string, { value: lease, revision }: KvEntry<Lease>): void {
@@ -237,7 +226,7 @@ class View implements LeaseView {
   private async expire(key: string): Promise<void> {
     const seen = this.seen.get(key);
     if (seen === undefined) return;
-    const stored = this.renewals.areRefused ? 'unknown' : await this.ask(key);
+    const stored = this.renewals.refusedKeys.size > 0 ? 'unknown' : await this.ask(key);
     // Renewed meanwhile, it has a time of its own.
     if (this.seen.get(key) !== seen || this.ending.signal.aborted) return;
     if (stored === 'unknown') seen.cancel = this.expireLater(key);
@@ -267,10 +256,6 @@ class View implements LeaseView {
     const leases = this.current();
     for (const listener of this.listeners) listener(leases);
   }
-}
-
-function keyOf({ kind, instance }: Lease): string {
-  return `${kind}.${instance}`;
 }
 
 interface Listening {

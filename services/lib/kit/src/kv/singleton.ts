@@ -2,7 +2,7 @@
 // at a time: who cannot renew its lease stops leading before the lease can expire for others.
 import { Lease } from '@backtalk/proto/weights';
 import type { Broker } from '../broker/connect.js';
-import { asBacktalkError, type BacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { newId } from '../identity/ids.js';
 import { type Clock, systemClock } from '../time/clock.js';
 import { leaseEveryMs, leaseTtlMs } from '../topology/buckets.js';
@@ -61,10 +61,6 @@ class Candidate implements Singleton {
     return this.lead !== undefined;
   }
 
-  start(): Promise<void> {
-    return this.tryNow();
-  }
-
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTry();
@@ -77,36 +73,34 @@ class Candidate implements Singleton {
     });
   }
 
-  private tryNow(): Promise<void> {
+  start(): Promise<void> {
     this.trying = this.try().finally(() => {
       if (this.stopped) return;
-      this.cancelTry = this.clock.timer(this.options.everyMs ?? leaseEveryMs, () => void this.tryNow());
+      this.cancelTry = this.clock.timer(this.options.everyMs ?? leaseEveryMs, () => void this.start());
     });
     return this.trying;
   }
 
   private async try(): Promise<void> {
-    const cancelGiveUp = this.giveUpLater();
+    const { ttlMs = leaseTtlMs } = this.options;
+    // Counted from before the write: the broker's time to live cannot have begun earlier.
+    const cancelGiveUp = this.clock.timer(ttlMs * 0.75, () => void this.lose());
     try {
-      const revision = await this.write();
+      const revision =
+        this.revision === undefined
+          ? await this.bucket.create(this.key, this.lease)
+          : await this.bucket.update(this.key, this.lease, this.revision);
       this.cancelGiveUp();
       this.cancelGiveUp = cancelGiveUp;
       await this.gain(revision);
     } catch (error) {
       cancelGiveUp();
-      await this.refused(asBacktalkError(error));
+      if (!isBacktalkError(error, 'kv_conflict')) {
+        this.broker.logger.warn('leadership_not_renewed', { key: this.key, error: asBacktalkError(error) });
+      } else if (!(await this.isOurs())) {
+        await this.lose();
+      }
     }
-  }
-
-  private write(): Promise<number> {
-    if (this.revision === undefined) return this.bucket.create(this.key, this.lease);
-    return this.bucket.update(this.key, this.lease, this.revision);
-  }
-
-  /** Counted from before the write: the broker's time to live cannot have begun earlier. */
-  private giveUpLater(): () => void {
-    const { ttlMs = leaseTtlMs } = this.options;
-    return this.clock.timer(ttlMs * 0.75, () => void this.lose());
   }
 
   private async gain(revision: number): Promise<void> {
@@ -118,14 +112,6 @@ class Candidate implements Singleton {
       await this.options.onGained(this.lead.signal);
     } catch (error) {
       this.broker.logger.error('leadership_not_taken_up', { key: this.key, error: asBacktalkError(error) });
-      await this.lose();
-    }
-  }
-
-  private async refused(reason: BacktalkError): Promise<void> {
-    if (!isBacktalkError(reason, 'kv_conflict')) {
-      this.broker.logger.warn('leadership_not_renewed', { key: this.key, error: reason });
-    } else if (!(await this.isOurs())) {
       await this.lose();
     }
   }

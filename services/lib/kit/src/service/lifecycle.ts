@@ -26,23 +26,19 @@ export class Lifecycle {
   async stopAll(deadlineMs: number): Promise<void> {
     const deadline = this.clock.now() + deadlineMs;
     const unclean: string[] = [];
-    for (const part of this.parts.splice(0).reverse()) {
-      const stopped = await this.stopPart(part, Math.max(0, deadline - this.clock.now()));
-      if (!stopped) unclean.push(part.name);
+    for (const { name, stop } of this.parts.splice(0).reverse()) {
+      const waitMs = Math.max(0, deadline - this.clock.now());
+      const stopping = Promise.resolve()
+        .then(stop)
+        .then(() => true)
+        .catch((error: unknown) => {
+          this.logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
+          return false;
+        });
+      const stopped = await within(this.clock, waitMs, stopping);
+      if (stopped === undefined) this.logger.error('part_stop_late', { part: name, waitMs });
+      if (stopped !== true) unclean.push(name);
     }
     if (unclean.length > 0) throw kitErrors.stopIncomplete({ parts: unclean });
-  }
-
-  private async stopPart({ name, stop }: Part, waitMs: number): Promise<boolean> {
-    const stopping = Promise.resolve()
-      .then(stop)
-      .then(() => true)
-      .catch((error: unknown) => {
-        this.logger.error('part_stop_failed', { part: name, error: asBacktalkError(error) });
-        return false;
-      });
-    const inTime = await within(this.clock, waitMs, stopping);
-    if (inTime === undefined) this.logger.error('part_stop_late', { part: name, waitMs });
-    return inTime ?? false;
   }
 }

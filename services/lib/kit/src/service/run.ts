@@ -1,6 +1,6 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an uncaught error ends the process.
-import { type LogLevel, logLevels, tracingSettings } from '../config/base-settings.js';
+import { logLevels, tracingSettings } from '../config/base-settings.js';
 import {
   type ConfigOf,
   describeConfig,
@@ -43,31 +43,19 @@ export async function run<S extends Shape | Settings>(options: RunOptions<S>, ho
   const config = readOrComplain(options.config, host);
   const tracing = config === undefined ? undefined : readOrComplain(tracingSettings, host);
   if (config === undefined || tracing === undefined) return host.exit(exitCodes.configInvalid);
-  const logger = createLogger({ service: name, level: logLevelOf(config) });
-  const spans = await startTracing(name, tracing.otlpEndpoint, logger);
+  const level: unknown = Reflect.get(config, 'logLevel');
+  const logger = createLogger({ service: name, level: logLevels.find((known) => known === level) ?? 'info' });
+  let spans: SpanExport | undefined;
+  try {
+    const { otlpEndpoint: endpoint } = tracing;
+    if (endpoint !== undefined) spans = await exportSpans({ service: name, endpoint });
+  } catch (error) {
+    // A service that cannot be traced serves all the same.
+    logger.error('tracing_not_started', { error: asBacktalkError(error) });
+  }
   const exitCode = await runUntilStopped(options, config, logger, host);
   await spans?.stop();
   host.exit(exitCode);
-}
-
-/** A service that cannot be traced serves all the same. */
-async function startTracing(
-  service: string,
-  endpoint: string | undefined,
-  logger: Logger,
-): Promise<SpanExport | undefined> {
-  if (endpoint === undefined) return undefined;
-  try {
-    return await exportSpans({ service, endpoint });
-  } catch (error) {
-    logger.error('tracing_not_started', { error: asBacktalkError(error) });
-    return undefined;
-  }
-}
-
-function logLevelOf(config: object): LogLevel {
-  const level = 'logLevel' in config ? config.logLevel : undefined;
-  return logLevels.find((known) => known === level) ?? 'info';
 }
 
 function readOrComplain<S extends Shape | Settings>(given: S, host: Host): ConfigOf<S> | undefined {
@@ -98,17 +86,13 @@ async function runUntilStopped<S extends Shape | Settings>(
     logger.error('service_start_failed', { error: asBacktalkError(error) });
     exitCode = exitCodes.failed;
   }
-  return (await stopCleanly(service, logger)) ? exitCode : exitCodes.failed;
-}
-
-async function stopCleanly(service: Service | undefined, logger: Logger): Promise<boolean> {
   try {
     await service?.stop();
     logger.info('service_stopped');
-    return true;
+    return exitCode;
   } catch (error) {
     logger.error('service_stop_failed', { error: asBacktalkError(error) });
-    return false;
+    return exitCodes.failed;
   }
 }
 
@@ -134,11 +118,13 @@ function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (e
   };
   host.on('uncaughtException', onUncaught);
   host.on('unhandledRejection', onUncaught);
-  const fail = (error: unknown): void => {
-    logger.error('service_failed', { error: asBacktalkError(error) });
-    resolve(exitCodes.failed);
+  return {
+    promise,
+    fail: (error) => {
+      logger.error('service_failed', { error: asBacktalkError(error) });
+      resolve(exitCodes.failed);
+    },
   };
-  return { promise, fail };
 }
 
 export type HostEvent = 'SIGTERM' | 'SIGINT' | 'uncaughtException' | 'unhandledRejection';

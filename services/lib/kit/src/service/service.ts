@@ -72,7 +72,14 @@ export function createService<C extends ServiceConfig, P extends string = never>
   definition: ServiceDefinition<C, P>,
 ): ServiceWithPorts<P> {
   const { name, config, overrides, streams, stopWithinMs } = definition;
-  const { clock = systemClock, fail = endProcess } = overrides;
+  const {
+    clock = systemClock,
+    fail = (error) =>
+      // Started without a process around it: the error is thrown uncaught.
+      queueMicrotask(() => {
+        throw asBacktalkError(error);
+      }),
+  } = overrides;
   const logger = overrides.logger ?? createLogger({ service: name, level: config.logLevel });
   const metrics = new Metrics(name);
   const lifecycle = new Lifecycle(logger);
@@ -81,39 +88,30 @@ export function createService<C extends ServiceConfig, P extends string = never>
   let state: 'starting' | 'started' | 'stopping' = 'starting';
   health.check('service', () => state === 'started' || `the service is ${state}`);
 
-  async function start(): Promise<void> {
-    await health.start();
-    lifecycle.add('health', () => health.stop());
-    const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
-    const broker = await connectBroker({ url, user, password, name: `${name} ${instance}`, logger });
-    lifecycle.add('broker', () => broker.close());
-    health.check('broker', () => broker.status() === 'up' || 'the broker cannot be reached');
-    await checkInstallation(config, broker);
-    await checkStreams(broker, streams);
-    const blobs = await openBlobStore(config, broker);
-    const reader = new FactReader(broker, blobs);
-    const shared = { name, config, clock, logger, metrics, health, lifecycle };
-    own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
-    state = 'started';
-  }
-
   return {
     get ports() {
       return { ...own.ports, health: health.port } as Readonly<Record<P | 'health', number>>;
     },
-    start,
+    start: async () => {
+      await health.start();
+      lifecycle.add('health', () => health.stop());
+      const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
+      const broker = await connectBroker({ url, user, password, name: `${name} ${instance}`, logger });
+      lifecycle.add('broker', () => broker.close());
+      health.check('broker', () => broker.status() === 'up' || 'the broker cannot be reached');
+      await checkInstallation(config, broker);
+      await checkStreams(broker, streams);
+      const blobs = await openBlobStore(config, broker);
+      const reader = new FactReader(broker, blobs);
+      const shared = { name, config, clock, logger, metrics, health, lifecycle };
+      own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
+      state = 'started';
+    },
     stop: () => {
       state = 'stopping';
       return lifecycle.stopAll(stopWithinMs);
     },
   };
-}
-
-/** For services that are started without a process around them: the error is thrown uncaught. */
-function endProcess(error: unknown): void {
-  queueMicrotask(() => {
-    throw asBacktalkError(error);
-  });
 }
 
 interface LeasedConfig extends ServiceConfig {
@@ -132,8 +130,10 @@ export function serviceLease<C extends LeasedConfig>(
   engine: () => Lease['engine'] = () => undefined,
 ): LeaseHold {
   const addresses = leaseAddresses(config, { grpc: grpcPort, health: health.port });
-  const lease = (): Lease => ({ kind: name, instance: config.instance, ...addresses, engine: engine() });
-  const held = holdLease({ broker, lease });
+  const held = holdLease({
+    broker,
+    lease: () => ({ kind: name, instance: config.instance, ...addresses, engine: engine() }),
+  });
   lifecycle.add('lease', () =>
     held.release().catch((error: unknown) => logger.warn('lease_not_released', { error: asBacktalkError(error) })),
   );

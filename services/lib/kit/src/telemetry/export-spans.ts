@@ -1,7 +1,7 @@
 // Sends spans to a collector over OTLP/HTTP. In: where it listens. Out: spans, a few at a time; they are dropped when it does
 // not keep up, and never hold anything back. The libraries are loaded only here, so that a process without tracing does not pay for them.
-import type { Span as OtelSpan, SpanContext, TraceFlags } from '@opentelemetry/api';
-import { collectSpans, type Span, type SpanKind, type SpanOptions } from './spans.js';
+import type { SpanContext, TraceFlags } from '@opentelemetry/api';
+import { collectSpans, type SpanKind, type SpanOptions } from './spans.js';
 import type { Trace } from './trace.js';
 
 interface ExportOptions {
@@ -52,7 +52,15 @@ export async function exportSpans({ service, endpoint }: ExportOptions): Promise
     const context = api.trace.setSpanContext(api.ROOT_CONTEXT, contextOf(parent));
     const joined = links.slice(0, linksMax).map((link) => ({ context: contextOf(link) }));
     const span = tracer.startSpan(name, { kind: kinds[kind], attributes, links: joined }, context);
-    return started(span, api.SpanStatusCode.ERROR);
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+    return {
+      trace: { traceId, traceparent },
+      end: (failure) => {
+        if (failure !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+        span.end();
+      },
+    };
   });
   return {
     stop: async () => {
@@ -64,23 +72,8 @@ export async function exportSpans({ service, endpoint }: ExportOptions): Promise
   };
 }
 
-function started(span: OtelSpan, failed: number): Span {
-  const trace = traceOf(span.spanContext());
-  return {
-    trace,
-    end: (failure) => {
-      if (failure !== undefined) span.setStatus({ code: failed, message: failure });
-      span.end();
-    },
-  };
-}
-
 function contextOf({ traceparent }: Trace): SpanContext {
   const [, traceId = '', spanId = '', flags = '00'] = traceparent.split('-');
   const traceFlags: TraceFlags = Number.parseInt(flags, 16);
   return { traceId, spanId, traceFlags, isRemote: true };
-}
-
-function traceOf({ traceId, spanId, traceFlags }: SpanContext): Trace {
-  return { traceId, traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` };
 }

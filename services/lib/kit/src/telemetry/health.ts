@@ -60,17 +60,15 @@ export class Health {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/livez') return sendJson(response, 200, { alive: true });
-    if (request.url === '/readyz') return this.answerReady(response);
+    if (request.url === '/readyz') {
+      const checks = Object.fromEntries([...this.checks].map(([name, ready]) => [name, ready()]));
+      const ready = Object.values(checks).every((result) => result === true);
+      return sendJson(response, ready ? 200 : 503, { ready, checks });
+    }
     if (request.url !== '/metrics') return sendJson(response, 404, { error: 'Ask for /livez, /readyz or /metrics.' });
     const { registry } = this.options.metrics;
     response.setHeader('content-type', registry.contentType);
     response.end(await registry.metrics());
-  }
-
-  private answerReady(response: ServerResponse): void {
-    const checks = Object.fromEntries([...this.checks].map(([name, ready]) => [name, ready()]));
-    const ready = Object.values(checks).every((result) => result === true);
-    sendJson(response, ready ? 200 : 503, { ready, checks });
   }
 }
 

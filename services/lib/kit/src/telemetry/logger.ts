@@ -28,12 +28,8 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: serializeError },
   };
-  return wrap(pino(options, destination ?? standardOutput()));
-}
-
-/** Lines are written at once, so that the last one before a crash is not lost. */
-function standardOutput(): DestinationStream {
-  return pino.destination({ dest: 1, sync: true });
+  // Lines are written at once, so that the last one before a crash is not lost.
+  return wrap(pino(options, destination ?? pino.destination({ dest: 1, sync: true })));
 }
 
 function wrap(lines: PinoLogger): Logger {

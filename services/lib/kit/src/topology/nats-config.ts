@@ -23,26 +23,30 @@ interface NatsConfigOptions {
   readonly fileStoreBytesMax?: number;
 }
 
-function clusterBlock(host: string, cluster: NatsConfigOptions['cluster']): string[] {
-  if (cluster === undefined) return [];
-  const routes = cluster.peers.map((peer) => quote(`nats-route://${peer}`)).join(', ');
-  return [
-    'cluster {',
-    '  name: backtalk',
-    `  listen: ${quote(`${host}:${cluster.port}`)}`,
-    `  routes: [${routes}]`,
-    '}',
-  ];
-}
-
-interface UserRow {
-  readonly user: BrokerUser;
-  readonly publish: readonly string[];
-  readonly subscribe: readonly string[];
-}
-
 export function natsConfig(options: NatsConfigOptions): string {
   const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
+  const suffixes = options.durableSuffixes ?? ['backtalk'];
+  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
+  const rows = [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
+  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
+  const users = rows.flatMap(({ user, publish, subscribe }) => [
+    `    { user: ${quote(user)}, password: ${quote(options.passwords[user])}, permissions: {`,
+    `      publish: ${allow(publish)}`,
+    `      subscribe: ${allow(subscribe)}`,
+    '    } }',
+  ]);
+  const { cluster } = options;
+  const routes = cluster?.peers.map((peer) => quote(`nats-route://${peer}`)) ?? [];
+  const clusterBlock =
+    cluster === undefined
+      ? []
+      : [
+          'cluster {',
+          '  name: backtalk',
+          `  listen: ${quote(`${host}:${cluster.port}`)}`,
+          `  routes: [${routes.join(', ')}]`,
+          '}',
+        ];
   return [
     `server_name: ${quote(serverName)}`,
     `host: ${quote(host)}`,
@@ -53,7 +57,7 @@ export function natsConfig(options: NatsConfigOptions): string {
     'ping_interval: "5s"',
     'ping_max: 2',
     'write_deadline: "10s"',
-    ...clusterBlock(host, options.cluster),
+    ...clusterBlock,
     'jetstream {',
     `  store_dir: ${quote(options.storeDirectory)}`,
     // Without it an acknowledged fact may be lost with the power.
@@ -62,25 +66,10 @@ export function natsConfig(options: NatsConfigOptions): string {
     '}',
     'authorization {',
     '  users: [',
-    ...users(options.durableSuffixes ?? ['backtalk']).map((row) => userBlock(row, options.passwords[row.user])),
+    ...users,
     '  ]',
     '}',
     '',
-  ].join('\n');
-}
-
-function users(suffixes: readonly string[]): UserRow[] {
-  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
-  return [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
-}
-
-function userBlock({ user, publish, subscribe }: UserRow, password: string): string {
-  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
-  return [
-    `    { user: ${quote(user)}, password: ${quote(password)}, permissions: {`,
-    `      publish: ${allow(publish)}`,
-    `      subscribe: ${allow(subscribe)}`,
-    '    } }',
   ].join('\n');
 }
 

@@ -12,7 +12,7 @@ import {
   bucketStream,
   bucketSubject,
 } from './buckets.js';
-import { catalogue, type FactName, factNames, mayRead } from './catalogue.js';
+import { catalogue, factNames, mayRead } from './catalogue.js';
 import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
 import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
@@ -24,27 +24,34 @@ interface Permissions {
 
 /** `suffixes`: those of durable consumers that exist beside the plain one, such as the names of policies. */
 export function permissionsOf(service: BrokerService, suffixes: readonly string[]): Permissions {
+  const reads = factNames
+    .filter((name) => mayRead(service, name))
+    .flatMap((name) => {
+      const { stream } = catalogue[name];
+      const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
+      return [
+        // Temporary consumers have names of chance: their filter is what is restricted.
+        ...consumePermissions(stream, subjectFilter(name)),
+        `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
+        ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
+        ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
+      ];
+    });
   const publish = [
     ...factNames.filter((name) => catalogue[name].publishers.includes(service)).map((name) => subjectFilter(name)),
-    ...factNames.filter((name) => mayRead(service, name)).flatMap((name) => readPermissions(service, name, suffixes)),
+    ...reads,
     ...bucketPermissions(service),
-    ...blobPermissions(service),
-    ...deadLetterPermissions(service),
+    ...consumePermissions(blobStream, blobDescriptions),
+    ...consumePermissions(blobStream, blobPieces),
+    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
+    ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
+    // The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all.
+    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
+    `backtalk.dead.${service}.>`,
+    ...consumePermissions(replayStream, `backtalk.replay.${service}.>`),
     ...(service === 'cli' ? operatorPermissions : []),
   ];
   return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
-}
-
-/** Temporary consumers have names of chance: their filter is what is restricted. */
-function readPermissions(service: BrokerService, name: FactName, suffixes: readonly string[]): string[] {
-  const { stream } = catalogue[name];
-  const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
-  return [
-    ...consumePermissions(stream, subjectFilter(name)),
-    `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
-    ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
-    ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
-  ];
 }
 
 function consumePermissions(stream: string, filter: string): string[] {
@@ -67,21 +74,6 @@ function bucketPermissions(service: BrokerService): string[] {
       : [];
     return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
   });
-}
-
-/** The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all. */
-function blobPermissions(service: BrokerService): string[] {
-  return [
-    ...consumePermissions(blobStream, blobDescriptions),
-    ...consumePermissions(blobStream, blobPieces),
-    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
-    ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
-    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
-  ];
-}
-
-function deadLetterPermissions(service: BrokerService): string[] {
-  return [`backtalk.dead.${service}.>`, ...consumePermissions(replayStream, `backtalk.replay.${service}.>`)];
 }
 
 const operatorPermissions: readonly string[] = [

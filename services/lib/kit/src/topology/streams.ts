@@ -73,7 +73,15 @@ export function streamPlans(options: StreamBounds): StreamPlan[] {
       max_msgs: 10_000,
       discard: DiscardPolicy.Old,
     },
-    { ...shared, ...blobsPlan(options) },
+    // As the broker's own object clients lay buckets out.
+    {
+      ...shared,
+      name: blobStream,
+      subjects: [blobPieces, blobDescriptions],
+      max_bytes: options.blobsBytesMax ?? -1,
+      discard: DiscardPolicy.New,
+      allow_rollup_hdrs: true,
+    },
     ...bucketNames.map((bucket) => ({ ...shared, ...bucketPlan(bucket, options) })),
   ];
 }
@@ -82,17 +90,6 @@ export function streamPlans(options: StreamBounds): StreamPlan[] {
 function subjectsOf(stream: FactStream): string[] {
   const nouns = factNames.filter((name) => catalogue[name].stream === stream).map((name) => catalogue[name].subject);
   return [...new Set(nouns.map((subject) => `backtalk.${subject.split('.')[0]}.>`))];
-}
-
-/** As the broker's own object clients lay buckets out. */
-function blobsPlan({ blobsBytesMax }: StreamBounds): StreamPlan {
-  return {
-    name: blobStream,
-    subjects: [blobPieces, blobDescriptions],
-    max_bytes: blobsBytesMax ?? -1,
-    discard: DiscardPolicy.New,
-    allow_rollup_hdrs: true,
-  };
 }
 
 /** As the broker's own key-value clients lay buckets out, so that its command-line tool can read them. */
