@@ -14,7 +14,7 @@ import {
 } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
-import { RequestReader, type CollectorLog, type OpenedTurn } from '../outputs/collector-log.js';
+import type { CollectorLog, OpenedTurn, RequestReader } from '../outputs/collector-log.js';
 import type { Owner, TurnIndex } from '../outputs/turn-index.js';
 
 export interface LinkParts {
@@ -37,7 +37,7 @@ export async function linkTurn(
 ): Promise<void> {
   const { index, log, events } = parts;
   const { message: request, sequence, timeMs } = opened;
-  const reader = new RequestReader(log, opened);
+  const reader = log.around(opened);
   const isAhead = isAheadOfLog(request, await index.turn(request.provisionalParent));
   const link = isAhead ? undefined : await findLink(index, reader, opened);
   if (!isAhead && couldBeNewer(request, link) && !(await taken(sequence)))

@@ -36,6 +36,10 @@ export class CollectorLog {
     return readMessages(messages);
   }
 
+  around(request: OpenedTurn): RequestReader {
+    return new RequestReader(this, request);
+  }
+
   /** Stores the continuation, or finds that another one was first; returns the turn that counts as the next one. */
   async publishContinued(fact: TurnContinued, trace: Trace, link: Trace): Promise<string> {
     const { stored } = await this.publisher.publish('turnContinued', fact, { trace, links: [link] });
