@@ -82,5 +82,4 @@ export { natsConfig } from './topology/nats-config.js';
 export { permissionsOf } from './topology/permissions.js';
 export { durableOf } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
-export { valkeyErrors } from './valkey/errors.js';
-export { connectionOptions, connectValkey, logValkeyErrors, valkeyError } from './valkey/valkey.js';
+export { connectionOptions, connectValkey, logValkeyErrors, valkeyError, valkeyErrors } from './valkey/valkey.js';

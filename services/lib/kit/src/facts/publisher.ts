@@ -1,7 +1,6 @@
 // Stores facts, each with the sequence it expects to follow, so that a repeat changes nothing and a race has one winner.
 // In: a fact's name and message. Out: where it is stored and whether it was there before. It waits for the broker no
 // longer than its timeout, and never keeps a fact back to send it later.
-import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { lastOfSubject } from '../broker/last-of-subject.js';
@@ -41,15 +40,6 @@ export interface Published {
 
 /** Below the broker's usual payload limit of 1 MB, headers included. */
 const inlineBytesMax = 900_000;
-
-interface Outgoing {
-  readonly name: FactName;
-  readonly subject: string;
-  readonly bytes: Uint8Array;
-  readonly headers: MsgHdrs;
-  readonly expected: number;
-  readonly timeoutMs: number;
-}
 
 export class FactPublisher {
   private readonly timeoutMs: number;
@@ -99,20 +89,15 @@ export class FactPublisher {
     const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, companyMs, doing };
     const stored = await storeMessage(this.broker, outgoing);
     if (!stored.refused) return { sequence: stored.sequence, stored: 'now' };
-    return this.refused({ name, subject, bytes, headers, expected, timeoutMs }, stored.last);
-  }
-
-  /** Another publish was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost. */
-  private async refused(fact: Outgoing, newest: number | undefined): Promise<Published> {
-    const { kind, stream } = catalogue[fact.name];
-    if (kind === 'once' && newest !== undefined) return { sequence: newest, stored: 'before' };
-    const last = await lastOfSubject(this.broker, stream, fact.subject, fact.timeoutMs);
+    // Another publish was first: for `once` that is the same fact; in a chain it may be this very message, its ack lost.
+    if (kind === 'once' && stored.last !== undefined) return { sequence: stored.last, stored: 'before' };
+    const last = await lastOfSubject(this.broker, stream, subject, timeoutMs);
     if (last !== undefined) {
-      const sameBlob = (last.headers?.get(blobHeader) ?? '') === fact.headers.get(blobHeader);
-      const same = kind === 'once' || (sameBlob && Buffer.compare(last.data, fact.bytes) === 0);
+      const sameBlob = (last.headers?.get(blobHeader) ?? '') === headers.get(blobHeader);
+      const same = kind === 'once' || (sameBlob && Buffer.compare(last.data, bytes) === 0);
       if (same) return { sequence: last.sequence, stored: 'before' };
     }
-    throw factErrors.factSuperseded({ fact: fact.name, expected: fact.expected });
+    throw factErrors.factSuperseded({ fact: name, expected });
   }
 }
 

@@ -9,7 +9,20 @@ const askWithinMs = 3_000;
 
 /** From INFO, which managed servers answer too, while many refuse CONFIG. */
 export async function valkeyProblems(url: string, logger: Logger, oldest: string): Promise<string[]> {
-  const info = await infoOf(url, logger);
+  const options = connectionOptions({ url, name: 'backtalk check', commandTimeoutMs: askWithinMs }, 'asker');
+  const client = new Redis({ ...options, lazyConnect: true, connectTimeout: askWithinMs, retryStrategy: () => null });
+  client.on('error', (error: Error) => {
+    logger.debug('valkey_error', { name: 'backtalk check', reason: error.name });
+  });
+  let info: string;
+  try {
+    await client.connect();
+    info = await client.info();
+  } catch (error) {
+    throw valkeyError(error, 'look at its settings');
+  } finally {
+    client.disconnect();
+  }
   const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim();
   const policy = field('maxmemory_policy');
   const redis = field('redis_version') ?? '0';
@@ -22,20 +35,4 @@ export async function valkeyProblems(url: string, logger: Logger, oldest: string
       ? []
       : [`${name} drops jobs when memory is short, set maxmemory-policy noeviction in place of ${policy}`]),
   ];
-}
-
-async function infoOf(url: string, logger: Logger): Promise<string> {
-  const options = connectionOptions({ url, name: 'backtalk check', commandTimeoutMs: askWithinMs }, 'asker');
-  const client = new Redis({ ...options, lazyConnect: true, connectTimeout: askWithinMs, retryStrategy: () => null });
-  client.on('error', (error: Error) => {
-    logger.debug('valkey_error', { name: 'backtalk check', reason: error.name });
-  });
-  try {
-    await client.connect();
-    return await client.info();
-  } catch (error) {
-    throw valkeyError(error, 'look at its settings');
-  } finally {
-    client.disconnect();
-  }
 }

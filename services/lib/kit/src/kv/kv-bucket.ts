@@ -7,7 +7,7 @@ import { DeliverPolicy, headers as natsHeaders, nanos, type Msg } from 'nats';
 import type { ZodType } from 'zod';
 import type { Broker } from '../broker/connect.js';
 import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
-import type { MessagePlace, Pull } from '../broker/pull.js';
+import type { Pull } from '../broker/pull.js';
 import { orderedPull, readStream } from '../broker/read-stream.js';
 import { storeMessage } from '../broker/store-message.js';
 import { type BacktalkError, defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
@@ -199,7 +199,7 @@ class Watcher {
 
   constructor(
     broker: Broker,
-    private readonly bucket: BucketName,
+    bucket: BucketName,
     keyFilter: string,
     private readonly onChange: (change: KvChange<Uint8Array>) => void,
   ) {
@@ -216,7 +216,18 @@ class Watcher {
         this.given = new Set();
         if (pending === 0) this.allGiven();
       },
-      onMessage: (message, place) => this.take(message, place),
+      onMessage: (message, { sequence: revision, timeMs, pending }) => {
+        this.pull.done();
+        const key = keyIn(bucket, message.subject);
+        this.given?.add(key);
+        if (isDeletion(message)) {
+          if (this.known.delete(key)) this.onChange({ kind: 'deleted', key, revision });
+        } else if (this.known.get(key) !== revision) {
+          this.known.set(key, revision);
+          this.onChange({ kind: 'put', key, value: message.data, revision, timeMs });
+        }
+        if (pending === 0) this.allGiven();
+      },
       onFatal: (error) => {
         broker.logger.error('kv_watch_lost', { bucket, error });
         this.fail(error);
@@ -235,19 +246,6 @@ class Watcher {
   stop(): void {
     this.pull.stop();
     this.becomeReady();
-  }
-
-  private take(message: Msg, { sequence: revision, timeMs, pending }: MessagePlace): void {
-    this.pull.done();
-    const key = keyIn(this.bucket, message.subject);
-    this.given?.add(key);
-    if (isDeletion(message)) {
-      if (this.known.delete(key)) this.onChange({ kind: 'deleted', key, revision });
-    } else if (this.known.get(key) !== revision) {
-      this.known.set(key, revision);
-      this.onChange({ kind: 'put', key, value: message.data, revision, timeMs });
-    }
-    if (pending === 0) this.allGiven();
   }
 
   private allGiven(): void {

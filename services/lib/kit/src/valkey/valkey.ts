@@ -2,9 +2,8 @@
 // notices within twelve seconds that Valkey has stopped without closing. An asker's commands fail fast while Valkey
 // cannot be reached; a waiter's commands wait until it can.
 import { Redis } from 'ioredis';
-import { asBacktalkError, BacktalkError } from '../errors/backtalk-error.js';
+import { asBacktalkError, BacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
-import { valkeyErrors } from './errors.js';
 
 export type ValkeyRole = 'asker' | 'waiter';
 
@@ -105,3 +104,23 @@ export function valkeyError(thrown: unknown, doing: string): BacktalkError {
   if (thrown.name === 'ReplyError') return valkeyErrors.valkeyFailed({ doing }, thrown);
   return valkeyErrors.valkeyUnavailable({ doing }, thrown);
 }
+
+export const valkeyErrors = defineErrors('valkey', {
+  valkeyUnavailable: {
+    code: 'valkey_unavailable',
+    status: 503,
+    retry: 'later',
+    message: (p: { doing: string }) => `Valkey did not answer in time (${p.doing}).`,
+  },
+  valkeyFull: {
+    code: 'valkey_full',
+    status: 503,
+    retry: 'later',
+    message: () => 'Valkey has no room left: nothing more is stored until space is freed.',
+  },
+  valkeyFailed: {
+    code: 'valkey_failed',
+    retry: 'later',
+    message: (p: { doing: string }) => `Valkey refused a command (${p.doing}).`,
+  },
+});
