@@ -45,7 +45,8 @@ const stopMarginMs = 5_000;
 
 export function createGateway(config: GatewayConfig, overrides: GatewayOverrides = {}): Gateway {
   const stopWithinMs = config.stopWaitMs + stopMarginMs;
-  return createService({ name: 'gateway', config, overrides, streams: ['TURNS'], stopWithinMs, start });
+  // It needs no stream to start: what cannot be stored yet is spooled or refused, as `capture` says.
+  return createService({ name: 'gateway', config, overrides, streams: [], stopWithinMs, start });
 }
 
 async function start(context: Context) {
