@@ -52,7 +52,7 @@ const cases: Readonly<Record<string, Case>> = {
     },
     expected: [{ '{}': 0.9 }],
   },
-  'judge: Time from turn in hand to judgement': histogram('backtalk_judge_turn_seconds'),
+  'judge: Time from turn to judgement': histogram('backtalk_judge_turn_seconds'),
   'judge: Time of one try of a vote': histogram('backtalk_judge_vote_seconds'),
   'judge: Share of valid votes': {
     series: counters('backtalk_judge_votes_cast_total', 'result', { 1: 4, 0: 1, '-1': 2, timeout: 1, unparsed: 2 }),

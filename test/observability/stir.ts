@@ -29,7 +29,7 @@ async function runTool(gateway: string): Promise<void> {
   const messages = [
     question,
     { role: 'assistant', content: called.text },
-    { role: 'user', content: 'It says: Process exited with code 1.' },
+    { role: 'tool', tool_call_id: 'call_1', content: '{"exit_code": 1}' },
   ];
   await fetch(`${gateway}/v1/chat/completions`, {
     method: 'POST',

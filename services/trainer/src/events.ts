@@ -61,6 +61,9 @@ type Numbers = ReturnType<typeof createMetrics>;
 
 export type TrainerEvents = ReturnType<typeof createEvents>;
 
+/** Why training workers drop samples that are sound by themselves. */
+const commonReasons = ['too_long', 'template_mismatch', 'stale'] as const;
+
 export function createEvents(logger: Logger, registry: Metrics) {
   const metrics = createMetrics(registry);
   return {
@@ -185,6 +188,8 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       for (const [name, value] of Object.entries(report?.measurements ?? {}))
         metrics.measurement.set({ policy, name: label(name) }, value);
       const dropped = (report?.samples ?? []).filter((sample) => sample.dropped !== '');
+      // A reason that nothing was dropped for is 0, not absent: boards and alerts can tell the two apart.
+      for (const reason of commonReasons) metrics.dropped.inc({ policy, reason }, 0);
       for (const sample of dropped) metrics.dropped.inc({ policy, reason: label(sample.dropped) });
       const measured = { seconds, dropped: dropped.length, ...report?.measurements };
       logger.info('version_trained', { policy, batch: number, version, ...measured });
