@@ -105,7 +105,8 @@ export function createService<C extends ServiceConfig, P extends string = never>
       const reader = new FactReader(broker, blobs);
       const shared = { name, config, clock, logger, metrics, health, lifecycle };
       own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
-      state = 'started';
+      // A stop that came meanwhile stands.
+      if (state === 'starting') state = 'started';
     },
     stop: () => {
       state = 'stopping';
