@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { deployErrors } from './errors.js';
+import { portsFrom, refusedPort } from './ports.js';
 
 export interface Options {
   readonly verb: 'start' | 'reset';
@@ -38,6 +39,11 @@ export function readOptions(args: readonly string[], root: string): Options {
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
     const wanted = `a port from 1024 to ${String(65_535 - highestOffset)}`;
+    throw deployErrors.badOption({ option: 'port', value: values.port, wanted });
+  }
+  const refused = refusedPort(portsFrom(port));
+  if (refused !== undefined) {
+    const wanted = `usable: a part would listen on ${String(refused)}, which browsers refuse to call`;
     throw deployErrors.badOption({ option: 'port', value: values.port, wanted });
   }
   return {

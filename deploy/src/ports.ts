@@ -35,6 +35,17 @@ export function portsFrom(endpoint: number): Ports {
   };
 }
 
+/** Ports that browsers and `fetch` refuse to call, of those that a machine can have (the Fetch standard, "port blocking"). */
+const refusedByClients = new Set([
+  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
+
+/** The first port of these that no browser and no `fetch` calls; undefined when each can be called. */
+export function refusedPort({ endpoint, health, grpc, engine, nats, natsMonitor, valkey }: Ports): number | undefined {
+  const all = [endpoint, ...Object.values(health), ...Object.values(grpc), engine, nats, natsMonitor, valkey];
+  return all.find((port) => refusedByClients.has(port));
+}
+
 /** Names and numbers of the ports that another program listens on, in ascending order. */
 export async function busyPorts(ports: Ports, endpointHost: string): Promise<[string, number][]> {
   const named: [string, number][] = [

@@ -11,6 +11,7 @@ import {
   launch,
   openDataFolder,
   portsFrom,
+  refusedPort,
   type DataFolder,
   type Ports,
   type ProcessSpec,
@@ -213,7 +214,7 @@ async function freePorts(): Promise<Ports> {
   return until(
     async () => {
       const ports = portsFrom(first + portsOfRow * Math.floor(Math.random() * rows));
-      return (await busyPorts(ports, '127.0.0.1')).length === 0 && ports;
+      return refusedPort(ports) === undefined && (await busyPorts(ports, '127.0.0.1')).length === 0 && ports;
     },
     { what: 'A row of free ports' },
   );
