@@ -59,5 +59,7 @@ export function feedbackFact(
     comment,
     correction,
     digest: sha256Hex(JSON.stringify([score ?? null, comment, correction])),
+    giver: of.user,
+    consent: undefined,
   };
 }

@@ -48,6 +48,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       advantage: weighed.advantage,
       effective: effective.has(weighed),
       lessons: activeInScope(lessons, user).map(({ id }) => id),
+      giver: judged.giver,
     };
   });
   const number = chain.nextNumber();
