@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib';
 import { Conversation, Conversation_Encoding } from '@backtalk/proto/facts';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { decodeConversation } from './decode.js';
 
 function stored(
@@ -44,6 +44,19 @@ describe('decodeConversation', () => {
     expect((await decodeConversation(third, readBase)).messages).toEqual(['a', 'b', 'c', 'd', 'f']);
     const other = stored(['z'], { turn: 'second', shared: 1 });
     expect((await decodeConversation(other, readBase)).messages).toEqual(['a', 'z']);
+  });
+
+  it('refuses what would become too many objects, before it is parsed', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    for (const json of [`[${'{},'.repeat(150_000)}{}]`, `${'['.repeat(2_000)}${']'.repeat(2_000)}`]) {
+      const dense = Conversation.fromPartial({
+        encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
+        messages: deflateRawSync('[]'),
+        tools: deflateRawSync(json),
+      });
+      await expect(decodeConversation(dense, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
+    }
+    expect(parse).not.toHaveBeenCalled();
   });
 
   it('refuses bytes that are no JSON list, and a chain without an end', async () => {

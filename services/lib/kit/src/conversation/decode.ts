@@ -1,10 +1,11 @@
 // Reads a conversation fact back into messages and tools. In: the fact, and a way to read the conversation of another
 // turn, for facts that hold a difference. Out: JSON values as the client sent them. It never follows more links than
-// writers make, and never inflates more than a request may hold.
+// writers make, never inflates more than a request may hold, and never parses what would become more objects.
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
 import { defineErrors } from '../errors/backtalk-error.js';
+import { jsonExcess } from '../json/json-scan.js';
 
 export interface DecodedConversation {
   readonly messages: readonly unknown[];
@@ -13,19 +14,21 @@ export interface DecodedConversation {
 
 /** Longest chain of differences that a reader follows; writers stay far below it. */
 const linksMax = 64;
-/** Largest inflated part in bytes: the gateway's body limit leaves less. */
-const inflatedBytesMax = 64 * 1024 * 1024;
+/** Of one part, inflated. A gateway's own bounds on a request leave less: at most 100,000 members by default. */
+const bounds = { bytesMax: 32 * 1024 * 1024, membersMax: 200_000, depthMax: 1_000 };
 
 const inflate = promisify(inflateRaw);
 
 async function jsonArray(bytes: Uint8Array, encoding: Conversation_Encoding): Promise<readonly unknown[]> {
   if (bytes.length === 0) return [];
+  let excess: string | undefined;
   try {
     const plain =
       encoding === Conversation_Encoding.ENCODING_JSON_DEFLATE
-        ? await inflate(bytes, { maxOutputLength: inflatedBytesMax })
-        : Buffer.from(bytes);
-    const value: unknown = JSON.parse(plain.toString('utf8'));
+        ? await inflate(bytes, { maxOutputLength: bounds.bytesMax })
+        : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    excess = jsonExcess(plain, bounds);
+    const value: unknown = excess === undefined ? JSON.parse(plain.toString('utf8')) : undefined;
     if (Array.isArray(value)) {
       const list: readonly unknown[] = value;
       return list;
@@ -33,7 +36,9 @@ async function jsonArray(bytes: Uint8Array, encoding: Conversation_Encoding): Pr
   } catch (error) {
     throw conversationErrors.unreadable({ what: 'its JSON cannot be read' }, error);
   }
-  throw conversationErrors.unreadable({ what: 'it is not a list' });
+  throw conversationErrors.unreadable({
+    what: excess === undefined ? 'it is not a list' : `it has more ${excess} than a request may have`,
+  });
 }
 
 /**

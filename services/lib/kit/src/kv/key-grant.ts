@@ -5,6 +5,8 @@ const limits = z.object({
   requestsPerMinute: z.number().int().positive().optional(),
   tokensPerMinute: z.number().int().positive().optional(),
   concurrency: z.number().int().positive().optional(),
+  /** Of turns and feedback that the log takes from this key; the day is UTC's. Beyond it chat goes on, unkept. */
+  captureBytesPerDay: z.number().int().nonnegative().optional(),
 });
 
 export const keyGrant = z.object({
