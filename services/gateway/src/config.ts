@@ -77,6 +77,12 @@ const capture = {
     default: '48h',
     min: 1000,
   }),
+  tenantBytesPerDay: setting.integer('BACKTALK_CAPTURE_BYTES_PER_DAY', {
+    description: 'What the log takes of one tenant in a day (UTC), bytes; a key may have less. Chat goes on beyond it.',
+    // Thirty such days, as long as turns are kept, fit the smallest log that is set up: 4 GB.
+    default: 128 * mebibyte,
+    min: 0,
+  }),
   spoolDirectory: setting.path('BACKTALK_SPOOL_DIR', {
     description: 'Folder for turns that the broker did not take in time.',
     default: '.backtalk/spool',
@@ -94,9 +100,15 @@ const bounds = {
     default: '',
   }),
   bodyBytesMax: setting.integer('BACKTALK_BODY_BYTES_MAX', {
-    description: 'The largest request body, bytes.',
-    default: 16 * mebibyte,
+    description: 'The largest request body, bytes; never more than a twelfth of the heap.',
+    // What is made of a larger one would hold others up for more than 50 ms, though it is parsed beside the event loop.
+    default: 8 * mebibyte,
     min: 1024,
+  }),
+  messagesMax: setting.integer('BACKTALK_MESSAGES_MAX', {
+    description: 'The most messages that one request may hold.',
+    default: 2000,
+    min: 1,
   }),
   headersWaitMs: setting.durationMs('BACKTALK_HEADERS_WAIT', {
     description: 'How long the headers of a request may take.',

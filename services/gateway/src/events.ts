@@ -49,7 +49,7 @@ function requestEvents(logger: Logger, metrics: Metrics) {
       broken.inc({ code: error.code });
       logger.warn('engine_failed', { turn, error });
     },
-    readerCut(turn: string): void {
+    readerCut(turn?: string): void {
       cut.inc();
       logger.warn('reader_cut', { turn });
     },
@@ -60,6 +60,9 @@ function turnEvents(logger: Logger, metrics: Metrics) {
   const turns = metrics.counter('turns_total', 'Turns ended, by whether they may be trained on.', ['trainable']);
   const untrainable = metrics.counter('untrainable_total', 'Reasons against training on a turn.', ['reason']);
   const aborted = metrics.counter('aborted_total', 'Answers that the client did not wait for.');
+  const capped = metrics.counter('turns_capped_total', 'Turns not stored: a share of the day was full, by whose.', [
+    'of',
+  ]);
   const tokens = metrics.counter('tokens_total', 'Tokens, by kind.', ['kind']);
   const feedback = metrics.counter('feedback_total', 'Feedback stored, by score.', ['score']);
   const ended = metrics.counter('sessions_ended_total', 'Sessions that clients closed.');
@@ -75,6 +78,10 @@ function turnEvents(logger: Logger, metrics: Metrics) {
       tokens.inc({ kind: 'prompt' }, usage.promptTokens);
       tokens.inc({ kind: 'answer' }, usage.completionTokens);
       logger.debug('turn_ended', { turn, reasons });
+    },
+    turnCapped(of: 'key' | 'tenant'): void {
+      capped.inc({ of });
+      logger.debug('turn_capped', { of });
     },
     feedbackStored(turn: string, score: number | undefined): void {
       feedback.inc({ score: String(score ?? 'none') });

@@ -2,9 +2,11 @@
 //
 // In: its configuration. Out: a service that starts from what the broker holds (routes, leases, keys) and stops in
 // reverse order.
+import { getHeapStatistics } from 'node:v8';
 import {
   createService,
   FactPublisher,
+  isTracing,
   jsonCodec,
   keyGrant,
   kvBucket,
@@ -16,8 +18,10 @@ import {
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
+import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
 import { RequestSlots } from './domain/request-slots.js';
+import { TraceRate } from './domain/trace-rate.js';
 import { chooseVersion } from './domain/version-choice.js';
 import { createEvents, type GatewayEvents } from './events.js';
 import { serveControl } from './inputs/control.js';
@@ -26,8 +30,10 @@ import type { Access, Parts, Serving, Turns } from './inputs/parts.js';
 import { createRoutes } from './inputs/routes.js';
 import { AnswerIndex } from './outputs/answer-index.js';
 import { BackgroundWork } from './outputs/background-work.js';
+import { CaptureShare } from './outputs/capture-share.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
+import { JsonParser } from './outputs/json-parser.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
 import { RouteTable } from './outputs/route-table.js';
@@ -40,6 +46,11 @@ export type GatewayOverrides = ServiceOverrides;
 export type Gateway = ServiceWithPorts<'http' | 'grpc'>;
 type Context = ServiceContext<GatewayConfig>;
 
+/**
+ * The heap holds a body as it was parsed and as it goes on to the engine, each in two bytes a character at the worst:
+ * four bytes for one. What is stored of it, and its own bytes, lie outside. Six leave a third of the heap to the rest.
+ */
+const bodiesShareOfHeap = 1 / 6;
 /** Beyond the time for answers in flight: spool, broker, ports. */
 const stopMarginMs = 5_000;
 
@@ -100,7 +111,8 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   drain.kick();
   const background = new BackgroundWork(events);
   lifecycle.add('background work', () => background.settled());
-  return { store, index: new AnswerIndex(valkey, config.indexKeepMs), log: new FactLog(publisher, reader), background };
+  const log = new FactLog(publisher, reader, clock, config.indexKeepMs);
+  return { store, index: new AnswerIndex(valkey, config.indexKeepMs), log, background };
 }
 
 async function startAccess(
@@ -118,7 +130,20 @@ async function startAccess(
   const keys = new KeyStore(source, isLoopback, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
-  return { keys, callers: new Callers(config.hashSecret), slots, minutes: new MinuteCounts(valkey, clock) };
+  const parser = new JsonParser(clock);
+  lifecycle.add('parser', () => parser.stop());
+  const shares = new CaptureShare(valkey, clock, config.tenantBytesPerDay);
+  lifecycle.add('shares', () => shares.stop());
+  return {
+    keys,
+    callers: new Callers(config.hashSecret),
+    slots,
+    minutes: new MinuteCounts(valkey, clock),
+    bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
+    parser,
+    shares,
+    traces: new TraceRate(clock, isTracing),
+  };
 }
 
 async function startServing(

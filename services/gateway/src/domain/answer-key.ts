@@ -23,20 +23,46 @@ export function answerKey(secret: string, { text, toolCalls }: AnswerContent): s
   return keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength);
 }
 
-/** One key for every assistant message, oldest first, so that a key's position gives the message. */
+/** Older answers have no key here: the collector and this gateway look for no more than the newest few. */
+const keyedAnswersMax = 64;
+/** Of those, newest first, so much is hashed: it takes 20 ms at most, and no request of 100,000 tokens has more. */
+const keyedCharactersMax = 1024 * 1024;
+
+/**
+ * One key for every assistant message, oldest first, so that a key's position gives the message. Empty for those that
+ * are too far back, or too long, to be looked for.
+ */
 export function answerKeysOf(secret: string, messages: readonly ChatMessage[]): string[] {
-  return messages
-    .filter((message) => message.role === 'assistant')
-    .map((message) => {
-      const content = message['content'];
-      const parts = Array.isArray(content) ? content : [];
-      const words = parts.map((part: unknown) => (isJsonObject(part) ? wordsOf(part['text']) : '')).join('');
-      const calls = message['tool_calls'];
-      return answerKey(secret, {
-        text: typeof content === 'string' ? content : words,
-        toolCalls: Array.isArray(calls) ? calls : [],
-      });
-    });
+  const answers = messages.filter((message) => message.role === 'assistant').map(contentOf);
+  const keys = answers.map(() => '');
+  let left = keyedCharactersMax;
+  for (let index = answers.length - 1; index >= Math.max(0, answers.length - keyedAnswersMax); index -= 1) {
+    const answer = answers[index];
+    if (answer === undefined) break;
+    left -= lengthOf(answer);
+    if (left < 0) break;
+    keys[index] = answerKey(secret, answer);
+  }
+  return keys;
+}
+
+function contentOf(message: ChatMessage): AnswerContent {
+  const content = message['content'];
+  const calls = message['tool_calls'];
+  const toolCalls = Array.isArray(calls) ? calls : [];
+  if (!Array.isArray(content)) return { text: wordsOf(content), toolCalls };
+  const text = content.map((part: unknown) => (isJsonObject(part) ? wordsOf(part['text']) : '')).join('');
+  return { text, toolCalls };
+}
+
+/** Arguments that are no string are bounded with the request that they stand in. */
+function lengthOf({ text, toolCalls }: AnswerContent): number {
+  let length = text.length;
+  for (const call of toolCalls) {
+    const called = isJsonObject(call) ? call['function'] : undefined;
+    if (isJsonObject(called)) length += wordsOf(called['name']).length + wordsOf(called['arguments']).length;
+  }
+  return length;
 }
 
 function bareCall(call: unknown): readonly [string, string] {

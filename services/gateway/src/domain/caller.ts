@@ -8,6 +8,7 @@ export interface Limits {
   readonly requestsPerMinute?: number | undefined;
   readonly tokensPerMinute?: number | undefined;
   readonly concurrency?: number | undefined;
+  readonly captureBytesPerDay?: number | undefined;
 }
 
 /** What one key stands for. */

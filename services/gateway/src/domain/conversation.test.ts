@@ -8,40 +8,57 @@ const first = [
 ];
 const second = [...first, { role: 'assistant', content: 'Hi' }, { role: 'user', content: 'Bye' }];
 
+let pauses = 0;
+const write = (messages: readonly unknown[], tools: readonly unknown[], parent: RememberedTurn | undefined) =>
+  writeConversation(messages, tools, parent, () => Promise.resolve((pauses += 1)));
+
 function after(written: WrittenConversation): RememberedTurn {
   return { turn: 'parent', session: 's', train: true, earlier: [], conversation: written.remembered };
 }
 
 describe('writeConversation', () => {
-  it('writes everything where no parent is known', () => {
-    const written = writeConversation(first, [{ type: 'function' }], undefined);
-    expect(written).toMatchObject({ baseTurn: '', sharedMessages: 0, tools: '[{"type":"function"}]' });
-    expect(JSON.parse(written.messages)).toEqual(first);
+  it('writes everything where no parent is known', async () => {
+    const written = await write(first, [{ type: 'function' }], undefined);
+    expect(written).toMatchObject({ baseTurn: '', sharedMessages: 0 });
+    expect(written.tools.toString()).toBe('[{"type":"function"}]');
+    expect(JSON.parse(written.messages.toString())).toEqual(first);
     expect(written.remembered).toMatchObject({ messages: 2, depth: 0 });
   });
 
-  it("writes only what follows the parent's messages where these come first, unchanged", () => {
-    const written = writeConversation(second, [], after(writeConversation(first, [], undefined)));
-    expect(written).toMatchObject({ baseTurn: 'parent', sharedMessages: 2, tools: '' });
-    expect(JSON.parse(written.messages)).toEqual(second.slice(2));
-    expect(written.remembered).toEqual({ ...writeConversation(second, [], undefined).remembered, depth: 1 });
+  it("writes only what follows the parent's messages where these come first, unchanged", async () => {
+    const written = await write(second, [], after(await write(first, [], undefined)));
+    expect(written).toMatchObject({ baseTurn: 'parent', sharedMessages: 2 });
+    expect(written.tools).toHaveLength(0);
+    expect(JSON.parse(written.messages.toString())).toEqual(second.slice(2));
+    expect(written.remembered).toEqual({ ...(await write(second, [], undefined).remembered), depth: 1 });
   });
 
-  it('writes everything when an agent changed what came before', () => {
+  it('writes everything when an agent changed what came before', async () => {
     const dated = [{ role: 'system', content: 'Be nice. It is Monday.' }, ...second.slice(1)];
-    const written = writeConversation(dated, [], after(writeConversation(first, [], undefined)));
+    const written = await write(dated, [], after(await write(first, [], undefined)));
     expect(written).toMatchObject({ baseTurn: '', sharedMessages: 0 });
-    expect(JSON.parse(written.messages)).toEqual(dated);
+    expect(JSON.parse(written.messages.toString())).toEqual(dated);
   });
 
-  it('bounds the chain that a reader has to follow', () => {
-    const parent = after(writeConversation(first, [], undefined));
+  it('bounds the chain that a reader has to follow', async () => {
+    const parent = after(await write(first, [], undefined));
     const deep = { ...parent, conversation: { ...parent.conversation, depth: differenceDepthMax } };
-    expect(writeConversation(second, [], deep)).toMatchObject({ baseTurn: '', remembered: { depth: 0 } });
+    expect(await write(second, [], deep)).toMatchObject({ baseTurn: '', remembered: { depth: 0 } });
   });
 
-  it('writes a repeated request as an empty difference', () => {
-    const written = writeConversation(first, [], after(writeConversation(first, [], undefined)));
-    expect(written).toMatchObject({ messages: '[]', sharedMessages: 2 });
+  it('writes a repeated request as an empty difference', async () => {
+    const written = await write(first, [], after(await write(first, [], undefined)));
+    expect(written.sharedMessages).toBe(2);
+    expect(written.messages.toString()).toBe('[]');
+  });
+
+  it('lets others go on while it writes what is large, and finds that again as what is shared', async () => {
+    const large = [{ role: 'user', content: 'é'.repeat(2_000_000) }, ...Array.from({ length: 2_000 }, () => first[1])];
+    const whole = await write(large, [], undefined);
+    expect(JSON.parse(whole.messages.toString())).toEqual(large);
+    expect(pauses).toBeGreaterThan(6);
+    const longer = await write([...large, second[2]], [], after(whole));
+    expect(longer.sharedMessages).toBe(large.length);
+    expect(JSON.parse(longer.messages.toString())).toEqual([second[2]]);
   });
 });

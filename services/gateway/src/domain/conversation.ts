@@ -3,15 +3,15 @@
 // In: messages, tools, and what is remembered of the provisional parent. Out: the JSON to store: all messages, or only
 // those after the parent's where the parent's come first, unchanged. Chains of differences are bounded, so that a
 // reader never follows more than `differenceDepthMax` links. Pure.
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
 import type { RememberedConversation, RememberedTurn } from './continuation.js';
 
 export interface WrittenConversation {
   /** JSON array of the messages to store. */
-  readonly messages: string;
+  readonly messages: Buffer;
   /** JSON array of the tools, or empty. */
-  readonly tools: string;
+  readonly tools: Buffer;
   readonly baseTurn: string;
   readonly sharedMessages: number;
   /** For the answer index, when the next request comes. */
@@ -21,36 +21,62 @@ export interface WrittenConversation {
 export const differenceDepthMax = 8;
 /** Below this many bytes, compressing costs more than it saves. */
 const deflateBytesMin = 4 * 1024;
+/** Hashed in 2 ms: other requests are served between two of these. */
+const pieceCharacters = 512 * 1024;
 
-export function writeConversation(
+/**
+ * @param pause lets others go on: a large conversation is written in pieces
+ */
+export async function writeConversation(
   messages: readonly unknown[],
   tools: readonly unknown[],
   parent: RememberedTurn | undefined,
-): WrittenConversation {
-  const written = messages.map((message) => JSON.stringify(message));
+  pause: () => Promise<unknown>,
+): Promise<WrittenConversation> {
   const base = parent?.conversation;
-  const mayShare =
-    base !== undefined &&
-    base.messages !== 0 &&
-    base.messages <= written.length &&
-    base.depth < differenceDepthMax &&
-    digestOf(written.slice(0, base.messages)) === base.digest;
-  const shared = mayShare ? base.messages : 0;
+  const mayShare = base !== undefined && base.messages !== 0 && base.depth < differenceDepthMax;
+  const digest = createHash('sha256');
+  let pieces: Buffer[] = [];
+  let shared = 0;
+  let waiting = '';
+  const flush = async (): Promise<void> => {
+    if (waiting.length > pieceCharacters) await pause();
+    const bytes = Buffer.from(waiting);
+    waiting = '';
+    pieces.push(bytes);
+    for (let at = 0; at < bytes.length; at += pieceCharacters) {
+      if (at > 0) await pause();
+      digest.update(bytes.subarray(at, at + pieceCharacters));
+    }
+  };
+  for (const [index, message] of messages.entries()) {
+    // Each message ends in a comma, in the digest as in the array.
+    waiting += `${JSON.stringify(message)},`;
+    const endsShared = mayShare && index + 1 === base.messages;
+    if (endsShared || waiting.length > pieceCharacters) await flush();
+    // What is shared is not written again.
+    if (endsShared && digest.copy().digest('hex') === base.digest) [shared, pieces] = [base.messages, []];
+  }
+  await flush();
   return {
-    messages: `[${written.slice(shared).join(',')}]`,
-    tools: tools.length === 0 ? '' : JSON.stringify(tools),
+    messages: arrayOf(pieces),
+    tools: Buffer.from(tools.length === 0 ? '' : JSON.stringify(tools)),
     baseTurn: shared === 0 ? '' : (parent?.turn ?? ''),
     sharedMessages: shared,
     remembered: {
       messages: messages.length,
-      digest: digestOf(written),
+      digest: digest.digest('hex'),
       depth: shared === 0 ? 0 : (base?.depth ?? 0) + 1,
     },
   };
 }
 
-function digestOf(written: readonly string[]): string {
-  return hash('sha256', written.join('\n') + '\n', 'hex');
+/** The brackets of an array around messages that end in a comma each. */
+function arrayOf(pieces: readonly Buffer[]): Buffer {
+  const array = Buffer.concat([Buffer.from('['), ...pieces, Buffer.from(']')]);
+  if (array.length === 2) return array;
+  array[array.length - 2] = ']'.charCodeAt(0);
+  return array.subarray(0, -1);
 }
 
 export function worthDeflating({ messages, tools }: WrittenConversation): boolean {

@@ -8,6 +8,7 @@ import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
+import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
 import { askEngine, type Ask, type AskedAnswer } from './ask-engine.js';
 import type { OpenedTurn } from './open-turn.js';
@@ -25,6 +26,8 @@ export interface Exchange extends OpenedTurn {
   readonly signal: AbortSignal;
   readonly trace: Trace;
   readonly startedMs: number;
+  /** Whose share of the day's log is full: then the turn is answered, and not stored. */
+  readonly fullShare: ShareOwner | undefined;
 }
 
 interface Begun<T> extends AskedAnswer<T> {

@@ -1,6 +1,6 @@
 // Reads heads, and writes answers that are no streams: JSON values, and errors in OpenAI's shape.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asBacktalkError, isBacktalkError, systemClock, traceFrom, type Trace } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, newTrace, systemClock, traceFrom, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
@@ -18,9 +18,13 @@ export function headerIn({ headers }: IncomingMessage, name: string): string | u
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The caller's trace, or a new one. */
-export function traceOf(request: IncomingMessage): Trace {
-  return traceFrom(headerIn(request, 'traceparent'));
+/**
+ * The client's trace, or one of the request's own, by the turn's id where it has one. Whether it is sampled is not for the
+ * client to say.
+ */
+export function traceOf(request: IncomingMessage, isSampled: boolean, id = newTrace().traceId): Trace {
+  const { traceparent } = traceFrom(headerIn(request, 'traceparent') ?? `00-${id}-${id.slice(-16)}-00`);
+  return traceFrom(`${traceparent.slice(0, -2)}${isSampled ? '01' : '00'}`);
 }
 
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: object = {}): void {
@@ -34,8 +38,8 @@ export function sendError(request: IncomingMessage, response: ServerResponse, th
   const { status, headers, body } = openAiError(forClient(thrown));
   const text = JSON.stringify(body);
   if (response.headersSent) response.end(sseEvent(text));
-  else if (isBacktalkError(thrown, 'request_too_large')) {
-    response.writeHead(status, headOf(text, { Connection: 'close' })).write(text);
+  else if (isBacktalkError(thrown, 'request_too_large') || isLongToCome(request)) {
+    response.writeHead(status, headOf(text, { ...headers, Connection: 'close' })).write(text);
     discard(request, () => response.end());
   } else response.writeHead(status, headOf(text, headers)).end(text);
 }
@@ -53,6 +57,14 @@ function headOf(text: string, headers: object) {
   };
 }
 
+/** Much of the body is still to come, or it is unknown how much. */
+function isLongToCome({ complete, headers }: IncomingMessage): boolean {
+  const declared = Number(headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : Infinity));
+  return !complete && declared > waitedForBytes;
+}
+
+/** A connection is worth more than so many bytes that no handler reads. */
+const waitedForBytes = 64 * 1024;
 const discardMsMax = 2_000;
 const discardBytesMax = 64 * 1024 * 1024;
 

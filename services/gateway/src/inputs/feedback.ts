@@ -4,20 +4,42 @@
 import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import { feedbackFact, readFeedback } from '../domain/feedback.js';
+import { admitted, type Admission } from './admit.js';
 import { sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
 import { readJsonBody } from './read-body.js';
 
 const retryAfterSeconds = 2;
 
-export async function feedback(parts: Parts, request: Request, response: Response): Promise<void> {
-  const { config, events, access, turns } = parts;
-  const { keyId, grant } = access.keys.identify(request.headers.authorization);
-  const given = readFeedback((await readJsonBody(request, config.bodyBytesMax)).value);
-  const opened = await turns.log.turn(access.callers.of(keyId, grant, undefined), given.turn);
-  if (opened === undefined && turns.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
-  if (opened === undefined) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
-  const stored = await turns.log.store('feedbackGiven', feedbackFact(given, opened.message), traceOf(request));
+/** Twice what its longest comment and correction come to in JSON, where no character is written as an escape. */
+const bodyBytesMax = 64 * 1024;
+
+export function feedback(parts: Parts, request: Request, response: Response): Promise<void> {
+  return admitted(parts, request, response, (admission) => store(parts, request, response, admission));
+}
+
+async function store(
+  { events, access, turns }: Parts,
+  request: Request,
+  response: Response,
+  { keyId, grant, room }: Admission,
+): Promise<void> {
+  const { parser, shares, traces } = access;
+  const { value, bytes } = await readJsonBody(request, { bytesMax: bodyBytesMax, room, parser });
+  const given = readFeedback(value);
+  const caller = access.callers.of(keyId, grant, undefined);
+  const full = shares.fullOf(caller);
+  if (full !== undefined)
+    throw gatewayErrors.rateLimited({
+      what: `${full === 'key' ? 'its own' : "its tenant's"} share of the log today`,
+      retryAfterSeconds: shares.secondsToNextDay(),
+    });
+  const owner = await turns.log.ownerOf(caller, given.turn);
+  if (owner === undefined && turns.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
+  if (owner === undefined) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
+  const trace = traceOf(request, traces.samples());
+  const stored = await turns.log.store('feedbackGiven', feedbackFact(given, owner), trace);
+  shares.add(caller, bytes);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });
 }

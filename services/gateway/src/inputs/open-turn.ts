@@ -5,7 +5,7 @@
 import { newTurnId } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { answerKeysOf } from '../domain/answer-key.js';
-import { countsByMinute, reachedLimit, secondsToNextMinute, type Caller } from '../domain/caller.js';
+import type { Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
 import { samplingOf, type Sampling } from '../domain/engine-request.js';
@@ -35,12 +35,10 @@ export async function openTurn(
   const looked = keysToLookUp(answerKeys);
   const named =
     declared.session === '' ? undefined : sessionOfName(parts.config.hashSecret, tenant, user, declared.session);
-  const counting = countsByMinute(caller.limits) ? checkMinute(parts, caller) : undefined;
-  const recalling = parts.turns.index.recall(
+  const recalled = await parts.turns.index.recall(
     looked,
     named === undefined ? undefined : { tenant, user, session: named },
   );
-  const [recalled] = counting === undefined ? [await recalling] : await Promise.all([recalling, counting]);
   const parent = likelyParent(answerKeys, looked, recalled.turns);
   const id = newTurnId();
   const session = named ?? parent?.session ?? sessionOfTurn(id);
@@ -71,11 +69,4 @@ export function versionFor(parts: Parts, model: NamedModel, caller: Caller, sess
   if (model.kind === 'pinned') return model.version;
   const { hashSecret } = parts.config;
   return chooseVersion(parts.serving.routes.of(model.policy), model.policy, hashSecret, `${caller.keyId}\n${session}`);
-}
-
-async function checkMinute(parts: Parts, { keyId, limits }: Caller): Promise<void> {
-  const use = await parts.access.minutes.addRequest(keyId);
-  const what = use && reachedLimit(limits, use);
-  if (what !== undefined)
-    throw gatewayErrors.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(parts.clock.now()) });
 }

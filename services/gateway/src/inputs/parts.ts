@@ -1,13 +1,17 @@
 // What the gateway's inputs are given to act with.
 import type { Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
+import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
 import type { RequestSlots } from '../domain/request-slots.js';
+import type { TraceRate } from '../domain/trace-rate.js';
 import type { GatewayEvents } from '../events.js';
 import type { AnswerIndex } from '../outputs/answer-index.js';
 import type { BackgroundWork } from '../outputs/background-work.js';
+import type { CaptureShare } from '../outputs/capture-share.js';
 import type { EngineFleet } from '../outputs/engine-fleet.js';
 import type { FactLog } from '../outputs/fact-log.js';
+import type { JsonParser } from '../outputs/json-parser.js';
 import type { KeyStore } from '../outputs/key-store.js';
 import type { MinuteCounts } from '../outputs/minute-counts.js';
 import type { RouteTable } from '../outputs/route-table.js';
@@ -19,6 +23,10 @@ export interface Access {
   readonly callers: Callers;
   readonly slots: RequestSlots;
   readonly minutes: MinuteCounts;
+  readonly bodies: BodyBudget;
+  readonly parser: JsonParser;
+  readonly shares: CaptureShare;
+  readonly traces: TraceRate;
 }
 
 /** Which weights answer, and on which engine. */

@@ -148,7 +148,7 @@ describe('keys', () => {
     const path = around.directory.join('keys.json');
     const keys = [
       { sha256: sha256('sk-ann'), tenant: 'acme', user: 'ann' },
-      { sha256: sha256('sk-bob'), tenant: 'other', user: 'bob', train: false, limits: { requestsPerMinute: 2 } },
+      { sha256: sha256('sk-bob'), tenant: 'other', user: 'bob', train: false, limits: { requestsPerMinute: 3 } },
     ];
     await writeFile(path, JSON.stringify({ keys }));
     const guarded = await startGateway(around, { BACKTALK_KEYS_FILE: path });
@@ -165,7 +165,7 @@ describe('keys', () => {
     await expect(give('sk-bob')).rejects.toThrow(OpenAI.NotFoundError);
     expect(await give('sk-ann')).toMatchObject({ stored: true });
     await ask('sk-bob');
-    // He may ask twice more when a minute has just begun.
+    // He may ask three times more when a minute has just begun.
     const refusal = await until(() =>
       ask('sk-bob').then(
         () => undefined,

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import { listModels } from '../domain/model-list.js';
+import { admitted } from './admit.js';
 import { forClient, nameRequest, sendError, sendJson } from './answer.js';
 import { chat } from './chat.js';
 import { feedback } from './feedback.js';
@@ -35,16 +36,20 @@ export function createRoutes(parts: Parts): RequestListener {
     app[method](path, handled(name, handler)).all(path, refuse);
   };
   route('post', chatPath, 'chat_completions', chat);
-  route('get', '/v1/models', 'models', ({ config, access, serving }, request, response) => {
-    access.keys.identify(request.headers.authorization);
-    sendJson(response, 200, { object: 'list', data: listModels(config.policies, serving.fleet.living()) });
-  });
-  route('get', '/v1/models/:id', 'model', ({ config, access, serving }, request, response) => {
-    access.keys.identify(request.headers.authorization);
-    const found = listModels(config.policies, serving.fleet.living()).find(({ id }) => id === request.params['id']);
-    if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
-    sendJson(response, 200, found);
-  });
+  route('get', '/v1/models', 'models', (given, request, response) =>
+    admitted(given, request, response, () => {
+      const data = listModels(given.config.policies, given.serving.fleet.living());
+      sendJson(response, 200, { object: 'list', data });
+    }),
+  );
+  route('get', '/v1/models/:id', 'model', (given, request, response) =>
+    admitted(given, request, response, () => {
+      const models = listModels(given.config.policies, given.serving.fleet.living());
+      const found = models.find(({ id }) => id === request.params['id']);
+      if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
+      sendJson(response, 200, found);
+    }),
+  );
   route('post', '/v1/feedback', 'feedback', feedback);
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
   app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));

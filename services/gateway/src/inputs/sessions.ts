@@ -6,6 +6,7 @@ import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { sessionOfName, turnOfSession } from '../domain/session-name.js';
+import { admitted, type Admission } from './admit.js';
 import { sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
 
@@ -16,15 +17,18 @@ interface KnownSession {
   readonly turn: string;
 }
 
-export async function endSession(parts: Parts, request: Request, response: Response): Promise<void> {
+export function endSession(parts: Parts, request: Request, response: Response): Promise<void> {
+  return admitted(parts, request, response, (admission) => end(parts, request, response, admission));
+}
+
+async function end(parts: Parts, request: Request, response: Response, { keyId, grant }: Admission): Promise<void> {
   const { access, turns, events } = parts;
-  const { keyId, grant } = access.keys.identify(request.headers.authorization);
   const { user } = request.query;
   const caller = access.callers.of(keyId, grant, typeof user === 'string' ? user : undefined);
   const id = request.params['id'];
   const known = typeof id === 'string' ? await find(parts, caller, id) : undefined;
   if (known === undefined) throw gatewayErrors.unknownSession();
-  await turns.log.store('sessionEnded', { ...known, tenant: caller.tenant }, traceOf(request));
+  await turns.log.store('sessionEnded', { ...known, tenant: caller.tenant }, traceOf(request, access.traces.samples()));
   events.sessionEnded(known.session);
   sendJson(response, 200, { id, object: 'session', session: known.session, closed: true });
 }
@@ -37,7 +41,7 @@ async function find({ config, turns }: Parts, caller: Caller, id: string): Promi
     if (seen !== undefined) return { session, user, turn: seen.turn };
   }
   const first = turnOfSession(id);
-  const opened = first === undefined ? undefined : await turns.log.turn(caller, first);
-  if (opened !== undefined) return { session: id, user: opened.message.user, turn: opened.message.turn };
+  const owner = first === undefined ? undefined : await turns.log.ownerOf(caller, first);
+  if (owner !== undefined) return { session: id, user: owner.user, turn: owner.turn };
   return turns.log.turnOfSession(caller, names);
 }

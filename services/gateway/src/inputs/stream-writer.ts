@@ -60,3 +60,26 @@ export class StreamWriter {
     });
   }
 }
+
+/**
+ * Resolves when an answer that has ended lies with the client, or its connection is closed. False when it was cut,
+ * because nothing of it was read for so long.
+ */
+export function delivered(response: ServerResponse, waitMs: number): Promise<boolean> | boolean {
+  const { socket } = response;
+  if (socket === null || socket.destroyed || socket.writableLength === 0) return true;
+  return new Promise((resolve) => {
+    const settle = (isRead: boolean): void => {
+      socket.off('timeout', cut);
+      resolve(isRead);
+    };
+    const cut = (): void => {
+      settle(false);
+      response.destroy();
+    };
+    // The socket's own timer begins again with every piece that is read.
+    socket.setTimeout(waitMs).on('timeout', cut);
+    response.once('finish', () => settle(true));
+    response.once('close', () => settle(true));
+  });
+}

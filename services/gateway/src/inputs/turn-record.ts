@@ -2,10 +2,20 @@
 //
 // In: a turn, its messages, then its answer. Out: stored facts, and an answer index that knows the answer. Writing the
 // messages down runs beside the engine's work; nothing here delays the first token.
+import { setImmediate as immediate } from 'node:timers/promises';
 import { asBacktalkError } from '@backtalk/kit';
+import type { TurnCompleted } from '@backtalk/proto/facts';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
-import { remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
+import {
+  completedBytes,
+  openedBytesLeast,
+  remembered,
+  turnCompleted,
+  turnOpened,
+  type Turn,
+  type TurnAnswer,
+} from '../domain/turn.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Exchange } from './answer-turn.js';
 import type { Parts } from './parts.js';
@@ -13,32 +23,51 @@ import type { Parts } from './parts.js';
 /** Failures that are the client's own doing. */
 const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted']);
 
+interface Written {
+  readonly open: OpenTurn;
+  readonly conversation: WrittenConversation;
+  /** About as many as the log takes for the request. */
+  readonly bytes: number;
+}
+
 export class TurnRecord {
-  private readonly written: Promise<{ readonly open: OpenTurn; readonly conversation: WrittenConversation }>;
+  /** Undefined where the turn is not stored. */
+  private readonly written: Promise<Written> | undefined;
 
   constructor(
     private readonly parts: Parts,
     private readonly exchange: Exchange,
   ) {
-    this.written = this.writeOpened();
+    this.written = exchange.fullShare === undefined ? this.writeOpened() : undefined;
     // A failure here is reported when the turn completes; until then nothing waits for it.
-    this.written.catch(() => undefined);
+    this.written?.catch(() => undefined);
   }
 
   /** Resolves when the turn is stored and its answer can be recognised. Throws `capture_unavailable`. */
   async complete(turn: Turn, answer: TurnAnswer): Promise<void> {
-    const { events, clock, access, serving } = this.parts;
-    const { store, index } = this.parts.turns;
-    const { trace } = this.exchange;
-    const sinceMs = clock.now();
-    const { open, conversation } = await this.written;
+    const { events, access, serving } = this.parts;
     const logprobsUntrue = areLogprobsUntrue(serving.fleet.capabilitiesOf(answer.engine?.url));
     const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
-    const { tenant, user, keyId, limits } = turn.caller;
+    const { keyId, limits } = turn.caller;
+    const usage = { promptTokens: 0, completionTokens: 0, ...completed.usage };
+    await Promise.all([
+      this.written === undefined ? this.passOver(turn) : this.store(turn, completed, await this.written),
+      limits.tokensPerMinute === undefined
+        ? undefined
+        : access.minutes.addTokens(keyId, usage.promptTokens + usage.completionTokens),
+    ]);
+    events.turnEnded(turn.id, completed.untrainableReasons, usage);
+  }
+
+  private async store(turn: Turn, completed: TurnCompleted, { open, conversation, bytes }: Written): Promise<void> {
+    const { events, clock, access } = this.parts;
+    const { store, index } = this.parts.turns;
+    const { trace } = this.exchange;
+    const { tenant, user } = turn.caller;
+    const sinceMs = clock.now();
     const facts = [store.fact('turnCompleted', completed, trace)];
     if (turn.declared.done)
       facts.push(store.fact('sessionEnded', { session: turn.session, tenant, user, turn: turn.id }, trace));
-    const usage = { promptTokens: 0, completionTokens: 0, ...completed.usage };
     const [where] = await Promise.all([
       store.complete(open, facts),
       index.remember(completed.answerKey, remembered(turn, conversation.remembered), {
@@ -46,12 +75,18 @@ export class TurnRecord {
         user,
         session: turn.session,
       }),
-      limits.tokensPerMinute === undefined
-        ? undefined
-        : access.minutes.addTokens(keyId, usage.promptTokens + usage.completionTokens),
     ]);
+    access.shares.add(turn.caller, bytes + completedBytes(completed));
     events.turnStored(turn.id, where, (clock.now() - sinceMs) / 1000);
-    events.turnEnded(turn.id, completed.untrainableReasons, usage);
+  }
+
+  /** What continues it finds no parent; a "no" to training stays with its session all the same. */
+  private async passOver(turn: Turn): Promise<void> {
+    const { tenant, user } = turn.caller;
+    this.parts.events.turnCapped(this.exchange.fullShare ?? 'tenant');
+    if (turn.consent.train) return;
+    const nothing = { messages: 0, digest: '', depth: 0 };
+    await this.parts.turns.index.remember('', remembered(turn, nothing), { tenant, user, session: turn.session });
   }
 
   /** Records an answer that did not come to its end. Its client knows, or is gone: this goes on in the background. */
@@ -63,11 +98,12 @@ export class TurnRecord {
     this.parts.turns.background.add(this.complete(turn, { ...answer, ending }));
   }
 
-  private async writeOpened() {
+  private async writeOpened(): Promise<Written> {
     const { turn, request, trace } = this.exchange;
     const { store } = this.parts.turns;
-    const conversation = writeConversation(request.messages, request.tools, turn.parent);
-    const fact = turnOpened(turn, await store.encode(conversation));
-    return { open: store.open(fact, trace), conversation };
+    const conversation = await writeConversation(request.messages, request.tools, turn.parent, immediate);
+    const stored = await store.encode(conversation);
+    const bytes = openedBytesLeast + stored.messages.length + stored.tools.length;
+    return { open: store.open(turnOpened(turn, stored), trace), conversation, bytes };
   }
 }

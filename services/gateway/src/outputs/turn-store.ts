@@ -79,8 +79,7 @@ export class TurnStore {
 
   /** Compresses where that pays, off the event loop. */
   async encode(written: WrittenConversation): Promise<Conversation> {
-    const messages = Buffer.from(written.messages);
-    const tools = Buffer.from(written.tools);
+    const { messages, tools } = written;
     if (!worthDeflating(written)) return conversationFact(written, { messages, tools, deflated: false });
     const pack = (bytes: Buffer) => (bytes.length === 0 ? bytes : deflate(bytes, { level: constants.Z_BEST_SPEED }));
     const [packed, packedTools] = await Promise.all([pack(messages), pack(tools)]);

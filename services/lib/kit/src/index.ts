@@ -67,7 +67,7 @@ export {
 export type { ReadyCheck } from './telemetry/health.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export { Metrics } from './telemetry/metrics.js';
-export { idsOf, inSpan, startSpan, type Span } from './telemetry/spans.js';
+export { idsOf, inSpan, isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { newTrace, traceFrom, type Trace } from './telemetry/trace.js';
 export { backOffMs, Mutex, systemClock, within, type BackOff, type Clock } from './time/clock.js';
 export { blobStream } from './topology/buckets.js';
@@ -81,6 +81,6 @@ export {
 } from './topology/catalogue.js';
 export { natsConfig } from './topology/nats-config.js';
 export { permissionsOf } from './topology/permissions.js';
-export { durableOf } from './topology/subjects.js';
+export { durableOf, idsOfSubject } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';
 export { connectionOptions, connectValkey, logValkeyErrors, valkeyError, valkeyErrors } from './valkey/valkey.js';

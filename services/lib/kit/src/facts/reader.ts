@@ -53,6 +53,16 @@ export class FactReader {
     return stored === undefined ? undefined : fromWire(name, stored, this.blobs);
   }
 
+  /** The newest fact's headers and subject: a payload that lies in the blob store is not fetched. */
+  async lastHeaders<N extends FactName>(
+    name: N,
+    ids: FactIds<N>,
+    { timeoutMs = lastTimeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<FactHeadersRow<N> | undefined> {
+    const stored = await lastOfSubject(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
+    return stored === undefined ? undefined : headersRow(name, stored);
+  }
+
   /** Facts of one stream come in the order of the log; those of two streams, in the order of the broker's time. */
   async *read<F extends FactName>(names: readonly F[], options: ReadOptions<F> = {}): AsyncIterable<StoredFact<F>> {
     for await (const { name, stored } of this.find(names, options, false)) {
@@ -71,10 +81,7 @@ export class FactReader {
     names: readonly F[],
     options: ReadOptions<F> = {},
   ): AsyncIterable<FactHeadersRow<F>> {
-    for await (const { name, stored } of this.find(names, options, true)) {
-      const { sequence, timeMs, subject } = stored;
-      yield { name, sequence, timeMs, subject, headers: fromNatsHeaders(stored.headers) };
-    }
+    for await (const { name, stored } of this.find(names, options, true)) yield headersRow(name, stored);
   }
 
   /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
@@ -110,6 +117,13 @@ export class FactReader {
 
 async function* named<F extends FactName>(name: F, flow: AsyncIterable<StoredMessage>): AsyncIterable<Found<F>> {
   for await (const stored of flow) yield { name, stored };
+}
+
+function headersRow<F extends FactName>(
+  name: F,
+  { sequence, timeMs, subject, headers }: StoredMessage,
+): FactHeadersRow<F> {
+  return { name, sequence, timeMs, subject, headers: fromNatsHeaders(headers) };
 }
 
 function isBefore<F extends FactName>(left: Found<F>, right: Found<F>): boolean {

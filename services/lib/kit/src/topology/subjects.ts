@@ -21,6 +21,14 @@ export function subjectOf<N extends FactName>(name: N, message: FactMessage<N>):
   return path;
 }
 
+/** The ids that a subject holds: what a fact is about, without its payload. */
+export function idsOfSubject<N extends FactName>(name: N, subject: string): FactIds<N> {
+  const held = subject.slice(`backtalk.${catalogue[name].subject}.`.length).split('.');
+  const ids: Partial<Record<string, string>> = {};
+  for (const [index, field] of catalogue[name].tokens.entries()) ids[field] = held[index] ?? '';
+  return ids as FactIds<N>;
+}
+
 /** Ids left out match anything; with none at all, the filter matches every fact of that name. */
 export function subjectFilter<N extends FactName>(name: N, ids?: FactIds<N>): string {
   const given = new Map<string, unknown>(Object.entries(ids ?? {}));

@@ -1,0 +1,41 @@
+// Lets a request in, whichever it is: by its key, a free slot, its key's minute, and room for its body.
+//
+// In: a request of which only the head was read. Out: what its handler may use; slot and room are given back when the
+// answer is over, and its client has read it or was cut. Without limits by the minute nothing is waited for.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gatewayErrors } from '../errors.js';
+import type { BodyRoom } from '../domain/body-budget.js';
+import { countsByMinute, secondsToNextMinute, type Grant } from '../domain/caller.js';
+import type { Parts } from './parts.js';
+import { delivered } from './stream-writer.js';
+
+export interface Admission {
+  readonly keyId: string;
+  readonly grant: Grant;
+  readonly room: BodyRoom;
+}
+
+type Work = (admission: Admission) => Promise<void> | void;
+
+export async function admitted(
+  { config, clock, events, access }: Parts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  work: Work,
+): Promise<void> {
+  const { keyId, grant } = access.keys.identify(request.headers.authorization);
+  const leave = access.slots.enter(keyId, grant.limits.concurrency);
+  const room = access.bodies.room(keyId);
+  try {
+    if (countsByMinute(grant.limits)) {
+      const what = await access.minutes.reached(keyId, grant.limits);
+      if (what !== undefined)
+        throw gatewayErrors.rateLimited({ what, retryAfterSeconds: secondsToNextMinute(clock.now()) });
+    }
+    await work({ keyId, grant, room });
+    if (!(await delivered(response, config.readerWaitMs))) events.readerCut();
+  } finally {
+    room.leave();
+    leave();
+  }
+}
