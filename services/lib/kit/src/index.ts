@@ -50,7 +50,7 @@ export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js
 export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
-export { keyGrant, type KeyGrant } from './kv/key-grant.js';
+export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
