@@ -200,9 +200,11 @@ function adaptTo(
   };
 }
 
-/** What stands in the keys file: hashes, and what each key may do. */
+/** What stands in the keys file: hashes, and what each key may do. Tenants share the one policy because keys name it. */
 export function keysFileOf(keys: readonly TestKey[]): string {
-  return JSON.stringify({ keys: keys.map(({ key, ...grant }) => ({ ...grant, sha256: sha256Hex(Buffer.from(key)) })) });
+  return JSON.stringify({
+    keys: keys.map(({ key, ...grant }) => ({ policies: ['backtalk'], ...grant, sha256: sha256Hex(Buffer.from(key)) })),
+  });
 }
 
 /**

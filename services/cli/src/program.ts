@@ -15,7 +15,7 @@ import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
 import { listVersions, showVersion } from './commands/versions.js';
-import { createShell, whole, type Shell } from './shell.js';
+import { createShell, names, whole, type Shell } from './shell.js';
 
 export function createProgram(signal: AbortSignal): Command {
   const description = 'Talk to the model that learns from what you answer, and see what it learned.';
@@ -136,6 +136,11 @@ function addInstalling({ program, run }: Shell): void {
     .option('--user <name>', 'whose wishes are learned', 'local')
     .option('--no-train', 'nothing that comes with it is learned from')
     .option('--accept-user-field', "take the request's `user` for the user", false)
+    .option(
+      '--policies <names>',
+      'policies that it opens, with commas between (all; among several tenants the one named like its own)',
+      names,
+    )
     .option('--requests-per-minute <n>', 'limit', whole(1))
     .option('--tokens-per-minute <n>', 'limit', whole(1))
     .option('--concurrency <n>', 'requests at the same time', whole(1))

@@ -72,6 +72,14 @@ export function whole(lowest: number): (text: string) => number {
   };
 }
 
+/** An option's value as names with commas between. */
+export function names(text: string): readonly string[] {
+  const list = text.split(',').map((name) => name.trim());
+  if (!list.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)))
+    throw new InvalidArgumentError('Names of policies are needed, with commas between.');
+  return list;
+}
+
 /** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
 export function stopSignal(): AbortSignal {
   const ending = new AbortController();

@@ -43,6 +43,13 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'Incorrect API key provided.',
   },
+  foreignRequest: {
+    code: 'foreign_request',
+    status: 403,
+    retry: 'never',
+    message: (p: { sign: string }) =>
+      `Without keys only this machine's own programs are answered, at http://localhost or http://127.0.0.1, and of this request ${p.sign}. Make a key with "npx backtalk keys add" and send it as Authorization: Bearer.`,
+  },
   unknownModel: {
     code: 'model_not_found',
     status: 404,

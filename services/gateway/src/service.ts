@@ -170,7 +170,10 @@ function addChecks({ health, broker }: Context, { config, access, serving, turns
     return true;
   });
   health.check('capture', () => turns.store.canStore || 'turns cannot be stored, and capture is required');
-  health.check('keys', () => access.keys.isUsable || 'no key is configured, and the gateway is open to other machines');
+  health.check(
+    'keys',
+    () => access.keys.isUsable || 'there is no key, and none opens the gateway: npx backtalk keys add',
+  );
   // The broker may be down for as long as the spool has room.
   health.check('broker', () => broker.status() === 'up' || turns.store.canStore || 'the broker cannot be reached');
 }

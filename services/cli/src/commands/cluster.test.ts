@@ -65,6 +65,23 @@ describe('keys', () => {
     expect(await backtalk('cli', ['keys', 'revoke', String(id)])).toMatchObject({ status: 1 });
   });
 
+  it('keys name the policies that they open, and the last revocation says that the endpoint is closed', async () => {
+    const add = (...words: string[]) => printCommand(at('cli'), ['keys', 'add', ...words]);
+    expect((await add('--tenant', 'acme')).stdout).toContain('opens all policies for local of acme');
+    expect((await add('--tenant', 'other', '--policies', 'one, two')).stdout).toContain(
+      'opens one, two for local of other',
+    );
+    expect(await backtalk('cli', ['keys', 'add', '--policies', 'one,,'])).toMatchObject({ status: 2 });
+    const { values } = await backtalk('cli', ['keys', 'list']);
+    expect(values).toContainEqual(expect.objectContaining({ tenant: 'other', policies: ['one', 'two'] }));
+    const table = (await printCommand(at('cli'), ['keys', 'list'])).stdout;
+    expect(table).toMatch(/acme +local +acme /);
+    expect(table).toMatch(/other +local +one, two /);
+    const said: string[] = [];
+    for (const { id } of values) said.push((await printCommand(at('cli'), ['keys', 'revoke', String(id)])).stdout);
+    expect(said.map((words) => words.includes('every request is refused'))).toEqual([false, true]);
+  });
+
   it('a key can be given by a secret, again and again', async () => {
     const given = { BACKTALK_NEW_KEY: 'sk-from-a-secret-of-the-cluster' };
     await backtalk('cli', ['keys', 'add'], given);

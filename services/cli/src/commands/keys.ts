@@ -1,7 +1,7 @@
 // `keys add`, `keys list`, `keys revoke`: who may ask the endpoint. A key is shown once, when it is made; only its SHA-256 is
 // kept.
 import { randomBytes } from 'node:crypto';
-import { keyGrant, readConfig, sha256Hex } from '@backtalk/kit';
+import { keyGrant, policiesOf, readConfig, sha256Hex, tenantsOf, type KeyGrant } from '@backtalk/kit';
 import { keySettings } from '../config.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -12,6 +12,7 @@ export interface KeyFlags {
   readonly user: string;
   readonly train: boolean;
   readonly acceptUserField: boolean;
+  readonly policies?: readonly string[];
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;
@@ -26,18 +27,23 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
   const hash = sha256Hex(key);
   const { tenant, user, train, acceptUserField: acceptsUserField } = flags;
-  const { requestsPerMinute, tokensPerMinute, concurrency } = flags;
+  const { policies, requestsPerMinute, tokensPerMinute, concurrency } = flags;
   const grant = keyGrant.parse({
     tenant,
+    policies,
     user,
     train,
     acceptsUserField,
     limits: { requestsPerMinute, tokensPerMinute, concurrency },
   });
-  await withKeyStore(connection, (store) => store.put(hash, grant));
+  const all = await withKeyStore(connection, async (store) => {
+    await store.put(hash, grant);
+    return store.list();
+  });
   output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });
   if (given === undefined) output.line(`${key}\n\nIt is not shown again. `);
-  output.line(`Key ${hash.slice(0, idLength)} opens the endpoint for ${grant.user} of ${grant.tenant}.`);
+  const opened = inWords(grant, all);
+  output.line(`Key ${hash.slice(0, idLength)} opens ${opened} for ${grant.user} of ${grant.tenant}.`);
 }
 
 export async function listKeys({ connection, output }: CommandContext): Promise<void> {
@@ -45,11 +51,12 @@ export async function listKeys({ connection, output }: CommandContext): Promise<
   for (const { hash, grant } of keys) output.value({ id: hash.slice(0, idLength), ...grant });
   if (keys.length === 0) return output.line('No keys: npx backtalk keys add');
   output.table(
-    ['key', 'tenant', 'user', 'learned from', 'limits'],
+    ['key', 'tenant', 'user', 'policies', 'learned from', 'limits'],
     keys.map(({ hash, grant }) => {
       const limits = Object.entries(grant.limits).map(([name, value]) => `${name} ${String(value)}`);
-      const inWords = limits.length === 0 ? 'none' : limits.join(', ');
-      return [hash.slice(0, idLength), grant.tenant, grant.user, grant.train ? 'yes' : 'no', inWords];
+      const bounds = limits.length === 0 ? 'none' : limits.join(', ');
+      const id = hash.slice(0, idLength);
+      return [id, grant.tenant, grant.user, inWords(grant, keys), grant.train ? 'yes' : 'no', bounds];
     }),
   );
 }
@@ -64,7 +71,15 @@ export async function revokeKey({ connection, output }: CommandContext, id: stri
     if (second !== undefined)
       throw cliErrors.badArgument({ name: 'key', value: id, wanted: 'the name of one key only' });
     await store.remove(found.hash);
-    output.value({ revoked: found.hash.slice(0, idLength) });
+    const left = (await store.list()).length;
+    output.value({ revoked: found.hash.slice(0, idLength), left });
     output.line(`Key ${found.hash.slice(0, idLength)} opens nothing any more.`);
+    if (left === 0) output.line('It was the last one: every request is refused until there is a key again.');
   });
+}
+
+/** What the key opens, among all the keys that there are. */
+function inWords(grant: KeyGrant, all: readonly { readonly grant: KeyGrant }[]): string {
+  const policies = policiesOf(grant, tenantsOf(all.map((key) => key.grant)));
+  return policies === undefined ? 'all policies' : policies.join(', ');
 }

@@ -20,6 +20,8 @@ export interface Grant {
   /** True where the request's `user` field says which of the tenant's people is talking. */
   readonly acceptsUserField: boolean;
   readonly limits: Limits;
+  /** The policies that the key opens; undefined: all that are served here. */
+  readonly policies?: readonly string[] | undefined;
 }
 
 export interface Caller {
@@ -31,6 +33,7 @@ export interface Caller {
   readonly keyId: string;
   readonly train: boolean;
   readonly limits: Limits;
+  readonly policies: readonly string[] | undefined;
   /** Key of the answer keys: equal answers of two callers have nothing in common. */
   readonly answerSecret: string;
 }
@@ -55,8 +58,14 @@ export function callerOf(secret: string, keyId: string, grant: Grant, userField:
     keyId,
     train: grant.train,
     limits: grant.limits,
+    policies: grant.policies,
     answerSecret: keyedHash(secret, `answers\n${tenant}\n${user}`, 64),
   };
+}
+
+/** Of the policies that are served, those that the key opens. */
+export function openPolicies(served: readonly string[], { policies }: Pick<Grant, 'policies'>): readonly string[] {
+  return policies === undefined ? served : served.filter((policy) => policies.includes(policy));
 }
 
 /** Remembers the callers of keys that stand for one person, because every request asks for theirs. */

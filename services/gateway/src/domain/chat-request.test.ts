@@ -13,13 +13,16 @@ function refusal(body: unknown): unknown {
 }
 
 describe('readChatRequest', () => {
-  it('lets unknown fields pass on and types the known ones', () => {
+  it('types the known fields, and names those that are set and may concern an engine', () => {
     const body = {
       model: 'backtalk',
       messages,
       stream: true,
       stream_options: { include_usage: true },
-      custom: { a: 1 },
+      store: false,
+      session_id: 'mine',
+      top_k: null,
+      anything: null,
     };
     const request = readChatRequest(body);
     expect(request).toMatchObject({
@@ -30,6 +33,41 @@ describe('readChatRequest', () => {
       tools: [],
     });
     expect(request.body).toBe(body);
+    expect(request.engineFields).toEqual(['model', 'messages', 'stream', 'stream_options', 'store']);
+  });
+
+  it.each([
+    [{ custom: { a: 1 } }, 'custom'],
+    [{ rid: 'another caller’s' }, 'rid'],
+    [{ custom_logit_processor: '{}' }, 'custom_logit_processor'],
+    [{ chat_template: '{{ 6 * 7 }}' }, 'chat_template'],
+    [{ documents: [{ text: 'x' }] }, 'documents'],
+    [{ mm_processor_kwargs: {} }, 'mm_processor_kwargs'],
+    [{ guided_regex: '(a+)+$' }, 'guided_regex'],
+    [{ structured_outputs: { regex: '(a+)+$' } }, 'structured_outputs.regex'],
+    [{ stream_options: { include_usage: true, else: 1 } }, 'stream_options.else'],
+    [{ ['x'.repeat(500)]: 1 }, 'x'.repeat(64)],
+    [{ chat_template_kwargs: { chat_template: 'x' } }, 'chat_template_kwargs.chat_template'],
+    [{ chat_template_kwargs: { tokenize: false } }, 'chat_template_kwargs.tokenize'],
+    [{ chat_template_kwargs: { add_generation_prompt: false } }, 'chat_template_kwargs.add_generation_prompt'],
+    [{ chat_template_kwargs: { tools: 'x' } }, 'chat_template_kwargs.tools'],
+    [{ chat_template_kwargs: { mine: ['a list'] } }, 'chat_template_kwargs.mine'],
+    [{ chat_template_kwargs: { mine: 'x'.repeat(257) } }, 'chat_template_kwargs.mine'],
+  ])('takes no field that is not on the list: %j', (fields, param) => {
+    expect(refusal({ model: 'backtalk', messages, ...fields })).toMatchObject({
+      code: 'unsupported_parameter',
+      detail: { param },
+    });
+  });
+
+  it.each([
+    { chat_template_kwargs: { enable_thinking: false, reasoning_effort: 'low', budget: 5, none: null } },
+    { structured_outputs: { json: { type: 'object' } } },
+    { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } },
+    { stop: '\n' },
+    { stop: ['a', 'b'] },
+  ])('takes %j', (fields) => {
+    expect(refusal({ model: 'backtalk', messages, ...fields })).toBeUndefined();
   });
 
   it.each([
@@ -47,6 +85,12 @@ describe('readChatRequest', () => {
     [{ model: 'backtalk', messages, n: 2 }, 'unsupported_parameter', 'n'],
     [{ model: 'backtalk', messages, stream: 'yes' }, 'invalid_value', 'stream'],
     [{ model: 'backtalk', messages, tools: {} }, 'invalid_value', 'tools'],
+    [{ model: 'backtalk', messages, stop: Array.from({ length: 65 }, () => 'a') }, 'invalid_value', 'stop'],
+    [
+      { model: 'backtalk', messages, response_format: { type: 'structural_tag' } },
+      'invalid_value',
+      'response_format.type',
+    ],
     [
       { model: 'backtalk', messages, kv_transfer_params: { remote_host: 'x' } },
       'unsupported_parameter',
@@ -63,6 +107,27 @@ describe('readChatRequest', () => {
     });
     expect(refusal(withImage('http://169.254.169.254/latest'))).toMatchObject({ code: 'unsupported_parameter' });
     expect(refusal(withImage('data:image/png;base64,AA=='))).toBeUndefined();
+  });
+
+  it.each([
+    [{ type: 'image_embeds', image_embeds: 'AA==' }, 'type'],
+    [{ image_embeds: 'AA==' }, 'type'],
+    [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' }, uuid: 'another’s' }, 'uuid'],
+    [{ type: 'input_image', image_url: 'file:///etc/passwd' }, 'image_url'],
+    [{ type: 'video_url', video_url: { url: '/etc/passwd' } }, 'video_url'],
+  ])('refuses a part that is no text and no data of its own: %j', (part, key) => {
+    expect(refusal({ model: 'backtalk', messages: [{ role: 'user', content: [part] }] })).toMatchObject({
+      code: 'unsupported_parameter',
+      detail: { param: `messages[0].content[0].${key}` },
+    });
+  });
+
+  it.each([
+    { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' }, index: 0 },
+    { type: 'output_text', text: 'Hello', annotations: [] },
+    { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+  ])('takes a part of a known kind: %j', (part) => {
+    expect(refusal({ model: 'backtalk', messages: [{ role: 'user', content: [part] }] })).toBeUndefined();
   });
 
   it('refuses JSON that is nested too deep to be written again', () => {

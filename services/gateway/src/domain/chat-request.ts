@@ -1,12 +1,15 @@
 // Is this a chat request that the gateway can serve?
 //
 // In: a parsed JSON body. Out: the request with its known parts typed, or a refusal that names the parameter. Fields
-// that the gateway does not know stay in `body` and go to the engine. Pure; parts that would make an engine fetch an
-// address are refused.
+// that no engine's dialect is known to take are refused, and so is what would steer an engine: a template, a pattern to
+// compile, an address to fetch. Pure.
+import { isChatField } from '@backtalk/dialects';
 import { isJsonObject, type JsonObject } from '@backtalk/kit';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
-import { readAs, unsupported } from './read-as.js';
+import { flawOfPart } from './message-part.js';
+import { keyCharactersMax, readAs, unsupported } from './read-as.js';
+import { sessionBodyKeys } from './session-name.js';
 
 /** An OpenAI chat message; `content` is text, a list of parts, or absent. */
 export interface ChatMessage extends JsonObject {
@@ -26,9 +29,16 @@ export interface ChatRequest {
   readonly user: string | undefined;
   /** All fields, as they came. */
   readonly body: JsonObject;
+  /** Names of those that are set and are not the gateway's own business. */
+  readonly engineFields: readonly string[];
 }
 
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
+const gatewayFields: ReadonlySet<string> = new Set(sessionBodyKeys);
+const unknownField = 'it is not among the fields that are taken here';
+/** Engines compare every token with every one of them. */
+const stopsMax = 64;
+const choicesMax = 1_000;
 /** Deeper values would overflow the stack where they are written out again. */
 const depthMax = 200;
 
@@ -44,8 +54,9 @@ function integerIn(min: number, max = Number.MAX_SAFE_INTEGER) {
   return integer.min(min, `it must be at least ${min}`).max(max, `it must be at most ${max}`).nullish();
 }
 
-/** For fields that would let a caller steer the engine at another machine, template or file. */
-const refused = z.unknown().refine(isAbsent, unsupported('callers may not set it here')).optional();
+function atMost(length: number) {
+  return z.array(z.unknown()).max(length, `it must hold at most ${length}`);
+}
 
 /** The message itself goes through as it came: it is stored and passed on. */
 const message = z.custom<ChatMessage>(isJsonObject, 'it must be an object').superRefine((given, context) => {
@@ -57,29 +68,63 @@ const message = z.custom<ChatMessage>(isJsonObject, 'it must be an object').supe
   if (!Array.isArray(content)) return refuse(['content'], 'it must be a string or a list of parts');
   for (const [index, part] of content.entries()) {
     if (!isJsonObject(part)) refuse(['content', index], 'it must be an object');
-    // An engine would fetch any address that it is given, also a private one: only data that came with the request is allowed.
-    else
-      for (const key in part) {
-        if (!key.endsWith('_url')) continue;
-        const value = part[key];
-        const address = isJsonObject(value) ? value['url'] : value;
-        if (typeof address === 'string' && address.startsWith('data:')) continue;
-        const path = ['content', index, key];
-        context.addIssue({ code: 'custom', path, ...unsupported('addresses are not fetched; send the data itself') });
-      }
+    else {
+      const flaw = flawOfPart(part);
+      if (flaw !== undefined)
+        context.addIssue({ code: 'custom', path: ['content', index, flaw.key], ...unsupported(flaw.why) });
+    }
   }
 });
 
+/** Whatever the template of a model is asked with besides: switches, never its own arguments. */
+const templateArguments = z.record(z.string(), z.unknown(), 'it must be an object').superRefine((given, context) => {
+  for (const name of Object.keys(given)) {
+    const value = given[name];
+    const refuse = (why: string) => context.addIssue({ code: 'custom', path: [name], ...unsupported(why) });
+    if (reservedArguments.has(name)) refuse('callers may not set it here');
+    else if (typeof value === 'object' && value !== null) refuse('it must be a string, a number, true or false');
+    else if (typeof value === 'string' && value.length > argumentCharactersMax)
+      refuse(`it must have at most ${argumentCharactersMax} characters`);
+  }
+});
+/** What the library that renders templates takes itself, and what the request says elsewhere. */
+const reservedArguments = new Set([
+  'chat_template',
+  'conversation',
+  'messages',
+  'tools',
+  'functions',
+  'documents',
+  'tokenize',
+  'add_generation_prompt',
+  'continue_final_message',
+  'padding',
+  'truncation',
+  'max_length',
+  'return_tensors',
+  'return_dict',
+  'return_assistant_tokens_mask',
+  'tokenizer_kwargs',
+]);
+const argumentCharactersMax = 256;
+
+const streamOptions = z.strictObject(
+  { include_usage: flag, include_obfuscation: flag, continuous_usage_stats: flag },
+  { error: ({ code }) => (code === 'unrecognized_keys' ? unknownField : 'it must be an object') },
+);
+
+/** Grammars and patterns of other kinds are compiled by engines, some of them without a bound. */
+const responseFormat = z.looseObject(
+  { type: z.literal(['text', 'json_object', 'json_schema'], 'it must be text, json_object or json_schema') },
+  'it must be an object',
+);
+const structure = z.strictObject(
+  { json: z.unknown().optional(), json_object: flag, choice: atMost(choicesMax).nullish() },
+  { error: ({ code }) => (code === 'unrecognized_keys' ? unknownField : 'it must be an object') },
+);
+
 const schema = z.object({
   model: z.string('it must be a string'),
-  kv_transfer_params: refused,
-  ec_transfer_params: refused,
-  bootstrap_host: refused,
-  bootstrap_port: refused,
-  bootstrap_room: refused,
-  lora_path: refused,
-  chat_template: refused,
-  vllm_xargs: refused,
   temperature: numberIn(0, 2),
   top_p: numberIn(0, 1),
   min_p: numberIn(0, 1),
@@ -93,7 +138,14 @@ const schema = z.object({
   seed: integerIn(Number.MIN_SAFE_INTEGER),
   n: integerIn(1).refine((n) => (n ?? 1) === 1, unsupported('an answer has one choice here; send n = 1')),
   stream: flag,
-  stream_options: z.looseObject({ include_usage: flag }, 'it must be an object').nullish(),
+  stream_options: streamOptions.nullish(),
+  stop: z.union([z.string(), atMost(stopsMax)], `it must be a string or a list of at most ${stopsMax}`).nullish(),
+  stop_token_ids: atMost(stopsMax).nullish(),
+  bad_words: atMost(stopsMax).nullish(),
+  guided_choice: atMost(choicesMax).nullish(),
+  response_format: responseFormat.nullish(),
+  structured_outputs: structure.nullish(),
+  chat_template_kwargs: templateArguments.nullish(),
   logprobs: flag,
   return_token_ids: flag,
   user: z.string('it must be a string').nullish(),
@@ -105,6 +157,7 @@ export function readChatRequest(body: unknown): ChatRequest {
   if (isJsonObject(body) && isDeeperThan(body, depthMax))
     throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
   const { value, fields } = readAs(schema, body);
+  const engineFields = fieldsForEngines(fields);
   const stream = value.stream ?? false;
   return {
     model: value.model,
@@ -116,7 +169,20 @@ export function readChatRequest(body: unknown): ChatRequest {
     wantsTokenIds: value.return_token_ids ?? false,
     user: value.user ?? undefined,
     body: fields,
+    engineFields,
   };
+}
+
+/** Null counts as absent, whatever the field. */
+function fieldsForEngines(fields: JsonObject): string[] {
+  const names: string[] = [];
+  for (const name of Object.keys(fields)) {
+    if (isAbsent(fields[name]) || gatewayFields.has(name)) continue;
+    if (!isChatField(name))
+      throw gatewayErrors.unsupportedParameter({ param: name.slice(0, keyCharactersMax), why: unknownField });
+    names.push(name);
+  }
+  return names;
 }
 
 function isAbsent(value: unknown): value is undefined | null {

@@ -1,15 +1,15 @@
 // What is the engine asked, and with which sampling parameters?
 //
 // In: the client's request, the operator's default temperature and the engine's name for the weights. Out: the body for
-// the engine (the client's fields, less those that are the gateway's business), and the sampling's record for the fact.
+// the engine (those of the client's fields that an engine of its dialect takes), and the sampling's record for the fact.
 // A client's explicit choice is never changed; it only makes the sampler not plain. What is left out is filled in with
 // the plain sampler, because a model's own generation config would set others. Pure.
-import type { EngineChatRequest } from '@backtalk/dialects';
+import { fateOfChatField, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
 import { isBaseVersion, type JsonObject } from '@backtalk/kit';
 import type { SamplingParameters } from '@backtalk/proto/facts';
+import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
-import { sessionBodyKeys } from './session-name.js';
 
 interface SamplingFields {
   readonly temperature: number;
@@ -82,20 +82,20 @@ function numberOr(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise;
 }
 
-/** `user`, `metadata` and `store` name people to OpenAI; `request_id` and `cache_salt` would let two clients collide. */
-const keptBack: ReadonlySet<string> = new Set([
-  ...sessionBodyKeys,
-  'user',
-  'metadata',
-  'store',
-  'request_id',
-  'cache_salt',
-  'priority',
-]);
-
-export function engineRequest(request: ChatRequest, sampling: Sampling, engineModel: string): EngineChatRequest {
+/** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
+export function engineRequest(
+  request: ChatRequest,
+  sampling: Sampling,
+  engineModel: string,
+  dialect: EngineDialect,
+): EngineChatRequest {
   const passedOn: Record<string, unknown> = {};
-  for (const field in request.body) if (!keptBack.has(field)) passedOn[field] = request.body[field];
+  for (const field of request.engineFields) {
+    const fate = fateOfChatField(field, dialect);
+    if (fate === 'refused')
+      throw gatewayErrors.unsupportedParameter({ param: field, why: 'the engine that answers here does not take it' });
+    if (fate === 'passed') passedOn[field] = request.body[field];
+  }
   return { ...passedOn, ...sampling.fields, model: engineModel, messages: request.messages };
 }
 

@@ -3,6 +3,9 @@ import { isJsonObject, type JsonObject } from '@backtalk/kit';
 import type { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 
+/** Of a key that a caller made up, so much is named. */
+export const keyCharactersMax = 64;
+
 /** For what OpenAI's API has and this one has not: another refusal than for a value out of range. */
 export function unsupported(message: string) {
   return { message, params: { unsupported: true } };
@@ -14,13 +17,15 @@ export function readAs<T>(schema: z.ZodType<T>, body: unknown): { readonly value
   const read = schema.safeParse(body);
   if (read.success) return { value: read.data, fields: body };
   const issue = read.error.issues[0];
-  const path = issue?.path ?? [];
+  const path = [...(issue?.path ?? [])];
+  const unknownKey = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  if (unknownKey !== undefined) path.push(unknownKey.slice(0, keyCharactersMax));
   const param = path.reduce<string>((named, key) => {
     if (typeof key === 'number') return `${named}[${key}]`;
     return named === '' ? String(key) : `${named}.${String(key)}`;
   }, '');
   const why = issue?.message ?? 'it cannot be read';
-  if (issue?.code === 'custom' && issue.params?.['unsupported'] === true)
+  if (unknownKey !== undefined || (issue?.code === 'custom' && issue.params?.['unsupported'] === true))
     throw gatewayErrors.unsupportedParameter({ param, why });
   const found = path.reduce<unknown>(
     (value, key) => (typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined),

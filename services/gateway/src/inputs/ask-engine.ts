@@ -4,7 +4,7 @@
 // answer is asked once, and a lone one, or one that failed while no other was left, once more; the routes are read
 // again where no engine holds the version or one does not know it. It never asks one again that said it is full,
 // never retries what the client itself got wrong, nor an answer that has begun.
-import { isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
+import { dialectNamed, isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
@@ -78,9 +78,10 @@ export async function askEngine<T>(parts: Parts, exchange: Exchange, ask: Ask<T>
         await readRoutesAgain();
         continue;
       }
+      const engineModel = engineModelOf(turn.version, replica);
+      const body = engineRequest(exchange.request, exchange.sampling, engineModel, dialectNamed(replica.dialect));
       const leave = slots.answer(replica.url, turn.version);
       try {
-        const body = engineRequest(exchange.request, exchange.sampling, engineModelOf(turn.version, replica));
         return { turn, engine: replica, result: await ask(fleet.client(replica), body), leave };
       } catch (thrown) {
         leave();

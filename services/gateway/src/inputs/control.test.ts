@@ -91,7 +91,7 @@ describe('a client that reads nothing', () => {
   it('a client that reads nothing is cut, and the engine’s work with it, while its buffer stays bounded', async () => {
     Object.assign(leased.engine.settings, { answerTokens: 2_000_000, maxContext: 4_000_000 });
     const body = JSON.stringify({ model: 'backtalk', messages, stream: true, logprobs: true });
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const before = leased.engine.counts.cancelled;
     const socket = connect(started.gateway.ports.http, '127.0.0.1', () => socket.write(head + body));
     socket.pause();

@@ -5,7 +5,7 @@
 import { newTurnId } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { answerKeysOf } from '../domain/answer-key.js';
-import type { Caller } from '../domain/caller.js';
+import { openPolicies, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
 import { samplingOf, type Sampling } from '../domain/engine-request.js';
@@ -27,7 +27,7 @@ export async function openTurn(
   caller: Caller,
   header: HeaderOf,
 ): Promise<OpenedTurn> {
-  const model = namedModel(request.model, parts.config.policies);
+  const model = namedModel(request.model, openPolicies(parts.config.policies, caller));
   if (model === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
   const { tenant, user } = caller;
   const declared = declaredSession(header, request.body);

@@ -128,9 +128,9 @@ describe('bad input is refused in OpenAI’s shape', () => {
         socket.on('error', reject);
       });
     const [headers, body] = await Promise.all([
-      answer('POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n'),
+      answer('POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n'),
       answer(
-        'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"mo',
+        'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"mo',
       ),
     ]);
     for (const text of [headers, body]) {
@@ -146,9 +146,17 @@ describe('keys', () => {
 
   it('keys are asked for as soon as one is configured, and are never sent to an engine', async () => {
     const path = around.directory.join('keys.json');
+    const policies = ['backtalk'];
     const keys = [
-      { sha256: sha256('sk-ann'), tenant: 'acme', user: 'ann' },
-      { sha256: sha256('sk-bob'), tenant: 'other', user: 'bob', train: false, limits: { requestsPerMinute: 3 } },
+      { sha256: sha256('sk-ann'), tenant: 'acme', user: 'ann', policies },
+      {
+        sha256: sha256('sk-bob'),
+        tenant: 'other',
+        user: 'bob',
+        policies,
+        train: false,
+        limits: { requestsPerMinute: 3 },
+      },
     ];
     await writeFile(path, JSON.stringify({ keys }));
     const guarded = await startGateway(around, { BACKTALK_KEYS_FILE: path });

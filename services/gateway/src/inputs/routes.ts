@@ -1,7 +1,10 @@
-// The HTTP API: which path asks for what. What a handler throws becomes an answer in OpenAI's shape, and is counted.
+// The HTTP API: which path asks for what, and whether it may be asked at all where there are no keys. What a handler
+// throws becomes an answer in OpenAI's shape, and is counted.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { gatewayErrors } from '../errors.js';
+import { openPolicies } from '../domain/caller.js';
+import { foreignSign } from '../domain/foreign-request.js';
 import { listModels } from '../domain/model-list.js';
 import { admitted } from './admit.js';
 import { forClient, nameRequest, sendError, sendJson } from './answer.js';
@@ -15,6 +18,12 @@ const chatPath = '/v1/chat/completions';
 type Handler<Q, S> = (parts: Parts, request: Q, response: S) => Promise<void> | void;
 type Method = 'get' | 'post' | 'delete';
 
+/** A web page must not speak for the machine whose browser shows it. With keys, the key decides. */
+function refuseForeign({ access }: Parts, { headers }: IncomingMessage): void {
+  const sign = access.keys.isKeyless ? foreignSign(headers) : undefined;
+  if (sign !== undefined) throw gatewayErrors.foreignRequest({ sign });
+}
+
 export function createRoutes(parts: Parts): RequestListener {
   const app = express();
   app.disable('x-powered-by');
@@ -24,6 +33,7 @@ export function createRoutes(parts: Parts): RequestListener {
     async (request: Q, response: S): Promise<void> => {
       nameRequest(request, response);
       try {
+        refuseForeign(parts, request);
         await handler(parts, request, response);
       } catch (thrown) {
         parts.events.refused(name, forClient(thrown));
@@ -37,14 +47,14 @@ export function createRoutes(parts: Parts): RequestListener {
   };
   route('post', chatPath, 'chat_completions', chat);
   route('get', '/v1/models', 'models', (given, request, response) =>
-    admitted(given, request, response, () => {
-      const data = listModels(given.config.policies, given.serving.fleet.living());
+    admitted(given, request, response, ({ grant }) => {
+      const data = listModels(openPolicies(given.config.policies, grant), given.serving.fleet.living());
       sendJson(response, 200, { object: 'list', data });
     }),
   );
   route('get', '/v1/models/:id', 'model', (given, request, response) =>
-    admitted(given, request, response, () => {
-      const models = listModels(given.config.policies, given.serving.fleet.living());
+    admitted(given, request, response, ({ grant }) => {
+      const models = listModels(openPolicies(given.config.policies, grant), given.serving.fleet.living());
       const found = models.find(({ id }) => id === request.params['id']);
       if (found === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
       sendJson(response, 200, found);

@@ -2,7 +2,7 @@
 //
 // In: the loaders' leases. Out: engine leases to choose from, and clients. A lease that has just vanished still counts
 // for a while where no living one can serve: a broker that was down loses leases sooner than engines.
-import { createEngineClient, engineDialects, type EngineClient } from '@backtalk/dialects';
+import { createEngineClient, dialectNamed, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import type { EngineLease } from '@backtalk/proto/weights';
 import type { GatewayEvents } from '../events.js';
@@ -64,8 +64,7 @@ export class EngineFleet {
   client({ url, dialect }: Replica): EngineClient {
     const known = this.clients.get(url);
     if (known !== undefined) return known;
-    const spoken = engineDialects.find((name) => name === dialect) ?? 'openai';
-    const client = createEngineClient({ url, dialect: spoken, apiKey: this.options.apiKey });
+    const client = createEngineClient({ url, dialect: dialectNamed(dialect), apiKey: this.options.apiKey });
     this.clients.set(url, client);
     return client;
   }

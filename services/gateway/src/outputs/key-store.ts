@@ -1,18 +1,19 @@
 // The keys that this gateway accepts, in memory, so that they are checked without a call.
 //
 // In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is down or
-// the file cannot be read. A loopback gateway without any key serves one caller without asking.
+// the file cannot be read. A loopback gateway that never had a key serves one caller without asking; a file without
+// keys, or the mark that a deleted key leaves in the bucket, says that there was one, and it stays closed.
 import { readFile, stat } from 'node:fs/promises';
 import { asBacktalkError, isBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { keylessGrant, keylessId, type Grant } from '../domain/caller.js';
-import { grantOf, hashOfHeader, keysFile, type KeyRecord } from '../domain/keys.js';
+import { grantOf, hashOfHeader, keysFile, withPolicies, type KeyRecord } from '../domain/keys.js';
 
 type OnKeys = (keys: ReadonlyMap<string, KeyRecord>) => void;
 
 interface KeySource {
-  /** Resolves once the keys have been read for the first time; calls `onKeys` then and at every change. */
+  /** Resolves once the keys have been looked for; calls `onKeys` then and at every change, but not where there never was a key. */
   start(onKeys: OnKeys): Promise<void>;
   stop(): void;
 }
@@ -26,6 +27,7 @@ const keyIdLength = 16;
 
 export class KeyStore {
   private keys: ReadonlyMap<string, KeyRecord> = new Map();
+  private hadKeys = false;
 
   constructor(
     private readonly source: KeySource,
@@ -35,7 +37,8 @@ export class KeyStore {
 
   async start(): Promise<void> {
     await this.source.start((keys) => {
-      this.keys = keys;
+      this.hadKeys = true;
+      this.keys = withPolicies(keys);
       this.events.keysLoaded(keys.size);
     });
   }
@@ -44,14 +47,19 @@ export class KeyStore {
     this.source.stop();
   }
 
+  /** True where requests are answered without a key. */
+  get isKeyless(): boolean {
+    return this.isLoopback && !this.hadKeys;
+  }
+
   /** False where every request would be refused. */
   get isUsable(): boolean {
-    return this.isLoopback || this.keys.size > 0;
+    return this.isKeyless || this.keys.size > 0;
   }
 
   /** Throws `invalid_api_key` for a key that is wrong. */
   identify(authorization: string | undefined): Identity {
-    if (this.isLoopback && this.keys.size === 0) return { keyId: keylessId, grant: keylessGrant };
+    if (this.isKeyless) return { keyId: keylessId, grant: keylessGrant };
     const hash = hashOfHeader(authorization);
     const grant = hash === undefined ? undefined : grantOf(this.keys, hash);
     if (hash === undefined || grant === undefined) throw gatewayErrors.wrongKey();
@@ -65,9 +73,11 @@ export function keysInBucket(bucket: KvBucket<Grant>): KeySource {
   return {
     async start(onKeys) {
       let loaded = false;
+      let hadKeys = false;
       await bucket.watch(
         '>',
         (change) => {
+          hadKeys = true;
           if (change.kind === 'put') keys.set(change.key, { hash: change.key, grant: change.value });
           // A key that merely vanished with the broker's store was not revoked.
           if (change.kind === 'deleted') keys.delete(change.key);
@@ -76,7 +86,7 @@ export function keysInBucket(bucket: KvBucket<Grant>): KeySource {
         watching.signal,
       );
       loaded = true;
-      onKeys(keys);
+      if (hadKeys) onKeys(keys);
     },
     stop: () => watching.abort(),
   };

@@ -9,6 +9,11 @@ import { VllmClient } from './vllm/vllm-client.js';
 export const engineDialects = ['vllm', 'builtin', 'sglang', 'openai'] as const;
 export type EngineDialect = (typeof engineDialects)[number];
 
+/** A dialect that is not known here is spoken to in the words that all understand. */
+export function dialectNamed(name: string): EngineDialect {
+  return engineDialects.find((known) => known === name) ?? 'openai';
+}
+
 export function createEngineClient({ dialect, ...address }: EngineAddress & { dialect: EngineDialect }): EngineClient {
   switch (dialect) {
     case 'vllm':

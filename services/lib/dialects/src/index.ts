@@ -2,6 +2,7 @@
 export * from './capture/accumulator.js';
 export * from './capture/capture.js';
 export * from './capture/invariants.js';
+export * from './chat-fields.js';
 export * from './create-engine-client.js';
 export * from './engine-client.js';
 export { engineErrors, isEngineError, type EngineErrorCode } from './errors.js';

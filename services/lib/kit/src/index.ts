@@ -51,7 +51,7 @@ export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { jsonExcess, JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
-export { keyGrant, type KeyGrant } from './kv/key-grant.js';
+export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';

@@ -58,6 +58,7 @@ export async function routeFake(
 }
 
 async function chat(state: FakeState, body: unknown, response: ServerResponse): Promise<FakeAnswer | undefined> {
+  state.settings.heard?.(body);
   const given = read(chatRequest, body);
   if (!given.ok) return given.answer;
   const request = given.value;

@@ -34,6 +34,8 @@ export interface FakeSettings {
   /** The highest rank of an adapter. */
   rankMax: number;
   faults: FakeFaults;
+  /** Called with the body of every chat request. */
+  heard?: (body: unknown) => void;
   /** The answer to a conversation, in place of a generated one. */
   reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
   /** Alternatives for the first token after a text prompt, by token text, in place of generated ones. */

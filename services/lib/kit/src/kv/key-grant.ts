@@ -15,5 +15,25 @@ export const keyGrant = z.object({
   train: z.boolean().default(true),
   acceptsUserField: z.boolean().default(false),
   limits: limits.default({}),
+  /** The policies that it opens, by their aliases; `policiesOf` says what its absence means. */
+  policies: z
+    .array(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'a policy is named as in BACKTALK_POLICIES'))
+    .min(1)
+    .optional(),
 });
 export type KeyGrant = z.infer<typeof keyGrant>;
+
+export function tenantsOf(grants: Iterable<Pick<KeyGrant, 'tenant'>>): ReadonlySet<string> {
+  return new Set(Array.from(grants, ({ tenant }) => tenant));
+}
+
+/**
+ * Undefined: all of them. Tenants share a policy only where their keys name it: as soon as keys are of several tenants,
+ * one that names none opens the policy that bears its tenant's name.
+ */
+export function policiesOf(
+  { tenant, policies }: { readonly tenant: string; readonly policies?: readonly string[] | undefined },
+  tenants: ReadonlySet<string>,
+): readonly string[] | undefined {
+  return policies ?? (tenants.size > 1 ? [tenant] : undefined);
+}

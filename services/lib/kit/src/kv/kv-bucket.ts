@@ -37,6 +37,7 @@ export type KvChange<T> =
       readonly revision: number;
       readonly timeMs: number;
     }
+  /** A key whose deletion is older than the watch is given too, while what there is is given. */
   | { readonly kind: 'deleted'; readonly key: string; readonly revision: number }
   /** It was there before the connection was lost, and is not there now. */
   | { readonly kind: 'expired'; readonly key: string };
@@ -221,7 +222,8 @@ class Watcher {
         const key = keyIn(bucket, message.subject);
         this.given?.add(key);
         if (isDeletion(message)) {
-          if (this.known.delete(key)) this.onChange({ kind: 'deleted', key, revision });
+          const isNews = this.known.delete(key) || this.given !== undefined;
+          if (isNews) this.onChange({ kind: 'deleted', key, revision });
         } else if (this.known.get(key) !== revision) {
           this.known.set(key, revision);
           this.onChange({ kind: 'put', key, value: message.data, revision, timeMs });

@@ -1,0 +1,42 @@
+// May this part of a message go to an engine?
+//
+// In: one object of a message's content. Out: the key that speaks against it and why, or undefined. Text may bring what it
+// likes: engines read its text alone. Media brings its own data and nothing beside: engines would fetch any address, also
+// a private one, take embeddings in place of a picture, or a name under which another caller's picture is kept. Pure.
+import type { JsonObject } from '@backtalk/kit';
+
+interface PartFlaw {
+  readonly key: string;
+  readonly why: string;
+}
+
+const textKinds: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text', 'refusal', 'thinking']);
+/** By kind, the key that holds the data. */
+const mediaKinds: ReadonlyMap<unknown, string> = new Map([
+  ['image_url', 'image_url'],
+  ['input_image', 'image_url'],
+  ['input_audio', 'input_audio'],
+  ['audio_url', 'audio_url'],
+  ['video_url', 'video_url'],
+  ['file', 'file'],
+]);
+const besideMedia: ReadonlySet<string> = new Set(['type', 'detail', 'cache_control']);
+
+export function flawOfPart(part: JsonObject): PartFlaw | undefined {
+  const { type } = part;
+  if (textKinds.has(type)) return undefined;
+  const holder = mediaKinds.get(type);
+  if (holder === undefined) return { key: 'type', why: 'parts of this kind are not taken here' };
+  for (const key of Object.keys(part)) {
+    if (key === holder) {
+      if (!isOwnData(holder, part[key])) return { key, why: 'addresses are not fetched; send the data itself' };
+    } else if (!besideMedia.has(key)) return { key, why: 'it is not taken beside this kind of data' };
+  }
+  return undefined;
+}
+
+function isOwnData(holder: string, value: unknown): boolean {
+  if (!holder.endsWith('_url')) return true;
+  const address = typeof value === 'object' && value !== null && 'url' in value ? value.url : value;
+  return typeof address === 'string' && address.startsWith('data:');
+}
