@@ -51,7 +51,7 @@ export function createShell(name: string, description: string, signal: AbortSign
       const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
       output.value({ error: { code: known.code, message: words } });
       output.complain(words);
-      process.exitCode = exitStatusOf(known.code);
+      process.exitCode ??= exitStatusOf(known.code);
     }
   };
   const run: Run = (action) =>
@@ -70,13 +70,4 @@ export function whole(lowest: number): (text: string) => number {
       throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
     return value;
   };
-}
-
-/** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
-export function stopSignal(): AbortSignal {
-  const ending = new AbortController();
-  process.on('SIGINT', () => {
-    ending.abort();
-  });
-  return ending.signal;
 }
