@@ -59,7 +59,7 @@ export async function withBroker<T>(
 export async function withBrokerAlone<T>(
   connection: Pick<Connection, 'natsUrl' | 'natsUser' | 'natsPassword'>,
   use: (broker: Broker) => Promise<T>,
-  connectTimeoutMs = 3_000,
+  { connectTimeoutMs = 3_000, signal }: { readonly connectTimeoutMs?: number; readonly signal?: AbortSignal } = {},
 ): Promise<T> {
   const broker = await connectBroker({
     url: connection.natsUrl,
@@ -68,8 +68,9 @@ export async function withBrokerAlone<T>(
     name: 'backtalk command',
     logger: createLogger({ service: 'cli', level: 'silent' }),
     connectTimeoutMs,
+    ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
-    if (isBacktalkError(error, 'broker_refused')) throw error;
+    if (isBacktalkError(error, 'broker_refused') || signal?.aborted === true) throw error;
     throw cliErrors.unreachable({ what: 'The broker', url: connection.natsUrl }, error);
   });
   try {

@@ -1,5 +1,6 @@
 // What the tools of test/ that are commands, too, share with the commands here.
 export { endpointClient, type ChatMessage } from './endpoint.js';
 export { switchLearning } from './commands/learning.js';
-export { createShell, stopSignal, whole, type CommandContext } from './shell.js';
+export { createShell, whole, type CommandContext } from './shell.js';
+export { stopSignal } from './stop-signal.js';
 export type { Output } from './output.js';

@@ -1,5 +1,6 @@
-// `npx backtalk` as a process.
-import { createProgram } from './program.js';
-import { stopSignal } from './shell.js';
+// `npx backtalk` as a process. Its commands are loaded after it hears signals.
+import { stopSignal } from './stop-signal.js';
 
-await createProgram(stopSignal()).parseAsync(process.argv);
+const signal = stopSignal();
+const { createProgram } = await import('./program.js');
+await createProgram(signal).parseAsync(process.argv);

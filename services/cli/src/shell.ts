@@ -51,7 +51,7 @@ export function createShell(name: string, description: string, signal: AbortSign
       const words = known.code === 'internal' && error instanceof Error ? error.message : known.message;
       output.value({ error: { code: known.code, message: words } });
       output.complain(words);
-      process.exitCode = exitStatusOf(known.code);
+      process.exitCode ??= exitStatusOf(known.code);
     }
   };
   const run: Run = (action) =>
@@ -78,13 +78,4 @@ export function names(text: string): readonly string[] {
   if (!list.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)))
     throw new InvalidArgumentError('Names of policies are needed, with commas between.');
   return list;
-}
-
-/** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
-export function stopSignal(): AbortSignal {
-  const ending = new AbortController();
-  process.on('SIGINT', () => {
-    ending.abort();
-  });
-  return ending.signal;
 }

@@ -1,10 +1,14 @@
 // The collector as a process.
-import { run } from '@backtalk/kit';
-import { collectorSettings } from './config.js';
-import { createCollector } from './service.js';
+import { runProcess } from '@backtalk/kit/process';
 
-await run({
-  name: 'collector',
-  config: collectorSettings,
-  create: (config, { fail }) => createCollector(config, { fail }),
+await runProcess(async () => {
+  const [{ collectorSettings }, { createCollector }] = await Promise.all([
+    import('./config.js'),
+    import('./service.js'),
+  ]);
+  return {
+    name: 'collector',
+    config: collectorSettings,
+    create: (config, { fail }) => createCollector(config, { fail }),
+  };
 });

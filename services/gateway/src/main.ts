@@ -1,6 +1,11 @@
 // The gateway as a process.
-import { run } from '@backtalk/kit';
-import { gatewaySettings } from './config.js';
-import { createGateway } from './service.js';
+import { runProcess } from '@backtalk/kit/process';
 
-await run({ name: 'gateway', config: gatewaySettings, create: (config, { fail }) => createGateway(config, { fail }) });
+await runProcess(async () => {
+  const [{ gatewaySettings }, { createGateway }] = await Promise.all([import('./config.js'), import('./service.js')]);
+  return {
+    name: 'gateway',
+    config: gatewaySettings,
+    create: (config, { fail }) => createGateway(config, { fail }),
+  };
+});

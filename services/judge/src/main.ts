@@ -1,9 +1,11 @@
-import { run } from '@backtalk/kit';
-import { judgeSettings } from './config.js';
-import { createJudge } from './service.js';
+// The judge as a process.
+import { runProcess } from '@backtalk/kit/process';
 
-await run({
-  name: 'judge',
-  config: judgeSettings,
-  create: (config, { fail }) => createJudge(config, { fail }),
+await runProcess(async () => {
+  const [{ judgeSettings }, { createJudge }] = await Promise.all([import('./config.js'), import('./service.js')]);
+  return {
+    name: 'judge',
+    config: judgeSettings,
+    create: (config, { fail }) => createJudge(config, { fail }),
+  };
 });

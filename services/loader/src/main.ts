@@ -1,6 +1,11 @@
 // The loader as a process.
-import { run } from '@backtalk/kit';
-import { loaderSettings } from './config.js';
-import { createLoader } from './service.js';
+import { runProcess } from '@backtalk/kit/process';
 
-await run({ name: 'loader', config: loaderSettings, create: (config, { fail }) => createLoader(config, { fail }) });
+await runProcess(async () => {
+  const [{ loaderSettings }, { createLoader }] = await Promise.all([import('./config.js'), import('./service.js')]);
+  return {
+    name: 'loader',
+    config: loaderSettings,
+    create: (config, { fail }) => createLoader(config, { fail }),
+  };
+});

@@ -1,10 +1,14 @@
 // The publisher as a process.
-import { run } from '@backtalk/kit';
-import { publisherSettings } from './config.js';
-import { createPublisher } from './service.js';
+import { runProcess } from '@backtalk/kit/process';
 
-await run({
-  name: 'publisher',
-  config: publisherSettings,
-  create: (config, { fail }) => createPublisher(config, { fail }),
+await runProcess(async () => {
+  const [{ publisherSettings }, { createPublisher }] = await Promise.all([
+    import('./config.js'),
+    import('./service.js'),
+  ]);
+  return {
+    name: 'publisher',
+    config: publisherSettings,
+    create: (config, { fail }) => createPublisher(config, { fail }),
+  };
 });

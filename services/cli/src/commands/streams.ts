@@ -6,16 +6,17 @@ import { withBrokerAlone } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
-export async function ensureAll({ connection, output }: CommandContext, waitSeconds: number): Promise<void> {
+export async function ensureAll({ connection, output, signal }: CommandContext, waitSeconds: number): Promise<void> {
   if (connection.natsUser !== adminUser) throw cliErrors.adminNeeded({ user: connection.natsUser });
-  const options = { ...streamOptions(), withinMs: waitSeconds * 1_000 };
+  const options = { ...streamOptions(), withinMs: waitSeconds * 1_000, signal };
+  if (waitSeconds > 0) output.line(`It waits for the broker, up to ${String(waitSeconds)} s.`);
   const { streams, strays } = await withBrokerAlone(
     connection,
     async (broker) => ({
       streams: await ensureStreams(broker, options),
       strays: await dropStrayPieces(broker, systemClock.now()),
     }),
-    Math.max(3_000, options.withinMs),
+    { connectTimeoutMs: Math.max(3_000, options.withinMs), signal },
   );
   output.value({ replicas: options.replicas, streams, strays });
   output.table(

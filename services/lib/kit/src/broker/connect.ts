@@ -10,7 +10,8 @@ import {
   type Msg,
   type NatsConnection,
 } from 'nats';
-import type { Logger } from '../telemetry/logger.js';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import { type Logger, Said } from '../telemetry/logger.js';
 import { type Clock, systemClock } from '../time/clock.js';
 import { inboxPrefixOf } from '../topology/users.js';
 import { brokerErrors } from './errors.js';
@@ -42,8 +43,10 @@ export interface BrokerOptions {
   /** Shown in the broker's own connection list. */
   readonly name: string;
   readonly logger: Logger;
-  /** How long the first connection may take before the start fails. */
+  /** How long the first connection may take before the start fails. Infinity: as long as it takes. */
   readonly connectTimeoutMs?: number;
+  /** Gives up the first connection. */
+  readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
 
@@ -94,22 +97,42 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
 
 /** Tries again until the time is up, because the broker and its services often start together. */
 async function firstConnection(options: BrokerOptions): Promise<NatsConnection> {
-  const clock = options.clock ?? systemClock;
-  const waitMs = options.connectTimeoutMs ?? 30_000;
+  const { clock = systemClock, connectTimeoutMs: waitMs = 30_000, signal, user, logger } = options;
   const deadline = clock.now() + waitMs;
-  for (let tries = 1; ; tries += 1) {
+  const said = new Said(clock);
+  for (;;) {
     try {
-      return await connectOnce(options);
+      return await connectUnlessStopped(options);
     } catch (error) {
-      if (error instanceof NatsError && error.isAuthError()) {
-        throw brokerErrors.brokerRefused({ user: options.user }, error);
-      }
+      signal?.throwIfAborted();
+      if (error instanceof NatsError && error.isAuthError()) throw brokerErrors.brokerRefused({ user }, error);
       if (clock.now() >= deadline) throw brokerErrors.brokerUnavailable({ doing: 'connect' }, error);
-      // Once: a start that waits in silence looks like one that hangs.
-      if (tries === 1) options.logger.warn('broker_awaited', { user: options.user, waitMs });
+      // A start that waits in silence looks like one that hangs.
+      if (said.isDue('broker')) {
+        const reason = error instanceof NatsError ? error.code : asBacktalkError(error).code;
+        logger.warn('broker_awaited', { user, reason, ...(Number.isFinite(waitMs) ? { waitMs } : {}) });
+      }
     }
-    await clock.sleep(250);
+    await clock.sleep(250, signal);
   }
+}
+
+/** A try that is on its way when the signal comes is not waited for. */
+async function connectUnlessStopped(options: BrokerOptions): Promise<NatsConnection> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const connecting = connectOnce(options);
+  if (signal === undefined) return connecting;
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      reject(kitErrors.cancelled());
+      connecting.then((nc) => nc.close()).catch(() => undefined);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    connecting.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', stop);
+    });
+  });
 }
 
 async function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {

@@ -2,7 +2,8 @@
 // twice changes nothing.
 import { NatsError } from 'nats';
 import { asBacktalkError } from '../errors/backtalk-error.js';
-import { systemClock } from '../time/clock.js';
+import { Said } from '../telemetry/logger.js';
+import { type Clock, systemClock } from '../time/clock.js';
 import { type StreamBounds, type StreamPlan, streamPlans } from '../topology/streams.js';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
@@ -13,6 +14,7 @@ export interface StreamOptions extends StreamBounds {
   readonly only?: readonly string[];
   /** A cluster that has just started has no leader yet, then too few servers for the copies: how long that may take. */
   readonly withinMs?: number;
+  readonly signal?: AbortSignal;
 }
 
 export interface EnsuredStream {
@@ -25,7 +27,7 @@ const ensureAgainMs = 1_000;
 
 export async function ensureStreams(
   broker: Broker,
-  { withinMs = 0, ...options }: StreamOptions = {},
+  { withinMs = 0, signal, ...options }: StreamOptions = {},
 ): Promise<EnsuredStream[]> {
   const deadlineMs = systemClock.now() + withinMs;
   for (;;) {
@@ -36,7 +38,7 @@ export async function ensureStreams(
       const mayPass = code === 'broker_unavailable' || code === 'stream_copies_impossible';
       if (!mayPass || systemClock.now() + ensureAgainMs > deadlineMs) throw error;
     }
-    await systemClock.sleep(ensureAgainMs);
+    await systemClock.sleep(ensureAgainMs, signal);
   }
 }
 
@@ -69,6 +71,36 @@ export async function checkStreams(broker: Broker, streams: readonly string[]): 
       await broker.jsm.streams.info(stream);
     } catch (error) {
       throw brokerError(error, { doing: `look for stream ${stream}`, stream });
+    }
+  }
+}
+
+interface AwaitOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The first stream that is missing, each time that another one is. */
+  readonly onMissing: (stream: string) => void;
+}
+
+const lookAgainMs = 1_000;
+
+/** Waits until every stream is there: whoever makes them may start last. */
+export async function awaitStreams(broker: Broker, streams: readonly string[], options: AwaitOptions): Promise<void> {
+  const { clock, signal, onMissing } = options;
+  const said = new Said(clock);
+  for (const stream of streams) {
+    for (;;) {
+      try {
+        await checkStreams(broker, [stream]);
+        break;
+      } catch (error) {
+        signal.throwIfAborted();
+        const { code, retry } = asBacktalkError(error);
+        if (code !== 'stream_missing' && retry !== 'later') throw error;
+        onMissing(`stream ${stream}`);
+        if (said.isDue(stream)) broker.logger.warn('stream_awaited', { stream, reason: code });
+      }
+      await clock.sleep(lookAgainMs, signal);
     }
   }
 }

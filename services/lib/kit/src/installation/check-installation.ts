@@ -1,5 +1,5 @@
 // Is this installation fit for what its profile promises? In: the profile and what the service is connected to. Out:
-// nothing, a warning (trial), or a start refused in one line that says what to do (production). A part that is down
+// nothing, a line in the log (trial), or a start refused in one line that says what to do (production). A part that is down
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
 import { type Broker, oldestServer } from '../broker/connect.js';
 import type { Profile } from '../config/base-settings.js';
@@ -48,7 +48,8 @@ export async function checkInstallation(
   const problems = (await Promise.all(found)).flat();
   if (problems.length === 0) return;
   if (config.profile === 'production') throw installationErrors.installationUnfit({ problems });
-  broker.logger.warn('installation_weak', { problems });
+  // What a trial is: no alarm, and every service says it.
+  broker.logger.info('installation_weak', { problems });
 }
 
 const installationErrors = defineErrors('installation', {

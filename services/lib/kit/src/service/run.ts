@@ -15,6 +15,7 @@ import { createLogger, type Logger } from '../telemetry/logger.js';
 
 export interface Service {
   start(): Promise<void>;
+  /** May come while the service starts. */
   stop(): Promise<void>;
 }
 
@@ -24,7 +25,7 @@ export interface RunContext {
   fail(error: unknown): void;
 }
 
-interface RunOptions<S extends Shape | Settings> {
+export interface RunOptions<S extends Shape | Settings> {
   readonly name: string;
   readonly config: S;
   readonly create: (config: ConfigOf<S>, context: RunContext) => Service;
@@ -34,6 +35,7 @@ const exitCodes = { done: 0, failed: 1, configInvalid: 2, stoppedTwice: 130 } as
 
 export async function run<S extends Shape | Settings>(options: RunOptions<S>, host: Host = processHost): Promise<void> {
   const { name } = options;
+  const ending = new Ending(host);
   if (host.arguments.includes('--help')) {
     host.print(
       `backtalk ${name}: settings are read from environment variables.\n\n${describeConfig({ ...shapeOf(options.config), ...tracingSettings })}`,
@@ -53,7 +55,7 @@ export async function run<S extends Shape | Settings>(options: RunOptions<S>, ho
     // A service that cannot be traced serves all the same.
     logger.error('tracing_not_started', { error: asBacktalkError(error) });
   }
-  const exitCode = await runUntilStopped(options, config, logger, host);
+  const exitCode = await runUntilStopped(options, config, logger, ending);
   await spans?.stop();
   host.exit(exitCode);
 }
@@ -72,16 +74,17 @@ async function runUntilStopped<S extends Shape | Settings>(
   { create }: RunOptions<S>,
   config: ConfigOf<S>,
   logger: Logger,
-  host: Host,
+  ending: Ending,
 ): Promise<number> {
-  const ending = endOf(host, logger);
+  const fail = ending.listenForFailures(logger);
   let service: Service | undefined;
   let exitCode: number;
   try {
-    service = create(config, { fail: ending.fail });
-    await service.start();
-    logger.info('service_started');
-    exitCode = await ending.promise;
+    service = create(config, { fail });
+    // A start that waits, for the broker above all, is given up as soon as a signal comes.
+    const early = await Promise.race([service.start(), ending.exitCode]);
+    if (early === undefined) logger.info('service_started');
+    exitCode = early ?? (await ending.exitCode);
   } catch (error) {
     logger.error('service_start_failed', { error: asBacktalkError(error) });
     exitCode = exitCodes.failed;
@@ -96,35 +99,40 @@ async function runUntilStopped<S extends Shape | Settings>(
   }
 }
 
-/** Resolves with the exit code as soon as a signal or a failure asks the service to stop. */
-function endOf(host: Host, logger: Logger): { promise: Promise<number>; fail: (error: unknown) => void } {
-  let resolve: (exitCode: number) => void = () => undefined;
-  const promise = new Promise<number>((settle) => {
-    resolve = settle;
-  });
-  let signals = 0;
-  const onSignal = (): void => {
-    signals += 1;
-    // A second signal asks to end without waiting.
-    if (signals > 1) host.exit(exitCodes.stoppedTwice);
-    resolve(exitCodes.done);
-  };
-  host.on('SIGTERM', onSignal);
-  host.on('SIGINT', onSignal);
-  // State is unknown after an uncaught error; the log of facts makes ending at once safe.
-  const onUncaught = (error: unknown): void => {
-    logger.error('service_crashed', { error: asBacktalkError(error) });
-    host.exit(exitCodes.failed);
-  };
-  host.on('uncaughtException', onUncaught);
-  host.on('unhandledRejection', onUncaught);
-  return {
-    promise,
-    fail: (error) => {
+/** What ends the process: a signal, which is heard from the moment that this is made, or a failure. */
+class Ending {
+  readonly exitCode: Promise<number>;
+  private end: (exitCode: number) => void = () => undefined;
+  private signals = 0;
+
+  constructor(private readonly host: Host) {
+    this.exitCode = new Promise((resolve) => {
+      this.end = resolve;
+    });
+    const onSignal = (): void => {
+      this.signals += 1;
+      // A second signal asks to end without waiting.
+      if (this.signals > 1) host.exit(exitCodes.stoppedTwice);
+      this.end(exitCodes.done);
+    };
+    host.on('SIGTERM', onSignal);
+    host.on('SIGINT', onSignal);
+  }
+
+  /** The returned function stops the service and ends the process with a failure. */
+  listenForFailures(logger: Logger): (error: unknown) => void {
+    // State is unknown after an uncaught error; the log of facts makes ending at once safe.
+    const onUncaught = (error: unknown): void => {
+      logger.error('service_crashed', { error: asBacktalkError(error) });
+      this.host.exit(exitCodes.failed);
+    };
+    this.host.on('uncaughtException', onUncaught);
+    this.host.on('unhandledRejection', onUncaught);
+    return (error) => {
       logger.error('service_failed', { error: asBacktalkError(error) });
-      resolve(exitCodes.failed);
-    },
-  };
+      this.end(exitCodes.failed);
+    };
+  }
 }
 
 export type HostEvent = 'SIGTERM' | 'SIGINT' | 'uncaughtException' | 'unhandledRejection';

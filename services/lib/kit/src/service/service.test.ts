@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kitErrors } from '../errors/backtalk-error.js';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import { freePort } from '../testing/free-port.js';
 import { laptopInstallation } from '../testing/installation.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
 import { silentLogger } from '../testing/silent-logger.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
+import { until } from '../testing/until.js';
 import { createService, type ServiceConfig, type ServiceContext } from './service.js';
 
 let nats: TestNats;
@@ -71,7 +72,7 @@ describe('a service', () => {
     await hasBegun;
     expect(await readiness(service.ports.health)).toEqual({
       status: 503,
-      checks: { service: 'the service is starting', broker: true },
+      checks: { service: 'the service is starting', broker: true, streams: true },
     });
     goOn();
     await started;
@@ -89,7 +90,8 @@ describe('a service', () => {
     });
     await service.start();
     await service.stop();
-    expect(seen).toEqual(['up', { status: 503, checks: { service: 'the service is stopping', broker: true } }]);
+    const checks = { service: 'the service is stopping', broker: true, streams: true };
+    expect(seen).toEqual(['up', { status: 503, checks }]);
   });
 
   it('stops what had been started when its start fails', async () => {
@@ -105,13 +107,17 @@ describe('a service', () => {
     expect(steps).toEqual(['own stopped']);
   });
 
-  it('a service does not start where a stream that it needs is missing', async () => {
+  it('a service waits for a stream that it needs, says which, and gives up when it is stopped', async () => {
     const bare = await startNats({ streams: false });
     const { url, user, password } = bare.credentials('collector');
     const config = { ...(await configOf()), natsUrl: url, natsUser: user, natsPassword: password };
     const service = await serviceThat(() => Promise.resolve(), config);
-    await expect(service.start()).rejects.toMatchObject({ code: 'stream_missing', retry: 'stop' });
+    const started = service.start().catch((error: unknown) => asBacktalkError(error).code);
+    const awaited = 'stream TURNS cannot be seen on the broker';
+    await until(async () => JSON.stringify(await readiness(service.ports.health)).includes(awaited));
+    expect(await readiness(service.ports.health)).toMatchObject({ status: 503, checks: { broker: true } });
     await service.stop();
+    expect(await started).toBe('cancelled');
     await bare.stop();
   });
 });

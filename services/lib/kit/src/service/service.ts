@@ -4,7 +4,7 @@ import type { Lease } from '@backtalk/proto/weights';
 import type { BlobStore } from '../blobs/blob-store.js';
 import { type BlobConfig, openBlobStore } from '../blobs/open-blob-store.js';
 import { type Broker, connectBroker } from '../broker/connect.js';
-import { checkStreams } from '../broker/streams.js';
+import { awaitStreams } from '../broker/streams.js';
 import type { LogLevel } from '../config/base-settings.js';
 import type { Address } from '../config/setting.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
@@ -14,8 +14,10 @@ import { holdLease, leaseAddresses, type LeaseHold } from '../kv/leases.js';
 import { Health } from '../telemetry/health.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
-import { type Clock, systemClock } from '../time/clock.js';
+import { type Clock, systemClock, within } from '../time/clock.js';
+import { blobStream, bucketNames, buckets, bucketStream } from '../topology/buckets.js';
 import type { FactStream } from '../topology/catalogue.js';
+import { replayStream } from '../topology/streams.js';
 import type { BrokerService } from '../topology/users.js';
 import { Lifecycle } from './lifecycle.js';
 import type { Service } from './run.js';
@@ -56,7 +58,7 @@ export interface ServiceDefinition<C extends ServiceConfig, P extends string> {
   readonly name: BrokerService;
   readonly config: C;
   readonly overrides: ServiceOverrides;
-  /** Streams that must be there; without them the start fails with one line. */
+  /** Streams that the start waits for, beside the buckets that the service reads. */
   readonly streams: readonly FactStream[];
   readonly stopWithinMs: number;
   /** Starts the service's own parts, adding each to the lifecycle; resolves with the ports that it has bound. */
@@ -68,10 +70,13 @@ export interface ServiceWithPorts<P extends string = never> extends Service {
   readonly ports: Readonly<Record<P | 'health', number>>;
 }
 
+/** How long a stop waits for what is being started: it is cut by the end of the process after that. */
+const startEndsWithinMs = 1_000;
+
 export function createService<C extends ServiceConfig, P extends string = never>(
   definition: ServiceDefinition<C, P>,
 ): ServiceWithPorts<P> {
-  const { name, config, overrides, streams, stopWithinMs } = definition;
+  const { name, config, overrides, stopWithinMs } = definition;
   const {
     clock = systemClock,
     fail = (error) =>
@@ -88,31 +93,66 @@ export function createService<C extends ServiceConfig, P extends string = never>
   let state: 'starting' | 'started' | 'stopping' = 'starting';
   health.check('service', () => state === 'started' || `the service is ${state}`);
 
+  const stopping = new AbortController();
+  let starting: Promise<void> = Promise.resolve();
+  const start = async (): Promise<void> => {
+    await health.start();
+    lifecycle.add('health', () => health.stop());
+    const broker = await brokerWithStreams(definition, { clock, logger, health, lifecycle }, stopping.signal);
+    await checkInstallation(config, broker);
+    const blobs = await openBlobStore(config, broker);
+    const reader = new FactReader(broker, blobs);
+    const shared = { name, config, clock, logger, metrics, health, lifecycle };
+    stopping.signal.throwIfAborted();
+    own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
+    // A stop that came meanwhile stands.
+    if (state === 'starting') state = 'started';
+  };
   return {
     get ports() {
       return { ...own.ports, health: health.port } as Readonly<Record<P | 'health', number>>;
     },
-    start: async () => {
-      await health.start();
-      lifecycle.add('health', () => health.stop());
-      const { natsUrl: url, natsUser: user, natsPassword: password, instance } = config;
-      const broker = await connectBroker({ url, user, password, name: `${name} ${instance}`, logger });
-      lifecycle.add('broker', () => broker.close());
-      health.check('broker', () => broker.status() === 'up' || 'the broker cannot be reached');
-      await checkInstallation(config, broker);
-      await checkStreams(broker, streams);
-      const blobs = await openBlobStore(config, broker);
-      const reader = new FactReader(broker, blobs);
-      const shared = { name, config, clock, logger, metrics, health, lifecycle };
-      own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
-      // A stop that came meanwhile stands.
-      if (state === 'starting') state = 'started';
+    start: () => {
+      starting = start();
+      return starting;
     },
-    stop: () => {
+    stop: async () => {
       state = 'stopping';
-      return lifecycle.stopAll(stopWithinMs);
+      stopping.abort();
+      // What had failed to start is known to who started it.
+      await within(systemClock, startEndsWithinMs, starting).catch(() => undefined);
+      await lifecycle.stopAll(stopWithinMs);
     },
   };
+}
+
+/** Waits as long as it takes: in a cluster everything starts at once, and the broker's volume may come last. */
+async function brokerWithStreams<C extends ServiceConfig, P extends string>(
+  { name, config, streams }: ServiceDefinition<C, P>,
+  { clock, logger, health, lifecycle }: Pick<ServiceContext<C>, 'clock' | 'logger' | 'health' | 'lifecycle'>,
+  signal: AbortSignal,
+): Promise<Broker> {
+  let connected: Broker | undefined = undefined as Broker | undefined;
+  let missing: string | undefined = 'the streams';
+  health.check('broker', () => connected?.status() === 'up' || 'the broker cannot be reached');
+  health.check('streams', () => missing === undefined || `${missing} cannot be seen on the broker`);
+  const { natsUrl: url, natsUser: user, natsPassword: password, instance, blobStore } = config;
+  const connectTimeoutMs = Number.POSITIVE_INFINITY;
+  const waiting = { connectTimeoutMs, signal, clock };
+  const broker = await connectBroker({ ...waiting, url, user, password, name: `${name} ${instance}`, logger });
+  connected = broker;
+  lifecycle.add('broker', () => broker.close());
+  const read = bucketNames.filter((bucket) => buckets[bucket].readBy.includes(name)).map(bucketStream);
+  const wanted = [...streams, replayStream, ...read, ...(blobStore.kind === 'jetstream' ? [blobStream] : [])];
+  await awaitStreams(broker, wanted, {
+    clock,
+    signal,
+    onMissing: (stream) => {
+      missing = stream;
+    },
+  });
+  missing = undefined;
+  return broker;
 }
 
 interface LeasedConfig extends ServiceConfig {

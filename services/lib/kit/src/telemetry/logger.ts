@@ -1,8 +1,9 @@
 // Structured log lines on standard output. In: an event's name and its fields. Out: one line of JSON.
 // Fields hold ids, counts, codes and errors, never what users or models wrote.
-import { pino, stdSerializers, type DestinationStream, type Logger as PinoLogger } from 'pino';
+import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import type { LogLevel } from '../config/base-settings.js';
-import { BacktalkError } from '../errors/backtalk-error.js';
+import type { Clock } from '../time/clock.js';
+import { writtenError } from './written-error.js';
 
 export interface Logger {
   debug(event: string, fields?: object): void;
@@ -26,7 +27,7 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
     messageKey: 'event',
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { error: serializeError },
+    serializers: { error: writtenError, err: writtenError },
   };
   // Lines are written at once, so that the last one before a crash is not lost.
   return wrap(pino(options, destination ?? pino.destination({ dest: 1, sync: true })));
@@ -42,10 +43,19 @@ function wrap(lines: PinoLogger): Logger {
   };
 }
 
-function serializeError(error: unknown): unknown {
-  if (error instanceof BacktalkError) {
-    const { code, retry, message, stack, cause } = error;
-    return { code, retry, message, stack, ...(cause === undefined ? {} : { cause: serializeError(cause) }) };
+const againMs = 60_000;
+
+/** What lasts is said at once, and then rarely. */
+export class Said {
+  private readonly lastMs = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  isDue(what: string): boolean {
+    const now = this.clock.now();
+    const last = this.lastMs.get(what);
+    if (last !== undefined && now - last < againMs) return false;
+    this.lastMs.set(what, now);
+    return true;
   }
-  return error instanceof Error ? stdSerializers.err(error) : { message: String(error) };
 }

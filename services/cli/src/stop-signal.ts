@@ -1,0 +1,21 @@
+// The signals that end a command. It imports nothing, so that they are heard before the commands are loaded: the first
+// process of a container has no default handling of SIGTERM.
+
+const endsWithinMs = 1_000;
+/** 128 and the signal's number, as a shell reports a process that it ended. */
+const terminated = 143;
+
+/** Aborts when the process is asked to stop: once is enough, and further signals change nothing. */
+export function stopSignal(): AbortSignal {
+  const ending = new AbortController();
+  process.on('SIGINT', () => {
+    ending.abort();
+  });
+  process.on('SIGTERM', () => {
+    process.exitCode = terminated;
+    ending.abort();
+    // A command that waits for something else than the signal is cut.
+    setTimeout(() => process.exit(terminated), endsWithinMs).unref();
+  });
+  return ending.signal;
+}

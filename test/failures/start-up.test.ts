@@ -1,0 +1,179 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
+import {
+  freePort,
+  repositoryRoot,
+  startNats,
+  startValkey,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+  type TestValkey,
+} from '@backtalk/kit/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
+
+let nats: TestNats;
+let valkey: TestValkey;
+let folder: TemporaryDirectory;
+
+beforeAll(async () => {
+  folder = new TemporaryDirectory('start-up');
+  [nats, valkey] = await Promise.all([startNats({ streams: false }), startValkey()]);
+  // Its users and its port are known now.
+  await nats.kill();
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all([nats?.stop(), valkey?.stop()]);
+  folder?.remove();
+});
+
+class Program {
+  output = '';
+  private readonly child: ChildProcess;
+  private readonly ended: Promise<unknown>;
+
+  constructor(words: readonly string[], environment: Readonly<Record<string, string>>) {
+    const env = { ...inheritedEnvironment(), ...environment };
+    this.child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.ended = once(this.child, 'exit');
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  says(words: string): Promise<boolean> {
+    return until(() => this.output.includes(words), { what: `"${words}" in ${this.output}`, timeoutMs: 60_000 });
+  }
+
+  /** The exit status, or the signal that ended it. */
+  async terminate(): Promise<unknown> {
+    this.child.kill('SIGTERM');
+    await until(() => this.hasEnded, { what: `The end of ${this.child.spawnargs.join(' ')}`, timeoutMs: 8_000 });
+    return this.child.exitCode ?? this.child.signalCode;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+interface Ready {
+  readonly status: number;
+  readonly checks: Readonly<Record<string, true | string>>;
+}
+
+class ServiceProgram extends Program {
+  private constructor(
+    readonly name: BrokerService,
+    private readonly healthPort: number,
+    environment: Readonly<Record<string, string>>,
+  ) {
+    super([join(repositoryRoot(), 'services', name, 'dist', 'main.js')], environment);
+  }
+
+  static async start(name: BrokerService): Promise<ServiceProgram> {
+    const { url, user, password } = nats.credentials(name);
+    const [health, listen, grpc] = await Promise.all([freePort(), freePort(), freePort()]);
+    const at = (port: number): string => `127.0.0.1:${String(port)}`;
+    return new ServiceProgram(name, health, {
+      BACKTALK_NATS_URL: url,
+      BACKTALK_NATS_USER: user,
+      BACKTALK_NATS_PASSWORD: password,
+      BACKTALK_VALKEY_URL: valkey.url,
+      BACKTALK_HEALTH_ADDRESS: at(health),
+      BACKTALK_LISTEN: at(listen),
+      BACKTALK_GRPC_ADDRESS: at(grpc),
+      BACKTALK_HASH_SECRET: 'h'.repeat(32),
+      BACKTALK_INSTANCE: 'one',
+      BACKTALK_BLOB_STORE: `folder:${folder.join('blobs')}`,
+      BACKTALK_SPOOL_DIR: folder.join('spool'),
+      BACKTALK_ADAPTER_DIR: folder.join('adapters'),
+    });
+  }
+
+  async alive(): Promise<number> {
+    return (await fetch(`http://127.0.0.1:${String(this.healthPort)}/livez`)).status;
+  }
+
+  async ready(): Promise<Ready> {
+    const response = await fetch(`http://127.0.0.1:${String(this.healthPort)}/readyz`);
+    const { checks } = (await response.json()) as Pick<Ready, 'checks'>;
+    return { status: response.status, checks };
+  }
+}
+
+describe('a process that starts', () => {
+  it.each(services)('%s hears SIGTERM while it waits for a broker', async (name) => {
+    const program = await ServiceProgram.start(name);
+    try {
+      await program.says('broker_awaited');
+      expect(await program.terminate()).toBe(0);
+    } finally {
+      await program.kill();
+    }
+  });
+
+  it('the command that makes the streams hears SIGTERM while it waits for a broker', async () => {
+    const { url, password } = nats.credentials('admin');
+    const main = join(repositoryRoot(), 'services', 'cli', 'dist', 'main.js');
+    const environment = { BACKTALK_NATS_URL: url, BACKTALK_NATS_USER: 'admin', BACKTALK_NATS_PASSWORD: password };
+    const program = new Program([main, 'streams', 'ensure', '--wait', '600'], environment);
+    try {
+      await program.says('It waits for the broker');
+      expect(await program.terminate()).toBe(143);
+    } finally {
+      await program.kill();
+    }
+  });
+
+  it('hears SIGTERM while its modules are loaded', async () => {
+    const script =
+      "import { runProcess } from '@backtalk/kit/process'; setInterval(() => console.log('loads'), 10);" +
+      'await runProcess(() => new Promise(() => undefined));';
+    const program = new Program(['--input-type=module', '--eval', script], {});
+    await program.says('loads');
+    expect(await program.terminate()).toBe(0);
+  });
+});
+
+it('services that start before the broker and its streams wait, alive and not ready, and start when they are there', async () => {
+  const names = ['gateway', 'collector', 'trainer'] as const;
+  const programs = await Promise.all(names.map((name) => ServiceProgram.start(name)));
+  const each = (check: (program: ServiceProgram) => Promise<void>) => Promise.all(programs.map(check));
+  try {
+    await each(async (program) => {
+      await program.says('broker_awaited');
+      expect(await program.alive()).toBe(200);
+      expect(await program.ready()).toMatchObject({ status: 503, checks: { broker: 'the broker cannot be reached' } });
+    });
+    await nats.restart();
+    await each(async (program) => {
+      await program.says('stream_awaited');
+      expect(await program.alive()).toBe(200);
+      const { status, checks } = await program.ready();
+      expect({ status, broker: checks['broker'] }).toEqual({ status: 503, broker: true });
+      expect(checks['streams']).toMatch(/^stream \w+ cannot be seen/);
+    });
+    await ensureStreams(await nats.connect('admin'));
+    await each(async (program) => {
+      await program.says('service_started');
+      const { checks } = await program.ready();
+      expect(checks).toMatchObject({ service: true, broker: true, streams: true });
+      expect(program.hasEnded).toBe(false);
+      expect(program.output.match(/stream_awaited|broker_awaited/g)).toHaveLength(2);
+    });
+  } finally {
+    await each((program) => program.kill());
+  }
+});
