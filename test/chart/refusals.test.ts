@@ -27,6 +27,8 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['turns kept for a number of days', { streams: { turnsDays: 30 } }, /'turnsDays' not allowed/],
   ['a runbook that is no address', { metrics: { alerts: { runbookUrl: 'docs' } } }, /alerts\/runbookUrl.*pattern/],
   ['shared memory that training does not use', { pools: { training: { shm: '1Gi' } } }, /'shm' not allowed/],
+  ['a variable with no name', { gateway: { env: { 'a-b': 'c' } } }, /'\/gateway\/env': additional properties 'a-b'/],
+  ['an image where a pod is merged', { pod: { container: { image: 'x' } } }, /pod\/container\/image/],
   ['a threshold of nothing', { gateway: { autoscaling: { perReplica: 0 } } }, /autoscaling\/perReplica/],
   ['more training workers', { pools: { training: { replicas: 2 } } }, /pools\/training.*'replicas' not allowed/],
 ];
