@@ -186,7 +186,7 @@ describe('kinds of operators', () => {
     const { spec } = scaled.parse(found);
     expect(spec.scaleTargetRef).toMatchObject({ kind: 'StatefulSet', name: 'loop-backtalk-judge' });
     expect(spec.triggers.map(({ type }) => type)).toEqual(['prometheus', 'nats-jetstream']);
-    expect(spec.triggers[0]?.metadata['query']).toContain('backtalk_judge_votes_oldest_age_seconds{namespace="llm"}');
+    expect(spec.triggers[0]?.metadata['query']).toContain('backtalk_judge_votes_oldest_age_seconds{namespace="llm",');
   });
 
   it('alert rules keep their templates, and a monitor carries the reader’s labels', () => {

@@ -40,6 +40,8 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: unknown;
   readonly type?: unknown;
+  /** A name that a value had in an earlier chart, which --reuse-values brings. */
+  readonly deprecated?: boolean;
 }
 const schemaShape: z.ZodType<Schema> = z.lazy(() =>
   z.looseObject({
@@ -47,6 +49,7 @@ const schemaShape: z.ZodType<Schema> = z.lazy(() =>
     properties: z.record(z.string(), schemaShape).optional(),
     additionalProperties: z.unknown().optional(),
     type: z.unknown().optional(),
+    deprecated: z.boolean().optional(),
   }),
 ) as z.ZodType<Schema>;
 
@@ -71,6 +74,7 @@ describe('values.schema.json', () => {
           : differences(known, below, `${at}/${name}`);
       }),
       ...Object.keys(properties)
+        .filter((name) => resolved(properties[name] ?? {}).deprecated !== true)
         .filter((name) => !entries.some(([other]) => other === name) && !isOptional(at))
         .map((name) => `${at}/${name} is not in values.yaml`),
     ];
@@ -81,7 +85,7 @@ describe('values.schema.json', () => {
   });
 });
 
-/** Pools take what they leave out from `poolDefaults`; resources may leave out either part. */
+/** Pools take what they leave out from `poolDefaults`, resources and pods may leave out any part, and scaling goes by its component. */
 function isOptional(path: string): boolean {
-  return path.startsWith('/pools/') || path.endsWith('/resources');
+  return path.startsWith('/pools/') || /\/(resources|pod|autoscaling)$/.test(path);
 }

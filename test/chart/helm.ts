@@ -1,10 +1,10 @@
 // Runs the real Helm on the chart. In: values. Out: the objects it renders, or the words with which it refuses.
 import { execFile, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { cpSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { pythonEnvironment, repositoryRoot } from '@backtalk/kit/testing';
-import { parseAllDocuments, stringify } from 'yaml';
+import { pythonEnvironment, repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
+import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 
 export const chartFolder = join(repositoryRoot(), 'charts', 'backtalk');
@@ -36,7 +36,8 @@ const helmProgram = join(pythonEnvironment(), 'bin', 'helm');
 
 function helm(args: readonly string[], values: Values = {}): Run {
   const run = spawnSync(helmProgram, [...args, '--values', '-'], {
-    input: stringify(values),
+    // As JSON: Helm reads YAML 1.1, in which a plain `n` or `1e3` is no text.
+    input: JSON.stringify(values),
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
     timeout: 60_000,
@@ -95,8 +96,30 @@ export function renderAgain(values: Values = {}, files: readonly string[] = [], 
   return objectsIn(out);
 }
 
+/** The objects of an upgrade with --reuse-values: Helm takes the values of the chart before in the place of this chart's. */
+export function renderReusing(before: Values, values: Values = {}): RenderedObject[] {
+  const folder = new TemporaryDirectory('reused');
+  try {
+    const chart = folder.join('backtalk');
+    cpSync(chartFolder, chart, { recursive: true });
+    writeFileSync(join(chart, 'values.yaml'), JSON.stringify(before));
+    const { status, out, complaint } = helm(['template', release, chart, '--namespace', namespace], values);
+    if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
+    return objectsIn(out);
+  } finally {
+    folder.remove();
+  }
+}
+
+/** The objects of a release of another name, in another namespace. */
+export function renderAs(name: string, inNamespace: string, values: Values = {}): RenderedObject[] {
+  const { status, out, complaint } = helm(['template', name, chartFolder, '--namespace', inNamespace], values);
+  if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
+  return objectsIn(out);
+}
+
 function objectsIn(yaml: string): RenderedObject[] {
-  const documents = parseAllDocuments(yaml).map((document) => document.toJS() as unknown);
+  const documents = parseAllDocuments(yaml, { version: '1.1' }).map((document) => document.toJS() as unknown);
   return documents.filter((document) => document !== null).map((document) => renderedObject.parse(document));
 }
 

@@ -84,3 +84,82 @@ it('what would surprise its owner stands in the words after an installation', ()
   expect(notes({ gateway: { autoscaling: { min: 2 } } })).not.toContain('a single gateway');
   expect(notes()).toContain(`kubectl -n ${namespace} exec deploy/loop-backtalk-commands -- backtalk status`);
 });
+
+describe('what is merged into pods', () => {
+  const ca = { volumes: [{ name: 'ca', configMap: { name: 'ca' } }] };
+  const mounted = { name: 'ca', mountPath: '/etc/ca' };
+  const secret = { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'own', key: 'token' } } };
+  const objects = render(
+    {
+      pod: {
+        labels: { team: 'agents' },
+        annotations: { of: 'all' },
+        spec: { ...ca, priorityClassName: 'low' },
+        container: { env: [secret, { name: 'HTTPS_PROXY', value: 'http://proxy:3128' }], volumeMounts: [mounted] },
+      },
+      gateway: {
+        pod: { spec: { priorityClassName: 'high' }, container: { envFrom: [{ secretRef: { name: 'own' } }] } },
+      },
+      poolDefaults: { pod: { spec: { runtimeClassName: 'nvidia', schedulerName: 'volcano' } } },
+      streams: { pod: { annotations: { of: 'streams' } } },
+      test: { pod: { labels: { team: 'tests' } } },
+    },
+    ['ci/one-gpu.yaml'],
+  );
+
+  it('a pod of all is in every pod, the Job’s and the test’s too, and in each of its containers', () => {
+    const pods = podsOf(objects);
+    expect(pods.map(({ component }) => component)).toEqual(expect.arrayContaining(['streams', 'test']));
+    for (const { spec, labels, name } of pods) {
+      expect(labels, name).toHaveProperty('team');
+      expect(spec.volumes, name).toContainEqual(ca.volumes[0]);
+      for (const { env, volumeMounts } of [...spec.initContainers, ...spec.containers]) {
+        expect(env, name).toContainEqual(secret);
+        expect(volumeMounts, name).toContainEqual(mounted);
+      }
+    }
+  });
+
+  it('models are fetched through the proxy of all', () => {
+    const { env } = containerOf(podOf(objects, 'engine-serving'), 'fetch-model');
+    expect(env).toContainEqual({ name: 'HTTPS_PROXY', value: 'http://proxy:3128' });
+  });
+
+  it('a component’s own pod goes over that of all', () => {
+    expect(podOf(objects, 'gateway').spec).toMatchObject({ priorityClassName: 'high' });
+    expect(podOf(objects, 'collector').spec).toMatchObject({ priorityClassName: 'low' });
+    expect(podOf(objects, 'engine-serving').spec).toMatchObject({
+      runtimeClassName: 'nvidia',
+      schedulerName: 'volcano',
+      priorityClassName: 'low',
+    });
+    expect(podOf(objects, 'streams').annotations).toEqual({ of: 'streams' });
+    expect(podOf(objects, 'test').labels).toMatchObject({ team: 'tests' });
+    expect(podOf(objects, 'gateway').spec.containers[0]).toHaveProperty('envFrom');
+  });
+
+  it('a variable is given once, and what the values say of it holds', () => {
+    const env = { BACKTALK_NATS_URL: 'nats://mine:4222' };
+    const container = { env: [{ name: 'BACKTALK_NATS_USER', value: 'mine' }] };
+    const gateway = podOf(render({ gateway: { env, pod: { container } } }), 'gateway').spec.containers[0];
+    const named = (wanted: string) => gateway?.env.filter(({ name }) => name === wanted).map(({ value }) => value);
+    expect(named('BACKTALK_NATS_URL')).toEqual(['nats://mine:4222']);
+    expect(named('BACKTALK_NATS_USER')).toEqual(['mine']);
+  });
+
+  it('an empty node selector of a pool takes that of all pools away', () => {
+    const nodeSelector = { gpu: 'yes' };
+    const pools = { training: { nodeSelector: {} } };
+    const placed = render({ poolDefaults: { nodeSelector }, pools });
+    expect(podOf(placed, 'engine-serving').spec).toMatchObject({ nodeSelector });
+    expect(podOf(placed, 'training').spec).not.toHaveProperty('nodeSelector');
+  });
+});
+
+it('the Job has another name whenever anything of its pod is another, labels too', () => {
+  const nameWith = (values: Values) => podOf(render(values), 'streams').object.metadata.name;
+  const others: Values[] = [{ labels: { team: 'x' } }, { podAnnotations: { a: 'b' } }, { logLevel: 'debug' }];
+  const [labelled, annotated, same] = others.map(nameWith);
+  expect(new Set([nameWith({}), labelled, annotated]).size).toBe(3);
+  expect(same).toBe(nameWith({}));
+});

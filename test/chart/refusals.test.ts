@@ -27,6 +27,9 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['turns kept for a number of days', { streams: { turnsDays: 30 } }, /'turnsDays' not allowed/],
   ['a runbook that is no address', { metrics: { alerts: { runbookUrl: 'docs' } } }, /alerts\/runbookUrl.*pattern/],
   ['shared memory that training does not use', { pools: { training: { shm: '1Gi' } } }, /'shm' not allowed/],
+  ['a variable with no name', { gateway: { env: { 'a-b': 'c' } } }, /'\/gateway\/env': additional properties 'a-b'/],
+  ['an image where a pod is merged', { pod: { container: { image: 'x' } } }, /pod\/container\/image/],
+  ['a threshold of nothing', { gateway: { autoscaling: { perReplica: 0 } } }, /autoscaling\/perReplica/],
   ['more training workers', { pools: { training: { replicas: 2 } } }, /pools\/training.*'replicas' not allowed/],
 ];
 
@@ -50,6 +53,15 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
   ],
   ['an empty range', { judge: { autoscaling: { min: 9 } } }, /judge\.autoscaling\.min: is more than/],
   ['KEDA without a Prometheus', { judge: { autoscaling: { kind: 'keda' } } }, /keda\.prometheusUrl: /],
+  [
+    'KEDA without the labels that tell pools apart',
+    {
+      judge: { autoscaling: { kind: 'keda' } },
+      keda: { prometheusUrl: 'http://p:9090' },
+      metrics: { serviceMonitor: { enabled: false } },
+    },
+    /metrics\.serviceMonitor\.enabled: judge\.autoscaling\.kind=keda/,
+  ],
   ['production on one broker', { profile: 'production' }, /nats\.enabled: profile production/],
   [
     'production on single copies',

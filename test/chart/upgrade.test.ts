@@ -3,9 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { z } from 'zod';
-import { render } from './helm.js';
+import { chartFolder, render, renderReusing, type RenderedObject, type Values } from './helm.js';
 import { immutableOf } from './immutable.js';
+import { complaintsAbout, startedIn } from './started-in.js';
 
 const folder = join(repositoryRoot(), 'test', 'chart', 'previous');
 const version = z.object({
@@ -13,7 +15,7 @@ const version = z.object({
   immutable: z.record(z.string(), z.unknown()),
 });
 
-describe.each(readdirSync(folder).filter((name) => name.endsWith('.json')))('from %s', (name) => {
+describe.each(readdirSync(folder).filter((name) => name.endsWith('.0.json')))('from %s', (name) => {
   const { values, immutable } = version.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
   const now = immutableOf(render(values));
 
@@ -25,3 +27,80 @@ describe.each(readdirSync(folder).filter((name) => name.endsWith('.json')))('fro
     expect(now[workload]).toEqual(immutable[workload]);
   });
 });
+
+/** Variables that hold what a missing value becomes when nothing is in its place. */
+function emptiedIn(objects: readonly RenderedObject[]): string[] {
+  const variables = startedIn(objects).flatMap(({ container, environment }) =>
+    Object.entries(environment).map(([name, value]) => `${container.name} ${name}=${value}`),
+  );
+  return variables.filter((line) => /<nil>|=0s$|null/.test(line));
+}
+
+const earlier = readdirSync(folder).filter((name) => name.endsWith('.values.json'));
+
+it('the values of earlier charts are known', () => {
+  expect(earlier.length).toBeGreaterThanOrEqual(5);
+});
+
+describe.each(earlier)('with --reuse-values over %s', (name) => {
+  const before = z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
+  const objects = renderReusing(before);
+
+  it('an upgrade that reuses values starts every process', () => {
+    expect(complaintsAbout(objects)).toEqual([]);
+    expect(emptiedIn(objects)).toEqual([]);
+  });
+
+  it('an upgrade that reuses values keeps every workload and claim', () => {
+    expect(immutableOf(objects)).toEqual(immutableOf(render()));
+  });
+
+  it('an upgrade that reuses values may switch KEDA on', () => {
+    const keda = { prometheusUrl: 'http://p:9090' };
+    const scaled = renderReusing(before, { judge: { autoscaling: { kind: 'keda' } }, keda });
+    expect(scaled.map(({ kind }) => kind)).toContain('ScaledObject');
+  });
+});
+
+it('numbers of training that were chosen before recipes are kept as numbers of the recipe', () => {
+  const name = join(folder, 'first.values.json');
+  const before = z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(name, 'utf8')));
+  const objects = renderReusing(before, { trainer: { loraRank: 32, batchSize: 4, method: 'opd' } });
+  const trainer = startedIn(objects).find(({ container }) => container.name === 'trainer');
+  expect(trainer?.environment['BACKTALK_RECIPE_SET']).toBe('effective=4,loraRank=32,method=opd');
+});
+
+/** Every path of the values, down to those that hold no map. */
+function pathsIn(values: unknown, at: readonly string[] = []): string[][] {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return [];
+  return Object.entries(values).flatMap(([name, below]) => [[...at, name], ...pathsIn(below, [...at, name])]);
+}
+
+describe('null', () => {
+  const paths = pathsIn(parse(readFileSync(join(chartFolder, 'values.yaml'), 'utf8')));
+  const nulled = (path: readonly string[]): unknown =>
+    path.length === 0 ? null : { [path[0] ?? '']: nulled(path.slice(1)) };
+
+  it('in the place of every map, and of every value together, means the defaults', () => {
+    const all: Values = Object.assign({}, ...paths.filter(({ length }) => length === 1).map(nulled)) as Values;
+    const objects = render({ ...all, runAs: 10_001 });
+    expect(immutableOf(objects)).toEqual(immutableOf(render()));
+    expect(complaintsAbout(objects)).toEqual([]);
+  });
+
+  it('in the place of any one value leaves no hole', () => {
+    const leaves = paths.filter((path) => !/^(labels|extraObjects|runAs)$/.test(path[0] ?? ''));
+    const merged = leaves.reduce<Record<string, unknown>>((into, path) => setNull(into, path), {});
+    const objects = render(merged);
+    expect(complaintsAbout(objects)).toEqual([]);
+    expect(emptiedIn(objects)).toEqual([]);
+  });
+});
+
+/** The deepest paths win: a map is null only where nothing below it is. */
+function setNull(into: Record<string, unknown>, path: readonly string[]): Record<string, unknown> {
+  const [first = '', ...rest] = path;
+  if (rest.length === 0) into[first] ??= null;
+  else into[first] = setNull((into[first] as Record<string, unknown> | null) ?? {}, rest);
+  return into;
+}

@@ -43,35 +43,58 @@ spec:
 
 {{- define "backtalk.scaledObject" -}}
 {{- $scaling := .settings.autoscaling }}
+{{- $keda := .root.Values.keda }}
+{{- $own := default (get $keda.queries .component) $scaling.query }}
+{{- $isAge := and (eq .component "judge") (not $own) }}
+{{- $metadata := dict
+  "serverAddress" (trimSuffix "/" $keda.prometheusUrl)
+  "query" (tpl (default (include "backtalk.scalingQuery" .) $own) .root)
+  "threshold" (include "backtalk.text" (ternary $scaling.threshold (ternary $scaling.waitSeconds $scaling.perReplica $isAge) (not (empty $own))))
+  "ignoreNullValues" "false" }}
+{{- /* An age is no sum: it is not shared out among replicas. */}}
+{{- $trigger := dict "type" "prometheus" "metricType" (ternary "Value" "AverageValue" (eq .component "judge")) "metadata" $metadata }}
+{{- $triggers := list (mergeOverwrite $trigger (deepCopy $keda.trigger)) }}
+{{- if and (eq .component "judge") (include "backtalk.natsMonitorUrl" .root) }}
+{{- $triggers = append $triggers (include "backtalk.lagTrigger" . | fromYaml) }}
+{{- end }}
+{{- $spec := dict
+  "scaleTargetRef" (dict "apiVersion" "apps/v1" "kind" .kind "name" (include "backtalk.name" .))
+  "minReplicaCount" (int $scaling.min)
+  "maxReplicaCount" (int $scaling.max)
+  "advanced" (dict "horizontalPodAutoscalerConfig" (dict "behavior" (include "backtalk.scalingBehavior" $scaling | fromYaml)))
+  "triggers" $triggers -}}
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata:
   {{- include "backtalk.metadata" . | nindent 2 }}
 spec:
-  scaleTargetRef: { apiVersion: apps/v1, kind: {{ .kind }}, name: {{ include "backtalk.name" . }} }
-  minReplicaCount: {{ $scaling.min }}
-  maxReplicaCount: {{ $scaling.max }}
-  advanced:
-    horizontalPodAutoscalerConfig:
-      behavior:
-        {{- include "backtalk.scalingBehavior" $scaling | nindent 8 }}
-  triggers:
-    - type: prometheus
-      {{- /* An age is no sum: it is not shared out among replicas. */}}
-      metricType: {{ ternary "Value" "AverageValue" (has .component (list "judge" "engine-judge")) }}
-      metadata:
-        serverAddress: {{ .root.Values.keda.prometheusUrl | quote }}
-        query: {{ tpl (default (index .root.Values.keda.queries (ternary "judge" .component (hasPrefix "engine-judge" .component))) $scaling.query) .root | quote }}
-        threshold: {{ include "backtalk.text" $scaling.threshold | quote }}
-    {{- if and (eq .component "judge") (include "backtalk.natsMonitorUrl" .root) }}
-    - type: nats-jetstream
-      metadata:
-        natsServerMonitoringEndpoint: {{ include "backtalk.natsMonitorHost" .root | quote }}
-        account: $G
-        stream: TURNS
-        consumer: judge_turnContinued
-        lagThreshold: {{ include "backtalk.text" $scaling.lag | quote }}
-    {{- end }}
+  {{- toYaml (mergeOverwrite $spec (deepCopy $keda.spec)) | nindent 2 }}
+{{- end }}
+
+{{/*
+What a component is scaled by. Engines and gateways: requests that they have, running and waiting, for each replica, so that a
+busy pool in which nothing waits keeps its replicas. Judges: how long the oldest vote has waited. Releases are told apart by
+the label that the chart's ServiceMonitor adds, and so are pools.
+*/}}
+{{- define "backtalk.scalingQuery" -}}
+{{- $release := printf "namespace=%q,release=%q" .root.Release.Namespace .root.Release.Name }}
+{{- if eq .component "gateway" }}sum(backtalk_gateway_requests_in_hand{ {{- $release -}} })
+{{- else if eq .component "judge" }}max(backtalk_judge_votes_oldest_age_seconds{ {{- $release -}} })
+{{- else }}sum({__name__=~"vllm:num_requests_(running|waiting)|sglang:num_(running|queue)_reqs",{{ $release }},app_kubernetes_io_component={{ .component | quote }}})
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.lagTrigger" -}}
+type: nats-jetstream
+metadata:
+  natsServerMonitoringEndpoint: {{ include "backtalk.natsMonitorHost" .root | quote }}
+  account: {{ .root.Values.nats.external.account | quote }}
+  stream: TURNS
+  consumer: judge_turnContinued
+  lagThreshold: {{ include "backtalk.text" .settings.autoscaling.lag | quote }}
+  {{- if hasPrefix "https://" (include "backtalk.natsMonitorUrl" .root) }}
+  useHttps: "true"
+  {{- end }}
 {{- end }}
 
 {{/* KEDA asks from a namespace of its own. */}}
@@ -79,6 +102,6 @@ spec:
 {{- if .Values.nats.enabled }}
 {{- printf "%s.%s:8222" (include "backtalk.name" (dict "root" . "component" "nats")) .Release.Namespace }}
 {{- else }}
-{{- regexReplaceAll "^https?://" .Values.nats.external.monitorUrl "" }}
+{{- regexReplaceAll "^https?://" .Values.nats.external.monitorUrl "" | trimSuffix "/" }}
 {{- end }}
 {{- end }}

@@ -55,6 +55,7 @@
 {{- define "backtalk.checkOwner" -}}
 {{- if and (include "backtalk.scales" .settings) (not (kindIs "invalid" .settings.replicas)) }}{{ fail (printf "%s.replicas: %s.autoscaling.kind=%s owns the replicas; set replicas to null, or the kind to none." .name .name .settings.autoscaling.kind) }}{{ end }}
 {{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.keda.prometheusUrl) }}{{ fail (printf "keda.prometheusUrl: %s.autoscaling.kind=keda needs a Prometheus to ask." .name) }}{{ end }}
+{{- if and (eq .settings.autoscaling.kind "keda") (not .root.Values.metrics.serviceMonitor.enabled) (not .settings.autoscaling.query) }}{{ fail (printf "metrics.serviceMonitor.enabled: %s.autoscaling.kind=keda asks for labels that only the chart's ServiceMonitor adds; set it to true, or give %s.autoscaling.query." .name .name) }}{{ end }}
 {{- if gt (int .settings.autoscaling.min) (int .settings.autoscaling.max) }}{{ fail (printf "%s.autoscaling.min: is more than %s.autoscaling.max." .name .name) }}{{ end }}
 {{- end }}
 

@@ -27,8 +27,8 @@ args:
 {{- end }}
 
 {{- define "backtalk.vllmArguments" -}}
-- --model={{ include "backtalk.modelPath" .pool }}
-- --served-model-name={{ .pool.model.name }}
+- {{ include "backtalk.modelPath" .pool | printf "--model=%s" | quote }}
+- {{ printf "--served-model-name=%s" .pool.model.name | quote }}
 - --host=0.0.0.0
 - --port=30030
 - --logprobs-mode=processed_logprobs
@@ -52,8 +52,8 @@ args:
 {{- end }}
 
 {{- define "backtalk.sglangArguments" -}}
-- --model-path={{ include "backtalk.modelPath" .pool }}
-- --served-model-name={{ .pool.model.name }}
+- {{ include "backtalk.modelPath" .pool | printf "--model-path=%s" | quote }}
+- {{ printf "--served-model-name=%s" .pool.model.name | quote }}
 - --host=0.0.0.0
 - --port=30030
 - --enable-metrics
@@ -88,14 +88,14 @@ args:
 {{- define "backtalk.builtinVariables" -}}
 BACKTALK_ENGINE_HOST: 0.0.0.0
 BACKTALK_ENGINE_PORT: 30030
-BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name }}
+BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name | quote }}
 BACKTALK_ENGINE_LENGTH_MAX: {{ int .pool.model.lengthMax }}
 BACKTALK_ENGINE_ADAPTERS_MAX: {{ .pool.adapters.kept }}
 BACKTALK_ENGINE_ADAPTER_RANK_MAX: {{ .pool.adapters.rankMax }}
 BACKTALK_ENGINE_SHUTDOWN_SECONDS: {{ .root.Values.gateway.answerSeconds }}
 BACKTALK_LOG_LEVEL: {{ ternary "warning" .root.Values.logLevel (eq .root.Values.logLevel "warn") }}
 {{- with include "backtalk.modelPath" .pool }}
-BACKTALK_ENGINE_MODEL_DIR: {{ . }}
+BACKTALK_ENGINE_MODEL_DIR: {{ . | quote }}
 {{- end }}
 {{- end }}
 

@@ -5,8 +5,8 @@
 - name: {{ .variable }}
   valueFrom:
     secretKeyRef:
-      name: {{ .secret }}
-      key: {{ .key }}
+      name: {{ .secret | quote }}
+      key: {{ .key | quote }}
 {{- end }}
 
 {{/* (root, user): the broker's user of this process. */}}
@@ -32,7 +32,7 @@
 {{- define "backtalk.blobVariables" -}}
 {{- $s3 := .Values.blobs.s3 -}}
 - name: BACKTALK_BLOB_STORE
-  value: {{ .Values.blobs.store }}
+  value: {{ .Values.blobs.store | quote }}
 {{- if eq .Values.blobs.store "s3" }}
 - name: BACKTALK_S3_ENDPOINT
   value: {{ $s3.endpoint | quote }}

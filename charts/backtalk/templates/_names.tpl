@@ -1,11 +1,17 @@
 {{/* Names and labels. Selectors hold what never changes between versions of the chart. */}}
 
+{{/*
+The prefix of names. A release may be called what no Service may be: with dots, with a digit before, or too long. Such a name
+is made to fit, and ends with a hash of the whole, so that two releases never have one prefix.
+*/}}
 {{- define "backtalk.fullname" -}}
-{{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- $chart := default .Chart.Name .Values.nameOverride }}
+{{- $whole := default (ternary .Release.Name (printf "%s-%s" .Release.Name $chart) (contains $chart .Release.Name)) .Values.fullnameOverride }}
+{{- $fitting := regexReplaceAll "^([0-9])" ($whole | replace "." "-") "b-${1}" }}
+{{- if and (eq $fitting $whole) (le (len $whole) 40) }}
+{{- $whole }}
 {{- else }}
-{{- $name := default .Chart.Name .Values.nameOverride }}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 40 | trimSuffix "-" }}
+{{- printf "%s-%s" (trunc 31 $fitting | trimSuffix "-") (sha256sum $whole | trunc 8) }}
 {{- end }}
 {{- end }}
 
@@ -19,8 +25,8 @@
 {{- end }}
 
 {{- define "backtalk.releaseSelector" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "backtalk.selector" -}}
@@ -46,8 +52,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* (root, component, suffix?) → name, namespace and labels of an object. */}}
 {{- define "backtalk.metadata" -}}
-name: {{ include "backtalk.name" . }}{{ with .suffix }}-{{ . }}{{ end }}
-namespace: {{ .root.Release.Namespace }}
+name: {{ printf "%s%s" (include "backtalk.name" .) (ternary (printf "-%s" .suffix) "" (hasKey . "suffix")) | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "backtalk.labels" . | nindent 2 }}
 {{- end }}
@@ -55,7 +61,11 @@ labels:
 {{/* (root, image) → a reference by digest where one is given, else by tag. */}}
 {{- define "backtalk.image" -}}
 {{- $name := .image.repository }}
-{{- with default .root.Values.images.registry .image.registry }}{{ $name = printf "%s/%s" . $name }}{{ end }}
+{{- if .image.registry }}{{ $name = printf "%s/%s" .image.registry $name }}
+{{- else if .root.Values.images.registry }}
+{{- /* A mirror of Docker's hub has images without an owner below library/. */}}
+{{- $name = printf "%s/%s%s" .root.Values.images.registry (ternary "" "library/" (contains "/" $name)) $name }}
+{{- end }}
 {{- if .image.digest }}
 {{- printf "%s@%s" $name .image.digest }}
 {{- else }}

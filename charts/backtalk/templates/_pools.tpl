@@ -4,7 +4,11 @@
 {{- define "backtalk.pool" -}}
 {{- $values := .root.Values }}
 {{- $defaults := merge (dict "model" (deepCopy $values.model)) (deepCopy $values.poolDefaults) }}
-{{- toYaml (mergeOverwrite $defaults (deepCopy (index $values.pools .name))) }}
+{{- $own := index $values.pools .name }}
+{{- $pool := mergeOverwrite $defaults (deepCopy $own) }}
+{{- /* A pool's own place replaces that of all, also by nothing. */}}
+{{- range list "nodeSelector" "affinity" }}{{ if hasKey $own . }}{{ $_ := set $pool . (index $own .) }}{{ end }}{{ end }}
+{{- toYaml $pool }}
 {{- end }}
 
 {{/* The pools that have engines of their own, as a list of names. */}}
@@ -40,13 +44,13 @@
 {{- define "backtalk.modelVolume" -}}
 name: model
 {{- if .pool.model.claim }}
-persistentVolumeClaim: { claimName: {{ .pool.model.claim }}, readOnly: true }
+persistentVolumeClaim: { claimName: {{ .pool.model.claim | quote }}, readOnly: true }
 {{- else if .pool.model.storageClass }}
 ephemeral:
   volumeClaimTemplate:
     spec:
       accessModes: [ReadWriteOnce]
-      storageClassName: {{ .pool.model.storageClass }}
+      storageClassName: {{ .pool.model.storageClass | quote }}
       resources: { requests: { storage: {{ .pool.model.size }} } }
 {{- else }}
 emptyDir: { sizeLimit: {{ .pool.model.size }} }

@@ -1,30 +1,35 @@
-{{/* Which components need a headless Service, and for which ports. */}}
+{{/*
+Services inside the release, and for which ports. `headless` gives each pod an address of its own: named pods of StatefulSets,
+and judges' engines, among which judges choose the one with least in flight. `ready` leaves pods out that cannot work yet.
+*/}}
 {{- define "backtalk.headless" -}}
-- { component: gateway, suffix: pods, ports: { grpc: 30020 } }
-- { component: judge, suffix: pods, ports: { health: 30010 } }
-- { component: training, suffix: pods, ports: { grpc: 30026 } }
+- { component: gateway, suffix: pods, headless: true, ports: { grpc: 30020 } }
+- { component: judge, suffix: pods, headless: true, ports: { health: 30010 } }
+- { component: training, suffix: pods, headless: true, ports: { grpc: 30026 } }
 {{- if .Values.nats.enabled }}
-- { component: nats, suffix: pods, ports: { client: 4222, monitor: 8222 } }
+- { component: nats, suffix: pods, headless: true, ports: { client: 4222, monitor: 8222 } }
 - { component: nats, ready: true, ports: { client: 4222, monitor: 8222 } }
 {{- end }}
 {{- if .Values.valkey.enabled }}
-- { component: valkey, suffix: pods, ports: { client: 6379 } }
+- { component: valkey, suffix: pods, headless: true, ports: { client: 6379 } }
 - { component: valkey, ready: true, ports: { client: 6379 } }
 {{- end }}
 {{- if has "judge" (include "backtalk.ownPools" . | fromYamlArray) }}
-- { component: engine-judge, ready: true, ports: { engine: 30030 } }
+- { component: engine-judge, headless: true, ready: true, ports: { engine: 30030 } }
 {{- end }}
 {{- end }}
 
-{{/* (root, component, suffix?, ports, ready?) */}}
+{{/* (root, component, suffix?, ports, headless?, ready?) */}}
 {{- define "backtalk.headlessService" -}}
 apiVersion: v1
 kind: Service
 metadata:
   {{- include "backtalk.metadata" . | nindent 2 }}
 spec:
-  {{- if not .ready }}
+  {{- if .headless }}
   clusterIP: None
+  {{- end }}
+  {{- if not .ready }}
   publishNotReadyAddresses: true
   {{- end }}
   selector:

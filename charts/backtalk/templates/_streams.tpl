@@ -5,8 +5,8 @@
   "BACKTALK_STREAM_REPLICAS" $streams.replicas
   "BACKTALK_TURNS_BYTES_MAX" (include "backtalk.bytes" $streams.turnsMax)
   "BACKTALK_TURNS_AGE_MAX" $streams.turnsAge }}
-restartPolicy: OnFailure
-{{ include "backtalk.podSpec" (dict "root" $ "component" "streams" "settings" dict "containers" (list (include "backtalk.streamsContainer" (dict "root" $ "plain" $plain)))) }}
+{{- include "backtalk.podTemplate" (dict "root" $ "component" "streams" "settings" $streams "restartPolicy" "OnFailure"
+  "containers" (list (include "backtalk.streamsContainer" (dict "root" $ "plain" $plain)))) }}
 {{- end }}
 
 {{- define "backtalk.streamsContainer" -}}

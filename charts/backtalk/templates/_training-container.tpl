@@ -1,7 +1,7 @@
 {{- define "backtalk.trainingVariables" -}}
 BACKTALK_GRPC_ADDRESS: 0.0.0.0:30026
 BACKTALK_HEALTH_ADDRESS: 0.0.0.0:30016
-BACKTALK_BASE_MODEL: {{ .pool.model.name }}
+BACKTALK_BASE_MODEL: {{ .pool.model.name | quote }}
 BACKTALK_DEVICE: {{ ternary "cuda" "cpu" (gt (int .pool.gpu.count) 0) }}
 BACKTALK_BLOB_CACHE_DIR: /cache/blobs
 BACKTALK_BLOB_CACHE_BYTES: {{ include "backtalk.bytes" .pool.cache.max | quote }}
@@ -13,7 +13,7 @@ PYTHONUNBUFFERED: 1
 BACKTALK_DTYPE: {{ . }}
 {{- end }}
 {{- with include "backtalk.modelPath" .pool }}
-BACKTALK_MODEL_DIR: {{ . }}
+BACKTALK_MODEL_DIR: {{ . | quote }}
 {{- end }}
 {{- end }}
 

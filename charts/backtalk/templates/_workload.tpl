@@ -1,6 +1,6 @@
 {{/*
 Every long-running workload of the chart. Takes root, component, kind (Deployment or StatefulSet), settings (replicas,
-autoscaling, nodeSelector, tolerations), containers (texts), and where they are wanted: initContainers (texts), volumes,
+autoscaling, nodeSelector, tolerations, affinity, pod), containers (texts), and where they are wanted: initContainers (texts), volumes,
 claims, grace (seconds), progressSeconds, strategy, checksum.
 */}}
 {{- define "backtalk.workload" -}}
@@ -37,18 +37,15 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   template:
-    metadata:
-      labels:
-        {{- include "backtalk.podLabels" . | nindent 8 }}
-      annotations:
-        {{- include "backtalk.podAnnotations" . | nindent 8 }}
-    spec:
-      {{- include "backtalk.podSpec" . | nindent 6 }}
+    {{- include "backtalk.podTemplate" . | nindent 4 }}
 {{- end }}
 
 {{- define "backtalk.podSpec" -}}
 {{- $values := .root.Values -}}
-serviceAccountName: {{ include "backtalk.accountName" .root }}
+serviceAccountName: {{ include "backtalk.accountName" .root | quote }}
+{{- with .restartPolicy }}
+restartPolicy: {{ . }}
+{{- end }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .grace | default 45 }}
@@ -59,7 +56,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with default $values.nodeSelector .settings.nodeSelector }}
 nodeSelector:
@@ -112,7 +109,9 @@ A pod starts again when a file that it reads at its start has changed, or a secr
 is somebody else's only the name is known here: when its content changes, pods are restarted by hand.
 */}}
 {{- define "backtalk.podAnnotations" -}}
+{{- if .kind }}
 checksum/secrets: {{ ternary (include "backtalk.generatedSecret" .root) .root.Values.secrets.existingSecret (empty .root.Values.secrets.existingSecret) | sha256sum }}
+{{- end }}
 {{- with .checksum }}
 checksum/config: {{ . | sha256sum }}
 {{- end }}
@@ -128,7 +127,7 @@ metadata:
 spec:
   accessModes: [ReadWriteOnce]
   {{- with default .root.Values.storage.class .claim.storageClass }}
-  storageClassName: {{ . }}
+  storageClassName: {{ . | quote }}
   {{- end }}
   resources:
     requests:

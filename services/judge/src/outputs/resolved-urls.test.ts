@@ -35,6 +35,15 @@ describe('judge URLs', () => {
     places.stop();
   });
 
+  it('judge URLs are none while a name has no address', async () => {
+    const lookUp = () => Promise.reject(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }));
+    const urls = ['http://judges:30030'];
+    const places = new ResolvedUrls({ urls, clock: new FakeClock(), events, lookUp });
+    await places.start(() => undefined);
+    expect(places.current()).toEqual([]);
+    places.stop();
+  });
+
   it('judge URLs keep what was known while names cannot be looked up', async () => {
     const { places } = resolved(['http://gone:1'], {});
     await places.start(() => undefined);

@@ -1,6 +1,7 @@
 // The addresses behind judge URLs, looked up again and again, because replicas come and go behind one name. In: URLs. Out:
-// one URL for each address of a name that has several (a headless service); any other URL as it is. A name that cannot be
-// looked up keeps what was last known. TLS needs the name, so that https URLs stay as they are.
+// one URL for each address of a name that has several (a headless service); any other URL as it is. A name that has no address
+// (a headless service without a ready pod) is no engine; one that cannot be looked up keeps what was last known. TLS needs the
+// name, so that https URLs stay as they are.
 import { lookup as lookUpName } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
@@ -59,7 +60,7 @@ export class ResolvedUrls {
       });
     } catch (error) {
       this.options.events.engineRefused(asBacktalkError(error).code);
-      return this.known.get(url) ?? [url];
+      return isNameWithoutAddress(error) ? [] : (this.known.get(url) ?? [url]);
     }
   }
 }
@@ -69,4 +70,9 @@ async function lookUp(host: string): Promise<readonly string[]> {
   const found = await lookUpName(host, { all: true });
   const family = found[0]?.family;
   return found.filter((address) => address.family === family).map(({ address }) => address);
+}
+
+/** What the resolver says of a name that is not there; a resolver that does not answer says something else. */
+function isNameWithoutAddress(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA');
 }
