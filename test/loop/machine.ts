@@ -56,6 +56,8 @@ export interface TestKey {
   readonly key: string;
   readonly tenant: string;
   readonly user: string;
+  /** Names of the policies that it opens. */
+  readonly policies?: readonly string[];
   readonly limits?: {
     readonly concurrency?: number;
     readonly requestsPerMinute?: number;

@@ -1,0 +1,232 @@
+// Attacks by the shape and the number of requests: each by one client with a valid key.
+import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { until } from '@backtalk/kit/testing';
+import { residentOf } from '../../bench/process-figures.js';
+import { engineCounts, setEngine } from '../../loop/controls.js';
+import { ask } from '../../loop/talk.js';
+import type { Attack, Outcome } from '../attack.js';
+import { send, statusesOf, type Reply, type Scene } from '../scene.js';
+
+const chat = '/v1/chat/completions';
+const mebibyte = 2 ** 20;
+const greeting = [{ role: 'user', content: 'hi' }];
+
+/** A chat request with a field of this many bytes of `piece`. */
+function padded(bytes: number, piece: string): Buffer {
+  const head = '{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"x":[';
+  const pieces = piece.repeat(Math.floor((bytes - head.length - 8) / piece.length));
+  return Buffer.from(`${head}${pieces}0]}`);
+}
+
+async function survived(scene: Scene, work: () => Promise<readonly Reply[]>): Promise<Outcome> {
+  const before = scene.machine.pid('gateway');
+  const replies = await work();
+  const lives = scene.machine.pid('gateway') === before && (await health(scene));
+  const refused = replies.every(({ status }) => status >= 400 && status < 500);
+  return { held: lives && refused, now: `${lives ? '' : 'the gateway ended; '}${statusesOf(replies)}` };
+}
+
+async function health({ machine }: Scene): Promise<boolean> {
+  const { status } = await send(`http://127.0.0.1:${String(machine.ports.health.gateway)}/healthz`, { method: 'GET' });
+  return status === 200;
+}
+
+const members: Attack = {
+  name: 'many-members',
+  about: '12 bodies of almost 16 MiB of `{},`, four at a time',
+  before: 'heap used up, the gateway ends',
+  on: 'keyed',
+  run: (scene) =>
+    survived(scene, async () => {
+      const body = padded(16 * mebibyte - 64, '{},');
+      const replies: Reply[] = [];
+      for (let round = 0; round < 3; round += 1)
+        replies.push(...(await Promise.all([0, 1, 2, 3].map(() => scene.post(chat, body)))));
+      return replies;
+    }),
+};
+
+const deep: Attack = {
+  name: 'deep-nesting',
+  about: '20 bodies of 100,000 lists in each other',
+  before: 'refused',
+  on: 'keyed',
+  run: (scene) =>
+    survived(scene, () => {
+      const body = `{"model":"backtalk","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+      return Promise.all(Array.from({ length: 20 }, () => scene.post(chat, body)));
+    }),
+};
+
+const manyMessages: Attack = {
+  name: 'many-messages',
+  about: '5 bodies of 400,000 short messages',
+  before: 'every other client waits 5.2 s a body',
+  on: 'keyed',
+  run: (scene) =>
+    survived(scene, async () => {
+      const message = '{"role":"assistant","content":"a"},{"role":"user","content":"b"},';
+      const body = `{"model":"backtalk","messages":[${message.repeat(200_000)}{"role":"user","content":"c"}]}`;
+      const replies: Reply[] = [];
+      for (let round = 0; round < 5; round += 1) replies.push(await scene.post(chat, body));
+      return replies;
+    }),
+};
+
+/** Announces a body of `length` bytes and sends its beginning; resolves when that is sent or was refused. */
+function begun(
+  port: number,
+  path: string,
+  length: number,
+  first: Buffer,
+  headers: Readonly<Record<string, string>>,
+): Promise<Socket> {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${String(length)}\r\n${lines.join('')}\r\n`;
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const done = () => resolve(socket);
+    socket.on('error', done);
+    socket.on('close', done);
+    socket.resume();
+    socket.write(head);
+    socket.write(first, done);
+    setTimeout(done, 10_000).unref();
+  });
+}
+
+const hoard: Attack = {
+  name: 'hoarded-bodies',
+  about: '60 connections with 15 MiB of feedback each, all but the last byte',
+  before: '594 MB resident with 30 of them, and held; 60 end a pod of 768 MiB',
+  on: 'keyed',
+  run: async ({ machine, mallory }) => {
+    const body = Buffer.alloc(15 * mebibyte, 'a');
+    const sockets = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        begun(machine.ports.endpoint, '/v1/feedback', body.byteLength + 1, body, mallory),
+      ),
+    );
+    const { megabytes } = residentOf(machine.pid('gateway'));
+    const open = sockets.filter(({ destroyed }) => !destroyed).length;
+    for (const socket of sockets) socket.destroy();
+    return {
+      held: megabytes < 400,
+      now: `${megabytes.toFixed(0)} MB resident, ${String(open)} connections still open`,
+    };
+  },
+};
+
+const dribble: Attack = {
+  name: 'dribbled-bodies',
+  about: '200 bodies that send one byte every 200 ms',
+  before: 'refused after 30 s, others not held',
+  on: 'keyed',
+  run: async ({ machine, mallory }) => {
+    const first = Buffer.from('{"model":"backtalk","messages":[');
+    const sockets = await Promise.all(
+      Array.from({ length: 200 }, () => begun(machine.ports.endpoint, chat, 4_000, first, mallory)),
+    );
+    for (const socket of sockets) {
+      const drip = setInterval(() => socket.write(' '), 200);
+      socket.on('close', () => clearInterval(drip));
+    }
+    const closed = () => sockets.filter(({ destroyed }) => destroyed).length;
+    await until(() => Promise.resolve(closed() === sockets.length), {
+      what: 'All are closed',
+      timeoutMs: 60_000,
+    }).catch(() => undefined);
+    const left = sockets.length - closed();
+    for (const socket of sockets) socket.destroy();
+    return { held: left === 0, now: left === 0 ? 'all were closed by the gateway' : `${String(left)} are still open` };
+  },
+};
+
+const badKeys: Attack = {
+  name: 'bad-keys',
+  about: 'wrong keys for 5 s, 64 connections, as fast as they are answered',
+  before: 'refused',
+  on: 'keyed',
+  run: async ({ machine }) => {
+    const until = performance.now() + 5_000;
+    const replies: Reply[] = [];
+    const client = async () => {
+      while (performance.now() < until)
+        replies.push(
+          await send(`${machine.gateway}${chat}`, {
+            type: 'application/json',
+            headers: { authorization: 'Bearer sk-wrong' },
+            body: JSON.stringify({ model: 'backtalk', messages: greeting }),
+          }),
+        );
+    };
+    const { requests } = await engineCounts(machine.engine);
+    await Promise.all(Array.from({ length: 64 }, client));
+    const all401 = replies.every(({ status }) => status === 401 || status === 429);
+    return {
+      held: all401 && requests >= 0,
+      now: `${(replies.length / 5).toFixed(0)} a second: ${statusesOf(replies)}`,
+    };
+  },
+};
+
+const leavers: Attack = {
+  name: 'leaving-clients',
+  about: '10,000 requests that are left at a random moment, 50 at a time',
+  before: 'nothing leaks (seen with 2,000)',
+  on: 'keyed',
+  run: async (scene) => {
+    const { machine, mallory } = scene;
+    const files = () => readdirSync(`/proc/${String(machine.pid('gateway'))}/fd`).length;
+    const before = files();
+    let left = 10_000;
+    const client = async () => {
+      while (left > 0) {
+        left -= 1;
+        const signal = AbortSignal.timeout(Math.floor(Math.random() * 20));
+        const messages = [{ role: 'user' as const, content: `a long story, the ${String(left)}th` }];
+        await ask(machine.gateway, { messages, headers: mallory, signal });
+      }
+    };
+    await Promise.all(Array.from({ length: 50 }, client));
+    const idle = async () => (await engineCounts(machine.engine)).running <= 1 && files() <= before + 150;
+    const held = await until(idle, { what: 'Nothing is left', timeoutMs: 30_000 }).then(
+      () => true,
+      () => false,
+    );
+    return { held, now: `files open: ${String(before)} before, ${String(files())} after` };
+  },
+};
+
+const heldStreams: Attack = {
+  name: 'held-streams',
+  about: '300 streams at once, 40 tokens each, 20 a second',
+  before: 'served',
+  on: 'keyed',
+  run: async ({ machine, mallory }) => {
+    await setEngine(machine.engine, { tokenMs: 50, answerTokens: 40 });
+    const heard = await Promise.all(
+      Array.from({ length: 300 }, (_, at) =>
+        ask(machine.gateway, {
+          messages: [{ role: 'user', content: `story ${String(at)}` }],
+          headers: mallory,
+        }),
+      ),
+    );
+    await setEngine(machine.engine, { tokenMs: 2, answerTokens: 12 });
+    const finished = heard.filter((one) => one.finished).length;
+    return { held: finished === heard.length, now: `${String(finished)} of ${String(heard.length)} finished` };
+  },
+};
+
+export const bodyAttacks: readonly Attack[] = [
+  members,
+  deep,
+  manyMessages,
+  hoard,
+  dribble,
+  badKeys,
+  leavers,
+  heldStreams,
+];

@@ -1,0 +1,123 @@
+// A scratch installation that is attacked, with another client that goes on asking meanwhile.
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { LogBook } from '../loop/fact-log.js';
+import { startTestMachine, type TestMachine } from '../loop/machine.js';
+import type { Noted } from './probe-main.js';
+
+export interface Reply {
+  /** 0 where the connection broke or nothing came in time. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly text: string;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  /** Without one, no media type is named. */
+  readonly type?: string;
+  readonly withinMs?: number;
+}
+
+export interface Scene {
+  readonly machine: TestMachine;
+  readonly book: LogBook;
+  /** Header of the attacker, who has a key of a tenant of its own; empty where no key is asked for. */
+  readonly mallory: Readonly<Record<string, string>>;
+  /** Header of the other tenant's client. */
+  readonly bob: Readonly<Record<string, string>>;
+  /** To the gateway's path, as JSON unless it says otherwise. */
+  post(path: string, body: unknown, sent?: Sent): Promise<Reply>;
+  noted(): Promise<Noted>;
+  stop(): Promise<void>;
+}
+
+const keys = { mallory: 'sk-mallory', bob: 'sk-bob' };
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+export async function startScene(on: 'keyed' | 'laptop'): Promise<Scene> {
+  const isKeyed = on === 'keyed';
+  const machine = await startTestMachine({
+    engine: isKeyed ? 'stand-in' : 'builtin',
+    training: 'stand-in',
+    ...(isKeyed && {
+      keys: [
+        { key: keys.mallory, tenant: 'evil', user: 'mallory', policies: ['backtalk'] },
+        { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
+      ],
+    }),
+    environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
+  });
+  const book = await LogBook.open(machine);
+  const probe = fork(fileURLToPath(new URL('probe-main.js', import.meta.url)), [
+    machine.gateway,
+    isKeyed ? keys.bob : '',
+  ]);
+  const mallory = isKeyed ? bearer(keys.mallory) : {};
+  return {
+    machine,
+    book,
+    mallory,
+    bob: isKeyed ? bearer(keys.bob) : {},
+    post: (path, body, sent = {}) =>
+      send(`${machine.gateway}${path}`, {
+        type: 'application/json',
+        ...sent,
+        headers: { ...mallory, ...sent.headers },
+        body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+      }),
+    noted: () => notedBy(probe),
+    stop: async () => {
+      probe.kill('SIGKILL');
+      await book.close();
+      await machine.stop();
+    },
+  };
+}
+
+async function notedBy(probe: ChildProcess): Promise<Noted> {
+  const reply = once(probe, 'message', { signal: AbortSignal.timeout(10_000) });
+  probe.send('noted');
+  const [noted] = (await reply) as [Noted];
+  return noted;
+}
+
+/** One request as an attacker makes it, header by header; how it ends is an outcome here, not an exception. */
+export function send(
+  url: string,
+  { method = 'POST', headers = {}, body = '', type, withinMs = 60_000 }: Sent,
+): Promise<Reply> {
+  return new Promise((resolve) => {
+    const bytes = Buffer.from(body);
+    const media = type === undefined ? {} : { 'content-type': type };
+    const outgoing = request(url, { method, headers: { ...media, 'content-length': bytes.byteLength, ...headers } });
+    const nothing = () => resolve({ status: 0, headers: {}, text: '' });
+    const deadline = setTimeout(() => outgoing.destroy(), withinMs);
+    outgoing.on('response', (response) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.on('end', () => {
+        const text = Buffer.concat(pieces).toString('utf8');
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
+      });
+      response.on('error', nothing);
+    });
+    outgoing.on('error', nothing);
+    outgoing.on('close', () => {
+      clearTimeout(deadline);
+      nothing();
+    });
+    outgoing.end(bytes);
+  });
+}
+
+/** `3 × 400, 1 × 413` */
+export function statusesOf(replies: readonly Reply[]): string {
+  const counts = new Map<number, number>();
+  for (const { status } of replies) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return [...counts].map(([status, count]) => `${String(count)} × ${status === 0 ? 'cut' : String(status)}`).join(', ');
+}
