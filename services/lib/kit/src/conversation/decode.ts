@@ -12,7 +12,7 @@ export interface DecodedConversation {
 }
 
 /** Longest chain of differences that a reader follows; writers stay far below it. */
-const linksMax = 64;
+export const linksMax = 64;
 /** Largest inflated part in bytes: the gateway's body limit leaves less. */
 const inflatedBytesMax = 64 * 1024 * 1024;
 
@@ -59,7 +59,7 @@ export async function decodeConversation(
   throw conversationErrors.unreadable({ what: `it is a chain of more than ${String(linksMax)} differences` });
 }
 
-const conversationErrors = defineErrors('kit', {
+export const conversationErrors = defineErrors('kit', {
   unreadable: {
     code: 'conversation_unreadable',
     retry: 'never',
