@@ -27,7 +27,7 @@ export class SettledTurns {
     if (!batch.marked) for (const turn of turns) this.unmarked.add(turn);
     else for (const turn of turns) this.known.add(turn);
     this.batches.push({ number: batch.number, turns: batch.marked ? turns : [] });
-    while (this.known.size > this.most && this.batches.length > 1)
+    while (this.known.size > this.most && this.batches.length > 0)
       for (const turn of this.batches.shift()?.turns ?? []) this.known.delete(turn);
   }
 

@@ -15,6 +15,8 @@ import { WeightsStaged } from '@backtalk/proto/facts';
 
 import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
+import { recipePresets } from '../domain/recipe.js';
+import { planOf } from '../domain/step-plan.js';
 import { StepTries } from '../outputs/step-tries.js';
 import { FakeTrainingWorker, type FakeTrainingWorkerOptions } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
@@ -145,6 +147,11 @@ export class TrainerRig {
 
   async abandon(batch: number): Promise<void> {
     await this.set('abandon', { batch });
+  }
+
+  /** The usual plan; out: its digest, as a batch names it. */
+  keepPlan(): Promise<string> {
+    return this.blobs.put(planOf(recipePresets.tiny.recipe).bytes);
   }
 
   /** As a trainer leaves them whose process has ended in each of so many tries. */
