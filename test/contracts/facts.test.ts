@@ -5,6 +5,7 @@ import {
   BatchClosed,
   FeedbackGiven,
   PersonErased,
+  SampleTaken,
   SessionClosed,
   SessionEnded,
   TurnCompleted,
@@ -54,6 +55,7 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('feedbackGiven', FeedbackGiven);
   holds('personErased', PersonErased);
   holds('batchClosed', BatchClosed);
+  holds('sampleTaken', SampleTaken);
   holds('weightsTrained', WeightsTrained);
   holds('weightsStaged', WeightsStaged);
 

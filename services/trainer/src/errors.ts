@@ -8,6 +8,19 @@ export const trainerErrors = defineErrors('trainer', {
     retry: 'later',
     message: () => 'Another trainer leads now; what came in here is given to it.',
   },
+  ledgerBehind: {
+    code: 'ledger_behind',
+    status: 503,
+    retry: 'later',
+    message: (p: { batch: number }) =>
+      `The log knows more than this trainer, which was about to close batch ${p.batch}.`,
+  },
+  workerBusy: {
+    code: 'worker_busy',
+    status: 503,
+    retry: 'later',
+    message: (p: { call: string }) => `The training worker takes another step (${p.call}).`,
+  },
   conversationGone: {
     code: 'conversation_gone',
     retry: 'never',

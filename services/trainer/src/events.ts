@@ -3,6 +3,7 @@ import { idsOf, startSpan, type BacktalkError, type Logger, type Metrics, type S
 import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
 import type { TrainingReport } from '@backtalk/proto/weights';
 
+import type { GivingUp } from './domain/batch-fact.js';
 import type { Recipe } from './domain/recipe.js';
 import type { Waiting } from './domain/weigh-turns.js';
 
@@ -17,7 +18,7 @@ const activities = [
 ] as const;
 export type LedgerActivity = (typeof activities)[number];
 export type JudgedOutcome = 'pending' | 'settled_before';
-export type StepOutcome = 'trained' | 'step_failed' | 'burned_parent' | 'interrupted';
+export type StepOutcome = 'trained' | GivingUp | 'interrupted';
 
 const lessonStates = {
   active: Lesson_State.STATE_ACTIVE,
@@ -32,6 +33,7 @@ function createMetrics(metrics: Metrics) {
   const taughtBuckets = [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
   const taughtHelp = 'Time from a next state to the version that learned from it being staged for all.';
   const openHelp = 'When the step of the open batch began, seconds since 1970; 0 while there is none.';
+  const abandonedHelp = 'Batches that were given up: no version comes of them.';
   return {
     leader: metrics.gauge('leader_active', '1 while this process leads.'),
     state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', of('state')),
@@ -48,6 +50,7 @@ function createMetrics(metrics: Metrics) {
     dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', of('reason')),
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
+    abandoned: metrics.counter('batches_abandoned_total', abandonedHelp, of('reason')),
     swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', of()),
   };
 }
@@ -62,7 +65,7 @@ type Numbers = ReturnType<typeof createMetrics>;
 export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
-const commonReasons = ['too_long', 'template_mismatch', 'stale'] as const;
+const commonReasons = ['too_long', 'too_large', 'template_mismatch', 'stale'] as const;
 
 export function createEvents(logger: Logger, registry: Metrics) {
   const metrics = createMetrics(registry);
@@ -97,6 +100,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       logger.info('ledger_read', { policy, batches, newestVersion, remembered });
       metrics.openSince.inc({ policy }, 0);
       metrics.swept.inc({ policy }, 0);
+      for (const reason of ['step_failed', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
       metrics.version.set({ policy }, newestVersion);
     },
 
@@ -157,11 +161,11 @@ function turnEvents(logger: Logger, metrics: Numbers) {
 function stepEvents(logger: Logger, metrics: Numbers) {
   const open = new Set<string>();
   return {
-    stepStarted(batch: BatchClosed, samples: number): void {
+    stepStarted({ policy, number, version, samples }: BatchClosed): void {
       // A step that is tried again counts from its first try in this process.
-      if (!open.has(batch.policy)) metrics.openSince.setToCurrentTime({ policy: batch.policy });
-      open.add(batch.policy);
-      logger.info('step_started', { policy: batch.policy, batch: batch.number, version: batch.version, samples });
+      if (!open.has(policy)) metrics.openSince.setToCurrentTime({ policy });
+      open.add(policy);
+      logger.info('step_started', { policy, batch: number, version, samples: samples.length });
     },
 
     /** A step that belongs to no known trace, such as one from before traces were stored, is not followed. */
@@ -174,6 +178,12 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       metrics.steps.inc({ policy: batch.policy, outcome });
       if (outcome !== 'interrupted' && open.delete(batch.policy)) metrics.openSince.set({ policy: batch.policy }, 0);
       if (outcome !== 'trained') logger.warn('step_ended', { policy: batch.policy, batch: batch.number, outcome });
+    },
+
+    /** `code`: of its last failure; empty where an operator said so. */
+    batchAbandoned({ policy, number, samples }: BatchClosed, reason: GivingUp, code: string): void {
+      metrics.abandoned.inc({ policy, reason });
+      logger.error('batch_abandoned', { policy, batch: number, samples: samples.length, reason, code });
     },
 
     versionTrained(

@@ -152,6 +152,124 @@ describe('a step that fails for what is in the batch', () => {
   });
 });
 
+describe('a batch that cannot be trained', () => {
+  it('is given up after ten tries, counted over restarts, and learning goes on', async () => {
+    await rigWith({ environment: { ...smallBatch, BACKTALK_STEP_RETRY_MAX: '10ms' } });
+    rig.worker.plot = ({ request }) => {
+      if (request.version === 'backtalk-v1') throw fakeWorkerErrors.outOfMemory();
+    };
+    const first = await rig.startTrainer();
+    await rig.correct(2, { name: 'bad' });
+    await until(() => rig.worker.steps.length >= 5, { what: 'Five tries' });
+    await rig.stopTrainer(first);
+    const second = await rig.startTrainer('two');
+    const [, given] = await rig.untilBatches(2);
+    expect(given).toMatchObject({ why: 'step_failed', detail: 'out_of_memory' });
+    // A try that is cut off by the stop counts for nothing.
+    expect(rig.worker.steps.length).toBeLessThanOrEqual(11);
+    expect(await rig.metric(second, /batches_abandoned_total\{.*reason="step_failed"/)).toBe(1);
+    await rig.correct(2, { name: 'good' });
+    expect(await rig.untilVersions(1)).toMatchObject([{ version: 'backtalk-v2', batch: 3 }]);
+  });
+
+  it('is given up when each of its tries ended the process', async () => {
+    await rigWith();
+    await rig.worker.kill();
+    const first = await rig.startTrainer();
+    await rig.correct(2);
+    await rig.untilBatches(1);
+    await rig.stopTrainer(first);
+    await rig.haveTried(1, 10);
+    await rig.worker.start();
+    await rig.startTrainer('two');
+    const [, given] = await rig.untilBatches(2);
+    expect(given).toMatchObject({ why: 'step_failed', detail: 'never_ended' });
+    expect(rig.worker.steps).toEqual([]);
+  });
+
+  it('is given up by an operator while its step runs, and its version’s name is not used again', async () => {
+    await rigWith();
+    rig.worker.plot = never;
+    const trainer = await rig.startTrainer();
+    await rig.correct(2, { name: 'bad' });
+    await until(() => rig.worker.steps.length === 1, { what: 'The step' });
+    await rig.abandon(1);
+    const [, given] = await rig.untilBatches(2);
+    expect(given).toMatchObject({ number: 2, why: 'abandoned', samples: [] });
+    expect(given?.settled.map(({ turn, reason }) => [turn, reason])).toEqual([
+      ['bad0', 'abandoned'],
+      ['bad1', 'abandoned'],
+    ]);
+    expect(await rig.metric(trainer, /batches_abandoned_total\{.*reason="abandoned"/)).toBe(1);
+    rig.worker.plot = () => undefined;
+    await rig.correct(2, { name: 'good' });
+    expect(await rig.untilVersions(1)).toMatchObject([{ version: 'backtalk-v2', batch: 3 }]);
+  });
+
+  it('is given up by an operator whose worker is away', async () => {
+    await rigWith();
+    await rig.worker.kill();
+    await rig.startTrainer();
+    await rig.correct(2);
+    await rig.untilBatches(1);
+    await rig.abandon(1);
+    expect((await rig.untilBatches(2))[1]).toMatchObject({ why: 'abandoned' });
+  });
+});
+
+describe('a sample’s size', () => {
+  const large = (bytes: number): string => JSON.stringify([{ role: 'user', content: 'x'.repeat(bytes) }]);
+  const structure = `[${Array(2_000_000).fill('{}').join(',')}]`;
+
+  it.each([
+    ['in its messages', { messages: large(3_000_000) }],
+    ['in its tools, of many small parts', { tools: structure }],
+  ])('settles a sample that is too large %s, and closes the batch without it', async (_, shape) => {
+    await rigWith();
+    const trainer = await rig.startTrainer();
+    await rig.correct(1, { name: 'huge', ...shape });
+    await rig.correct(2, { name: 'good' });
+    await rig.untilVersions(1);
+    const [batch] = await rig.batches();
+    expect(batch?.samples.map(({ turn }) => turn)).toEqual(['good0', 'good1']);
+    expect(batch?.settled).toMatchObject([{ turn: 'huge0', reason: 'too_large' }]);
+    expect(await rig.metric(trainer, /turns_settled_total\{.*reason="too_large"/)).toBe(1);
+  });
+
+  it('leaves to the next batch what one request to the worker cannot hold', async () => {
+    await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=20,effectiveMin=1,waitMs=3000' } });
+    await rig.startTrainer();
+    await rig.correct(20, { messages: large(2_000_000) });
+    await rig.untilVersions(1);
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    await rig.untilVersions(2);
+    const batches = await rig.batches();
+    expect(batches.map(({ samples }) => samples.length)).toEqual([16, 4]);
+    everyTurnOnce(batches);
+    expect(Math.max(...rig.worker.steps.map(({ bytes }) => bytes.byteLength))).toBeLessThan(40_000_000);
+  });
+
+  it('leaves out of a batch that is closed already what is too large, and trains on the rest', async () => {
+    await rigWith();
+    await rig.pause(true);
+    await rig.startTrainer();
+    const ids = { tenant: 'tenant0', user: 'user0', effective: true };
+    const samples = ['huge0', 'good0'].map((turn) => ({ ...ids, turn }));
+    await rig.correct(1, { name: 'huge', messages: large(3_000_000) });
+    await rig.correct(1, { name: 'good' });
+    const shape = { policy: 'backtalk', number: 1, parent: 'backtalk-v0', version: 'backtalk-v1', why: 'full' };
+    await rig.closeElsewhere(BatchClosed.fromPartial({ ...shape, samples, configDigest: await rig.keepPlan() }));
+    await rig.startTrainer('two');
+    await rig.correct(1, { name: 'later' });
+    await rig.pause(false);
+    const [version] = await rig.untilVersions(1);
+    expect(version?.report?.samples.map(({ turn, dropped }) => [turn, dropped])).toEqual([
+      ['good0', ''],
+      ['huge0', 'too_large'],
+    ]);
+  });
+});
+
 describe('two trainers', () => {
   it('one of two trainers leads; when it goes, the other finishes what it began, once', async () => {
     await rigWith();

@@ -19,10 +19,13 @@ import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
+import { StepTries } from './outputs/step-tries.js';
 import { TrainingWorker } from './outputs/training-worker.js';
 
 export interface TrainerOverrides extends ServiceOverrides {
   readonly lease?: Pick<SingletonOptions, 'ttlMs' | 'everyMs'>;
+  /** Settled turns that are held in memory; of the others the log is asked. */
+  readonly rememberedMax?: number;
 }
 
 export type Trainer = ServiceWithPorts;
@@ -37,13 +40,13 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
     overrides,
     streams: ['TURNS', 'WEIGHTS'],
     stopWithinMs,
-    start: (service) => start(service, overrides.lease),
+    start: (service) => start(service, overrides),
   });
 }
 
 async function start(
   service: ServiceContext<TrainerConfig>,
-  lease: TrainerOverrides['lease'],
+  { lease, rememberedMax }: TrainerOverrides,
 ): Promise<Readonly<Record<string, number>>> {
   const { config, logger, metrics, broker, blobs, reader, clock, health, lifecycle } = service;
   const events = createEvents(logger, metrics);
@@ -56,11 +59,12 @@ async function start(
   lifecycle.add('training worker', () => {
     worker.close();
   });
-  const turns = new SourceLog(reader, clock);
-  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), worker, events };
+  const turns = new SourceLog(reader);
+  const tries = new StepTries(broker);
+  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), tries, worker, events };
 
   const publisher = new FactPublisher(broker, { blobs });
-  const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher));
+  const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher, rememberedMax));
   // Policies are trained in the background: the lease is renewed meanwhile.
   let training: Promise<unknown> = Promise.resolve();
   const leader = singleton(broker, 'trainer', config.instance, {

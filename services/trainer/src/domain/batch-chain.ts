@@ -1,9 +1,12 @@
 // Where the ledger of a policy stands: the batch that must still be trained, the next numbers, and the last report.
 import { versionNumber } from '@backtalk/kit';
-import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+import type { BatchClosed, BatchSample, WeightsTrained } from '@backtalk/proto/facts';
+
+/** Versions over which one voice's share is bounded, the next one not counted. */
+const versionsInWindow = 7;
 
 /** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
-const abandonedReason = new Set<string>(['step_failed', 'burned_parent']);
+const abandonedReason = new Set<string>(['step_failed', 'burned_parent', 'abandoned']);
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;
@@ -13,6 +16,10 @@ export class BatchChain {
   private batchAt = 0;
   private trainedAt = 0;
   private highestVersion = 0;
+  /** By number: where each batch stands in the log. */
+  private readonly sequences = new Map<number, number>();
+  /** Of the newest batches that made a version or may yet, oldest first. */
+  private recentSamples: (readonly BatchSample[])[] = [];
 
   constructor(private readonly policy: string) {}
 
@@ -20,11 +27,14 @@ export class BatchChain {
     if (sequence <= this.batchAt) return;
     this.lastBatch = batch;
     this.batchAt = sequence;
+    this.sequences.set(batch.number, sequence);
     if (takesAStep(batch)) {
+      this.recentSamples = [...this.recentSamples, batch.samples].slice(-versionsInWindow);
       this.lastTraining = batch;
       this.abandoned = false;
       this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);
     } else if (abandonedReason.has(batch.why)) {
+      if (!this.abandoned) this.recentSamples = this.recentSamples.slice(0, -1);
       this.abandoned = true;
     }
   }
@@ -50,6 +60,15 @@ export class BatchChain {
 
   private isTrained(batch: BatchClosed): boolean {
     return takesAStep(batch) && this.lastReport !== undefined && this.lastReport.batch >= batch.number;
+  }
+
+  sequenceOf(batch: number): number | undefined {
+    return this.sequences.get(batch);
+  }
+
+  /** The samples of the newest versions, version by version. */
+  recent(): readonly (readonly BatchSample[])[] {
+    return this.recentSamples;
   }
 
   last(): BatchClosed | undefined {
@@ -81,13 +100,15 @@ function takesAStep(batch: BatchClosed): boolean {
 
 /** The training worker's own words for "the same batch would fail again". */
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
-/** A batch that ends the worker each time must not hold up learning. */
-const brokenStepsMax = 10;
+/** What a worker says of itself: it costs a batch no try. */
+const ofTheWorker = new Set(['training_busy', 'model_unsupported']);
+/** A batch that ends the worker, or this process, each time must not hold up learning. */
+export const stepTriesMax = 10;
 
-/**
- * Only what lies in the batch itself gives it up: a worker that is not there or wrongly set up costs no sample.
- * @param brokenSteps failures in a row after the worker had begun with this batch
- */
-export function givesUp(code: string, brokenSteps: number): boolean {
-  return inTheData.has(code) || brokenSteps >= brokenStepsMax;
+export function failsAgain(code: string): boolean {
+  return inTheData.has(code);
+}
+
+export function costsATry(code: string): boolean {
+  return !ofTheWorker.has(code);
 }

@@ -34,7 +34,12 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
   );
   const hints = decision.effective
     .filter(({ hinted }) => hinted)
-    .map(({ candidate }) => ({ turn: candidate.turn, user: candidate.user, text: candidate.judged.hint }));
+    .map(({ candidate }) => ({
+      turn: candidate.turn,
+      tenant: candidate.tenant,
+      user: candidate.user,
+      text: candidate.judged.hint,
+    }));
   const lessons = withHints(state.lessons, hints, recipe.lessonScope);
   const effective = new Set(decision.effective);
   const samples = taken.map((weighed): BatchSample => {
@@ -47,7 +52,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       verdict: judged.verdict,
       advantage: weighed.advantage,
       effective: effective.has(weighed),
-      lessons: activeInScope(lessons, user).map(({ id }) => id),
+      lessons: activeInScope(lessons, weighed.candidate).map(({ id }) => id),
       giver: judged.giver,
     };
   });
@@ -71,6 +76,8 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
     meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
     why: decision.why,
     klBeta: state.klBeta,
+    marked: true,
+    detail: '',
   };
 }
 
@@ -80,15 +87,25 @@ export function batchSeed(policy: string, batch: number, seed: number): number {
 }
 
 /** A fact that only settles: no samples, no version, no parent, no step. */
-export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string): BatchClosed {
+export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string, detail = ''): BatchClosed {
   const { policy, chain, state } = end;
   const { lessons, baselines, meanAnswerLength, klBeta } = state;
   const carried = { lessons: [...lessons], baselines: [...baselines], meanAnswerLength, klBeta };
-  return BatchClosed.fromPartial({ policy, number: chain.nextNumber(), settled: [...settled], why, ...carried });
+  return BatchClosed.fromPartial({
+    policy,
+    number: chain.nextNumber(),
+    settled: [...settled],
+    why,
+    detail,
+    marked: true,
+    ...carried,
+  });
 }
 
+export type GivingUp = 'step_failed' | 'burned_parent' | 'abandoned';
+
 /** The samples of a batch whose step will never be taken. */
-export function givenUp(batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): SettledTurn[] {
+export function givenUp(batch: BatchClosed, reason: GivingUp): SettledTurn[] {
   return batch.samples.map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
 }
 

@@ -105,7 +105,7 @@ describe('the share of a user', () => {
     expect(shares(decide(voices(20, 2, 2), 10 * minuteMs))).toEqual({ a: 2, b: 2, c: 2 });
   });
 
-  it('a user’s share is unbounded where fewer users wait', () => {
+  it('a user’s share of one batch is unbounded where fewer users wait', () => {
     expect(
       shares(decide([...turns(20, { user: 'a', hint: shortHint }), ...turns(1, { user: 'b', hint: shortHint }, 50)])),
     ).toEqual({ a: 8 });
@@ -121,30 +121,77 @@ describe('the share of a user', () => {
   });
 });
 
-describe('the share of a tenant', () => {
-  // Two tenants: one with many users, one with few.
-  const tenants = (large: number, small: number): Candidate[] => [
-    ...Array.from({ length: large }, (_, n) =>
-      candidate({ turn: `large-${n}`, tenant: 'large', user: `user${n % 6}`, hint: shortHint }, n),
-    ),
-    ...Array.from({ length: small }, (_, n) =>
-      candidate({ turn: `small-${n}`, tenant: 'small', user: `guest${n}`, hint: shortHint }, 100 + n),
-    ),
-  ];
-  const shares = (decision: BatchDecision): number[] =>
-    ['large', 'small'].map((name) => taken(decision).filter((turn) => turn.startsWith(name)).length);
+describe('tenants', () => {
+  const of = (tenant: string, count: number, from: number): Candidate[] =>
+    Array.from({ length: count }, (_, n) =>
+      candidate(
+        { turn: `${tenant}-${n}`, tenant, user: `user${n % 4}`, hint: shortHint },
+        from + n,
+        (from + n) * minuteMs,
+      ),
+    );
+  const tenantsOf = (decision: BatchDecision): string[] => {
+    if (decision.kind !== 'train') return [];
+    const all = [...decision.effective, ...decision.anchors, ...decision.settled];
+    return [...new Set(all.map(({ candidate: { tenant } }) => tenant))];
+  };
 
-  it('a tenant’s share is half where two or more tenants wait, however many users one has', () => {
-    expect(shares(decide(tenants(24, 4)))).toEqual([4, 4]);
-    expect(decide(tenants(24, 2)).kind).toBe('wait');
-    expect(shares(decide(tenants(24, 2), 10 * minuteMs))).toEqual([4, 2]);
+  it('a batch holds one tenant, in its samples, its anchors and what it settles', () => {
+    const idle = turns(3, { tenant: 'b', verdict: 0 }, 500);
+    const lost = turns(3, { tenant: 'b', user: 'user9', reasons: ['aborted'] }, 600);
+    expect(tenantsOf(decide([...of('a', 8, 0), ...of('b', 8, 100), ...idle, ...lost]))).toEqual(['a']);
   });
 
-  it('a tenant’s share is unbounded where one tenant waits alone', () => {
-    expect(shares(decide(tenants(24, 0)))).toEqual([8, 0]);
+  it('the tenant that has waited longest comes first, of those that have enough', () => {
+    expect(tenantsOf(decide([...of('b', 8, 100), ...of('a', 8, 0)]))).toEqual(['a']);
+    expect(tenantsOf(decide([...of('b', 8, 100), ...of('a', 3, 0)], 100 * minuteMs))).toEqual(['b']);
+    expect(decide([...of('b', 5, 100), ...of('a', 3, 0)], 105 * minuteMs)).toEqual({
+      kind: 'wait',
+      untilMs: 110 * minuteMs,
+    });
   });
 
-  it('a tenant’s share never holds a batch back beyond the wait', () => {
-    expect(shares(decide(tenants(24, 1), 10 * minuteMs, { effective: 4, effectiveMin: 4 }))).toEqual([3, 1]);
+  it('each tenant keeps anchors of its own', () => {
+    const idle = (tenant: string, from: number): Candidate[] =>
+      turns(8, { tenant, user: `${tenant}0`, verdict: 0 }, from);
+    const hinted = (tenant: string): Candidate[] => turns(1, { tenant, user: `${tenant}0`, hint: shortHint });
+    const all = [...hinted('a'), ...hinted('b'), ...idle('a', 10), ...idle('b', 30)];
+    const { idle: kept } = weighTurns(all, learningContext(), recipeWith());
+    expect(kept.map(({ candidate: { tenant } }) => tenant).join('')).toBe('a'.repeat(8) + 'b'.repeat(8));
+  });
+});
+
+describe('the share of a giver', () => {
+  const corrected = (count: number, giver: string, from: number): Candidate[] =>
+    Array.from({ length: count }, (_, n) =>
+      candidate({ turn: `${giver}-${n}`, user: `user${from + n}`, hint: shortHint, judged: { giver } }, from + n),
+    );
+
+  it('one who corrects the turns of all others has the share of one', () => {
+    const decision = decide([...corrected(12, 'busy', 0), ...corrected(3, 'b', 50), ...corrected(3, 'c', 80)]);
+    const busy = taken(
+      decide([...corrected(12, 'busy', 0), ...corrected(3, 'b', 50), ...corrected(3, 'c', 80)], 10 * minuteMs),
+    );
+    expect(decision.kind).toBe('wait');
+    expect(busy.filter((turn) => turn.startsWith('busy'))).toHaveLength(2);
+  });
+});
+
+describe('the share of versions', () => {
+  const version = (user: string) =>
+    Array.from({ length: 8 }, () => ({ tenant: 'tenant0', user, giver: '', effective: true }));
+  const both = [...turns(20, { user: 'a', hint: shortHint }), ...turns(4, { user: 'b', hint: shortHint }, 50)];
+  const takenOf = (recent: readonly ReturnType<typeof version>[], candidates: readonly Candidate[]): string[] => {
+    const waiting = weighTurns(candidates, learningContext(), recipeWith());
+    return taken(decideBatch(waiting, recipeWith(), 10 * minuteMs, recent)).map((turn) => turn.slice(0, 1));
+  };
+
+  it('a user who made half of the last versions gives way to another who waits', () => {
+    expect(takenOf(Array(3).fill(version('a')), both)).toEqual(Array(8).fill('a'));
+    expect(takenOf(Array(4).fill(version('a')), both)).toEqual(['a', 'b', 'b', 'b', 'b']);
+  });
+
+  it('a user who waits alone is not held back', () => {
+    expect(takenOf(Array(7).fill(version('a')), turns(20, { user: 'a', hint: shortHint }))).toEqual(Array(8).fill('a'));
   });
 });

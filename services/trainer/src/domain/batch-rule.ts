@@ -1,8 +1,9 @@
 // Whether a batch closes now, and with what; the same input gives the same decision.
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 
+import type { Candidate } from './candidate.js';
 import type { Recipe } from './recipe.js';
-import { pickUnderCap } from './share-cap.js';
+import { pickUnderCap, type RecentSamples } from './share-cap.js';
 import type { Settling, Waiting, Weighed } from './weigh-turns.js';
 
 export interface TrainDecision {
@@ -21,20 +22,43 @@ export type BatchDecision =
 /** At most this share of a batch comes from the at-least-one rule. */
 const atLeastOneShare = 1 / 16;
 
-export function decideBatch(waiting: Waiting, recipe: Recipe, nowMs: number): BatchDecision {
+/** A batch holds one tenant. Of several tenants that have enough for one, the one whose oldest sample has waited longest comes first. */
+export function decideBatch(
+  waiting: Waiting,
+  recipe: Recipe,
+  nowMs: number,
+  recent: RecentSamples = [],
+): BatchDecision {
+  const tenants = new Set(waiting.effective.map(({ candidate }) => candidate.tenant));
+  const since: number[] = [];
+  for (const tenant of tenants) {
+    const decision = decideFor(ofTenant(waiting, tenant), recipe, nowMs, recent);
+    if (typeof decision !== 'number') return decision;
+    since.push(decision);
+  }
+  const oldestMs = Math.min(...since);
+  return settleOrWait(waiting, recipe, nowMs, Number.isFinite(oldestMs) ? oldestMs : undefined);
+}
+
+function ofTenant({ effective, idle, settled }: Waiting, tenant: string): Waiting {
+  const isOurs = ({ candidate }: { readonly candidate: Candidate }): boolean => candidate.tenant === tenant;
+  return { effective: effective.filter(isOurs), idle: idle.filter(isOurs), settled: settled.filter(isOurs) };
+}
+
+/** A batch of one tenant; or since when one waits that has enough for a small one, Infinity where none has. */
+function decideFor(waiting: Waiting, recipe: Recipe, nowMs: number, recent: RecentSamples): TrainDecision | number {
   let room = Math.max(1, Math.floor(recipe.effective * atLeastOneShare));
   const eligible = waiting.effective.filter(({ candidate }) => {
     if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
     room -= 1;
     return room >= 0;
   });
-  const full = pickUnderCap(eligible, recipe.effective, 0);
+  const full = pickUnderCap(eligible, recipe.effective, 0, recent);
   if (full.length >= recipe.effective) return train('full', full, waiting, recipe);
   const oldestMs = eligible[0]?.candidate.waitingSinceMs;
-  if (oldestMs === undefined || eligible.length < recipe.effectiveMin)
-    return settleOrWait(waiting, recipe, nowMs, undefined);
-  if (nowMs - oldestMs < recipe.waitMs) return settleOrWait(waiting, recipe, nowMs, oldestMs);
-  return train('timeout', pickUnderCap(eligible, recipe.effective, recipe.effectiveMin), waiting, recipe);
+  if (oldestMs === undefined || eligible.length < recipe.effectiveMin) return Infinity;
+  if (nowMs - oldestMs < recipe.waitMs) return oldestMs;
+  return train('timeout', pickUnderCap(eligible, recipe.effective, recipe.effectiveMin, recent), waiting, recipe);
 }
 
 function train(

@@ -26,6 +26,8 @@ export interface Candidate {
   readonly cut: boolean;
   readonly answerTokens: number;
   readonly sketch: AnswerSketch | undefined;
+  /** Of its conversation and ids, at most; unknown until a batch would take it. */
+  readonly bytes?: number;
 }
 
 /** What a delivered fact says beside its message. */

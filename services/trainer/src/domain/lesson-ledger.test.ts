@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { activeInScope, afterReport, teaches, withHints } from './lesson-ledger.js';
 
-const shortLesson = { turn: 't1', user: 'a', text: 'Answer in one short sentence.' };
+const shortLesson = { turn: 't1', tenant: 't', user: 'a', text: 'Answer in one short sentence.' };
 
 function steps(lesson: Lesson, divergences: readonly number[]): Lesson {
   const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
@@ -23,7 +23,7 @@ describe('the ledger of lessons', () => {
   it('makes one lesson of hints that say the same, taught in one wording', () => {
     const lessons = withHints(
       [],
-      [shortLesson, { turn: 't2', user: 'a', text: 'Please keep it to one short sentence from now on.' }],
+      [shortLesson, { turn: 't2', tenant: 't', user: 'a', text: 'Please keep it to one short sentence from now on.' }],
       'user',
     );
     expect(lessons).toHaveLength(1);
@@ -37,11 +37,20 @@ describe('the ledger of lessons', () => {
   });
 
   it('keeps lessons of two users apart, unless an operator has widened the scope', () => {
-    const hints = [shortLesson, { ...shortLesson, turn: 't2', user: 'b' }];
+    const hints = [shortLesson, { ...shortLesson, turn: 't2', tenant: 't', user: 'b' }];
     expect(withHints([], hints, 'user')).toHaveLength(2);
     expect(withHints([], hints, 'policy')).toHaveLength(1);
-    expect(activeInScope(withHints([], [shortLesson], 'user'), 'b')).toEqual([]);
-    expect(activeInScope(withHints([], [shortLesson], 'policy'), 'b')).toHaveLength(1);
+    expect(activeInScope(withHints([], [shortLesson], 'user'), { tenant: 't', user: 'b' })).toEqual([]);
+    expect(activeInScope(withHints([], [shortLesson], 'policy'), { tenant: 't', user: 'b' })).toHaveLength(1);
+  });
+
+  it('keeps lessons of two tenants apart, whatever the scope and whatever their users are called', () => {
+    const hints = [shortLesson, { ...shortLesson, turn: 't2', tenant: 'other' }];
+    for (const scope of ['user', 'policy'] as const) {
+      const lessons = withHints([], hints, scope);
+      expect(lessons).toHaveLength(2);
+      expect(activeInScope(lessons, { tenant: 'other', user: 'a' }).map(({ firstTurn }) => firstTurn)).toEqual(['t2']);
+    }
   });
 
   it('leaves a lesson alone after two batches running at 2 nats or less', () => {
@@ -53,8 +62,8 @@ describe('the ledger of lessons', () => {
 
   it('takes a learned lesson up again when a correction returns', () => {
     const learned = steps(first(withHints([], [shortLesson], 'user')), [1, 1]);
-    expect(activeInScope([learned], 'a')).toEqual([]);
-    const again = first(withHints([learned], [{ turn: 't9', user: 'a', text: 'Shorter!' }], 'user'));
+    expect(activeInScope([learned], { tenant: 't', user: 'a' })).toEqual([]);
+    const again = first(withHints([learned], [{ turn: 't9', tenant: 't', user: 'a', text: 'Shorter!' }], 'user'));
     expect(again.state).toBe(Lesson_State.STATE_ACTIVE);
     expect(again.id).toBe(learned.id);
   });
@@ -64,8 +73,8 @@ describe('the ledger of lessons', () => {
     expect(steps(lesson, [12, 11, 11, 10, 10]).state).toBe(Lesson_State.STATE_ACTIVE);
     const marked = steps(lesson, [12, 11, 11, 10, 10, 9]);
     expect(marked.state).toBe(Lesson_State.STATE_UNTEACHABLE);
-    expect(teaches([marked], 'Shorter!', 'a')).toBe(false);
-    expect(first(withHints([marked], [{ turn: 't9', user: 'a', text: 'Shorter!' }], 'user')).state).toBe(
+    expect(teaches([marked], 'Shorter!', { tenant: 't', user: 'a' })).toBe(false);
+    expect(first(withHints([marked], [{ turn: 't9', tenant: 't', user: 'a', text: 'Shorter!' }], 'user')).state).toBe(
       Lesson_State.STATE_UNTEACHABLE,
     );
   });
@@ -88,10 +97,17 @@ describe('the ledger of lessons', () => {
 
   it('the ledger stays bounded and never drops an active lesson', () => {
     const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
-    const hints = Array.from({ length: 300 }, (_, n) => ({ turn: `t${n}`, user: 'a', text: `Mention ${word(n)}zz` }));
+    const hints = Array.from({ length: 300 }, (_, n) => ({
+      turn: `t${n}`,
+      tenant: 't',
+      user: 'a',
+      text: `Mention ${word(n)}zz`,
+    }));
     const lessons = withHints([], hints, 'user');
     expect(lessons).toHaveLength(300);
     const learned = lessons.map((lesson) => ({ ...lesson, state: Lesson_State.STATE_LEARNED }));
-    expect(withHints(learned, [{ turn: 'new', user: 'a', text: 'Write in French.' }], 'user')).toHaveLength(256);
+    expect(
+      withHints(learned, [{ turn: 'new', tenant: 't', user: 'a', text: 'Write in French.' }], 'user'),
+    ).toHaveLength(256);
   });
 });

@@ -4,12 +4,11 @@ import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/fac
 import type { SampleReport } from '@backtalk/proto/weights';
 import { createHash } from 'node:crypto';
 
-import { centralWording, inScope, lessonOf, wordingCharsMax } from './lesson-matching.js';
+import { centralWording, inScope, lessonOf, type Speaker, wordingCharsMax } from './lesson-matching.js';
 import type { LessonScope } from './recipe.js';
 
-export interface Hint {
+export interface Hint extends Speaker {
   readonly turn: string;
-  readonly user: string;
   readonly text: string;
 }
 
@@ -18,22 +17,22 @@ const wordingsMax = 16;
 /** The teacher's prompt stays short: the newest lessons in scope are shown. */
 const shownMax = 8;
 
-export function activeInScope(lessons: readonly Lesson[], user: string): Lesson[] {
-  const active = lessons.filter((lesson) => lesson.state === Lesson_State.STATE_ACTIVE && inScope(lesson, user));
+export function activeInScope(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
+  const active = lessons.filter((lesson) => lesson.state === Lesson_State.STATE_ACTIVE && inScope(lesson, speaker));
   return active.slice(-shownMax);
 }
 
 /** A hint teaches unless it belongs to a lesson that was given up. */
-export function teaches(lessons: readonly Lesson[], hint: string, user: string): boolean {
+export function teaches(lessons: readonly Lesson[], hint: string, speaker: Speaker): boolean {
   if (hint === '') return false;
-  const lesson = lessonOf(lessons, hint, user);
+  const lesson = lessonOf(lessons, hint, speaker);
   return lesson === undefined || !givenUp(lesson);
 }
 
 export function withHints(lessons: readonly Lesson[], hints: readonly Hint[], scope: LessonScope): Lesson[] {
   const ledger = [...lessons];
   for (const hint of hints) {
-    const home = lessonOf(ledger, hint.text, hint.user);
+    const home = lessonOf(ledger, hint.text, hint);
     if (home === undefined) ledger.push(newLesson(hint, scope));
     else ledger[ledger.indexOf(home)] = confirmed(home, hint);
   }
@@ -53,6 +52,7 @@ function newLesson(hint: Hint, scope: LessonScope): Lesson {
     divergences: [],
     firstTurn: hint.turn,
     wordings: [],
+    scopeTenant: hint.tenant,
   };
 }
 

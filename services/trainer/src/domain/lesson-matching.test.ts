@@ -35,19 +35,19 @@ describe('which lesson', () => {
   const lessons = withHints(
     [],
     [
-      { turn: 't1', user: 'a', text: 'Answer in one short sentence.' },
-      { turn: 't2', user: 'a', text: 'Write in French.' },
+      { turn: 't1', tenant: 't', user: 'a', text: 'Answer in one short sentence.' },
+      { turn: 't2', tenant: 't', user: 'a', text: 'Write in French.' },
     ],
     'user',
   );
 
   it('finds the closest in the scope of the user', () => {
-    expect(lessonOf(lessons, 'One sentence only.', 'a')?.firstTurn).toBe('t1');
-    expect(lessonOf(lessons, 'In French, please.', 'a')?.firstTurn).toBe('t2');
+    expect(lessonOf(lessons, 'One sentence only.', { tenant: 't', user: 'a' })?.firstTurn).toBe('t1');
+    expect(lessonOf(lessons, 'In French, please.', { tenant: 't', user: 'a' })?.firstTurn).toBe('t2');
   });
 
   it('never finds the lesson of another user', () => {
-    expect(lessonOf(lessons, 'One sentence only.', 'b')).toBeUndefined();
+    expect(lessonOf(lessons, 'One sentence only.', { tenant: 't', user: 'b' })).toBeUndefined();
   });
 });
 

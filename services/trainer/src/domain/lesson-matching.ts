@@ -6,15 +6,22 @@ import { contentStems, likeness } from './same-hint.js';
 /** Beyond this a wording tells a story. */
 export const wordingCharsMax = 200;
 
-export function inScope(lesson: Lesson, user: string): boolean {
-  return lesson.scopeUser === '' || lesson.scopeUser === user;
+/** Whose samples a lesson may hold for. */
+export interface Speaker {
+  readonly tenant: string;
+  readonly user: string;
 }
 
-export function lessonOf(lessons: readonly Lesson[], hint: string, user: string): Lesson | undefined {
+/** Never another tenant's; lessons of before name none. */
+export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Speaker): boolean {
+  return (scopeTenant === '' || scopeTenant === tenant) && (scopeUser === '' || scopeUser === user);
+}
+
+export function lessonOf(lessons: readonly Lesson[], hint: string, speaker: Speaker): Lesson | undefined {
   const stems = contentStems(hint);
   let best: { lesson: Lesson; score: number } | undefined;
   for (const lesson of lessons) {
-    if (!inScope(lesson, user)) continue;
+    if (!inScope(lesson, speaker)) continue;
     // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
     const isKnown = hint === lesson.text || lesson.wordings.includes(hint);
     const score = isKnown ? 1 : likeness(contentStems(lesson.text), stems);

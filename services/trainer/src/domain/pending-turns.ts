@@ -23,7 +23,15 @@ export class PendingTurns<M> {
     const sequence = Math.min(present.sequence, candidate.sequence);
     const waitingSinceMs = Math.min(present.waitingSinceMs, candidate.waitingSinceMs);
     const latest = judged.revision >= present.judged.revision ? candidate : present;
-    entry.candidate = { ...latest, sequence, waitingSinceMs };
+    const { bytes, reason } = present;
+    const learned = { ...(bytes === undefined ? {} : { bytes }), reason: latest.reason ?? reason };
+    entry.candidate = { ...latest, sequence, waitingSinceMs, ...learned };
+  }
+
+  /** What was found out about a turn while it waits; it holds for its later revisions too. */
+  learn(turn: string, found: Pick<Candidate, 'bytes'> | Pick<Candidate, 'reason'>): void {
+    const entry = this.byTurn.get(turn);
+    if (entry !== undefined) entry.candidate = { ...entry.candidate, ...found };
   }
 
   has(turn: string): boolean {

@@ -80,10 +80,12 @@ describe('what a turn is worth', () => {
   });
 
   it('a hint for a lesson that was given up does not count', () => {
-    const lessons = withHints([], [{ turn: 't0', user: 'user0', text: shortHint }], 'user').map((lesson) => ({
-      ...lesson,
-      state: 'STATE_UNTEACHABLE' as (typeof lesson)['state'],
-    }));
+    const lessons = withHints([], [{ turn: 't0', tenant: 'tenant0', user: 'user0', text: shortHint }], 'user').map(
+      (lesson) => ({
+        ...lesson,
+        state: 'STATE_UNTEACHABLE' as (typeof lesson)['state'],
+      }),
+    );
     expect(worth({ verdict: 0, hint: shortHint }, { lessons }).kind).toBe('idle');
   });
 });

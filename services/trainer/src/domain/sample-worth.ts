@@ -41,7 +41,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
-  const hinted = hintCounts && teaches(context.lessons, judged.hint, user);
+  const hinted = hintCounts && teaches(context.lessons, judged.hint, candidate);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
   if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };

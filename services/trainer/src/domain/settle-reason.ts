@@ -1,6 +1,8 @@
 // Why a turn may never be trained on, whatever its age and what it would teach.
 import type { TurnCompleted, TurnContinued, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 
+import { idsBytes, sampleBytesMax } from './step-size.js';
+
 /** Everything the log holds about one turn. */
 export interface TurnFacts {
   readonly opened: TurnOpened | undefined;
@@ -10,10 +12,11 @@ export interface TurnFacts {
   readonly continuedMs?: number | undefined;
 }
 
-/** "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
+/** "too_large": its conversation and ids are larger than a sample may be. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
 export type SettleReason =
   | 'missing'
   | 'malformed'
+  | 'too_large'
   | 'opted_out'
   | 'side_turn'
   | 'untrainable'
@@ -25,7 +28,8 @@ export type SettleReason =
   | 'anchor_surplus'
   | 'nothing_to_learn'
   | 'step_failed'
-  | 'burned_parent';
+  | 'burned_parent'
+  | 'abandoned';
 
 export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | undefined {
   const { opened, completed, continued } = facts;
@@ -39,5 +43,7 @@ export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | u
   const { promptIds, answerIds, logprobs } = completed;
   const uneven = answerIds.length === 0 || promptIds.length === 0 || answerIds.length !== logprobs.length;
   const malformed = uneven || logprobs.some((value) => !Number.isFinite(value) || value <= -9999);
-  return malformed ? 'malformed' : undefined;
+  if (malformed) return 'malformed';
+  const { messages, tools } = opened.conversation ?? { messages: '', tools: '' };
+  return messages.length + tools.length + idsBytes(completed) > sampleBytesMax ? 'too_large' : undefined;
 }

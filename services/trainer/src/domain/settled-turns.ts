@@ -1,36 +1,45 @@
-// Turns that some batch has taken or settled: one sample per turn id, ever. It remembers the batches that may still have messages above
-// the ack floor; anything older is known by the floor itself.
+// Turns that some batch has taken or settled, as far as memory holds them: those of the newest batches, and those of batches from before
+// turns were marked in the log. Of all others their marks say it (SampleTaken).
 import type { BatchClosed } from '@backtalk/proto/facts';
 
-/** Members of a cluster need not agree on the time to the second. */
-export const clocksDifferMs = 3_600_000;
+/** A turn's id and its place in the map take about 200 bytes. */
+const turnsMax = 50_000;
+
+interface Remembered {
+  readonly number: number;
+  readonly turns: readonly string[];
+}
 
 export class SettledTurns {
-  private readonly closedAtMs = new Map<string, number>();
+  private readonly known = new Set<string>();
+  private readonly unmarked = new Set<string>();
+  /** Newest last, without a gap. */
+  private readonly batches: Remembered[] = [];
+
+  constructor(private readonly most = turnsMax) {}
 
   get size(): number {
-    return this.closedAtMs.size;
+    return this.known.size + this.unmarked.size;
   }
 
-  /** Below the floor, where one is given, nothing is remembered in the first place. */
-  add(batch: BatchClosed, timeMs: number, floorTimeMs = 0): void {
-    if (isBelow(timeMs, floorTimeMs)) return;
-    for (const turn of turnsOf(batch)) this.closedAtMs.set(turn, timeMs);
+  add(batch: BatchClosed): void {
+    const turns = turnsOf(batch);
+    if (!batch.marked) for (const turn of turns) this.unmarked.add(turn);
+    else for (const turn of turns) this.known.add(turn);
+    this.batches.push({ number: batch.number, turns: batch.marked ? turns : [] });
+    while (this.known.size > this.most && this.batches.length > 0)
+      for (const turn of this.batches.shift()?.turns ?? []) this.known.delete(turn);
   }
 
   has(turn: string): boolean {
-    return this.closedAtMs.has(turn);
+    return this.known.has(turn) || this.unmarked.has(turn);
   }
 
-  /** A message above the floor was published after the message at the floor, and a batch that takes it was closed later still. */
-  forgetBefore(floorTimeMs: number): void {
-    for (const [turn, closedAtMs] of this.closedAtMs)
-      if (isBelow(closedAtMs, floorTimeMs)) this.closedAtMs.delete(turn);
+  /** Then what `has` says of this batch's turns is all that there is to say. */
+  remembers(batch: number): boolean {
+    const [oldest] = this.batches;
+    return oldest !== undefined && batch >= oldest.number;
   }
-}
-
-function isBelow(closedAtMs: number, floorTimeMs: number): boolean {
-  return closedAtMs < floorTimeMs - clocksDifferMs;
 }
 
 export function turnsOf(batch: BatchClosed): string[] {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
 import { decodePlan, planOf } from './step-plan.js';
-import { humanMessage, stepOf, type SampleSource } from './train-request.js';
+import { humanMessage, stepOf, trainSample, type SampleSource } from './train-request.js';
 
 const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
 const batch = BatchClosed.fromPartial({
@@ -29,26 +29,19 @@ function source(turn: string, shape = {}): SampleSource {
   return { facts, messages: [{ role: 'user', content: turn }], tools: [], humanMessage: -1 };
 }
 
+function built(...sources: readonly SampleSource[]) {
+  const samples = sources.map((each) => {
+    const turn = each.facts.opened?.turn ?? '';
+    const sample = batch.samples.find((one) => one.turn === turn);
+    return [turn, sample === undefined ? 'missing' : trainSample(sample, batch, each)] as const;
+  });
+  return new Map(samples);
+}
+
 describe('the request of a step', () => {
   it('a step’s request is the same bytes however its sources were gathered', () => {
-    const one = stepOf(
-      batch,
-      plan,
-      undefined,
-      new Map([
-        ['a', source('a')],
-        ['b', source('b')],
-      ]),
-    );
-    const two = stepOf(
-      batch,
-      plan,
-      undefined,
-      new Map([
-        ['b', source('b')],
-        ['a', source('a')],
-      ]),
-    );
+    const one = stepOf(batch, plan, undefined, built(source('a'), source('b')));
+    const two = stepOf(batch, plan, undefined, built(source('b'), source('a')));
     expect(TrainRequest.encode(one.request).finish()).toEqual(TrainRequest.encode(two.request).finish());
     expect(one.request).toMatchObject({
       call: 'p-7',
@@ -60,15 +53,7 @@ describe('the request of a step', () => {
   });
 
   it('keeps the order of the fact, and shows each sample its lessons, oldest first', () => {
-    const { request } = stepOf(
-      batch,
-      plan,
-      undefined,
-      new Map([
-        ['b', source('b')],
-        ['a', source('a')],
-      ]),
-    );
+    const { request } = stepOf(batch, plan, undefined, built(source('b'), source('a')));
     expect(request.samples.map(({ turn, hints }) => [turn, hints])).toEqual([
       ['a', ['one', 'two']],
       ['b', []],
@@ -76,13 +61,19 @@ describe('the request of a step', () => {
   });
 
   it('leaves out and names what the log has lost', () => {
-    const { request, leftOut } = stepOf(batch, plan, undefined, new Map([['b', source('b')]]));
+    const { request, leftOut } = stepOf(batch, plan, undefined, built(source('b')));
     expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
     expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'missing' }]);
   });
 
+  it('leaves out and names what is larger than a sample may be', () => {
+    const { request, leftOut } = stepOf(batch, plan, undefined, new Map([...built(source('b')), ['a', 'too_large']]));
+    expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
+    expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'too_large' }]);
+  });
+
   it('trains greedy answers at temperature 1 and says which were cut', () => {
-    const sources = new Map([['a', source('a', { temperature: 0, finishReason: 'length' })]]);
+    const sources = built(source('a', { temperature: 0, finishReason: 'length' }));
     expect(stepOf(batch, plan, undefined, sources).request.samples[0]).toMatchObject({
       temperature: 1,
       cut: true,

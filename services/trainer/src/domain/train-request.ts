@@ -21,23 +21,25 @@ export interface Step {
   readonly leftOut: readonly SampleReport[];
 }
 
-/** @param sources by turn; a turn that is not there cannot be read any more */
+/** Why a sample of a closed batch is not asked for: it cannot be read any more, or it is larger than a sample may be. */
+export type LeftOut = 'missing' | 'too_large';
+
+/** @param built by turn */
 export function stepOf(
   batch: BatchClosed,
   plan: StepPlan,
   parent: WeightsManifest | undefined,
-  sources: ReadonlyMap<string, SampleSource>,
+  built: ReadonlyMap<string, TrainSample | LeftOut>,
 ): Step {
   const samples: TrainSample[] = [];
   const leftOut: SampleReport[] = [];
-  for (const sample of batch.samples) {
-    const source = sources.get(sample.turn);
-    const built = source === undefined ? undefined : trainSample(sample, batch, source);
-    if (built === undefined) leftOut.push({ turn: sample.turn, dropped: 'missing', divergence: 0, staleness: 0 });
-    else samples.push(built);
+  for (const { turn } of batch.samples) {
+    const sample = built.get(turn) ?? 'missing';
+    if (typeof sample === 'string') leftOut.push({ turn, dropped: sample, divergence: 0, staleness: 0 });
+    else samples.push(sample);
   }
   const request: TrainRequest = {
-    call: `${batch.policy}-${batch.number}`,
+    call: callOf(batch),
     policy: batch.policy,
     version: batch.version,
     seed: batch.seed,
@@ -51,9 +53,14 @@ export function stepOf(
   return { request, leftOut };
 }
 
-function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSource): TrainSample | undefined {
+/** The worker knows a repeat of a step by it. */
+export function callOf({ policy, number }: BatchClosed): string {
+  return `${policy}-${number}`;
+}
+
+export function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSource): TrainSample | LeftOut {
   const { completed } = source.facts;
-  if (completed === undefined) return undefined;
+  if (completed === undefined) return 'missing';
   // In the ledger's order, which is the order in which the lessons began.
   const hints = batch.lessons.filter(({ id }) => sample.lessons.includes(id)).map(({ text }) => text);
   return {

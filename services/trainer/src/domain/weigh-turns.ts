@@ -44,17 +44,29 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
 
   // Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting
   // hint begins.
-  const hintedUsers = new Set(effective.filter(({ hinted }) => hinted).map(({ candidate }) => candidate.user));
-  const useful = idle.filter(({ candidate: { user } }) => {
-    const isHinted = hintedUsers.has(user) || (recipe.lessonScope === 'policy' && hintedUsers.size > 0);
-    return distils(recipe) && (isHinted || activeInScope(context.lessons, user).length > 0);
+  const hinted = effective.filter((weighed) => weighed.hinted);
+  const useful = idle.filter(({ candidate: { tenant, user } }) => {
+    const isHinted = hinted.some(
+      ({ candidate }) => candidate.tenant === tenant && (recipe.lessonScope === 'policy' || candidate.user === user),
+    );
+    return distils(recipe) && (isHinted || activeInScope(context.lessons, { tenant, user }).length > 0);
   });
-  const most = anchorsMax(recipe);
-  const anchors = most === 0 ? [] : useful.slice(-most);
+  const anchors = newestOfEach(useful, anchorsMax(recipe));
   const unkept = idle
     .filter((weighed) => !anchors.includes(weighed))
     .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
   return { effective, idle: anchors, settled: [...settled, ...unique.repeated, ...unkept] };
+}
+
+/** Of each tenant, since a batch holds one. */
+function newestOfEach(weighed: readonly Weighed[], most: number): Weighed[] {
+  const taken = new Map<string, number>();
+  const newest = weighed.toReversed().filter(({ candidate: { tenant } }) => {
+    const count = (taken.get(tenant) ?? 0) + 1;
+    taken.set(tenant, count);
+    return count <= most;
+  });
+  return newest.reverse();
 }
 
 /** A near-duplicate of something that waits counts once. Only the same user repeats; others agree. */

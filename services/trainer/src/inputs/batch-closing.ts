@@ -3,11 +3,19 @@
 import { isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
-import { givenUp, settledTurn, settlingBatch, trainingBatch, type ChainEnd } from '../domain/batch-fact.js';
+import {
+  givenUp,
+  settledTurn,
+  settlingBatch,
+  trainingBatch,
+  type ChainEnd,
+  type GivingUp,
+} from '../domain/batch-fact.js';
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
 import { turnsOf } from '../domain/settled-turns.js';
-import { weighTurns } from '../domain/weigh-turns.js';
+import { batchBytesMax } from '../domain/step-size.js';
+import { weighTurns, type Weighed } from '../domain/weigh-turns.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
@@ -39,15 +47,21 @@ export class BatchClosing {
     events.turnsWeighed(state.policy, waiting, lessons);
     const decision = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
-      : decideBatch(waiting, recipe, clock.now());
+      : decideBatch(waiting, recipe, clock.now(), chain.recent());
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision);
-    else await this.close(ledger, settlingBatch(this.chainEnd(ledger), decision.settled.map(settledTurn), 'settled'));
+    else
+      await this.closeMarked(
+        ledger,
+        settlingBatch(this.chainEnd(ledger), decision.settled.map(settledTurn), 'settled'),
+      );
     return 'closed';
   }
 
-  private async train(ledger: LedgerState, decision: TrainDecision): Promise<void> {
+  private async train(ledger: LedgerState, wanted: TrainDecision): Promise<void> {
     const { state, seed } = this;
+    const decision = await this.fitting(wanted);
+    if (decision === undefined) return;
     const { store, plan, recipe } = this.tools;
     const parent = ledger.line.nextParent();
     const before = await store.manifestOfVersion(state.policy, parent, ledger.line);
@@ -58,18 +72,50 @@ export class BatchClosing {
     const batch = trainingBatch(this.chainEnd(ledger), decision, recipe, { parent, planDigest: plan.digest, seed });
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
-    await this.close(
-      ledger,
-      batch,
-      taken.flatMap(({ candidate }) => candidate.trace ?? []),
-    );
+    const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);
+    if (!(await this.closeMarked(ledger, batch, traces))) return;
     const saidAtMs = decision.effective.map(({ candidate }) => candidate.saidAtMs);
     state.closed = { version: batch.version, saidAtMs };
   }
 
+  /** Those that fit one step; the others wait for the next batch. Nothing when some are too large for any: it is decided anew. */
+  private async fitting(decision: TrainDecision): Promise<TrainDecision | undefined> {
+    const { pending } = this.state;
+    let room = batchBytesMax;
+    let isComplete = true;
+    const fit = async (wanted: readonly Weighed[]): Promise<Weighed[]> => {
+      const taken: Weighed[] = [];
+      for (const weighed of wanted) {
+        const { candidate } = weighed;
+        const bytes = candidate.bytes ?? (await this.tools.turns.bytes(candidate));
+        pending.learn(candidate.turn, bytes === undefined ? { reason: 'too_large' } : { bytes });
+        isComplete &&= bytes !== undefined;
+        if (bytes === undefined || bytes > room) continue;
+        room -= bytes;
+        taken.push(weighed);
+      }
+      return taken;
+    };
+    const effective = await fit(decision.effective);
+    const anchors = await fit(decision.anchors);
+    return isComplete ? { ...decision, effective, anchors } : undefined;
+  }
+
   /** The batch's step will never be taken: its samples are settled by name, and learning goes on without them. */
-  async giveUp(ledger: LedgerState, batch: BatchClosed, reason: 'step_failed' | 'burned_parent'): Promise<void> {
-    await this.close(ledger, settlingBatch(this.chainEnd(ledger), givenUp(batch, reason), reason));
+  async giveUp(ledger: LedgerState, batch: BatchClosed, reason: GivingUp, detail: string): Promise<void> {
+    await this.close(ledger, settlingBatch(this.chainEnd(ledger), givenUp(batch, reason), reason, detail));
+  }
+
+  /** False when some of its turns are in an earlier batch: they wait no longer, and it is decided anew. */
+  private async closeMarked(ledger: LedgerState, batch: BatchClosed, traces: readonly Trace[] = []): Promise<boolean> {
+    const taken = await this.ledger.claim(ledger, batch);
+    if (taken.length === 0) {
+      await this.close(ledger, batch, traces);
+      return true;
+    }
+    this.state.unconfirmed.push(...this.state.pending.take(taken));
+    await this.confirm();
+    return false;
   }
 
   private chainEnd({ chain }: LedgerState): ChainEnd {
@@ -78,7 +124,7 @@ export class BatchClosing {
 
   private async close(ledger: LedgerState, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {
     const { state } = this;
-    await this.ledger.close(ledger, batch, this.clock.now(), traces);
+    await this.ledger.close(ledger, batch, traces);
     this.tools.events.batchClosed(batch);
     state.unconfirmed.push(...state.pending.take(turnsOf(batch)));
     await this.confirm();

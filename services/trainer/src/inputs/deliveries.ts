@@ -8,22 +8,11 @@ import type { TrainerTools } from './trainer-tools.js';
 import type { Ledger } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
 
-/** @param settledSequence the ack floor: every message at or below it is settled */
-export function judgedTurns(
-  { turns, events }: TrainerTools,
-  state: PolicyState,
-  ledger: Ledger,
-  settledSequence: () => Promise<number>,
-) {
+export function judgedTurns({ turns, events }: TrainerTools, state: PolicyState, ledger: Ledger) {
   return async function onJudged(fact: StoredFact<'turnJudged'>, delivery: Delivery): Promise<void> {
     const { message } = fact;
-    const { turn, revision } = message;
-    let settledBefore = (await state.ledger()).settled.has(turn);
-    if (!settledBefore && revision !== 0 && !state.pending.has(turn)) {
-      // A turn that was settled long ago is known by the ack floor: its first revision lies at or below it.
-      const first = await ledger.firstJudged(turn);
-      settledBefore = first !== undefined && first <= (await settledSequence());
-    }
+    const { turn } = message;
+    const settledBefore = !state.pending.has(turn) && (await ledger.hasTaken(await state.ledger(), message));
     if (settledBefore) return events.judgedRead(state.policy, 'settled_before');
     const candidate = candidateOf(fact, await turns.facts(message));
     // A batch may have closed while the turn was being read, here or by another trainer.

@@ -1,6 +1,8 @@
 // Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators, `<policy>.storage` where the data
-// folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it.
-import { isJsonObject, kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
+// folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it, unless key
+// `<policy>.abandon` names it: then an operator has given it up.
+import { kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
+import { z } from 'zod';
 
 import { trainerErrors } from '../errors.js';
 import type { TrainerEvents } from '../events.js';
@@ -14,36 +16,45 @@ export async function watchLearning(
   signal: AbortSignal,
 ): Promise<void> {
   const { policy } = state;
-  await watchSwitch(broker, `${policy}.learning`, 'paused', signal, (paused) => {
+  await watchSetting(broker, `${policy}.learning`, pausedOf, signal, (paused = false) => {
     if (paused === state.paused) return;
     state.paused = paused;
     events.learningSwitched(policy, paused);
     state.wake.notify();
   });
-  await watchSwitch(broker, `${policy}.storage`, 'full', signal, (full) => {
+  await watchSetting(broker, `${policy}.storage`, fullOf, signal, (full = false) => {
     if (full === state.storageFull) return;
     state.storageFull = full;
     events.storageFilled(policy, full);
     state.wake.notify();
   });
+  await watchSetting(broker, `${policy}.abandon`, batchOf, signal, (batch) => {
+    state.abandoned = batch;
+    if (state.step !== undefined && state.step.batch === batch) state.step.stop.abort();
+    state.wake.notify();
+  });
 }
 
-/** A key that is not there, or was deleted, is off. */
-async function watchSwitch(
+const pausedOf = z.object({ paused: z.boolean().default(false) }).transform(({ paused }) => paused);
+const fullOf = z.object({ full: z.boolean().default(false) }).transform(({ full }) => full);
+const batchOf = z.object({ batch: z.number().int() }).transform(({ batch }) => batch);
+
+/** A key that is not there, or was deleted, has no value; one that cannot be read is passed over. */
+async function watchSetting<T>(
   broker: Broker,
   key: string,
-  field: string,
+  schema: z.ZodType<T>,
   signal: AbortSignal,
-  onSwitch: (on: boolean) => void,
+  onValue: (value: T | undefined) => void,
 ): Promise<void> {
-  const codec: KvCodec<boolean> = {
-    toJSON: (value) => ({ [field]: value }),
+  const codec: KvCodec<T> = {
+    toJSON: (value) => value,
     fromJSON: (json) => {
-      const value: unknown = isJsonObject(json) ? (json[field] ?? false) : false;
-      if (typeof value !== 'boolean') throw trainerErrors.settingUnreadable({ key });
-      return value;
+      const read = schema.safeParse(json);
+      if (!read.success) throw trainerErrors.settingUnreadable({ key });
+      return read.data;
     },
   };
   const settings = kvBucket(broker, 'settings', codec);
-  await settings.watch(key, (change) => onSwitch(change.kind === 'put' && change.value), signal);
+  await settings.watch(key, (change) => onValue(change.kind === 'put' ? change.value : undefined), signal);
 }

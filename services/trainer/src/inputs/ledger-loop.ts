@@ -11,8 +11,6 @@ import type { StepTaking } from './step-taking.js';
 
 export interface LoopParts {
   readonly ledger: Ledger;
-  /** The ack floor of judged facts. */
-  readonly settledSequence: () => Promise<number>;
   readonly closing: BatchClosing;
   readonly steps: StepTaking;
 }
@@ -20,20 +18,16 @@ export interface LoopParts {
 const retryFirstMs = 250;
 /** Even without a notification the turns are weighed now and then: what waits grows stale. */
 const lookEveryMs = 60_000;
-const forgetEveryMs = 3_600_000;
 
 export class LedgerLoop {
   private reading = true;
-  private forgotAtMs: number;
 
   constructor(
     private readonly service: ServiceContext<TrainerConfig>,
     private readonly events: TrainerEvents,
     private readonly state: PolicyState,
     private readonly parts: LoopParts,
-  ) {
-    this.forgotAtMs = service.clock.now();
-  }
+  ) {}
 
   async run(signal: AbortSignal): Promise<void> {
     const { state, events } = this;
@@ -52,7 +46,7 @@ export class LedgerLoop {
         events.ledgerTroubled(state.policy, error, failures, againInMs);
         // No waiting mends it.
         if (error.retry === 'stop') return fail(error);
-        if (error.code === 'fact_superseded') this.reading = true;
+        if (error.code === 'fact_superseded' || error.code === 'ledger_behind') this.reading = true;
         await clock.sleep(againInMs, signal).catch(() => undefined);
       }
     }
@@ -68,17 +62,12 @@ export class LedgerLoop {
     if (this.reading) {
       // Deliveries that come meanwhile wait for the new state: the old one is thrown away.
       state.invalidate();
-      const read = await this.parts.ledger.read(await this.openSinceMs(signal), signal);
+      const read = await this.parts.ledger.read(signal);
       state.ledgerRead(read);
       events.ledgerRead(state.policy, read.chain.last()?.number ?? 0, read.line.newestNumber(), read.settled.size);
       this.reading = false;
     }
     const ledger = await state.ledger();
-    if (clock.now() - this.forgotAtMs >= forgetEveryMs) {
-      // Memory for what is settled stays as large as what is open, however long this runs.
-      ledger.settled.forgetBefore(await this.openSinceMs(signal));
-      this.forgotAtMs = clock.now();
-    }
     if (state.unconfirmed.length > 0) await closing.confirm();
     const open = ledger.chain.open();
     if (open !== undefined) {
@@ -92,11 +81,5 @@ export class LedgerLoop {
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined);
     return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
-  }
-
-  /** Time of the oldest judged fact that is not settled for good; now, when all are. */
-  private async openSinceMs(signal: AbortSignal): Promise<number> {
-    const { ledger, settledSequence } = this.parts;
-    return (await ledger.judgedTimeFrom((await settledSequence()) + 1, signal)) ?? this.service.clock.now();
   }
 }

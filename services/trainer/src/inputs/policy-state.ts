@@ -13,8 +13,10 @@ export class PolicyState {
   paused = false;
   /** The data folder has reached its cap. */
   storageFull = false;
-  /** The parent of the step in flight, and how to stop it. */
-  step: { readonly parent: string; readonly stop: AbortController } | undefined;
+  /** The batch that an operator has given up. */
+  abandoned: number | undefined;
+  /** The step in flight: its batch, the parent, and how to stop it. */
+  step: { readonly batch: number; readonly parent: string; readonly stop: AbortController } | undefined;
   /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */
   closed: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
   /** Messages of settled turns whose ack the broker has not confirmed yet. */

@@ -1,6 +1,6 @@
 // Trains one policy while this process leads: consumes its facts, runs its ledger, sweeps its files. Ends when the signal aborts, or
 // with an error that the ledger cannot get over.
-import { consumeFacts, type FactConsumer, type ServiceContext } from '@backtalk/kit';
+import { consumeFacts, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
 import type { Ledger } from '../outputs/ledger.js';
@@ -27,13 +27,12 @@ export async function trainPolicy(
   const { ackWaitMs } = config;
   const { policy } = ledger;
   const state = new PolicyState(policy);
-  const settledSequence = async (): Promise<number> => (await judged.position('turnJudged')).settledSequence;
   const consumption = { broker, blobs, service: 'trainer', durableSuffix: policy, ackWaitMs, logger, metrics, clock };
-  const judged: FactConsumer<'turnJudged'> = consumeFacts({
+  const judged = consumeFacts({
     ...consumption,
     facts: ['turnJudged'],
     filter: { turnJudged: { policy } },
-    handlers: { turnJudged: judgedTurns(tools, state, ledger, settledSequence) },
+    handlers: { turnJudged: judgedTurns(tools, state, ledger) },
     concurrency: readersMax,
     maxHeld: config.pendingMax,
     onFatal: fail,
@@ -48,7 +47,7 @@ export async function trainPolicy(
   });
   const closing = new BatchClosing(tools, state, ledger, config.seed, clock);
   const steps = new StepTaking(tools, state, ledger, closing, clock);
-  const loop = new LedgerLoop(service, tools.events, state, { ledger, settledSequence, closing, steps });
+  const loop = new LedgerLoop(service, tools.events, state, { ledger, closing, steps });
   try {
     await watchLearning(broker, state, tools.events, signal);
     await Promise.all([judged.start(), staged.start()]);

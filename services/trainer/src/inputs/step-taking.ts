@@ -2,20 +2,28 @@
 // and the log, so that a repeat after a crash asks for the same bytes.
 import { asBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
+import type { TrainSample } from '@backtalk/proto/training';
 
-import { givesUp } from '../domain/batch-chain.js';
+import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
+import type { GivingUp } from '../domain/batch-fact.js';
 import type { StepPlan } from '../domain/step-plan.js';
-import { stepOf, type SampleSource, type Step } from '../domain/train-request.js';
+import { batchBytesMax, bytesOf, sampleBytesMax } from '../domain/step-size.js';
+import { callOf, stepOf, trainSample, type LeftOut, type Step } from '../domain/train-request.js';
 import { manifestOf, trainedFact } from '../domain/weights-manifest.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
+import type { Tried } from '../outputs/step-tries.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
 import type { TrainerTools } from './trainer-tools.js';
 
-export class StepTaking {
-  /** Failures in a row after the worker had begun, of the batch in flight. */
-  private broken = { batch: 0, steps: 0 };
+interface Prepared {
+  readonly plan: StepPlan;
+  readonly step: Step;
+  /** The tries before this one. */
+  readonly before: Tried;
+}
 
+export class StepTaking {
   constructor(
     private readonly tools: TrainerTools,
     private readonly state: PolicyState,
@@ -25,21 +33,46 @@ export class StepTaking {
   ) {}
 
   async take(ledger: LedgerState, batch: BatchClosed, signal: AbortSignal): Promise<void> {
-    const { store, turns, events } = this.tools;
-    if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
-    const plan = await store.planOf(batch);
-    const parent = await store.manifestOfVersion(batch.policy, batch.parent, ledger.line);
-    const sources = new Map<string, SampleSource>();
-    for (const sample of batch.samples) {
-      const source = await turns.source(sample);
-      if (source !== undefined) sources.set(sample.turn, source);
+    const { events } = this.tools;
+    const hopeless = this.hopeless(ledger, batch);
+    if (hopeless !== undefined) return this.giveUp(ledger, batch, hopeless);
+    events.stepStarted(batch);
+    let prepared: Prepared | string;
+    try {
+      prepared = await this.prepare(ledger, batch, signal);
+    } catch (error) {
+      events.stepEnded(batch, 'interrupted');
+      throw error;
     }
-    const step = stepOf(batch, plan, parent, sources);
-    if (step.request.samples.length === 0) return this.giveUp(ledger, batch, 'step_failed');
+    if (typeof prepared === 'string') return this.giveUp(ledger, batch, 'step_failed', prepared);
+    await this.attempt(ledger, batch, prepared, signal);
+  }
 
+  /** All that one try needs, or the code for which there is none. */
+  private async prepare(ledger: LedgerState, batch: BatchClosed, signal: AbortSignal): Promise<Prepared | string> {
+    const { store, worker, tries } = this.tools;
+    const { policy, number } = batch;
+    const plan = await store.planOf(batch);
+    const parent = await store.manifestOfVersion(policy, batch.parent, ledger.line);
+    await worker.ready(callOf(batch), signal);
+    const before = await tries.of(policy, number);
+    if (before.tries >= stepTriesMax) return before.code || 'never_ended';
+    // From here on, whatever ends this process or the worker has cost the batch a try.
+    await tries.keep(policy, { batch: number, tries: before.tries + 1, code: '' });
+    const step = stepOf(batch, plan, parent, await this.samples(batch));
+    return step.request.samples.length === 0 ? 'nothing_left' : { plan, step, before };
+  }
+
+  private async attempt(
+    ledger: LedgerState,
+    batch: BatchClosed,
+    { plan, step, before }: Prepared,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { tries, events } = this.tools;
+    const { policy, number, parent } = batch;
     const stop = new AbortController();
-    this.state.step = { parent: batch.parent, stop };
-    events.stepStarted(batch, step.request.samples.length);
+    this.state.step = { batch: number, parent, stop };
     const span = events.stepSpan(batch, ledger.trace);
     try {
       await this.train(ledger, batch, plan, step, AbortSignal.any([signal, stop.signal]), span?.trace);
@@ -47,14 +80,31 @@ export class StepTaking {
     } catch (thrown) {
       const error = asBacktalkError(thrown);
       span?.end(error.code);
+      // Stopped from here: that is no failure of the batch.
+      if (signal.aborted || !costsATry(error.code)) await tries.keep(policy, before).catch(() => undefined);
+      else await tries.keep(policy, { batch: number, tries: before.tries + 1, code: error.code });
       if (signal.aborted) throw thrown;
-      if (ledger.line.isTainted(batch.parent)) return await this.giveUp(ledger, batch, 'burned_parent');
-      if (givesUp(error.code, this.brokenSteps(batch))) return await this.giveUp(ledger, batch, 'step_failed');
+      const hopeless = this.hopeless(ledger, batch) ?? (failsAgain(error.code) ? 'step_failed' : undefined);
+      if (hopeless !== undefined) return await this.giveUp(ledger, batch, hopeless, error.code);
       events.stepEnded(batch, 'interrupted');
       throw error;
     } finally {
       this.state.step = undefined;
     }
+  }
+
+  /** One at a time: what is decoded of a sample is let go before the next is read. */
+  private async samples(batch: BatchClosed): Promise<Map<string, TrainSample | LeftOut>> {
+    const built = new Map<string, TrainSample | LeftOut>();
+    let room = batchBytesMax;
+    for (const sample of batch.samples) {
+      const source = await this.tools.turns.source(sample);
+      const made = typeof source === 'string' ? source : trainSample(sample, batch, source);
+      const bytes = typeof made === 'string' ? 0 : bytesOf(made);
+      built.set(sample.turn, bytes > Math.min(room, sampleBytesMax) ? 'too_large' : made);
+      if (bytes <= Math.min(room, sampleBytesMax)) room -= bytes;
+    }
+    return built;
   }
 
   private async train(
@@ -67,13 +117,7 @@ export class StepTaking {
   ): Promise<void> {
     const { worker, store, events } = this.tools;
     const startedMs = this.clock.now();
-    const broken = this.brokenSteps(batch);
-    const onProgress = (): void => {
-      // Until the step ends well, it counts as broken.
-      this.broken = { batch: batch.number, steps: broken + 1 };
-    };
-    const result = await worker.train(request, { signal, trace, onProgress });
-    this.broken = { batch: 0, steps: 0 };
+    const result = await worker.train(request, { signal, trace });
     // The parent may have been burned in the last moment: nothing is built upon it.
     if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
     const manifestDigest = await store.keepManifest(manifestOf(batch, plan, result));
@@ -83,16 +127,15 @@ export class StepTaking {
     events.versionTrained(batch, ledger.line.newestNumber(), fact.report, (this.clock.now() - startedMs) / 1_000);
   }
 
-  private brokenSteps(batch: BatchClosed): number {
-    return this.broken.batch === batch.number ? this.broken.steps : 0;
+  /** Why the batch is not worth another look, whatever the worker says. */
+  private hopeless({ line }: LedgerState, { parent, number }: BatchClosed): GivingUp | undefined {
+    if (line.isTainted(parent)) return 'burned_parent';
+    return this.state.abandoned === number ? 'abandoned' : undefined;
   }
 
-  private async giveUp(
-    ledger: LedgerState,
-    batch: BatchClosed,
-    reason: 'step_failed' | 'burned_parent',
-  ): Promise<void> {
-    await this.closing.giveUp(ledger, batch, reason);
+  private async giveUp(ledger: LedgerState, batch: BatchClosed, reason: GivingUp, code = ''): Promise<void> {
+    await this.closing.giveUp(ledger, batch, reason, code);
     this.tools.events.stepEnded(batch, reason);
+    if (reason !== 'burned_parent') this.tools.events.batchAbandoned(batch, reason, code);
   }
 }

@@ -4,6 +4,7 @@ import type { StoredPlan } from '../domain/step-plan.js';
 import type { TrainerEvents } from '../events.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
+import type { StepTries } from '../outputs/step-tries.js';
 import type { TrainingWorker } from '../outputs/training-worker.js';
 
 export interface TrainerTools {
@@ -11,6 +12,7 @@ export interface TrainerTools {
   readonly plan: StoredPlan;
   readonly turns: SourceLog;
   readonly store: StepStore;
+  readonly tries: StepTries;
   readonly worker: TrainingWorker;
   readonly events: TrainerEvents;
 }

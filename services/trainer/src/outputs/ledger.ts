@@ -1,11 +1,12 @@
 // The ledger of one policy in the log: read whole at the start, then written one fact at a time, each following the one it knows.
 // A lost race throws `fact_superseded`: then the log is read again.
-import { startSpan, type FactPublisher, type FactReader, type Trace } from '@backtalk/kit';
+import { startSpan, type FactPublisher, type FactReader, type Trace, type TurnIds } from '@backtalk/kit';
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
-import { SettledTurns } from '../domain/settled-turns.js';
+import { SettledTurns, turnsOf } from '../domain/settled-turns.js';
 import { VersionLine } from '../domain/version-line.js';
+import { SampleMarks } from './sample-marks.js';
 
 export interface LedgerState {
   readonly chain: BatchChain;
@@ -15,26 +16,35 @@ export interface LedgerState {
   trace?: Trace;
 }
 
+/** Members of a cluster need not agree on the time to the second. */
+const clocksDifferMs = 3_600_000;
+
 export class Ledger {
+  private readonly marks: SampleMarks;
+
   constructor(
     readonly policy: string,
     private readonly reader: FactReader,
     private readonly publisher: FactPublisher,
-  ) {}
+    private readonly rememberedMax?: number,
+  ) {
+    this.marks = new SampleMarks(policy, reader, publisher);
+  }
 
-  /** `openSinceMs`: time of the oldest judged fact above the ack floor; batches closed long before it need not be remembered. */
-  async read(openSinceMs: number, signal: AbortSignal): Promise<LedgerState> {
+  async read(signal: AbortSignal): Promise<LedgerState> {
     const { policy } = this;
+    // Of a turn in a batch from before the log's first judged fact, nothing is left that could be taken again.
+    const sinceMs = ((await this.firstJudgedMs(signal)) ?? Infinity) - clocksDifferMs;
     const chain = new BatchChain(policy);
     const line = new VersionLine(policy);
-    const settled = new SettledTurns();
+    const settled = new SettledTurns(this.rememberedMax);
     const ledger: LedgerState = { chain, line, settled };
     const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
     for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal })) {
       switch (fact.name) {
         case 'batchClosed':
           chain.closed(fact.message, fact.sequence);
-          settled.add(fact.message, fact.timeMs, openSinceMs);
+          if (fact.message.marked || fact.timeMs >= sinceMs) settled.add(fact.message);
           ledger.trace = fact.trace;
           break;
         case 'weightsTrained':
@@ -48,26 +58,37 @@ export class Ledger {
     return ledger;
   }
 
-  /** Broker's time of the first judged fact from a sequence on; undefined when there is none. */
-  async judgedTimeFrom(sequence: number, signal: AbortSignal): Promise<number | undefined> {
+  private async firstJudgedMs(signal: AbortSignal): Promise<number | undefined> {
     const filter = { turnJudged: { policy: this.policy } };
-    for await (const { timeMs } of this.reader.headers(['turnJudged'], { from: sequence, filter, signal }))
-      return timeMs;
+    for await (const { timeMs } of this.reader.headers(['turnJudged'], { filter, signal })) return timeMs;
     return undefined;
   }
 
-  /** Where the first revision of a turn stands in the log. */
-  async firstJudged(turn: string): Promise<number | undefined> {
-    return (await this.reader.last('turnJudged', { policy: this.policy, turn, revision: 0 }))?.sequence;
+  /** Whether some batch has taken or settled the turn, however long ago. */
+  async hasTaken(ledger: LedgerState, ids: TurnIds): Promise<boolean> {
+    if (ledger.settled.has(ids.turn)) return true;
+    const batch = await this.marks.batchOf(ids);
+    return batch !== undefined && this.isIn(ledger, batch, ids.turn);
+  }
+
+  /** Marks the turns of a batch that is about to close. Out: those that another batch has. */
+  claim(ledger: LedgerState, { number, samples, settled }: BatchClosed): Promise<string[]> {
+    return this.marks.claim([...samples, ...settled], number, (batch, turn) => this.isIn(ledger, batch, turn));
+  }
+
+  private async isIn(ledger: LedgerState, batch: number, turn: string): Promise<boolean> {
+    if (ledger.settled.has(turn)) return true;
+    const from = ledger.chain.sequenceOf(batch);
+    // Not closed, as far as this trainer knows: where it is wrong, its own batch cannot close.
+    if (from === undefined || ledger.settled.remembers(batch)) return false;
+    const filter = { batchClosed: { policy: this.policy } };
+    for await (const { message } of this.reader.read(['batchClosed'], { filter, from }))
+      return message.number !== batch || turnsOf(message).includes(turn);
+    return true;
   }
 
   /** Traces: of the samples, in the order of arrival. */
-  async close(
-    ledger: LedgerState,
-    batch: BatchClosed,
-    nowMs: number,
-    [first, ...others]: readonly Trace[] = [],
-  ): Promise<void> {
+  async close(ledger: LedgerState, batch: BatchClosed, [first, ...others]: readonly Trace[] = []): Promise<void> {
     const span =
       first === undefined ? undefined : startSpan('close batch', { kind: 'internal', parent: first, links: others });
     const { sequence } = await this.publisher
@@ -78,7 +99,7 @@ export class Ledger {
       .finally(() => span?.end());
     if (span !== undefined) ledger.trace = span.trace;
     ledger.chain.closed(batch, sequence);
-    ledger.settled.add(batch, nowMs);
+    ledger.settled.add(batch);
   }
 
   async trained(ledger: LedgerState, fact: WeightsTrained, nowMs: number, trace?: Trace): Promise<void> {

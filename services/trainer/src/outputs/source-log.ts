@@ -1,57 +1,73 @@
 // What the log holds about a turn, as a batch and a step need it. It keeps nothing: the same turn is read again when a step repeats.
-import { isBacktalkError, TurnLog, type Clock, type FactReader, type TurnIds } from '@backtalk/kit';
+import { isBacktalkError, TurnLog, type FactReader, type TurnIds } from '@backtalk/kit';
+import type { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 
 import type { TurnFacts } from '../domain/settle-reason.js';
-import { humanMessage, type SampleSource } from '../domain/train-request.js';
+import { idsBytes, sampleBytesMax } from '../domain/step-size.js';
+import { humanMessage, type LeftOut, type SampleSource } from '../domain/train-request.js';
 import { trainerErrors } from '../errors.js';
 
-/** A replica of the broker may lag behind what a consumer was given already. */
-const readTries = 3;
-const readAgainMs = 500;
+const gone = () => trainerErrors.conversationGone();
 /** The log or its blobs no longer hold the turn: no waiting brings it back. */
 const goneCodes = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_corrupt', 'conversation_gone']);
 
 export class SourceLog {
   private readonly log: TurnLog;
 
-  constructor(
-    reader: FactReader,
-    private readonly clock: Clock,
-  ) {
-    this.log = new TurnLog(reader);
+  constructor(reader: FactReader) {
+    // A turn without its facts is settled for good.
+    this.log = new TurnLog(reader, true);
   }
 
   async facts(ids: TurnIds): Promise<TurnFacts> {
-    for (let tries = 1; ; tries += 1) {
-      const [opened, completed, continued] = await Promise.all([
-        this.log.opened(ids),
-        this.log.completed(ids),
-        this.log.continued(ids),
-      ]);
-      if ((opened !== undefined && completed !== undefined) || tries >= readTries) {
-        return {
-          opened: opened?.message,
-          completed: completed?.message,
-          continued: continued?.message,
-          continuedMs: continued?.timeMs,
-        };
-      }
-      await this.clock.sleep(readAgainMs);
-    }
+    const [opened, completed, continued] = await Promise.all([
+      this.log.opened(ids),
+      this.log.completed(ids),
+      this.log.continued(ids),
+    ]);
+    return {
+      opened: opened?.message,
+      completed: completed?.message,
+      continued: continued?.message,
+      continuedMs: continued?.timeMs,
+    };
   }
 
-  /** Undefined when the turn cannot be had any more. */
-  async source(ids: TurnIds): Promise<SampleSource | undefined> {
+  /** Of a sample, at most; nothing when it is larger than one may be. What cannot be read counts as nothing to read. */
+  async bytes(ids: TurnIds): Promise<number | undefined> {
+    const { opened, completed } = await this.facts(ids);
+    if (opened?.conversation === undefined || completed === undefined) return 0;
+    return this.measured(opened, completed);
+  }
+
+  async source(ids: TurnIds): Promise<SampleSource | LeftOut> {
     const facts = await this.facts(ids);
-    if (facts.opened?.conversation === undefined || facts.completed === undefined) return undefined;
+    const { opened, completed } = facts;
+    if (opened?.conversation === undefined || completed === undefined) return 'missing';
+    if ((await this.measured(opened, completed)) === undefined) return 'too_large';
     try {
-      const { messages, tools } = await this.log.conversation(facts.opened, () => trainerErrors.conversationGone());
+      const { messages, tools } = await this.log.conversation(opened, gone);
       const parent = facts.continued?.parent ?? '';
       const before = parent === '' ? undefined : await this.log.continued({ ...ids, turn: parent });
       return { facts, messages, tools, humanMessage: humanMessage(messages, before?.message) };
     } catch (error) {
-      if (isBacktalkError(error) && goneCodes.has(error.code)) return undefined;
+      if (isGone(error)) return 'missing';
       throw error;
     }
   }
+
+  private async measured(opened: TurnOpened, completed: TurnCompleted): Promise<number | undefined> {
+    const ids = idsBytes(completed);
+    try {
+      const bytes = await this.log.conversationBytes(opened, sampleBytesMax - ids, gone);
+      return bytes === undefined ? undefined : bytes + ids;
+    } catch (error) {
+      if (isGone(error)) return ids;
+      throw error;
+    }
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return isBacktalkError(error) && goneCodes.has(error.code);
 }

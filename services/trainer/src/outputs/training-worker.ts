@@ -12,7 +12,6 @@ import { trainerErrors } from '../errors.js';
 
 export interface TrainOptions {
   readonly signal: AbortSignal;
-  readonly onProgress: () => void;
   readonly trace?: Trace | undefined;
 }
 
@@ -37,7 +36,13 @@ export class TrainingWorker {
     this.client.close();
   }
 
-  async train(request: TrainRequest, { signal, onProgress, trace }: TrainOptions): Promise<TrainResult> {
+  /** Throws where the worker cannot be reached, or takes another step: that says nothing about a batch. */
+  async ready(call: string, signal: AbortSignal): Promise<void> {
+    const { training } = await this.client.status({}, { deadlineMs: askDeadlineMs, signal });
+    if (training !== '' && training !== call) throw trainerErrors.workerBusy({ call: training });
+  }
+
+  async train(request: TrainRequest, { signal, trace }: TrainOptions): Promise<TrainResult> {
     const { client, blobs } = this;
     const given = new Set([...request.parentAdapter, ...request.parentTrainingState].map(({ digest }) => digest));
     if (given.size > 0) {
@@ -51,8 +56,7 @@ export class TrainingWorker {
     let result: TrainResult | undefined;
     const calling = { deadlineMs: this.stepDeadlineMs, signal, ...(trace === undefined ? {} : { trace }) };
     for await (const { event } of client.train(request, calling)) {
-      if (event?.$case === 'progress') onProgress();
-      else if (event?.$case === 'result') result = event.value;
+      if (event?.$case === 'result') result = event.value;
     }
     if (result === undefined) throw trainerErrors.resultMissing();
 

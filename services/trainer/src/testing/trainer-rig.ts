@@ -14,7 +14,10 @@ import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk
 import { WeightsStaged } from '@backtalk/proto/facts';
 
 import { trainerSettings } from '../config.js';
-import { createTrainer, type Trainer } from '../service.js';
+import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
+import { recipePresets } from '../domain/recipe.js';
+import { planOf } from '../domain/step-plan.js';
+import { StepTries } from '../outputs/step-tries.js';
 import { FakeTrainingWorker, type FakeTrainingWorkerOptions } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
 
@@ -69,7 +72,11 @@ export class TrainerRig {
     return new TrainerRig(nats, worker, blobs, new FactReader(operator, blobs), speakers, directory, environment);
   }
 
-  async startTrainer(instance = 'one', environment: Readonly<Record<string, string>> = {}): Promise<Trainer> {
+  async startTrainer(
+    instance = 'one',
+    environment: Readonly<Record<string, string>> = {},
+    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax'> = {},
+  ): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
     const config = readConfig(trainerSettings, {
       BACKTALK_NATS_URL: url,
@@ -86,7 +93,7 @@ export class TrainerRig {
       ...environment,
     });
     const fail = (error: unknown): void => void this.failures.push(error);
-    const trainer = createTrainer(config, { logger: silentLogger, lease: shortLease, fail });
+    const trainer = createTrainer(config, { logger: silentLogger, lease: shortLease, fail, ...overrides });
     this.running.add(trainer);
     await trainer.start();
     return trainer;
@@ -136,6 +143,20 @@ export class TrainerRig {
 
   async fillStorage(full: boolean): Promise<void> {
     await this.set('storage', { full });
+  }
+
+  async abandon(batch: number): Promise<void> {
+    await this.set('abandon', { batch });
+  }
+
+  /** The usual plan; out: its digest, as a batch names it. */
+  keepPlan(): Promise<string> {
+    return this.blobs.put(planOf(recipePresets.tiny.recipe).bytes);
+  }
+
+  /** As a trainer leaves them whose process has ended in each of so many tries. */
+  async haveTried(batch: number, tries: number): Promise<void> {
+    await new StepTries(this.speakers.trainer).keep(testPolicy, { batch, tries, code: '' });
   }
 
   private async set(key: string, value: unknown): Promise<void> {

@@ -1,6 +1,7 @@
 // Facts about a turn as the other services would store them. For tests only.
 // In: what matters to the test. Out: whole facts; everything else has a plain value.
 import { Conversation_Encoding, TurnCompleted, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
+import { deflateRawSync } from 'node:zlib';
 
 export interface TurnShape {
   readonly turn: string;
@@ -17,6 +18,9 @@ export interface TurnShape {
   readonly judged?: Partial<TurnJudged>;
   readonly promptIds?: readonly number[];
   readonly answerIds?: readonly number[];
+  /** JSON in place of the usual messages and tools; kept deflated, as the gateway keeps what that makes smaller. */
+  readonly messages?: string;
+  readonly tools?: string;
 }
 
 const defaultTenant = 'tenant0';
@@ -35,16 +39,18 @@ export function openedTurn({
   tenant = defaultTenant,
   user = 'user0',
   policy = 'backtalk',
+  messages = JSON.stringify([{ role: 'user', content: `Question of ${turn}?` }]),
+  tools = '',
 }: TurnShape): TurnOpened {
-  const messages = [{ role: 'user', content: `Question of ${turn}?` }];
   return TurnOpened.fromPartial({
     turn,
     tenant,
     user,
     policy,
     conversation: {
-      encoding: Conversation_Encoding.ENCODING_JSON,
-      messages: new TextEncoder().encode(JSON.stringify(messages)),
+      encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
+      messages: deflateRawSync(messages),
+      tools: tools === '' ? new Uint8Array() : deflateRawSync(tools),
     },
     consent: { train: true, source: 'default' },
   });

@@ -1,7 +1,9 @@
-// The newest message of a subject or filter, by direct get: one request, no consumer. Out: the message, or nothing.
-import type { MsgHdrs } from 'nats';
+// The newest message of a subject or filter, by direct get: one request, no consumer. Out: the message, or nothing. Any copy of
+// the stream answers a direct get, also one that lags: who acts on an absence has the leader asked as well.
+import { NatsError, type MsgHdrs } from 'nats';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
+import { brokerError } from './translate.js';
 
 export async function lastOfSubject(
   broker: Broker,
@@ -24,6 +26,28 @@ export async function lastOfSubject(
     data: reply.data,
   };
 }
+
+/** As `lastOfSubject`; what no copy at hand has, the stream's leader is asked for. Needs the right to read the whole stream. */
+export async function surelyLastOfSubject(
+  broker: Broker,
+  stream: string,
+  subject: string,
+  timeoutMs: number,
+): Promise<StoredMessage | undefined> {
+  const found = await lastOfSubject(broker, stream, subject, timeoutMs);
+  if (found !== undefined) return found;
+  try {
+    const { subject: at, seq, time, header, data } = await broker.jsm.streams.getMessage(stream, {
+      last_by_subj: subject,
+    });
+    return { subject: at, sequence: seq, timeMs: time.getTime(), headers: header, data };
+  } catch (error) {
+    if (error instanceof NatsError && error.api_error?.err_code === noMessageFound) return undefined;
+    throw brokerError(error, { doing: `read ${stream}`, stream });
+  }
+}
+
+const noMessageFound = 10037;
 
 export interface StoredMessage {
   readonly subject: string;

@@ -13,7 +13,7 @@ export interface DecodedConversation {
 }
 
 /** Longest chain of differences that a reader follows; writers stay far below it. */
-const linksMax = 64;
+export const linksMax = 64;
 /** Of one part, inflated. A gateway's own bounds on a request leave less: at most 100,000 members by default. */
 const bounds = { bytesMax: 32 * 1024 * 1024, membersMax: 200_000, depthMax: 1_000 };
 
@@ -64,7 +64,7 @@ export async function decodeConversation(
   throw conversationErrors.unreadable({ what: `it is a chain of more than ${String(linksMax)} differences` });
 }
 
-const conversationErrors = defineErrors('kit', {
+export const conversationErrors = defineErrors('kit', {
   unreadable: {
     code: 'conversation_unreadable',
     retry: 'never',

@@ -2,7 +2,7 @@
 // It changes nothing on the broker but for temporary consumers, which vanish by themselves.
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
-import { lastOfSubject, type StoredMessage } from '../broker/last-of-subject.js';
+import { lastOfSubject, type StoredMessage, surelyLastOfSubject } from '../broker/last-of-subject.js';
 import { mergeInOrder, readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
@@ -20,6 +20,12 @@ export interface ReadOptions<F extends FactName> {
   readonly signal?: AbortSignal;
   /** Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
   readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
+}
+
+export interface LastOptions {
+  readonly timeoutMs?: number;
+  /** Something is done for good where there is no such fact: then a copy of the log that lags must not decide it. */
+  readonly sure?: boolean;
 }
 
 export interface FactHeadersRow<F extends FactName> {
@@ -47,9 +53,10 @@ export class FactReader {
   async last<N extends FactName>(
     name: N,
     ids: FactIds<N>,
-    { timeoutMs = lastTimeoutMs }: { readonly timeoutMs?: number } = {},
+    { timeoutMs = lastTimeoutMs, sure = false }: LastOptions = {},
   ): Promise<StoredFact<N> | undefined> {
-    const stored = await lastOfSubject(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
+    const find = sure ? surelyLastOfSubject : lastOfSubject;
+    const stored = await find(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
     return stored === undefined ? undefined : fromWire(name, stored, this.blobs);
   }
 

@@ -1,7 +1,8 @@
 // What the log holds about one turn. In: a turn with its tenant and user. Out: its facts, found by their subjects, and its
 // conversation with the earlier turns' part put back. It keeps nothing: the same turn may be read again.
-import type { TurnOpened } from '@backtalk/proto/facts';
+import type { Conversation, TurnOpened } from '@backtalk/proto/facts';
 import { decodeConversation, type DecodedConversation } from '../conversation/decode.js';
+import { conversationBytes } from '../conversation/measure.js';
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import type { FactReader } from './reader.js';
 import type { StoredFact } from './stored-fact.js';
@@ -15,14 +16,18 @@ export interface TurnIds {
 type Found<N extends 'turnOpened' | 'turnCompleted' | 'turnContinued'> = Promise<StoredFact<N> | undefined>;
 
 export class TurnLog {
-  constructor(private readonly reader: FactReader) {}
+  /** @param sure for who acts on a fact's absence: the log's leader is asked before it is believed */
+  constructor(
+    private readonly reader: FactReader,
+    private readonly sure = false,
+  ) {}
 
   opened({ tenant, user, turn }: TurnIds): Found<'turnOpened'> {
-    return this.reader.last('turnOpened', { tenant, user, turn });
+    return this.reader.last('turnOpened', { tenant, user, turn }, { sure: this.sure });
   }
 
   completed({ tenant, user, turn }: TurnIds): Found<'turnCompleted'> {
-    return this.reader.last('turnCompleted', { tenant, user, turn });
+    return this.reader.last('turnCompleted', { tenant, user, turn }, { sure: this.sure });
   }
 
   continued({ tenant, user, turn }: TurnIds): Found<'turnContinued'> {
@@ -34,12 +39,27 @@ export class TurnLog {
    * @param missing makes the error for a conversation that is not in the log: this turn's, or one that it builds on
    */
   async conversation(opened: TurnOpened, missing: (turn: string) => BacktalkError): Promise<DecodedConversation> {
-    const { tenant, user } = opened;
     if (opened.conversation === undefined) throw missing(opened.turn);
-    return decodeConversation(opened.conversation, async (turn) => {
-      const base = await this.opened({ tenant, user, turn });
-      if (base?.message.conversation === undefined) throw missing(turn);
-      return base.message.conversation;
-    });
+    return decodeConversation(opened.conversation, (turn) => this.baseOf(opened, turn, missing));
+  }
+
+  /** Bytes of what `conversation` gives, at most; nothing when they are more than the bound. It parses nothing. */
+  async conversationBytes(
+    opened: TurnOpened,
+    bytesMax: number,
+    missing: (turn: string) => BacktalkError,
+  ): Promise<number | undefined> {
+    if (opened.conversation === undefined) throw missing(opened.turn);
+    return conversationBytes(opened.conversation, bytesMax, (turn) => this.baseOf(opened, turn, missing));
+  }
+
+  private async baseOf(
+    { tenant, user }: TurnOpened,
+    turn: string,
+    missing: (turn: string) => BacktalkError,
+  ): Promise<Conversation> {
+    const base = await this.opened({ tenant, user, turn });
+    if (base?.message.conversation === undefined) throw missing(turn);
+    return base.message.conversation;
   }
 }

@@ -2,7 +2,7 @@
 // they are lost, and one bucket of blobs. Who may read and write what derives from these tables.
 import { type BrokerService, brokerServices } from './users.js';
 
-export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings';
+export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings' | 'tries' | 'payloads';
 
 interface BucketDefinition {
   /** True when entries vanish unless they are renewed; the time to live is an option of the installation. */
@@ -32,6 +32,14 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   load: { expires: false, readBy: brokerServices, writes: everyKeyFor('publisher') },
   keys: { expires: false, readBy: ['gateway', 'cli'], writes: everyKeyFor('cli') },
   settings: { expires: false, readBy: brokerServices, writes: everyKeyFor('cli') },
+  // How often a service has tried what may end it, counted before each try. Losing a count costs further tries.
+  tries: { expires: false, readBy: brokerServices, writes: (service) => [`${service}.>`] },
+  // Which blobs are payloads of facts, by digest: written before the blob, so that the trainer can drop it when the fact has gone.
+  payloads: {
+    expires: false,
+    readBy: ['trainer', 'cli'],
+    writes: (service) => (blobWriters.includes(service) ? ['>'] : []),
+  },
 };
 
 export const bucketNames = Object.keys(buckets) as readonly BucketName[];

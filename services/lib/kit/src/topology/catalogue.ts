@@ -4,6 +4,7 @@ import {
   BatchClosed,
   FeedbackGiven,
   PersonErased,
+  SampleTaken,
   SessionClosed,
   SessionEnded,
   TurnCompleted,
@@ -119,6 +120,17 @@ const rows = {
     publishers: ['gateway'],
     readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
     bytesMax: 4 * mebibyte,
+  }),
+  /** In the stream of turns, so that a mark goes after the turn that it marks. */
+  sampleTaken: fact({
+    codec: SampleTaken,
+    stream: 'TURNS',
+    subject: 'sample.taken',
+    tokens: ['tenant', 'user', 'policy', 'turn'],
+    kind: 'chain',
+    publishers: ['trainer'],
+    readers: ['cli'],
+    bytesMax: mebibyte,
   }),
   /** Published by no service today; what the log holds of it stays readable. */
   personErased: fact({

@@ -46,7 +46,12 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
     ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
     // The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all.
-    ...(blobDeleters.includes(service) ? [`$JS.API.STREAM.PURGE.${blobStream}`] : []),
+    ...(blobDeleters.includes(service)
+      ? [`$JS.API.STREAM.PURGE.${blobStream}`, `$JS.API.STREAM.PURGE.${bucketStream('payloads')}`]
+      : []),
+    // Asks the stream's leader, who lags behind nobody. The broker tells streams apart here, not subjects: only for services that
+    // read nearly every fact of a turn anyway.
+    ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
     ...consumePermissions(replayStream, `backtalk.replay.${service}.>`),
     ...(service === 'cli' ? operatorPermissions : []),
@@ -75,6 +80,8 @@ function bucketPermissions(service: BrokerService): string[] {
     return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
   });
 }
+
+const leaderReaders: readonly BrokerService[] = ['collector', 'judge', 'trainer', 'publisher'];
 
 const operatorPermissions: readonly string[] = [
   ...consumePermissions(deadStream, 'backtalk.dead.>'),
