@@ -12,6 +12,7 @@ import {
   TurnContinued,
   TurnJudged,
   TurnOpened,
+  TurnWithheld,
   WeightsStaged,
   WeightsTrained,
 } from '@backtalk/proto/facts';
@@ -49,6 +50,7 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('turnOpened', TurnOpened);
   holds('turnCompleted', TurnCompleted);
   holds('turnContinued', TurnContinued);
+  holds('turnWithheld', TurnWithheld);
   holds('turnJudged', TurnJudged);
   holds('sessionEnded', SessionEnded);
   holds('sessionClosed', SessionClosed);

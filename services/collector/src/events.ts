@@ -1,5 +1,6 @@
 // What happens in the collector, each event in one place: its log line and its metrics.
 import type { BacktalkError, Logger, Metrics } from '@backtalk/kit';
+import { withheldSources } from './domain/consent.js';
 import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts';
 
 export type Events = ReturnType<typeof createEvents>;
@@ -8,6 +9,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const linked = metrics.counter('turns_linked_total', 'Opened turns by what they turned out to be.', ['outcome']);
   const closed = metrics.counter('sessions_closed_total', 'Sessions that ended.', ['reason']);
   const open = metrics.gauge('sessions_open', 'Sessions in which something was said lately.');
+  const withheld = metrics.counter('turns_withheld_total', 'Opened turns that are not trained on, by who said no.', [
+    'source',
+  ]);
+  for (const source of withheldSources) withheld.inc({ source }, 0);
   const rebuilds = metrics.counter('index_rebuilds_total', 'Times that the index was rebuilt from the log.');
   return {
     continued: (fact: TurnContinued) => {
@@ -20,6 +25,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
       logger.debug('session_closed', { reason, turns });
+    },
+    withheld: (source: string): void => {
+      withheld.inc({ source });
     },
     openSessions: (count: number) => {
       open.set(count);

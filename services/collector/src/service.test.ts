@@ -9,7 +9,6 @@ import {
   type StoredFact,
 } from '@backtalk/kit';
 import {
-  laptopInstallation,
   startNats,
   startValkey,
   TemporaryDirectory,
@@ -17,76 +16,11 @@ import {
   type TestNats,
   type TestValkey,
 } from '@backtalk/kit/testing';
-import {
-  Conversation_Encoding,
-  Provenance,
-  SessionClosed_Reason,
-  TurnCompleted,
-  TurnOpened,
-} from '@backtalk/proto/facts';
+import { Provenance, SessionClosed_Reason, TurnOpened } from '@backtalk/proto/facts';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector, type CollectorConfig } from './service.js';
-
-const tenant = 'tenant';
-const policy = 'backtalk';
-const turnPattern = (name: string) => `turn_${name.padEnd(8, '0')}`;
-
-interface Said {
-  readonly turn: string;
-  readonly user: string;
-  readonly messages: readonly unknown[];
-  readonly answerKeys?: readonly string[];
-  readonly parent?: string;
-  readonly session?: string;
-  /** The client's own name for the session. */
-  readonly declared?: string;
-  readonly train?: boolean;
-}
-
-function opened(said: Said): TurnOpened {
-  const { turn, user, messages, answerKeys = [], parent = '', train = true } = said;
-  return TurnOpened.fromPartial({
-    turn,
-    tenant,
-    user,
-    policy,
-    answerKeys: [...answerKeys],
-    conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from(JSON.stringify(messages)) },
-    consent: { train, source: 'request' },
-    provisionalParent: parent,
-    declaredSession: said.declared ?? '',
-    provisionalSession: said.session ?? turn.replace('turn_', 'session_'),
-  });
-}
-
-function completed(turn: string, user: string, answerKey: string, session?: string): TurnCompleted {
-  return TurnCompleted.fromPartial({
-    turn,
-    tenant,
-    user,
-    policy,
-    answerKey,
-    provisionalSession: session ?? turn.replace('turn_', 'session_'),
-  });
-}
-
-function configFor(nats: TestNats, valkey: TestValkey, blobs: TemporaryDirectory): CollectorConfig {
-  const { url, user, password } = nats.credentials('collector');
-  return {
-    natsUrl: url,
-    natsUser: user,
-    natsPassword: password,
-    valkeyUrl: valkey.url,
-    healthAddress: { host: '127.0.0.1', port: 0 },
-    logLevel: 'silent',
-    ackWaitMs: 2_000,
-    instance: 'test',
-    ...laptopInstallation(blobs.path),
-    sessionIdleMs: 600_000,
-    indexKeepMs: 3_600_000,
-  };
-}
+import { createCollector } from './service.js';
+import { completed, configFor, opened, tenant, turnPattern } from './testing/turns.js';
 
 const ask = { role: 'user', content: 'why is the sky blue?' };
 const answer = { role: 'assistant', content: 'because of the air' };

@@ -13,7 +13,7 @@ import {
 import type { collectorSettings } from './config.js';
 import { createEvents } from './events.js';
 import { collectorFacts, collectorHandlers } from './inputs/facts.js';
-import { relinkTurn, type AnswersTaken } from './inputs/link-turn.js';
+import { relinkTurn, unlessGone, type AnswersTaken } from './inputs/link-turn.js';
 import { IdleSessions, type InTurn } from './inputs/sessions.js';
 import { CollectorLog } from './outputs/collector-log.js';
 import { Rebuilder } from './outputs/rebuild.js';
@@ -45,6 +45,8 @@ async function start(context: ServiceContext<CollectorConfig>) {
     events,
     clock,
     keptSinceMs: async () => (await log.nowMs()) - config.indexKeepMs,
+    readOld: (name, ids) => unlessGone(() => reader.last(name, ids)),
+    noteRefusal: (fact, trace) => log.publishWithheld(fact, trace),
     relink: (owner, turn) => relinkTurn(parts, owner, turn),
   });
   // A request that looks for an answer must not miss the answer that arrives at the same moment through another consumer.

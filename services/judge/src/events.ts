@@ -4,7 +4,15 @@ import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
-export type SkipReason = 'opted_out' | 'side' | 'nothing_said' | 'judged_before';
+export const skipReasons = [
+  'opted_out',
+  'consent_unknown',
+  'giver_opted_out',
+  'side',
+  'nothing_said',
+  'judged_before',
+] as const;
+export type SkipReason = (typeof skipReasons)[number];
 export type JudgedSource = 'votes' | 'evidence' | 'feedback' | 'at_least_one';
 export type SessionEnd = 'effective' | 'kept' | 'nothing' | 'off' | 'votes_disagree';
 
@@ -18,7 +26,12 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'verdict',
   ]);
   const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
-  const skipped = metrics.counter('turns_skipped_total', 'Continued turns that are not judged, by reason.', ['reason']);
+  const skipped = metrics.counter(
+    'turns_skipped_total',
+    'Continued turns and feedback that are not judged, by reason.',
+    ['reason'],
+  );
+  for (const reason of skipReasons) skipped.inc({ reason }, 0);
   const turnSeconds = metrics.histogram(
     'turn_seconds',
     'Time from the delivery of a turn to its judgement.',

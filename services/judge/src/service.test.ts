@@ -3,6 +3,7 @@ import { until } from '@backtalk/kit/testing';
 import { Provenance, TurnJudged_Source } from '@backtalk/proto/facts';
 import { Routes } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Judge } from './service.js';
 import { JudgeRig, policy, tenant } from './testing/judge-rig.js';
 
 let rig: JudgeRig;
@@ -191,6 +192,45 @@ describe('feedback', () => {
     await rig.feedback(talk, { hasScore: true, score: -1 });
     expect((await rig.untilJudged(talk, 1)).verdict).toBe(-1);
     expect(await rig.judged(talk)).toBeUndefined();
+  });
+});
+
+describe('consent to feedback', () => {
+  const wrong = { hasScore: true, score: -1 };
+  const skipped = (judge: Judge, reason: string) =>
+    until(async () => (await rig.metric(judge, `turns_skipped_total{reason="${reason}"}`)) === 1, { what: reason });
+
+  it('carries its giver, who need not be the user of the turn', async () => {
+    await rig.judge();
+    const talk = await rig.turn([]);
+    await rig.feedback(talk, { ...wrong, giver: 'colleague', consent: { train: true, source: 'default' } });
+    expect(await rig.untilJudged(talk, 1)).toMatchObject({ giver: 'colleague', user: talk.user });
+    await rig.feedback(talk, { hasScore: true, score: 1, giver: talk.user });
+    expect(await rig.untilJudged(talk, 2)).toMatchObject({ giver: '', verdict: 1 });
+  });
+
+  it('feedback of a person who said no is kept and not learned from', async () => {
+    const judge = await rig.judge();
+    const talk = await rig.turn([]);
+    await rig.feedback(talk, { ...wrong, giver: 'colleague', consent: { train: false, source: 'key' } });
+    await skipped(judge, 'giver_opted_out');
+    expect(await rig.judgements(talk.user)).toBe(0);
+  });
+
+  it('feedback on a turn that follows a "no" is not learned from, though the turn itself says nothing', async () => {
+    const judge = await rig.judge();
+    const talk = await rig.turn([]);
+    await rig.withhold(talk, 'session');
+    await rig.feedback(talk, wrong);
+    await skipped(judge, 'opted_out');
+    // Its own fact names no parent, and its person said no elsewhere: it may follow from there.
+    const unknown = await rig.turn([], { user: talk.user, answerKeys: ['unknown'] });
+    await rig.feedback(unknown, wrong);
+    await skipped(judge, 'consent_unknown');
+    expect(await rig.judgements(talk.user)).toBe(0);
+    const other = await rig.turn([], { answerKeys: ['unknown'] });
+    await rig.feedback(other, wrong);
+    expect((await rig.untilJudged(other, 1)).verdict).toBe(-1);
   });
 });
 

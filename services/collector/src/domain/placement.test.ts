@@ -12,10 +12,13 @@ function request(fields: Partial<TurnOpened> = {}): TurnOpened {
 }
 
 function entry(fields: Partial<TurnEntry> = {}): TurnEntry {
-  const own = { turn: 'turn_a', session: 'session_a', parent: '', continuedBy: '', completedSequence: 3, train: true };
-  return { ...owner, ...own, ...fields };
+  const own = { turn: 'turn_a', session: 'session_a', parent: '', continuedBy: '', completedSequence: 3 };
+  const consent = 'yes' as const;
+  return { ...owner, ...own, consent, ...fields };
 }
 
+const agreed = { train: true, source: 'default' };
+const open = { isClosed: false, consent: agreed };
 const newest = linkTo('turn_b', 'turn_a', 1, '');
 const older = linkTo('turn_b', 'turn_a', 0, '');
 
@@ -41,34 +44,35 @@ describe('couldBeNewer', () => {
 
 describe('placementOf', () => {
   it('puts a request into the session of its parent, and into its own where a client declares one', () => {
-    expect(placementOf(request(), newest, entry(), false).entry).toMatchObject({
+    expect(placementOf(request(), newest, entry(), open).entry).toMatchObject({
       session: 'session_a',
       parent: 'turn_a',
     });
-    expect(placementOf(request({ declaredSession: 'mine' }), newest, entry(), false).entry.session).toBe('session_b');
+    expect(placementOf(request({ declaredSession: 'mine' }), newest, entry(), open).entry.session).toBe('session_b');
   });
 
   it('begins a new session where the wanted one is over or unknown', () => {
     expect(wantedSession(request(), entry())).toBe('session_a');
-    expect(placementOf(request(), newest, entry(), true).entry.session).toBe('session_b');
+    expect(placementOf(request(), newest, entry(), { isClosed: true, consent: agreed }).entry.session).toBe(
+      'session_b',
+    );
     const unknown = request({ provisionalSession: '', turn: 'turn_x' });
-    expect(placementOf(unknown, undefined, undefined, false).entry.session).toBe('session_x');
+    expect(placementOf(unknown, undefined, undefined, open).entry.session).toBe('session_x');
   });
 
   it('waits for its newest answer, by any name, until that one is its parent', () => {
-    expect(placementOf(request(), newest, entry(), false).waitsFor).toEqual([]);
-    expect(placementOf(request(), older, entry(), false).waitsFor).toEqual(['k2']);
-    expect(placementOf(request(), undefined, undefined, false).waitsFor).toEqual(['k2']);
+    expect(placementOf(request(), newest, entry(), open).waitsFor).toEqual([]);
+    expect(placementOf(request(), older, entry(), open).waitsFor).toEqual(['k2']);
+    expect(placementOf(request(), undefined, undefined, open).waitsFor).toEqual(['k2']);
     const declared = request({ declaredSession: 'mine' });
-    expect(placementOf(declared, undefined, undefined, false).waitsFor).toEqual(['k2', 'session session_b']);
-    expect(placementOf(request({ answerKeys: [] }), undefined, undefined, false).waitsFor).toEqual([]);
+    expect(placementOf(declared, undefined, undefined, open).waitsFor).toEqual(['k2', 'session session_b']);
+    expect(placementOf(request({ answerKeys: [] }), undefined, undefined, open).waitsFor).toEqual([]);
   });
 
-  it('takes over a refusal to be learned from', () => {
-    expect(placementOf(request(), newest, entry({ train: false }), false).entry.train).toBe(false);
-    const refusing = request({ consent: { train: false, source: 'request' } });
-    expect(placementOf(refusing, newest, entry(), false).entry.train).toBe(false);
-    expect(placementOf(request(), newest, entry(), false).entry.train).toBe(true);
+  it('keeps what its consent came to', () => {
+    const refused = { isClosed: false, consent: { train: false, source: 'session' } };
+    expect(placementOf(request(), newest, entry(), refused).entry.consent).toBe('no');
+    expect(placementOf(request(), newest, entry(), open).entry.consent).toBe('yes');
   });
 });
 
@@ -82,7 +86,12 @@ describe('continuationOf', () => {
   const before = { message: request({ turn: 'turn_a', answerKeys: [] }), messages: messages.slice(0, 1) };
 
   it('gives the parent what was said after its answer', () => {
-    const fact = continuationOf({ message: request(), messages }, link, entry({ parent: 'turn_0' }), before);
+    const fact = continuationOf(
+      { message: request(), messages },
+      link,
+      { parent: entry({ parent: 'turn_0' }), consent: agreed },
+      before,
+    );
     expect(fact).toMatchObject({ turn: 'turn_a', continuedBy: 'turn_b', session: 'session_a', parent: 'turn_0' });
     expect(fact).toMatchObject({ main: true, consent: { train: true, source: 'default' } });
     expect(fact?.nextState).toMatchObject([{ provenance: Provenance.PROVENANCE_USER, text: 'too long' }]);
@@ -90,21 +99,19 @@ describe('continuationOf', () => {
 
   it('gives nothing when a client asks for itself, or nothing was said', () => {
     const title = request({ declaredTurnType: 'title' });
-    expect(continuationOf({ message: title, messages }, link, entry(), before)).toBeUndefined();
+    expect(
+      continuationOf({ message: title, messages }, link, { parent: entry(), consent: agreed }, before),
+    ).toBeUndefined();
     const silent = { message: request(), messages: messages.slice(0, 2) };
-    expect(continuationOf(silent, link, entry(), before)).toBeUndefined();
+    expect(continuationOf(silent, link, { parent: entry(), consent: agreed }, before)).toBeUndefined();
   });
 
-  it('a turn is not learned from when it, its session or the request refuses', () => {
-    const refusing = { consent: { train: false, source: 'request' } };
-    const trained = (parent: TurnEntry, own: Partial<TurnOpened>, earlier: Partial<TurnOpened>) =>
-      continuationOf({ message: request(own), messages }, link, parent, {
-        message: { ...before.message, ...earlier },
-        messages: before.messages,
-      })?.consent?.train;
-    expect(trained(entry({ train: false }), {}, {})).toBe(false);
-    expect(trained(entry(), refusing, {})).toBe(false);
-    expect(trained(entry(), {}, refusing)).toBe(false);
-    expect(trained(entry(), {}, {})).toBe(true);
+  it('a turn is not learned from when its own consent or that of the request is missing', () => {
+    const trained = (parent: TurnEntry, consent = agreed) =>
+      continuationOf({ message: request(), messages }, link, { parent, consent }, before)?.consent;
+    expect(trained(entry({ consent: 'no' }))).toEqual({ train: false, source: 'session' });
+    expect(trained(entry({ consent: undefined }))).toEqual({ train: false, source: 'unknown' });
+    expect(trained(entry(), { train: false, source: 'request' })?.train).toBe(false);
+    expect(trained(entry())?.train).toBe(true);
   });
 });

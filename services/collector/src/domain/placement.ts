@@ -1,6 +1,7 @@
 // Where an opened request belongs: its session, what it waits for, and what it says about the turn that it continues. In:
 // the request, the link to its parent, what index and log know of that parent. Out: what to write. Pure.
-import type { TurnContinued, TurnOpened } from '@backtalk/proto/facts';
+import type { Consent, TurnContinued, TurnOpened } from '@backtalk/proto/facts';
+import { trainsBy, type Trains } from './consent.js';
 import { isSideRequest, type ChatMessage } from './messages.js';
 import { nextStateOf, saysSomething, textsOf } from './next-state.js';
 import type { ParentLink } from './parent.js';
@@ -16,8 +17,8 @@ export interface TurnEntry {
   readonly continuedBy: string;
   /** 0 until its answer is in the log. */
   readonly completedSequence: number;
-  /** False when the turn, or one before it in its session, said "don't learn from me". */
-  readonly train: boolean;
+  /** Of the turn and all before it; nothing until its request is in the index. */
+  readonly consent: Trains | undefined;
 }
 
 /** The name under which a request waits for whichever answer is given in its session; empty for no session. */
@@ -42,29 +43,40 @@ export function wantedSession(request: TurnOpened, parent: TurnEntry | undefined
 }
 
 export interface Placement {
-  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'train'>;
+  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'consent'>;
   /** Names of answers that would make the request continue a newer turn. */
   readonly waitsFor: readonly string[];
 }
 
-/** @param isClosed whether the wanted session is over: the request then begins a new one */
+interface Circumstances {
+  /** Whether the wanted session is over: the request then begins a new one. */
+  readonly isClosed: boolean;
+  readonly consent: Consent;
+}
+
 export function placementOf(
   request: TurnOpened,
   link: ParentLink | undefined,
   parent: TurnEntry | undefined,
-  isClosed: boolean,
+  { isClosed, consent }: Circumstances,
 ): Placement {
   const { tenant, user, policy, answerKeys, declaredSession, provisionalSession } = request;
   const wanted = wantedSession(request, parent);
   const session = wanted === '' || isClosed ? `session_${request.turn.replace(/^turn_/, '')}` : wanted;
-  const train = (request.consent?.train ?? true) && (parent?.train ?? true);
   const newest = answerKeys.at(-1);
   const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));
   const inSession = declaredSession === '' ? [] : [answerInSession(provisionalSession)];
   return {
-    entry: { tenant, user, policy, session, parent: parent?.turn ?? '', train },
+    entry: { tenant, user, policy, session, parent: parent?.turn ?? '', consent: trainsBy(consent) },
     waitsFor: waits ? [newest, ...inSession] : [],
   };
+}
+
+/** A turn is trained on with its next state: both must agree. */
+function nextConsent(parent: TurnEntry, consent: Consent): Consent {
+  const parentTrains = parent.consent ?? 'unknown';
+  if (parentTrains !== 'yes') return { train: false, source: parentTrains === 'no' ? 'session' : 'unknown' };
+  return consent;
 }
 
 /** A request, with its messages. */
@@ -76,18 +88,19 @@ export interface ReadRequest {
 /**
  * The next state of the parent, or undefined when the request adds nothing that anybody said.
  *
+ * @param consent of the request's own turn
  * @param before the parent's own request; undefined when it has left the log
  */
 export function continuationOf(
   { message: request, messages }: ReadRequest,
   { answerIndex }: ParentLink,
-  parent: TurnEntry,
+  { parent, consent }: { readonly parent: TurnEntry; readonly consent: Consent },
   before: ReadRequest | undefined,
 ): TurnContinued | undefined {
   if (isSideRequest(request.declaredTurnType, messages)) return undefined;
   const nextState = nextStateOf(messages, answerIndex, request.declaredTurnType, textsOf(before?.messages ?? []));
   if (!saysSomething(nextState)) return undefined;
-  const train = parent.train && (before?.message.consent?.train ?? true) && (request.consent?.train ?? true);
+  const words = nextConsent(parent, consent);
   return {
     turn: parent.turn,
     tenant: request.tenant,
@@ -98,6 +111,6 @@ export function continuationOf(
     continuedBy: request.turn,
     nextState,
     main: !isSideRequest(before?.message.declaredTurnType ?? '', []),
-    consent: { train, source: train ? 'default' : 'session' },
+    consent: words,
   };
 }

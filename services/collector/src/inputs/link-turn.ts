@@ -2,6 +2,7 @@
 // the domain decide, writes. Called when a request opens, and again when an answer that it waited for is in the log. Safe
 // to repeat: the fact is stored once, the index converges.
 import { asBacktalkError } from '@backtalk/kit';
+import type { Consent } from '@backtalk/proto/facts';
 import { textsOf } from '../domain/next-state.js';
 import { findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from '../domain/parent.js';
 import {
@@ -16,6 +17,7 @@ import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { CollectorLog, OpenedTurn, RequestReader } from '../outputs/collector-log.js';
 import type { Owner, TurnIndex } from '../outputs/turn-index.js';
+import { establishConsent, keepConsent } from './establish-consent.js';
 
 export interface LinkParts {
   readonly index: TurnIndex;
@@ -43,22 +45,37 @@ export async function linkTurn(
   if (!isAhead && couldBeNewer(request, link) && !(await taken(sequence)))
     throw collectorErrors.answersBehind({ turn: request.turn });
   const parent = link && (await index.turn(link.turn));
+  const consent = await establishConsent(parts, request, parent);
   const isClosed = await index.isClosed(wantedSession(request, parent));
-  const { entry, waitsFor } = placementOf(request, link, parent, isClosed);
+  const { entry, waitsFor } = placementOf(request, link, parent, { isClosed, consent });
+  await keepConsent(parts, opened, entry.session, consent);
   for (const awaited of waitsFor) await index.wait(request, awaited, request.turn);
   if (waitsFor.length > 0) events.linked('waits_for_answer');
   await index.putTurn(request.turn, entry);
   await index.touchSession(entry.session, request, timeMs);
   if (link?.branch === true && parent !== undefined) events.linked('branch');
-  else if (link !== undefined && parent !== undefined) await continueTurn(parts, reader, opened, link, parent);
+  else if (link !== undefined && parent !== undefined)
+    await continueTurn(parts, reader, { opened, consent }, link, parent);
+}
+
+/** A conversation whose last answers are all unknown has begun anew: older ones are not asked for. */
+const askedKeysMax = 8;
+
+function newestKeys(answerKeys: readonly string[]): string[] {
+  const newest = new Set<string>();
+  for (let at = answerKeys.length - 1; at >= 0 && newest.size < askedKeysMax; at -= 1) newest.add(answerKeys[at] ?? '');
+  newest.delete('');
+  return [...newest];
 }
 
 /** By the newest of our answers in the request; by its declared session where that leads to a newer one. */
 async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedTurn): Promise<ParentLink | undefined> {
   const { turn, answerKeys, declaredSession, provisionalSession } = opened.message;
   const known = new Map<string, Candidate[]>();
-  for (const key of new Set(answerKeys)) {
-    const answered = await index.turnsWithAnswer(opened.message, key);
+  const asked = newestKeys(answerKeys);
+  const answers = await Promise.all(asked.map((key) => index.turnsWithAnswer(opened.message, key)));
+  for (const [at, key] of asked.entries()) {
+    const answered = answers[at] ?? [];
     const candidates = answered.map(async (candidate) => {
       const entry = await index.turn(candidate);
       if (entry === undefined) return [];
@@ -88,13 +105,13 @@ async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedT
 async function continueTurn(
   { index, log, events }: LinkParts,
   reader: RequestReader,
-  opened: OpenedTurn,
+  { opened, consent }: { readonly opened: OpenedTurn; readonly consent: Consent },
   link: ParentLink,
   parent: TurnEntry,
 ): Promise<void> {
   const read = async (fact: OpenedTurn) => ({ message: fact.message, messages: await reader.messages(fact) });
   const [request, before] = await Promise.all([read(opened), reader.opened(parent.turn)]);
-  const fact = continuationOf(request, link, parent, before && (await read(before)));
+  const fact = continuationOf(request, link, { parent, consent }, before && (await read(before)));
   if (fact === undefined) return events.linked('nothing_said');
   // What is learned from the continued turn goes on in that turn's trace.
   const continuedBy = await log.publishContinued(fact, before?.trace ?? opened.trace, opened.trace);
@@ -109,11 +126,19 @@ const goneForGood: ReadonlySet<string> = new Set(['turn_missing', 'blob_missing'
 
 /** Links a turn of the log again. What can never be linked is passed over: its own delivery has said so. */
 export async function relinkTurn(parts: LinkParts, owner: Owner, turn: string): Promise<void> {
-  try {
+  await unlessGone(async () => {
     const opened = await parts.log.opened(owner, turn);
     if (opened !== undefined) await linkTurn(parts, opened);
+  });
+}
+
+/** Nothing where what is needed has left the log, or cannot be read. */
+export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
   } catch (thrown) {
     const error = asBacktalkError(thrown);
     if (error.retry !== 'never' && !goneForGood.has(error.code)) throw error;
+    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 // The collector's view of the log: requests with their messages, its own two facts, and the time at the broker.
 import { TurnLog, type Broker, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
-import type { SessionClosed, TurnContinued } from '@backtalk/proto/facts';
+import type { SessionClosed, TurnContinued, TurnWithheld } from '@backtalk/proto/facts';
+import { ownConsent, trainsBy, type Trains } from '../domain/consent.js';
 import { readMessages, type ChatMessage } from '../domain/messages.js';
 import { collectorErrors } from '../errors.js';
 import type { Owner } from './turn-index.js';
@@ -46,6 +47,23 @@ export class CollectorLog {
     if (stored === 'now') return fact.continuedBy;
     const { tenant, user, turn } = fact;
     return (await this.turns.continued({ tenant, user, turn }))?.message.continuedBy ?? fact.continuedBy;
+  }
+
+  /** What the log says of a turn's consent that the index has forgotten. */
+  async trains({ tenant, user }: Owner, turn: string): Promise<Trains> {
+    const withheld = await this.turns.withheld({ tenant, user, turn });
+    if (withheld !== undefined) return trainsBy({ train: false, source: withheld.message.source });
+    const opened = await this.opened({ tenant, user }, turn);
+    return opened === undefined ? 'unknown' : trainsBy(ownConsent(opened.message));
+  }
+
+  /** In any of their turns, or in those of one session. */
+  saidNo(ids: Owner & { readonly session?: string }): Promise<boolean> {
+    return this.turns.saidNo(ids);
+  }
+
+  async publishWithheld(fact: TurnWithheld, trace: Trace): Promise<void> {
+    await this.publisher.publish('turnWithheld', fact, { trace });
   }
 
   async publishClosed(fact: SessionClosed, trace: Trace): Promise<void> {

@@ -1,15 +1,28 @@
 // Fills the index again from the headers of the log, after Valkey was emptied or started again, or on a first start. Headers
 // suffice for who answered what and what continues what. What the index would have forgotten by now is not read. Requests
 // that contain an answer and continue nothing yet are linked again: what they waited for was forgotten with the index.
+// Facts of releases whose headers name no consent are read whole, and every "no" among them is noted in the log.
 // Repeating it changes nothing.
-import { asBacktalkError, type Clock, type FactHeadersRow, type FactReader } from '@backtalk/kit';
+import {
+  asBacktalkError,
+  type Clock,
+  type FactHeadersRow,
+  type FactReader,
+  type StoredFact,
+  type Trace,
+  type TurnIds,
+} from '@backtalk/kit';
+import type { Consent, TurnWithheld } from '@backtalk/proto/facts';
+import { ownConsent, type Trains } from '../domain/consent.js';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Owner, TurnIndex } from './turn-index.js';
 
-const facts = ['turnOpened', 'turnCompleted', 'turnContinued', 'sessionClosed'] as const;
+const facts = ['turnOpened', 'turnWithheld', 'turnCompleted', 'turnContinued', 'sessionClosed'] as const;
 
 type HeaderRecord = FactHeadersRow<(typeof facts)[number]>;
+
+type OldFact = Pick<StoredFact<'turnOpened' | 'turnContinued'>, 'message' | 'trace'>;
 
 export interface RebuilderParts {
   readonly index: TurnIndex;
@@ -18,12 +31,19 @@ export interface RebuilderParts {
   readonly clock: Clock;
   /** The broker's time of the oldest fact that the index still wants. */
   readonly keptSinceMs: () => Promise<number>;
+  /** One fact of the log, as far as it can still be read. */
+  readonly readOld: (name: 'turnOpened' | 'turnContinued', ids: TurnIds) => Promise<OldFact | undefined>;
+  /** Notes in the log that a turn is withheld, where its own fact says so. */
+  readonly noteRefusal: (fact: TurnWithheld, trace: Trace) => Promise<void>;
   /** Links one opened turn of the log again. */
   readonly relink: (owner: Owner, turn: string) => Promise<void>;
 }
 
 /** Writes that are under way at once: one connection keeps their order, so that none has to wait for the one before. */
 const writesMax = 512;
+
+/** Facts that are read whole at once. */
+const readsMax = 16;
 
 export class Rebuilder {
   constructor(private readonly parts: RebuilderParts) {}
@@ -36,6 +56,7 @@ export class Rebuilder {
       const startedAt = clock.now();
       const life = await index.currentLife();
       const filling = new Filling(index);
+      filling.oldUntil = await this.readOldConsents(filling);
       for await (const record of reader.headers(facts, { sinceMs: await keptSinceMs() })) await filling.take(record);
       await filling.written();
       for (const [turn, owner] of filling.unlinked) await relink(owner, turn);
@@ -47,31 +68,91 @@ export class Rebuilder {
       throw error.retry === 'stop' ? error : collectorErrors.indexUnavailable({}, error);
     }
   }
+
+  /** Facts up to the first whose header names a consent; returns where they end. */
+  private async readOldConsents(filling: Filling): Promise<number> {
+    let until = 0;
+    let together: Promise<void>[] = [];
+    for await (const record of this.parts.reader.headers(['turnOpened', 'turnContinued'])) {
+      if (record.headers.train !== undefined) break;
+      until = record.sequence;
+      together.push(this.readOldConsent(filling, record));
+      if (together.length < readsMax) continue;
+      await Promise.all(together);
+      together = [];
+    }
+    await Promise.all(together);
+    return until;
+  }
+
+  private async readOldConsent(filling: Filling, record: FactHeadersRow<'turnOpened' | 'turnContinued'>) {
+    const { readOld, noteRefusal } = this.parts;
+    const [tenant = '', user = '', of = ''] = record.subject.split('.').slice(3);
+    const fact = await readOld(record.name, { tenant, user, turn: of });
+    // Without a word about its consent, what follows it is not learned from.
+    if (fact === undefined) return;
+    const { message } = fact;
+    const consent = ownConsent(message);
+    const turn = 'continuedBy' in message ? message.continuedBy : message.turn;
+    const session = 'continuedBy' in message ? message.session : message.provisionalSession;
+    await filling.takeConsent(turn, session, consent, record.sequence);
+    if (!consent.train) await noteRefusal({ turn, tenant, user, session, source: consent.source }, fact.trace);
+  }
+}
+
+/** What one opened turn of the log says of consent. */
+function consentIn(train: string): Trains {
+  return train === 'no' ? 'no' : 'yes';
 }
 
 /** One pass over the log. */
 class Filling {
   count = 0;
+  /** Facts up to here have no consent in their headers. */
+  oldUntil = 0;
   /** No more than what lies unlinked in the log: most are taken out again by their continuation, a few facts later. */
   readonly unlinked = new Map<string, Owner>();
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
+  /** Of facts without the header. */
+  private readonly refused = new Set<string>();
   private writes: Promise<void>[] = [];
 
   constructor(private readonly index: TurnIndex) {}
 
+  /** "No" where any fact about a turn says so. */
+  async takeConsent(turn: string, session: string, { train }: Consent, sequence: number): Promise<void> {
+    const known = this.refused.has(turn);
+    if (!train) this.refused.add(turn);
+    const consent = train && !known ? 'yes' : 'no';
+    this.write(this.index.putTurn(turn, { consent }));
+    if (consent === 'no') this.write(this.index.putConsent(session, consent, sequence));
+    if (this.writes.length >= writesMax) await this.written();
+  }
+
   async take(record: HeaderRecord): Promise<void> {
     const { name, headers, sequence, timeMs } = record;
-    const [tenant = '', user = ''] = record.subject.split('.').slice(3, 5);
-    const { turn = '', parent = '', session = '', policy = '', continuedBy = '' } = headers;
+    const [tenant = '', user = '', source = ''] = record.subject.split('.').slice(3);
+    const { turn = '', parent = '', session = '', policy = '', continuedBy = '', train = '' } = headers;
     const owner = { tenant, user, policy };
     this.count += 1;
     switch (name) {
       case 'turnOpened':
         this.write(this.index.putTurn(turn, { ...owner, session, parent }));
+        if (train !== '') {
+          this.write(this.index.putTurn(turn, { consent: consentIn(train) }));
+          // What says nothing changes nothing in its session.
+          if (train !== 'default') this.write(this.index.putConsent(session, consentIn(train), sequence));
+        }
         this.sessions.set(turn, session);
         if (headers.answerKey !== undefined) this.unlinked.set(turn, owner);
         break;
+      case 'turnWithheld': {
+        const consent = source === 'unknown' ? 'unknown' : 'no';
+        this.write(this.index.putTurn(turn, { consent }));
+        this.write(this.index.putConsent(session, consent, sequence));
+        break;
+      }
       case 'turnCompleted': {
         const known = this.sessions.get(turn) ?? '';
         this.sessions.delete(turn);
@@ -86,6 +167,11 @@ class Filling {
       case 'turnContinued':
         this.write(this.index.putTurn(turn, { ...owner, session, parent, continuedBy }));
         this.write(this.index.putTurn(continuedBy, { ...owner, session, parent: turn }));
+        // Its parent may be trained on, and it agreed: it was withheld only until that was known.
+        if (train !== '' && train !== 'no') this.write(this.index.putTurn(continuedBy, { consent: 'yes' }));
+        // Of a collector that was replaced late: a "no" in it may not be read here.
+        if (train === '' && sequence > this.oldUntil)
+          this.write(this.index.putTurn(continuedBy, { consent: 'unknown' }));
         this.write(this.index.addContinued(session, turn, sequence));
         if (this.sessions.has(continuedBy)) this.sessions.set(continuedBy, session);
         this.unlinked.delete(continuedBy);

@@ -2,6 +2,7 @@
 // which requests wait for an answer that is not in the log yet. Every entry can be rebuilt from the log; every write is
 // idempotent. Entries expire: an answer older than `keepMs` starts a new session.
 import type { ChainableCommander, Redis } from 'ioredis';
+import type { Trains } from '../domain/consent.js';
 import type { TurnEntry } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
 
@@ -14,11 +15,22 @@ export interface SessionOwner extends Owner {
   readonly policy: string;
 }
 
+export interface SessionConsent {
+  /** Of the newest request in the session. */
+  readonly consent: Trains | undefined;
+  /** Of that request; 0 without one. */
+  readonly sequence: number;
+  /** When the log was last given the note that turns of the session are withheld; 0 for never. */
+  readonly notedMs: number;
+}
+
 const candidatesMax = 32;
 const sessionAnswersMax = 8;
-const waitingMax = 16;
+/** Requests that one person may have waiting for the same answer, retries and branches: those before it are linked by a rebuild. */
+const waitingMax = 256;
 const prefix = 'collector';
-const readyKey = `${prefix}:ready`;
+/** An index that was filled by an earlier release lacks what is new, and is filled again. */
+const readyKey = `${prefix}:ready:2`;
 const sessionsKey = `${prefix}:sessions`;
 const turnKey = (turn: string) => `${prefix}:turn:${turn}`;
 const answerKeyOf = (owner: Owner, key: string) => `${prefix}:answer:${owner.tenant}:${owner.user}:${key}`;
@@ -62,9 +74,10 @@ export class TurnIndex {
   async turn(turn: string): Promise<TurnEntry | undefined> {
     const fields = await this.guarded(this.redis.hgetall(turnKey(turn)));
     if (fields['tenant'] === undefined) return undefined;
-    const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '', train } = fields;
+    const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '' } = fields;
     const completedSequence = Number(fields['completedSequence'] ?? 0);
-    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, train: train !== 'false' };
+    const consent = trainsIn(fields['consent']);
+    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, consent };
   }
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */
@@ -133,6 +146,20 @@ export class TurnIndex {
     return { tenant, user, policy };
   }
 
+  async sessionConsent(session: string): Promise<SessionConsent> {
+    const fields = await this.guarded(this.redis.hmget(sessionKey(session), 'consent', 'consentSequence', 'noted'));
+    const [consent, sequence, noted] = fields;
+    return { consent: trainsIn(consent ?? undefined), sequence: Number(sequence ?? 0), notedMs: Number(noted ?? 0) };
+  }
+
+  async putConsent(session: string, consent: Trains, sequence: number): Promise<void> {
+    await this.putInSession(session, { consent, consentSequence: sequence });
+  }
+
+  async putNoted(session: string, atMs: number): Promise<void> {
+    await this.putInSession(session, { noted: atMs });
+  }
+
   async isClosed(session: string): Promise<boolean> {
     return (await this.guarded(this.redis.hget(sessionKey(session), 'closed'))) === '1';
   }
@@ -160,6 +187,10 @@ export class TurnIndex {
     return this.guarded(this.redis.zcard(sessionsKey));
   }
 
+  private async putInSession(session: string, fields: Readonly<Record<string, string | number>>): Promise<void> {
+    await this.run((batch) => batch.hset(sessionKey(session), fields).pexpire(sessionKey(session), this.keepMs));
+  }
+
   /** Keeps the newest turns, by the sequence of their completion. */
   private async addNewest(key: string, max: number, turn: string, sequence: number): Promise<void> {
     await this.run((batch) =>
@@ -183,4 +214,8 @@ export class TurnIndex {
       throw collectorErrors.indexUnavailable({}, error);
     }
   }
+}
+
+function trainsIn(text: string | undefined): Trains | undefined {
+  return text === 'yes' || text === 'no' || text === 'unknown' ? text : undefined;
 }

@@ -53,16 +53,19 @@ const willing = { keyTrains: true, requestHeader: undefined, sessionTrains: true
 describe('consentOf', () => {
   it('consent is given when neither key nor request objects', () => {
     expect(consentOf(willing)).toEqual({ train: true, source: 'default' });
-    expect(consentOf({ ...willing, requestHeader: 'on' })).toEqual({ train: true, source: 'default' });
+    expect(consentOf({ ...willing, requestHeader: ' ' })).toEqual({ train: true, source: 'default' });
   });
 
   it('consent is refused by a key, a request, or the session so far, and says by whom', () => {
     expect(consentOf({ ...willing, keyTrains: false, requestHeader: 'on' })).toEqual({ train: false, source: 'key' });
     expect(consentOf({ ...willing, requestHeader: 'Off' })).toEqual({ train: false, source: 'request' });
-    expect(consentOf({ ...willing, requestHeader: 'on', sessionTrains: false })).toEqual({
-      train: false,
-      source: 'session',
-    });
+    expect(consentOf({ ...willing, sessionTrains: false })).toEqual({ train: false, source: 'session' });
+  });
+
+  it('a yes in so many words ends the "no" of the session so far, and not that of a key', () => {
+    const said = { keyTrains: true, requestHeader: 'On', sessionTrains: false };
+    expect(consentOf(said)).toEqual({ train: true, source: 'request' });
+    expect(consentOf({ ...said, keyTrains: false }).train).toBe(false);
   });
 
   it('takes an unclear word as a no', () => {

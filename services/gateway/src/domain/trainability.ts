@@ -62,13 +62,15 @@ interface ConsentSources {
   readonly sessionTrains: boolean;
 }
 
-const on = new Set(['', 'on', 'true', '1', 'yes']);
+const yes = new Set(['on', 'true', '1', 'yes']);
 
-/** One "no" is enough, and an unclear word counts as one. */
-export function consentOf({ keyTrains, requestHeader, sessionTrains }: ConsentSources): Consent {
+/**
+ * One "no" is enough, and an unclear word counts as one. What follows a "no" is not trained on until the person says yes;
+ * an empty header says nothing.
+ */
+export function consentOf({ keyTrains, requestHeader = '', sessionTrains }: ConsentSources): Consent {
+  const said = requestHeader.trim().toLowerCase();
   if (!keyTrains) return { train: false, source: 'key' };
-  if (requestHeader !== undefined && !on.has(requestHeader.trim().toLowerCase()))
-    return { train: false, source: 'request' };
-  if (!sessionTrains) return { train: false, source: 'session' };
-  return { train: true, source: 'default' };
+  if (said !== '') return { train: yes.has(said), source: 'request' };
+  return sessionTrains ? { train: true, source: 'default' } : { train: false, source: 'session' };
 }

@@ -21,7 +21,7 @@ const wholeCommentMax = 200;
 
 export function judgeFeedback(parts: FeedbackParts): TurnJudged {
   const { feedback, answer, before, session, revision, choice, isSmallModel } = parts;
-  const { turn, tenant, user, policy, digest, hasScore, score, comment, correction } = feedback;
+  const { turn, tenant, user, policy, giver, digest, hasScore, score, comment, correction } = feedback;
   // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
   const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
   const verdict = hasScore ? verdictOf(score) : unscored;
@@ -45,6 +45,7 @@ export function judgeFeedback(parts: FeedbackParts): TurnJudged {
     hint: hint === '' && verdict === before?.verdict ? before.hint : hint,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
+    giver: giver === user ? '' : giver,
     advantage: 0,
     hasAdvantage: false,
   });

@@ -11,7 +11,9 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
     turns.completed(message),
     turns.continued(message),
   ]);
-  if (opened.consent?.train !== true) return events.turnSkipped('opted_out');
+  if (message.consent?.train === false) return events.turnSkipped('giver_opted_out');
+  const why = await turns.withheld(opened, continued);
+  if (why !== undefined) return events.turnSkipped(why);
   const stored = await judgements.append(
     message,
     {

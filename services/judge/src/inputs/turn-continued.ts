@@ -44,7 +44,7 @@ export async function turnContinued(
 
 /** Who said no is not judged, and neither is what no sample can be made of. */
 export function isJudgeable({ main, consent }: TurnContinued): SkipReason | undefined {
-  if (consent?.train !== true) return 'opted_out';
+  if (consent?.train !== true) return consent?.source === 'unknown' ? 'consent_unknown' : 'opted_out';
   return main ? undefined : 'side';
 }
 

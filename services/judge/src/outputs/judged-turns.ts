@@ -31,6 +31,26 @@ export class JudgedTurns {
     return (await this.log.continued(ids))?.message;
   }
 
+  /**
+   * Why a turn may not be learned from; nothing where it may. The collector knows what a turn follows, and says so in its
+   * continuation, or in a fact of its own where it withholds the turn. Until then, a turn that goes on from an unknown one
+   * is not learned from where its person said no in any other.
+   */
+  async withheld(opened: TurnOpened, continued: TurnContinued | undefined): Promise<Withheld | undefined> {
+    const { tenant, user, turn, consent, provisionalParent, answerKeys } = opened;
+    if (consent?.train !== true) return 'opted_out';
+    if (consent.source === 'request' || continued?.consent?.train === true) return undefined;
+    // A refusal in the request that came next is about that request's words.
+    const inherited = withheldBy(continued?.consent?.source ?? '');
+    if (inherited !== undefined) return inherited;
+    const around = [turn, provisionalParent].filter((one) => one !== '');
+    const facts = await Promise.all(around.map((one) => this.log.withheld({ tenant, user, turn: one })));
+    const fact = facts.find((one) => one !== undefined);
+    if (fact !== undefined) return withheldBy(fact.message.source) ?? 'opted_out';
+    const isUnknown = answerKeys.length > 0 && provisionalParent === '';
+    return isUnknown && (await this.log.saidNo({ tenant, user })) ? 'consent_unknown' : undefined;
+  }
+
   /** Nothing when nothing was said after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
     const [opened, completed] = await Promise.all([this.opened(continued), this.completed(continued)]);
@@ -54,6 +74,13 @@ export class JudgedTurns {
     const text = [material.next.text, ...said.map((one) => one.text)].join('\n');
     return { ...material, next: { ...material.next, text } };
   }
+}
+
+type Withheld = 'opted_out' | 'consent_unknown';
+
+function withheldBy(source: string): Withheld | undefined {
+  if (source === 'unknown') return 'consent_unknown';
+  return source === 'session' ? 'opted_out' : undefined;
 }
 
 function found<T>(value: T | undefined, missing: string): T {

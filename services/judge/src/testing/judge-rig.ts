@@ -44,6 +44,12 @@ export interface Talk {
   readonly session: string;
 }
 
+interface SpokenTalk extends Talk {
+  readonly train: boolean;
+  /** Of the answers in the request. */
+  readonly answerKeys: readonly string[];
+}
+
 export class JudgeRig {
   readonly blobs = new TemporaryDirectory('blobs');
   /** What the engine's model answers to the prompt of a vote. */
@@ -166,13 +172,14 @@ export class JudgeRig {
   }
 
   /** A turn in the log, with its answer, and with its next state where there is one. */
-  async turn(next: readonly SaidNext[], talk: Partial<Talk> & { readonly train?: boolean } = {}): Promise<Talk> {
+  async turn(next: readonly SaidNext[], talk: Partial<SpokenTalk> = {}): Promise<Talk> {
     const { user = newId(), turn = `turn_${newId()}`, session = `session_${newId()}`, train = true } = talk;
     const ids = { turn, tenant, user, policy };
     const messages = Buffer.from(JSON.stringify([{ role: 'user', content: 'Why is the sky blue?' }]));
     const conversation = { encoding: Conversation_Encoding.ENCODING_JSON, messages };
-    const consent = { train, source: 'request' };
-    await this.gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, conversation, consent }));
+    const consent = { train, source: train ? 'default' : 'request' };
+    const answerKeys = [...(talk.answerKeys ?? [])];
+    await this.gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, conversation, consent, answerKeys }));
     const answered = { ...ids, text: 'A very long answer about light.', provisionalSession: session };
     await this.gateway.publish('turnCompleted', TurnCompleted.fromPartial(answered));
     if (next.length > 0) await this.collector.publish('turnContinued', continued({ ...ids, session }, next, train));
@@ -182,6 +189,11 @@ export class JudgeRig {
   async feedback({ user, turn }: Talk, given: Partial<FeedbackGiven>): Promise<void> {
     const message = FeedbackGiven.fromPartial({ turn, tenant, user, policy, digest: newId(), ...given });
     await this.gateway.publish('feedbackGiven', message);
+  }
+
+  /** As the collector notes it. */
+  async withhold({ user, turn, session }: Talk, source: string): Promise<void> {
+    await this.collector.publish('turnWithheld', { turn, tenant, user, session, source });
   }
 
   async close({ user, session }: Talk, turns: readonly string[]): Promise<void> {

@@ -1,5 +1,6 @@
 // A fact as the log has it, and its two translations: message to wire, wire to message.
 // What goes on the wire: protobuf, small headers of ids, and a digest in place of a payload that is too large.
+import type { Consent } from '@backtalk/proto/facts';
 import type { MsgHdrs } from 'nats';
 import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
 import type { StoredMessage } from '../broker/last-of-subject.js';
@@ -16,6 +17,8 @@ export interface FactHeaders {
   readonly session?: string;
   readonly policy?: string;
   readonly continuedBy?: string;
+  /** Consent to learning: "no", "yes" where the person said so, "default" where nothing was said; absent in facts of before. */
+  readonly train?: string;
 }
 
 interface FactPlace {
@@ -40,8 +43,9 @@ const headerNames: Readonly<Record<keyof FactHeaders, string>> = {
   session: 'Backtalk-Session',
   policy: 'Backtalk-Policy',
   continuedBy: 'Backtalk-Continued-By',
+  train: 'Backtalk-Train',
 };
-const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continuedBy'] as const;
+const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continuedBy', 'train'] as const;
 export const blobHeader = 'Backtalk-Blob';
 export const traceHeader = 'traceparent';
 
@@ -53,6 +57,7 @@ const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
   session: ['session', 'provisionalSession'],
   policy: ['policy'],
   continuedBy: ['continuedBy'],
+  train: ['consent'],
 };
 
 /** Headers that follow from the message itself; those given win. */
@@ -77,8 +82,19 @@ function firstText(message: object, fields: readonly string[]): string {
     const value: unknown = Reflect.get(message, field);
     const last: unknown = Array.isArray(value) ? value.at(-1) : value;
     if (typeof last === 'string' && last !== '') return last;
+    if (field === 'consent' && isConsent(value)) return trainOf(value);
   }
   return '';
+}
+
+/** How a consent stands in a header. */
+export function trainOf({ train, source }: Consent): string {
+  if (!train) return 'no';
+  return source === 'request' ? 'yes' : 'default';
+}
+
+function isConsent(value: unknown): value is Consent {
+  return typeof value === 'object' && value !== null && 'train' in value;
 }
 
 export function fromNatsHeaders(headers: MsgHdrs | undefined): FactHeaders {

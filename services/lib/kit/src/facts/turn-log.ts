@@ -13,7 +13,18 @@ export interface TurnIds {
   readonly turn: string;
 }
 
-type Found<N extends 'turnOpened' | 'turnCompleted' | 'turnContinued'> = Promise<StoredFact<N> | undefined>;
+interface WithheldIds extends Pick<TurnIds, 'tenant' | 'user'> {
+  readonly session?: string;
+  readonly turn?: string;
+  readonly source?: string;
+}
+
+/** Sources of a "no" that a person or their operator said, here or before; "unknown" is none. */
+const refusals = ['key', 'request', 'session'] as const;
+
+type Found<N extends 'turnOpened' | 'turnCompleted' | 'turnContinued' | 'turnWithheld'> = Promise<
+  StoredFact<N> | undefined
+>;
 
 export class TurnLog {
   /** @param sure for who acts on a fact's absence: the log's leader is asked before it is believed */
@@ -32,6 +43,18 @@ export class TurnLog {
 
   continued({ tenant, user, turn }: TurnIds): Found<'turnContinued'> {
     return this.reader.last('turnContinued', { tenant, user, turn });
+  }
+
+  /** The newest turn of these that consent keeps from learning; ids left out match anything. */
+  withheld(ids: WithheldIds): Found<'turnWithheld'> {
+    return this.reader.last('turnWithheld', ids);
+  }
+
+  /** Whether a person said no in any turn of theirs that the log holds, as far as that is known by now. */
+  async saidNo({ tenant, user, session }: Omit<WithheldIds, 'turn' | 'source'>): Promise<boolean> {
+    const ids = { tenant, user, ...(session === undefined ? {} : { session }) };
+    const found = await Promise.all(refusals.map((source) => this.withheld({ ...ids, source })));
+    return found.some((fact) => fact !== undefined);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
   TurnContinued,
   TurnJudged,
   TurnOpened,
+  TurnWithheld,
   WeightsStaged,
   WeightsTrained,
 } from '@backtalk/proto/facts';
@@ -80,6 +81,16 @@ const rows = {
     publishers: ['collector'],
     readers: ['gateway', 'judge', 'trainer', 'publisher', 'cli'],
     bytesMax: 32 * mebibyte,
+  }),
+  turnWithheld: fact({
+    codec: TurnWithheld,
+    stream: 'TURNS',
+    subject: 'turn.withheld',
+    tokens: ['tenant', 'user', 'source', 'session', 'turn'],
+    kind: 'once',
+    publishers: ['collector'],
+    readers: ['judge', 'cli'],
+    bytesMax: mebibyte,
   }),
   turnJudged: fact({
     codec: TurnJudged,
