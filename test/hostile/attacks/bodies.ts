@@ -28,7 +28,7 @@ async function survived(scene: Scene, work: () => Promise<readonly Reply[]>): Pr
 }
 
 async function health({ machine }: Scene): Promise<boolean> {
-  const { status } = await send(`http://127.0.0.1:${String(machine.ports.health.gateway)}/healthz`, { method: 'GET' });
+  const { status } = await send(`http://127.0.0.1:${String(machine.ports.health.gateway)}/livez`, { method: 'GET' });
   return status === 200;
 }
 
