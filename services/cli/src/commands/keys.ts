@@ -15,6 +15,7 @@ export interface KeyFlags {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;
+  readonly captureBytesPerDay?: number;
 }
 
 /** As gateways show it in their own counts: enough to tell keys apart. */
@@ -26,13 +27,13 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
   const hash = sha256Hex(key);
   const { tenant, user, train, acceptUserField: acceptsUserField } = flags;
-  const { requestsPerMinute, tokensPerMinute, concurrency } = flags;
+  const { requestsPerMinute, tokensPerMinute, concurrency, captureBytesPerDay } = flags;
   const grant = keyGrant.parse({
     tenant,
     user,
     train,
     acceptsUserField,
-    limits: { requestsPerMinute, tokensPerMinute, concurrency },
+    limits: { requestsPerMinute, tokensPerMinute, concurrency, captureBytesPerDay },
   });
   await withKeyStore(connection, (store) => store.put(hash, grant));
   output.value({ id: hash.slice(0, idLength), ...grant, ...(given === undefined ? { key } : {}) });

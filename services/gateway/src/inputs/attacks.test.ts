@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { newTrace } from '@backtalk/kit';
@@ -158,7 +158,7 @@ describe('a body that is made to hurt', () => {
   });
 
   it('a tool call’s arguments that are millions of objects are passed on and not parsed', async () => {
-    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(2_000_000)}{}]` } };
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(2_700_000)}{}]` } };
     const conversation = [{ role: 'assistant', content: null, tool_calls: [call] }, ...messages];
     expect((await besideOthers(chat('eve', { ...valid, messages: conversation }))).status).toBe(200);
     await expectAlive();
@@ -248,6 +248,17 @@ describe('one client’s share', () => {
     await until(async () => (await started.metric('slow_readers_total')) > cutBefore, { what: 'the cut' });
     expect((await chat('one', valid, started.url)).status).toBe(200);
     socket.destroy();
+  });
+
+  it('feedback finds the owner of a turn without reading the turn’s text', async () => {
+    leased.engine.settings.maxContext = 4_000_000;
+    const content = randomBytes(1.5 * mebibyte).toString('base64');
+    const { body } = await chat('eve', { ...valid, messages: [{ role: 'user', content }] }, started.url);
+    leased.engine.settings.maxContext = 8_192;
+    // The text lies beside the log, and now it does not.
+    await rm(around.directory.join('blobs'), { recursive: true });
+    const give = () => send('eve', '/feedback', { turn_id: body.id, score: 1 }, started.url);
+    expect(await give()).toMatchObject({ status: 200, body: { stored: true, repeated: false } });
   });
 
   it('a client’s trace is followed, and whether it is sampled is not the client’s to say', async () => {
