@@ -144,6 +144,7 @@ function addInstalling({ program, run }: Shell): void {
     .option('--requests-per-minute <n>', 'limit', whole(1))
     .option('--tokens-per-minute <n>', 'limit', whole(1))
     .option('--concurrency <n>', 'requests at the same time', whole(1))
+    .option('--capture-bytes-per-day <n>', 'what the log takes of its turns in a day', whole(0))
     .action((flags: KeyFlags) => run((context) => addKey(context, flags)));
   keys
     .command('list', { isDefault: true })

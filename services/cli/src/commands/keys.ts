@@ -16,6 +16,7 @@ export interface KeyFlags {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;
+  readonly captureBytesPerDay?: number;
 }
 
 /** As gateways show it in their own counts: enough to tell keys apart. */
@@ -27,14 +28,14 @@ export async function addKey({ connection, output }: CommandContext, flags: KeyF
   const key = given ?? `bt_${randomBytes(24).toString('base64url')}`;
   const hash = sha256Hex(key);
   const { tenant, user, train, acceptUserField: acceptsUserField } = flags;
-  const { policies, requestsPerMinute, tokensPerMinute, concurrency } = flags;
+  const { policies, requestsPerMinute, tokensPerMinute, concurrency, captureBytesPerDay } = flags;
   const grant = keyGrant.parse({
     tenant,
     policies,
     user,
     train,
     acceptsUserField,
-    limits: { requestsPerMinute, tokensPerMinute, concurrency },
+    limits: { requestsPerMinute, tokensPerMinute, concurrency, captureBytesPerDay },
   });
   const all = await withKeyStore(connection, async (store) => {
     await store.put(hash, grant);

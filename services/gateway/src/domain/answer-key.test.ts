@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { answerKey, answerKeysOf } from './answer-key.js';
 
 const secret = 's'.repeat(32);
@@ -61,5 +61,21 @@ describe('answerKeysOf', () => {
       { role: 'assistant', content: null, tool_calls: [call('f', '{}')] },
     ];
     expect(answerKeysOf(secret, messages)).toEqual([key('Hello'), '', key('', call('f', '{}'))]);
+  });
+
+  it('gives keys to the newest answers only, at the places where they stand', () => {
+    const messages = Array.from({ length: 2_000 }, (_, index) => ({ role: 'assistant', content: `answer ${index}` }));
+    const keys = answerKeysOf(secret, messages);
+    expect(keys).toHaveLength(2_000);
+    expect(keys.filter((each) => each !== '')).toEqual(messages.slice(-64).map(({ content }) => key(content)));
+    expect(keys[1_999]).toBe(key('answer 1999'));
+  });
+
+  it('neither hashes nor parses what is longer than a conversation', () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const dense = { role: 'assistant', content: null, tool_calls: [call('f', `[${'{},'.repeat(400_000)}{}]`)] };
+    const messages = [{ role: 'assistant', content: 'old' }, dense, { role: 'assistant', content: 'new' }];
+    expect(answerKeysOf(secret, messages)).toEqual(['', '', key('new')]);
+    expect(parse).not.toHaveBeenCalled();
   });
 });

@@ -56,7 +56,7 @@ async function readBytes(request: IncomingMessage, bounds: JsonBounds, room: Bod
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > bounds.bytesMax) throw refusalOf('bytes', bounds);
   room.grow(declared);
-  const scan = new JsonScan(bounds);
+  let scan: JsonScan | undefined;
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -65,9 +65,16 @@ async function readBytes(request: IncomingMessage, bounds: JsonBounds, room: Bod
       size += chunk.length;
       // Node's parser keeps a declared length; what has none grows as it comes.
       if (size > declared) room.grow(chunk.length);
-      const excess = scan.add(chunk);
-      if (excess !== undefined) throw refusalOf(excess, bounds);
+      if (size > bounds.bytesMax) throw refusalOf('bytes', bounds);
       chunks.push(chunk);
+      // Fewer bytes cannot hold too many members; how deep they are, the request's own reader sees.
+      if (size <= bounds.membersMax) continue;
+      const unseen = scan === undefined ? chunks : [chunk];
+      scan ??= new JsonScan(bounds);
+      for (const piece of unseen) {
+        const excess = scan.add(piece);
+        if (excess !== undefined) throw refusalOf(excess, bounds);
+      }
     }
   } catch (thrown) {
     throw isBacktalkError(thrown) ? thrown : gatewayErrors.clientGone({}, thrown);

@@ -22,12 +22,16 @@ interface TurnOwner {
 
 const turnMs = 2_000;
 const sessionMs = 3_000;
-/** Of one caller's own turns: the most that are looked through for a session that Valkey forgot. */
+/** Searches for sessions that Valkey forgot: an unknown name is as long a search, and its consumer lives so long. */
+const searchesPerWindow = 5;
+const searchWindowMs = 10_000;
+/** Of the caller's own turns: the most that one search looks through. */
 const turnsLookedThrough = 5_000;
 const retryAfterSeconds = 2;
 
 export class FactLog {
-  private isSearching = false;
+  private searches = 0;
+  private searchWindow = 0;
 
   constructor(
     private readonly publisher: FactPublisher,
@@ -53,13 +57,9 @@ export class FactLog {
     return { tenant, user: String(user), policy: found.headers.policy ?? '', turn };
   }
 
-  /**
-   * The first turn of any of these sessions, by the headers of the caller's newer turns. One search runs at a time: an
-   * unknown name is as long a search as a forgotten one.
-   */
+  /** The first turn of any of these sessions, by the headers of the caller's newer turns. */
   async turnOfSession({ tenant, user }: Caller, sessions: ReadonlySet<string>) {
-    if (this.isSearching) throw gatewayErrors.overloaded({ retryAfterSeconds });
-    this.isSearching = true;
+    this.countSearch();
     const sinceMs = this.clock.now() - this.sessionsKeptMs;
     const options = { filter: { turnOpened: { tenant, user } }, sinceMs, signal: AbortSignal.timeout(sessionMs) };
     let looked = 0;
@@ -73,9 +73,15 @@ export class FactLog {
       return undefined;
     } catch (error) {
       return unavailable(error);
-    } finally {
-      this.isSearching = false;
     }
+  }
+
+  private countSearch(): void {
+    const window = Math.floor(this.clock.now() / searchWindowMs);
+    if (window !== this.searchWindow) this.searches = 0;
+    this.searchWindow = window;
+    this.searches += 1;
+    if (this.searches > searchesPerWindow) throw gatewayErrors.overloaded({ retryAfterSeconds: searchWindowMs / 1000 });
   }
 }
 

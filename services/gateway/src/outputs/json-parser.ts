@@ -70,24 +70,28 @@ export class JsonParser {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         cancel();
-        thread.removeAllListeners();
+        thread.off('message', onParsed);
+        thread.off('error', onError);
       };
       const fail = (error: BacktalkError): void => {
         settle();
+        // Without a listener, what it still says at its end would be thrown.
+        thread.on('error', () => undefined);
         this.stop();
         reject(error);
       };
-      const cancel = this.clock.timer(parseWaitMs, () => fail(gatewayErrors.overloaded({ retryAfterSeconds })));
-      thread.once('message', (parsed: Parsed) => {
+      const onParsed = (parsed: Parsed): void => {
         settle();
         resolve(parsed);
-      });
-      thread.once('error', (cause) => {
+      };
+      const onError = (cause: unknown): void =>
         fail(gatewayErrors.invalidJson({ why: 'reading it takes too much memory' }, cause));
-      });
-      // A buffer of this size has its memory to itself.
-      const { buffer } = bytes;
-      thread.postMessage(bytes, buffer instanceof ArrayBuffer ? [buffer] : []);
+      const cancel = this.clock.timer(parseWaitMs, () => fail(gatewayErrors.overloaded({ retryAfterSeconds })));
+      thread.on('message', onParsed);
+      thread.on('error', onError);
+      const { buffer, byteLength } = bytes;
+      // Small ones share their memory with others, and are copied.
+      thread.postMessage(bytes, buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []);
     });
   }
 }

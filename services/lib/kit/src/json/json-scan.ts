@@ -58,40 +58,36 @@ export class JsonScan {
 
   /** Where the string that has begun is over, or the end of the piece. */
   private endOfString(piece: Buffer, from: number): number {
-    let at = from;
-    let lookFrom = from + shortStringBytes;
-    while (at < piece.length) {
-      if (this.escaped) {
-        this.escaped = false;
-        at += 1;
-        continue;
-      }
+    let at = this.escaped ? from + 1 : from;
+    if (piece.length > from) this.escaped = false;
+    for (let lookFrom = at + shortStringBytes; at < piece.length; at += 1) {
       if (at >= lookFrom) {
-        const next = nextQuote(piece, at);
-        this.escaped = next.escaped;
-        at = next.at;
+        at = this.quoteOrEnd(piece, at);
         lookFrom = at + shortStringBytes;
-        continue;
+        if (at >= piece.length) return piece.length;
       }
       const byte = piece[at];
-      at += 1;
-      if (byte === backslash) this.escaped = true;
+      if (byte === backslash) at += 1;
       else if (byte === quote) {
         this.inString = false;
-        return at;
+        return at + 1;
       }
     }
-    return at;
+    // The last byte was a backslash, and what it stands before is in the next piece.
+    if (at > piece.length) this.escaped = true;
+    return piece.length;
   }
-}
 
-/** The next quotation mark, or the end of the piece, and whether the backslashes before it take its meaning away. */
-function nextQuote(piece: Buffer, from: number): { readonly at: number; readonly escaped: boolean } {
-  const found = piece.indexOf(quote, from);
-  const at = found === -1 ? piece.length : found;
-  let before = at;
-  while (before > from && piece[before - 1] === backslash) before -= 1;
-  return { at, escaped: (at - before) % 2 === 1 };
+  /** The next quotation mark that ends a string, or the byte after one that does not, or the end of the piece. */
+  private quoteOrEnd(piece: Buffer, from: number): number {
+    const found = piece.indexOf(quote, from);
+    const at = found === -1 ? piece.length : found;
+    let before = at;
+    while (before > from && piece[before - 1] === backslash) before -= 1;
+    const isEscaped = (at - before) % 2 === 1;
+    if (isEscaped && found === -1) this.escaped = true;
+    return isEscaped ? at + 1 : at;
+  }
 }
 
 /** The bound that JSON breaks which is there as a whole. */

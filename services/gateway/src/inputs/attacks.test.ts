@@ -1,0 +1,276 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { newTrace } from '@backtalk/kit';
+import { freePort, until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  gatewayEnvironment,
+  ready,
+  startGateway,
+  startLeasedEngine,
+  startSurroundings,
+  type LeasedEngine,
+  type StartedGateway,
+  type Surroundings,
+} from '../testing/started-gateway.js';
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: { readonly id?: string; readonly error?: { readonly code: string; readonly message: string } };
+}
+
+const mebibyte = 1024 * 1024;
+/** Twice the heap that the laptop gives: what lies outside of it counts, too. */
+const residentMegabytesMax = 450;
+const messages = [{ role: 'user', content: 'Hello there' }];
+const valid = { model: 'backtalk', messages, max_tokens: 2 };
+
+let around: Surroundings;
+let leased: LeasedEngine;
+/** In this process, where a test wants other settings. */
+let started: StartedGateway;
+/** A process of its own, with the heap that it has on the laptop. */
+let child: ChildProcess;
+let url: string;
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  leased = await startLeasedEngine(around, 'engine-1');
+  const path = around.directory.join('keys.json');
+  const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
+  const keys = [
+    { sha256: sha256('ann'), tenant: 'acme', user: 'ann' },
+    { sha256: sha256('eve'), tenant: 'evil', user: 'eve' },
+    { sha256: sha256('cap'), tenant: 'evil', user: 'cap', limits: { captureBytesPerDay: 1_500 } },
+    { sha256: sha256('few'), tenant: 'evil', user: 'few', limits: { requestsPerMinute: 3 } },
+    { sha256: sha256('one'), tenant: 'evil', user: 'one', limits: { concurrency: 1 } },
+  ];
+  await writeFile(path, JSON.stringify({ keys }));
+  started = await startGateway(around, { BACKTALK_KEYS_FILE: path, BACKTALK_READER_WAIT: '300ms' });
+  await ready(started);
+  const [http, health] = [await freePort(), await freePort()];
+  const environment = gatewayEnvironment(around, {
+    BACKTALK_KEYS_FILE: path,
+    BACKTALK_LISTEN: `127.0.0.1:${http}`,
+    BACKTALK_HEALTH_ADDRESS: `127.0.0.1:${health}`,
+    BACKTALK_LOG_LEVEL: 'silent',
+  });
+  url = `http://127.0.0.1:${http}/v1`;
+  const main = new URL('../../dist/main.js', import.meta.url);
+  const execArgv = ['--max-old-space-size=256', '--max-semi-space-size=16'];
+  child = fork(main, { env: environment, stdio: 'ignore', execArgv });
+  await until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).status === 200, { timeoutMs: 30_000 });
+});
+
+afterAll(async () => {
+  child?.kill('SIGKILL');
+  await started?.gateway.stop();
+  await leased?.stop();
+  await around?.stop();
+});
+
+async function send(key: string, path: string, body: unknown, base = url, method = 'POST'): Promise<Answered> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+  const sent = Buffer.isBuffer(body) || typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: sent }) });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Answered['body'] };
+}
+
+const chat = (key: string, body: unknown, base?: string) => send(key, '/chat/completions', body, base);
+
+/** Without a declared length, in pieces; resolves to the status. */
+function sendChunked(key: string, path: string, piece: Buffer, pieces: number): Promise<number> {
+  return new Promise((resolve) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+    const request = httpRequest(`${url}${path}`, { method: 'POST', headers }, (response) => {
+      resolve(response.statusCode ?? 0);
+      response.resume();
+    });
+    // The gateway closes what it refused.
+    request.on('error', () => resolve(0));
+    for (let sent = 0; sent < pieces; sent += 1) request.write(piece);
+    request.end();
+  });
+}
+
+/** Another tenant's client asks one question after the other, and each is answered, as long as the attack goes on. */
+async function besideOthers<T>(attack: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = attack.finally(() => (isOver = true));
+  do expect((await chat('ann', valid)).status).toBe(200);
+  while (!isOver);
+  return over;
+}
+
+async function residentMegabytesMost(): Promise<number> {
+  const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+async function expectAlive(): Promise<void> {
+  expect(child.exitCode).toBeNull();
+  expect((await chat('ann', valid)).status).toBe(200);
+  expect(await residentMegabytesMost()).toBeLessThan(residentMegabytesMax);
+}
+
+function bodyOf(rest: string): Buffer {
+  return Buffer.from(`${JSON.stringify(valid).slice(0, -1)},${rest}}`);
+}
+
+describe('a body that is made to hurt', () => {
+  it('a body of millions of objects ends nothing: it is refused by its members, before it is parsed', async () => {
+    const whole = bodyOf(`"x":[${'{},'.repeat((16 * mebibyte) / 3)}{}]`);
+    const allowed = bodyOf(`"x":[${'{},'.repeat((7 * mebibyte) / 3)}{}]`);
+    const answers = await besideOthers(Promise.all([chat('eve', whole), chat('eve', allowed), chat('eve', allowed)]));
+    expect(answers.map(({ status, body }) => [status, body.error?.code])).toEqual([
+      [413, 'request_too_large'],
+      [400, 'invalid_json'],
+      [400, 'invalid_json'],
+    ]);
+    expect(answers[1]?.body.error?.message).toContain('more than 100000 members and items');
+    await expectAlive();
+  });
+
+  it('thirty bodies of 15 MiB are not kept for feedback, whether they say how long they are or not', async () => {
+    const piece = Buffer.alloc(mebibyte, 'x');
+    const declared = Array.from({ length: 30 }, () => send('eve', '/feedback', Buffer.alloc(15 * mebibyte, 'x')));
+    const chunked = Array.from({ length: 10 }, () => sendChunked('eve', '/feedback', piece, 15));
+    const statuses = await besideOthers(
+      Promise.all([...declared.map((sent) => sent.then((a) => a.status)), ...chunked]),
+    );
+    // A client that had more to send may find its connection closed before it has read why.
+    expect(statuses.filter((status) => status !== 0 && status !== 413)).toEqual([]);
+    expect(statuses).toContain(413);
+    await expectAlive();
+  });
+
+  it('hundreds of thousands of small messages are refused by their number', async () => {
+    const many = (count: number) => ({ ...valid, messages: Array.from({ length: count }, () => messages[0]) });
+    const sent = [many(400_000), many(100_000), many(2_001)].map((body) => chat('eve', body));
+    const answers = await besideOthers(Promise.all(sent));
+    expect(answers.map(({ status }) => status)).toEqual([413, 400, 400]);
+    expect(answers[2]?.body.error?.message).toContain('at most 2000 messages');
+    await expectAlive();
+  });
+
+  it('a tool call’s arguments that are millions of objects are passed on and not parsed', async () => {
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(2_700_000)}{}]` } };
+    const conversation = [{ role: 'assistant', content: null, tool_calls: [call] }, ...messages];
+    expect((await besideOthers(chat('eve', { ...valid, messages: conversation }))).status).toBe(200);
+    await expectAlive();
+  });
+});
+
+describe('bodies that are kept open', () => {
+  it('one client’s bodies fill its own room, and leave others theirs', async () => {
+    const { port } = new URL(url);
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'Host: localhost',
+      'Authorization: Bearer eve',
+      'Content-Type: application/json',
+      `Content-Length: ${7 * mebibyte}`,
+    ].join('\r\n');
+    const heard: string[] = [];
+    const sockets = Array.from({ length: 20 }, () => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${head}\r\n\r\n{`));
+      return socket.on('data', (chunk) => heard.push(chunk.toString()));
+    });
+    // Half of a sixth of 256 MiB and a little: three bodies, and no fourth.
+    await until(() => heard.length >= 17, { what: 'the refusals' });
+    for (const text of heard) expect(text).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n/);
+    await expectAlive();
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await chat('eve', { ...valid, note: 'x'.repeat(6 * mebibyte) })).status !== 429);
+  });
+});
+
+describe('one client’s share', () => {
+  it('a key whose share of the day’s log is full is answered and not stored; other keys are stored', async () => {
+    const ask = (key: string) => chat(key, valid, started.url);
+    const first = await ask('cap');
+    const second = await ask('cap');
+    const [kept, passedOver] = [first, second].map(({ body }) => body.id ?? '');
+    expect([first, second].map(({ status }) => status)).toEqual([200, 200]);
+    expect(first.headers.get('x-backtalk-capture')).toBeNull();
+    expect(second.headers.get('x-backtalk-capture')).toBe('off; full=key');
+    const others = await ask('eve');
+    expect(others.headers.get('x-backtalk-capture')).toBeNull();
+    for (const turn of [kept ?? '', others.body.id ?? ''])
+      expect(await around.reader.last('turnCompleted', { turn })).toBeDefined();
+    expect(await around.reader.last('turnOpened', { turn: passedOver ?? '' })).toBeUndefined();
+    expect(await started.metric('turns_capped_total{of="key"}')).toBe(1);
+    const feedback = await send('cap', '/feedback', { turn_id: kept, score: 1 }, started.url);
+    expect(feedback).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
+  });
+
+  it('limits by the minute hold on every route, and without Valkey', async () => {
+    await around.valkey.kill();
+    const models = () => send('few', '/models', undefined, started.url, 'GET');
+    // A minute may begin in between.
+    const statuses: number[] = [];
+    for (let asked = 0; asked < 8; asked += 1) statuses.push((await models()).status);
+    expect(statuses).toContain(429);
+    expect(statuses.slice(0, 3)).toContain(200);
+    await around.valkey.restart();
+  });
+
+  it('sessions that are unknown are looked for in the log a few times, and then no more', async () => {
+    const close = () => send('eve', '/sessions/unknown', undefined, started.url, 'DELETE');
+    const statuses: number[] = [];
+    for (let asked = 0; asked < 30; asked += 1) statuses.push((await close()).status);
+    expect(statuses[0]).toBe(404);
+    expect(statuses.filter((status) => status === 404).length).toBeLessThan(20);
+    expect(new Set(statuses)).toEqual(new Set([404, 429]));
+  });
+
+  it('a client that does not read a whole answer holds its slot until it is cut', async () => {
+    Object.assign(leased.engine.settings, { answerTokens: 100_000, maxContext: 4_000_000 });
+    const body = JSON.stringify({ model: 'backtalk', messages, logprobs: true });
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'Host: localhost',
+      'Authorization: Bearer one',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ].join('\r\n');
+    const askedBefore = leased.engine.counts.requests;
+    const cutBefore = await started.metric('slow_readers_total');
+    const socket = connect(started.gateway.ports.http, '127.0.0.1', () => socket.write(`${head}\r\n\r\n${body}`));
+    socket.pause();
+    await until(() => leased.engine.counts.requests > askedBefore);
+    await until(async () => (await chat('one', valid, started.url)).status === 429, { what: 'a slot that is taken' });
+    Object.assign(leased.engine.settings, { answerTokens: 12, maxContext: 8_192 });
+    await until(async () => (await started.metric('slow_readers_total')) > cutBefore, { what: 'the cut' });
+    expect((await chat('one', valid, started.url)).status).toBe(200);
+    socket.destroy();
+  });
+
+  it('feedback finds the owner of a turn without reading the turn’s text', async () => {
+    leased.engine.settings.maxContext = 4_000_000;
+    const content = randomBytes(1.5 * mebibyte).toString('base64');
+    const { body } = await chat('eve', { ...valid, messages: [{ role: 'user', content }] }, started.url);
+    leased.engine.settings.maxContext = 8_192;
+    // The text lies beside the log, and now it does not.
+    await rm(around.directory.join('blobs'), { recursive: true });
+    const give = () => send('eve', '/feedback', { turn_id: body.id, score: 1 }, started.url);
+    expect(await give()).toMatchObject({ status: 200, body: { stored: true, repeated: false } });
+  });
+
+  it('a client’s trace is followed, and whether it is sampled is not the client’s to say', async () => {
+    const trace = newTrace();
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer ann', traceparent: trace.traceparent };
+    const options = { method: 'POST', headers, body: JSON.stringify(valid) };
+    const { id = '' } = (await (await fetch(`${started.url}/chat/completions`, options)).json()) as Answered['body'];
+    const fact = await around.reader.last('turnOpened', { turn: id });
+    expect(fact?.trace.traceId).toBe(trace.traceId);
+    expect(trace.traceparent).toMatch(/-01$/);
+    expect(fact?.trace.traceparent).toMatch(/-00$/);
+    const untraced = (await chat('ann', valid, started.url)).body.id ?? '';
+    expect((await around.reader.last('turnOpened', { turn: untraced }))?.trace.traceparent).toMatch(/-00$/);
+  });
+});
