@@ -17,6 +17,7 @@ import {
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
 import { Callers } from './domain/caller.js';
+import { DeadlyPrompts } from './domain/deadly-prompts.js';
 import { RequestSlots } from './domain/request-slots.js';
 import { chooseVersion } from './domain/version-choice.js';
 import { createEvents, type GatewayEvents } from './events.js';
@@ -133,7 +134,7 @@ async function startServing(
   const fleet = new EngineFleet({ leases, apiKey: config.engineKey, clock, events });
   fleet.start();
   lifecycle.add('engines', () => fleet.stop());
-  return { routes, fleet, slots };
+  return { routes, fleet, slots, deadly: new DeadlyPrompts() };
 }
 
 function addChecks({ health, broker }: Context, { config, access, serving, turns }: Parts): void {

@@ -2,6 +2,7 @@
 import type { Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
 import type { Callers } from '../domain/caller.js';
+import type { DeadlyPrompts } from '../domain/deadly-prompts.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { GatewayEvents } from '../events.js';
 import type { AnswerIndex } from '../outputs/answer-index.js';
@@ -26,6 +27,7 @@ export interface Serving {
   readonly routes: RouteTable;
   readonly fleet: EngineFleet;
   readonly slots: RequestSlots;
+  readonly deadly: DeadlyPrompts;
 }
 
 /** Where turns go, and what is known of earlier ones. */
