@@ -98,6 +98,13 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: (p: { why: string }) => `${p.why} Send Content-Type: application/json, not compressed.`,
   },
+  promptGivenUp: {
+    code: 'prompt_given_up',
+    status: 422,
+    retry: 'never',
+    message: (p: { retryAfterSeconds: number }) =>
+      `Two engines ended while they had this prompt. It is sent to no other for ${p.retryAfterSeconds} s: change it.`,
+  },
   rateLimited: {
     code: 'rate_limit_exceeded',
     status: 429,

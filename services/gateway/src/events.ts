@@ -29,6 +29,8 @@ function requestEvents(logger: Logger, metrics: Metrics) {
   const broken = metrics.counter('engine_failures_total', 'Answers that an engine did not complete, by code.', [
     'code',
   ]);
+  const deaths = metrics.counter('engine_deaths_total', 'Engines that were gone after they had been sent a prompt.');
+  const givenUp = metrics.counter('prompts_given_up_total', 'Prompts given up because two engines ended on them.');
   const cut = metrics.counter('slow_readers_total', 'Clients cut because they stopped reading.');
   return {
     requestTaken: () => inHand.inc(),
@@ -44,6 +46,14 @@ function requestEvents(logger: Logger, metrics: Metrics) {
     engineRetried(why: string): void {
       retried.inc({ why });
       logger.warn('engine_retried', { why });
+    },
+    engineDied(turn: string): void {
+      deaths.inc();
+      logger.warn('engine_died', { turn });
+    },
+    promptGivenUp(turn: string): void {
+      givenUp.inc();
+      logger.error('prompt_given_up', { turn });
     },
     engineFailed(turn: string, error: BacktalkError): void {
       broken.inc({ code: error.code });

@@ -20,6 +20,7 @@ import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
 import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
+import { DeadlyPrompts } from './domain/deadly-prompts.js';
 import { RequestSlots } from './domain/request-slots.js';
 import { TraceRate } from './domain/trace-rate.js';
 import { chooseVersion } from './domain/version-choice.js';
@@ -158,7 +159,7 @@ async function startServing(
   const fleet = new EngineFleet({ leases, apiKey: config.engineKey, clock, events });
   fleet.start();
   lifecycle.add('engines', () => fleet.stop());
-  return { routes, fleet, slots };
+  return { routes, fleet, slots, deadly: new DeadlyPrompts() };
 }
 
 function addChecks({ health, broker }: Context, { config, access, serving, turns }: Parts): void {

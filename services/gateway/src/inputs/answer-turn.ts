@@ -3,14 +3,14 @@
 // The frame with a finish reason is where clients stop: it, and what follows it, is held until the turn is stored; so is
 // a whole answer. An answer that breaks off ends in an error frame, never in `[DONE]`.
 import type { ServerResponse } from 'node:http';
-import { CaptureAccumulator, type EngineFrame } from '@backtalk/dialects';
+import { CaptureAccumulator, isEngineError, type EngineFrame } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
-import { askEngine, type Ask, type AskedAnswer } from './ask-engine.js';
+import { askEngine, noteDeath, type Ask, type AskedAnswer } from './ask-engine.js';
 import type { OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
 import { StreamWriter } from './stream-writer.js';
@@ -49,12 +49,11 @@ const streamHeaders = {
 export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void> {
   const { request, response, headers, signal, startedMs } = exchange;
   const { clock, config, events } = parts;
-  const { answerWaitMs: deadlineMs, firstByteWaitMs: firstByteMs, silenceWaitMs: idleMs } = config;
+  const { firstByteWaitMs: firstByteMs, silenceWaitMs: idleMs } = config;
   try {
     if (request.stream) {
-      const options = { signal, deadlineMs, firstByteMs, idleMs };
-      const begun = await begin(parts, exchange, async (client, body) => {
-        const rest = client.chatStream(body, options)[Symbol.asyncIterator]();
+      const begun = await begin(parts, exchange, async (client, body, deadlineMs) => {
+        const rest = client.chatStream(body, { signal, deadlineMs, firstByteMs, idleMs })[Symbol.asyncIterator]();
         // Until the first frame has come, a failure can be hidden from the client.
         const step = await rest.next();
         if (step.done === true) throw gatewayErrors.engineBroke();
@@ -62,13 +61,16 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       });
       await relay(parts, exchange, begun);
     } else {
-      const begun = await begin(parts, exchange, (client, body) => client.chat(body, { signal, deadlineMs }));
+      const begun = await begin(parts, exchange, (client, body, deadlineMs) =>
+        client.chat(body, { signal, deadlineMs }),
+      );
       const { turn, engine, result, leave, record } = begun;
       leave();
       await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
       const body = forClient(result.raw, { turn: turn.id, ...request });
       sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
     }
+    parts.serving.deadly.answered(request);
     events.answerEnded((clock.now() - startedMs) / 1000);
   } catch (thrown) {
     // An answer that failed before it began names its turn all the same.
@@ -93,9 +95,10 @@ async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<
 
 async function relay(
   parts: Parts,
-  { request, response, headers, signal }: Exchange,
+  exchange: Exchange,
   { turn, engine, result, leave, record }: Begun<BegunStream>,
 ): Promise<void> {
+  const { request, response, headers, signal } = exchange;
   response.writeHead(200, { ...streamHeaders, ...headers, 'X-Backtalk-Weights': turn.version });
   const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
@@ -115,6 +118,7 @@ async function relay(
   } catch (thrown) {
     await result.rest.return?.();
     if (isBacktalkError(thrown, 'reader_too_slow')) parts.events.readerCut(turn.id);
+    if (isEngineError(thrown, 'engine_stream_broken')) parts.turns.background.add(noteDeath(parts, exchange, engine));
     record.breakOff(turn, { engine, capture: accumulator.capture() }, thrown);
     throw signal.aborted ? thrown : gatewayErrors.engineBroke({}, asBacktalkError(thrown));
   } finally {

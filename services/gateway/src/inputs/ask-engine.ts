@@ -1,15 +1,16 @@
 // Asks an engine for a turn's answer, and others if the first failed before it said anything.
 //
-// In: a turn and a way to ask. Out: the first sign of an answer, with the engine that gave it. Each replica that may
-// answer is asked once, and a lone one, or one that failed while no other was left, once more; the routes are read
-// again where no engine holds the version or one does not know it. It never asks one again that said it is full,
-// never retries what the client itself got wrong, nor an answer that has begun.
+// In: a turn and a way to ask. Out: the first sign of an answer, with the engine that gave it. All tries share one
+// deadline. An engine that was not there, is full or does not know the version has not begun: others are asked, and a
+// lone one once more, after the routes were read again where the version was not known. One that failed on the prompt is
+// given one successor and no more; one that is gone after it had the prompt is not asked again, and a prompt on which two
+// have gone is given up. It never retries what the client itself got wrong, nor an answer that has begun.
 import { dialectNamed, isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
-import { areFull, chooseReplica, type ReplicaRequest } from '../domain/replica-choice.js';
-import type { AnsweringEngine, Turn } from '../domain/turn.js';
+import { areFull, chooseReplica, type Replica, type ReplicaRequest } from '../domain/replica-choice.js';
+import type { Turn } from '../domain/turn.js';
 import type { Exchange } from './answer-turn.js';
 import type { Parts } from './parts.js';
 import { versionFor } from './open-turn.js';
@@ -17,13 +18,13 @@ import { versionFor } from './open-turn.js';
 export interface AskedAnswer<T> {
   /** With the version that was asked for in the end. */
   readonly turn: Turn;
-  readonly engine: AnsweringEngine;
+  readonly engine: Replica;
   readonly result: T;
   /** The answer is over. */
   readonly leave: () => void;
 }
 
-export type Ask<T> = (client: EngineClient, request: EngineChatRequest) => Promise<T>;
+export type Ask<T> = (client: EngineClient, request: EngineChatRequest, deadlineMs: number) => Promise<T>;
 
 /** By the URL of the replica that failed. */
 type Failed = Map<string, BacktalkError>;
@@ -31,69 +32,135 @@ type Failed = Map<string, BacktalkError>;
 const retryAfterSeconds = 2;
 /** A request asks no more often than this, however many replicas there are. */
 const triesMax = 4;
-/** Another engine, or the same one a little later, may answer where one failed so. */
-const retriedCodes = [
-  'model_not_found',
-  'engine_unreachable',
+/** As many engines see one prompt, if they fail on it. */
+const seenMax = 2;
+/** The engine has not begun: another one, or the same a little later, may answer. */
+const notBegun = ['model_not_found', 'engine_unreachable', 'engine_overloaded'] as const;
+/** The engine had the prompt. */
+const failedOnPrompt = [
+  'engine_connection_lost',
   'engine_failed',
   'engine_stream_broken',
-  'engine_overloaded',
   'engine_reply_invalid',
 ] as const;
+const healthMs = 2_000;
 
 /** Traced until the answer begins, or until it is there where it comes in one piece. */
 export async function askEngine<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<AskedAnswer<T>> {
-  return inSpan('ask engine', { kind: 'client', parent: exchange.trace }, async () => {
-    const { fleet, routes, slots } = parts.serving;
-    const slotsMax = parts.config.engineRequestsMax;
-    const failed: Failed = new Map();
-    let { turn } = exchange;
-    // No engine holds the version, or one that should does not: routes may have moved on, or leases have changed.
-    const readRoutesAgain = async (): Promise<void> => {
-      await Promise.all([routes.reread(turn.policy), fleet.lookAgain()]);
-      turn = { ...turn, version: versionFor(parts, exchange.model, turn.caller, turn.session) };
-    };
-    const tries = Math.min(triesMax, Math.max(1, fleet.candidates(turn.version).length) + 1);
-    for (let triesLeft = tries; ; triesLeft -= 1) {
-      const { version, session } = turn;
-      const wanted: ReplicaRequest = {
-        engines: fleet.candidates(version),
-        version,
-        session,
-        // A replica that said that it is full is full, whatever is counted here: other gateways ask it, too.
-        inFlight: (url) => (isEngineError(failed.get(url), 'engine_overloaded') ? slotsMax : slots.onEngine(url)),
-        slotsMax,
-        excluded: new Set(),
-      };
+  const { clock, serving } = parts;
+  const restMs = serving.deadly.restMs(exchange.request, clock.now());
+  if (restMs > 0) throw gatewayErrors.promptGivenUp({ retryAfterSeconds: Math.ceil(restMs / 1_000) });
+  return inSpan('ask engine', { kind: 'client', parent: exchange.trace }, () =>
+    new Asking(parts, exchange, ask).answer(),
+  );
+}
+
+class Asking<T> {
+  private turn: Turn;
+  private readonly failed: Failed = new Map();
+  /** Replicas that were gone after they had the prompt. */
+  private readonly gone = new Set<string>();
+  private triesLeft: number;
+  private seen = 0;
+
+  constructor(
+    private readonly parts: Parts,
+    private readonly exchange: Exchange,
+    private readonly ask: Ask<T>,
+  ) {
+    this.turn = exchange.turn;
+    const candidates = parts.serving.fleet.candidates(this.turn.version).length;
+    this.triesLeft = Math.min(triesMax, Math.max(1, candidates) + 1);
+  }
+
+  async answer(): Promise<AskedAnswer<T>> {
+    for (; ; this.triesLeft -= 1) {
+      const wanted = this.wanted();
       // With no other replica, the same one may have been restarted, or its connection was merely stale.
-      const replica = chooseReplica({ ...wanted, excluded: new Set(failed.keys()) }) ?? chooseReplica(wanted);
-      if (replica === undefined) {
-        const areAllFull = areFull(wanted);
-        if (triesLeft <= 1 || areAllFull) {
-          const full = fullAmong(failed);
-          if (full !== undefined) throw errorForClient(full, turn);
-          if (areAllFull) throw gatewayErrors.overloaded({ retryAfterSeconds });
-          throw failed.size > 0 ? gatewayErrors.engineUnavailable({ retryAfterSeconds }) : notHeld(turn);
-        }
-        await readRoutesAgain();
-        continue;
-      }
-      const engineModel = engineModelOf(turn.version, replica);
-      const body = engineRequest(exchange.request, exchange.sampling, engineModel, dialectNamed(replica.dialect));
-      const leave = slots.answer(replica.url, turn.version);
-      try {
-        return { turn, engine: replica, result: await ask(fleet.client(replica), body), leave };
-      } catch (thrown) {
-        leave();
-        const error = asBacktalkError(thrown);
-        if (!isEngineError(error, ...retriedCodes)) throw errorForClient(error, turn);
-        failed.set(replica.url, error);
-        if (triesLeft <= 1) throw errorForClient(fullAmong(failed) ?? error, turn);
-        parts.events.engineRetried(error.code);
-        if (isEngineError(error, 'model_not_found')) await readRoutesAgain();
+      const replica = chooseReplica({ ...wanted, excluded: new Set(this.failed.keys()) }) ?? chooseReplica(wanted);
+      if (replica === undefined) await this.routesAgain(areFull(wanted));
+      else {
+        const asked = await this.askOne(replica);
+        if (asked !== undefined) return asked;
       }
     }
-  });
+  }
+
+  private wanted(): ReplicaRequest {
+    const { fleet, slots } = this.parts.serving;
+    const slotsMax = this.parts.config.engineRequestsMax;
+    const isFull = (url: string) => isEngineError(this.failed.get(url), 'engine_overloaded');
+    return {
+      engines: fleet.candidates(this.turn.version),
+      version: this.turn.version,
+      session: this.turn.session,
+      // A replica that said that it is full is full, whatever is counted here: other gateways ask it, too.
+      inFlight: (url) => (isFull(url) ? slotsMax : slots.onEngine(url)),
+      slotsMax,
+      excluded: this.gone,
+    };
+  }
+
+  /** Undefined where another one may be asked. */
+  private async askOne(replica: Replica): Promise<AskedAnswer<T> | undefined> {
+    const { fleet, slots } = this.parts.serving;
+    const { turn, exchange } = this;
+    const deadlineMs = exchange.startedMs + this.parts.config.answerWaitMs - this.parts.clock.now();
+    if (deadlineMs <= 0) throw gatewayErrors.engineTimeout({ retryAfterSeconds });
+    const engineModel = engineModelOf(turn.version, replica);
+    const body = engineRequest(exchange.request, exchange.sampling, engineModel, dialectNamed(replica.dialect));
+    const leave = slots.answer(replica.url, turn.version);
+    try {
+      return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };
+    } catch (thrown) {
+      leave();
+      await this.failedAt(replica, asBacktalkError(thrown));
+      return undefined;
+    }
+  }
+
+  /** Returns where another try may be made. */
+  private async failedAt(replica: Replica, error: BacktalkError): Promise<void> {
+    const hadPrompt = isEngineError(error, ...failedOnPrompt);
+    if (!hadPrompt && !isEngineError(error, ...notBegun)) throw errorForClient(error, this.turn);
+    this.failed.set(replica.url, error);
+    if (hadPrompt) {
+      this.seen += 1;
+      if (await noteDeath(this.parts, this.exchange, replica)) this.gone.add(replica.url);
+    }
+    if (this.triesLeft <= 1 || this.seen >= seenMax) throw errorForClient(fullAmong(this.failed) ?? error, this.turn);
+    this.parts.events.engineRetried(error.code);
+    if (isEngineError(error, 'model_not_found')) await this.readRoutes();
+  }
+
+  private async routesAgain(areAllFull: boolean): Promise<void> {
+    if (this.triesLeft > 1 && !areAllFull && this.gone.size === 0) return this.readRoutes();
+    const full = fullAmong(this.failed);
+    if (full !== undefined) throw errorForClient(full, this.turn);
+    if (areAllFull) throw gatewayErrors.overloaded({ retryAfterSeconds });
+    throw this.failed.size > 0 ? gatewayErrors.engineUnavailable({ retryAfterSeconds }) : notHeld(this.turn);
+  }
+
+  /** No engine holds the version, or one that should does not: routes may have moved on, or leases have changed. */
+  private async readRoutes(): Promise<void> {
+    const { routes, fleet } = this.parts.serving;
+    const { policy, caller, session } = this.turn;
+    await Promise.all([routes.reread(policy), fleet.lookAgain()]);
+    this.turn = { ...this.turn, version: versionFor(this.parts, this.exchange.model, caller, session) };
+  }
+}
+
+/** Whether the engine is gone that failed on this prompt; if so, that is remembered of the prompt. */
+export async function noteDeath(
+  { clock, events, serving }: Parts,
+  { request, turn }: Pick<Exchange, 'request' | 'turn'>,
+  replica: Replica,
+): Promise<boolean> {
+  const health = await serving.fleet.client(replica).health({ deadlineMs: healthMs });
+  if (health === 'up') return false;
+  events.engineDied(turn.id);
+  if (serving.deadly.died(request, replica.url, clock.now())) events.promptGivenUp(turn.id);
+  return true;
 }
 
 function fullAmong(failed: Failed): BacktalkError | undefined {

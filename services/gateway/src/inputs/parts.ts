@@ -3,6 +3,7 @@ import type { Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
 import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
+import type { DeadlyPrompts } from '../domain/deadly-prompts.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { TraceRate } from '../domain/trace-rate.js';
 import type { GatewayEvents } from '../events.js';
@@ -34,6 +35,7 @@ export interface Serving {
   readonly routes: RouteTable;
   readonly fleet: EngineFleet;
   readonly slots: RequestSlots;
+  readonly deadly: DeadlyPrompts;
 }
 
 /** Where turns go, and what is known of earlier ones. */

@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterEach, beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
+import { systemClock, type Clock } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import {
   ready,
@@ -163,5 +164,73 @@ describe('replicas that are full', () => {
     const before = requestsOf();
     expect(await refusal()).toMatchObject(tooMany);
     expect(requestsOf()).toEqual(before.map((count) => count + 1));
+  });
+});
+
+describe('a prompt on which engines fail', () => {
+  const deadly = { model: 'backtalk', messages: [{ role: 'user' as const, content: 'the words that end an engine' }] };
+  let seen: number;
+
+  /** Every engine does so when it has been sent those words. */
+  function whenHeard(act: (replica: LeasedEngine) => void): void {
+    seen = 0;
+    for (const replica of replicas)
+      replica.engine.settings.heard = (body) => {
+        if (!JSON.stringify(body).includes('end an engine')) return;
+        seen += 1;
+        act(replica);
+      };
+  }
+
+  const answers = async () => (await whole('another')) === 'stop';
+
+  it.each([false, true])(
+    'two engines see it and no third, however often its client sends it (stream: %j)',
+    async (stream) => {
+      whenHeard(({ engine }) => {
+        Object.assign(engine.settings, { tokenMs: 2 });
+        setImmediate(() => void engine.stop());
+      });
+      // OpenAI’s client sends what failed so twice more by itself.
+      const insisting = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 2 });
+      const ask = async () => {
+        const answer = await insisting.chat.completions.create({ ...deadly, stream });
+        if (Symbol.asyncIterator in answer) for await (const _ of answer);
+      };
+      await expect(ask()).rejects.toThrow();
+      await until(() => ask().catch((error: unknown) => error instanceof OpenAI.UnprocessableEntityError));
+      expect(seen).toBe(2);
+      expect(await started.metric('prompts_given_up_total')).toBe(1);
+      expect(await started.metric('engine_deaths_total')).toBe(2);
+      expect(await answers()).toBe(true);
+    },
+  );
+
+  it('two engines see it that answer 500 and live, and it may be sent again', async () => {
+    for (const { engine } of replicas) engine.settings.faults = { failStatus: 500 };
+    whenHeard(() => undefined);
+    await expect(client().chat.completions.create(deadly)).rejects.toMatchObject({ status: 503 });
+    expect(seen).toBe(2);
+    for (const { engine } of replicas) engine.settings.faults = {};
+    expect((await client().chat.completions.create(deadly)).model).toBe('backtalk');
+  });
+
+  it('all tries share one deadline: none is begun when the first has used it up', async () => {
+    let aheadMs = 0;
+    const clock: Clock = {
+      now: () => systemClock.now() + aheadMs,
+      timer: (...given) => systemClock.timer(...given),
+      sleep: (...given) => systemClock.sleep(...given),
+    };
+    const late = await startGateway(around, { BACKTALK_ANSWER_WAIT: '5m' }, clock);
+    await ready(late);
+    whenHeard(({ engine }) => {
+      aheadMs = 6 * 60_000;
+      engine.settings.faults = { failStatus: 500 };
+    });
+    const asking = new OpenAI({ baseURL: late.url, apiKey: 'none needed', maxRetries: 0 });
+    await expect(asking.chat.completions.create(deadly)).rejects.toMatchObject({ status: 504, code: 'engine_timeout' });
+    expect(seen).toBe(1);
+    await late.gateway.stop();
   });
 });

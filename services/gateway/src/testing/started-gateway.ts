@@ -4,7 +4,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
-import { FactReader, holdLease, kvBucket, readConfig, type Broker, type LeaseHold } from '@backtalk/kit';
+import {
+  FactReader,
+  holdLease,
+  kvBucket,
+  readConfig,
+  systemClock,
+  type Broker,
+  type Clock,
+  type LeaseHold,
+} from '@backtalk/kit';
 import {
   freePort,
   silentLogger,
@@ -143,9 +152,13 @@ export function gatewayEnvironment({ nats, valkey, directory }: Surroundings, ch
   };
 }
 
-export async function startGateway(around: Surroundings, changes: Environment = {}): Promise<StartedGateway> {
+export async function startGateway(
+  around: Surroundings,
+  changes: Environment = {},
+  clock: Clock = systemClock,
+): Promise<StartedGateway> {
   const environment = gatewayEnvironment(around, changes);
-  const gateway = createGateway(readConfig(gatewaySettings, environment), { logger: silentLogger });
+  const gateway = createGateway(readConfig(gatewaySettings, environment), { logger: silentLogger, clock });
   await gateway.start();
   const health = `http://127.0.0.1:${gateway.ports.health}`;
   return {

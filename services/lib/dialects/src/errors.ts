@@ -37,6 +37,12 @@ const specs = {
     retry: 'later',
     message: (p: { why: string }) => `The engine cannot be reached (${p.why}).`,
   },
+  connectionLost: {
+    code: 'engine_connection_lost',
+    status: 503,
+    retry: 'later',
+    message: (p: { why: string }) => `The engine's connection broke after the request was sent (${p.why}).`,
+  },
   failed: {
     code: 'engine_failed',
     status: 502,

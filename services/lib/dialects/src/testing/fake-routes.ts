@@ -102,6 +102,8 @@ async function work(
     if (!response.writableFinished) counts.cancelled += 1;
   });
   if (settings.faults.hang === true) return undefined;
+  const { failStatus } = settings.faults;
+  if (failStatus !== undefined) return refusal(failStatus, 'The engine failed.', 'InternalServerError');
   const digest = adapters.digestOf(model);
   if (digest === undefined) return unknownModel(state, model);
   const giveBack = settings.faults.busy === true ? undefined : await places.take(settings.places, settings.queueMax);

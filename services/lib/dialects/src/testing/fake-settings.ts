@@ -7,6 +7,8 @@ export interface FakeFaults {
   hang?: boolean;
   /** Chat and completions are refused. */
   busy?: boolean;
+  /** Chat and completions fail with this status. */
+  failStatus?: number;
   /** `/health` says that the engine is dead. */
   dead?: boolean;
   /** Untruths about what was generated. */

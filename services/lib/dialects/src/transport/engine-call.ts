@@ -93,9 +93,15 @@ export class EngineCall implements Dispatcher.DispatchHandler {
       return;
     }
     const why = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
-    this.sink.fail(
-      this.answering ? engineErrors.streamBroken({ why }, cause) : engineErrors.unreachable({ why }, cause),
-    );
+    this.sink.fail(this.brokenBy(why, cause));
+  }
+
+  /** Without a controller no connection was there, and the engine knows nothing of the request. */
+  private brokenBy(why: string, cause: Error): BacktalkError {
+    if (this.answering) return engineErrors.streamBroken({ why }, cause);
+    return this.controller === undefined
+      ? engineErrors.unreachable({ why }, cause)
+      : engineErrors.connectionLost({ why }, cause);
   }
 
   private limitGap(what: string, ms: number): void {

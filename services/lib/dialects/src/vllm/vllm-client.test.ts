@@ -109,8 +109,17 @@ describe('failures', () => {
     engine.settings.maxContext = 4;
     expect(await codeOf(client.chat(request(), deadline))).toBe('context_length_exceeded');
     await engine.stop();
+    // The first call may still find a connection that is about to close.
+    await codeOf(client.chat(request(), deadline));
     expect(await codeOf(client.chat(request(), deadline))).toBe('engine_unreachable');
     expect(await client.health(deadline)).toBe('unreachable');
+  });
+
+  it('tells an engine that ended with the request from one that was never reached', async () => {
+    engine.settings.heard = () => setImmediate(() => void engine.stop());
+    engine.settings.firstTokenMs = 60_000;
+    expect(await codeOf(client.chat(request(), deadline))).toBe('engine_connection_lost');
+    expect(await codeOf(client.chat(request(), deadline))).toBe('engine_unreachable');
   });
 
   it('a silent engine is left at the deadline, at the first byte, at a gap', async () => {
