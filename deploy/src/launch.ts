@@ -1,6 +1,6 @@
 // Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
 // gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
-import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   connectBroker,
@@ -59,7 +59,10 @@ export function launch(options: LaunchOptions): Launched {
     const { files } = readManifest(options.restore);
     // The secret of all keyed hashes is among them: with another one, no user would be recognised.
     if (existsSync(data.secrets)) throw deployErrors.notNew({ folder: data.path });
-    for (const name of files) copyFileSync(join(options.restore, 'files', name), join(data.path, name));
+    for (const name of files) {
+      copyFileSync(join(options.restore, 'files', name), join(data.path, name));
+      chmodSync(join(data.path, name), 0o600);
+    }
   }
   const secrets = loadSecrets(data.path);
   const supervisor = new Supervisor(data.logs, terminal, new ProcessRecord(data.processes));
@@ -96,17 +99,15 @@ const brokerReadyWithinMs = 30_000;
 
 async function prepareBroker(options: LaunchOptions, { passwords }: Secrets): Promise<void> {
   const { ports, data, dataCapBytes, restore, terminal, streamReplicas: replicas = 1 } = options;
+  const bounds = { replicas, turnsBytesMax: Math.floor(dataCapBytes * turnsShare) };
   await asAdmin(ports, passwords.admin, async (broker) => {
     if (restore !== undefined) {
-      const manifest = await restoreBackup({ broker, blobs: folderBlobStore(data.blobs), folder: restore });
+      const blobs = folderBlobStore(data.blobs);
+      const manifest = await restoreBackup({ broker, blobs, folder: restore, bounds });
       const messages = manifest.streams.reduce((sum, stream) => sum + stream.messages, 0);
       terminal.step(`restored ${String(messages)} facts and ${String(manifest.blobs)} blobs of ${manifest.takenAt}`);
     }
-    await ensureStreams(broker, {
-      replicas,
-      turnsBytesMax: Math.floor(dataCapBytes * turnsShare),
-      withinMs: brokerReadyWithinMs,
-    });
+    await ensureStreams(broker, { ...bounds, withinMs: brokerReadyWithinMs });
   });
 }
 

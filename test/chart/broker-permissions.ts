@@ -8,12 +8,13 @@ const policyPlaceholder = '@policy@';
 export interface UserPermissions {
   readonly user: string;
   readonly publish: readonly string[];
+  readonly publishDenied: readonly string[];
   readonly subscribe: readonly string[];
 }
 
 export function userPermissions(policy: string): UserPermissions[] {
   return [
-    { user: adminUser, publish: ['>'], subscribe: ['>'] },
+    { user: adminUser, publish: ['>'], publishDenied: [], subscribe: ['>'] },
     ...brokerServices.map((user) => ({ user, ...permissionsOf(user, [policy]) })),
   ];
 }

@@ -13,17 +13,19 @@ function renderedConfig(policy: string): string {
   return configMap.parse(found).data['nats.conf'] ?? '';
 }
 
+const parsed = (json: string): unknown => JSON.parse(json);
+
 /** Blocks and lists of subjects, by user, however they are laid out. */
 function permissionsIn(config: string): Record<string, unknown> {
   const users = [
     ...config.matchAll(
-      /user: "(\w+)", password: \S+, permissions: \{\s*publish: \{ allow: (\[[^\]]*\]) \}\s*subscribe: \{ allow: (\[[^\]]*\]) \}/g,
+      /user: "(\w+)", password: \S+, permissions: \{\s*publish: \{ allow: (\[[^\]]*\])(?:, deny: (\[[^\]]*\]))? \}\s*subscribe: \{ allow: (\[[^\]]*\]) \}/g,
     ),
   ];
   return Object.fromEntries(
-    users.map(([, user = '', publish = '', subscribe = '']): [string, unknown] => [
+    users.map(([, user = '', publish = '', denied = '[]', subscribe = '']): [string, unknown] => [
       user,
-      { publish: JSON.parse(publish) as unknown, subscribe: JSON.parse(subscribe) as unknown },
+      { publish: parsed(publish), denied: parsed(denied), subscribe: parsed(subscribe) },
     ]),
   );
 }

@@ -9,11 +9,14 @@ const header = `# Values for the official chart of NATS (nats-io/k8s, chart nats
 `;
 
 export function officialNatsFile(): string {
-  const users = userPermissions('backtalk').map(({ user, publish, subscribe }) => ({
+  const users = userPermissions('backtalk').map(({ user, publish, publishDenied, subscribe }) => ({
     user,
     // The chart writes what stands between the marks without quotes: nats-server takes it from its environment.
     password: `<< $NATS_PASSWORD_${user.toUpperCase()} >>`,
-    permissions: { publish: { allow: publish }, subscribe: { allow: subscribe } },
+    permissions: {
+      publish: publishDenied.length === 0 ? { allow: publish } : { allow: publish, deny: publishDenied },
+      subscribe: { allow: subscribe },
+    },
   }));
   const environment = users.map(({ user }): [string, unknown] => [
     `NATS_PASSWORD_${user.toUpperCase()}`,

@@ -19,7 +19,7 @@ authorization {
   users: [
   {{- range .Files.Get "files/nats-permissions.json" | replace "@policy@" .Values.policy.name | fromJsonArray }}
     { user: {{ .user | quote }}, password: $NATS_PASSWORD_{{ .user | upper }}, permissions: {
-      publish: { allow: {{ toRawJson .publish }} }
+      publish: { allow: {{ toRawJson .publish }}{{ with .publishDenied }}, deny: {{ toRawJson . }}{{ end }} }
       subscribe: { allow: {{ toRawJson .subscribe }} }
     } }
   {{- end }}

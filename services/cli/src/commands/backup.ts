@@ -2,17 +2,18 @@
 // secrets, without which a copy would recognise no user.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { adminUser, backUp, keptStreams } from '@backtalk/kit';
+import { adminUser, backUp, keptFiles, keptStreams } from '@backtalk/kit';
 import { z } from 'zod';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 
 const secrets = z.object({ passwords: z.object({ admin: z.string() }) });
-const kept = ['secrets.json', 'keys.json'];
 
 export async function backup({ connection, output }: CommandContext, to: string): Promise<void> {
   const folder = resolve(to);
-  const files = kept.map((name) => join(connection.data ?? '', name)).filter((file) => existsSync(file));
+  const files = keptFiles
+    .map((name) => ({ name, path: join(connection.data ?? '', name) }))
+    .filter(({ path }) => existsSync(path));
   const progress = output.progress('copying', keptStreams.length);
   // The broker's snapshots are its administrator's; where no folder is known, the environment names that user.
   const secretsFile = join(connection.data ?? '', 'secrets.json');

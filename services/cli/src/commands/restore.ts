@@ -21,7 +21,7 @@ export async function restore({ connection, output }: CommandContext, from: stri
       broker,
       blobs,
       folder,
-      replicas: options.replicas,
+      bounds: options,
       onProgress: (what, done) => {
         if (what !== 'blobs') progress.update(done, what);
       },

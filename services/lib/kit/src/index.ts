@@ -1,6 +1,6 @@
 // What services use of the kit, name by name.
-export { backUp, keptStreams, restoreBackup } from './backup/backup.js';
-export { readManifest, type Manifest } from './backup/manifest.js';
+export { backUp, restoreBackup } from './backup/backup.js';
+export { keptFiles, keptStreams, readManifest, type Manifest } from './backup/manifest.js';
 export type { BlobInfo, BlobStore } from './blobs/blob-store.js';
 export { folderBlobStore } from './blobs/folder-blob-store.js';
 export { dropStrayPieces, openJetStreamBlobStore } from './blobs/jetstream-blob-store.js';

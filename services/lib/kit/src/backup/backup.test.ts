@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import { silentLogger } from '../testing/silent-logger.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { until } from '../testing/until.js';
 import { backUp, restoreBackup } from './backup.js';
+import { readManifest } from './manifest.js';
 
 const person = { tenant: 'tenanthash', user: 'userhash' };
 
@@ -94,6 +95,25 @@ describe('a backup', () => {
     );
   });
 
+  it('a backup gives a stream back as this installation plans it, whatever its manifest says', async () => {
+    const empty = await startNats({ streams: false });
+    try {
+      const file = folders.join('copy', 'manifest.json');
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, text.replaceAll('"config": {', '"config": { "mirror": { "name": "EVIL" }, "max_age": 1,'));
+      const broker = await empty.connect('admin');
+      const blobs = folderBlobStore(folders.join('planned'));
+      await restoreBackup({ broker, blobs, folder: folders.join('copy'), bounds: { turnsBytesMax: 10_000_000 } });
+      writeFileSync(file, text);
+      const { config, state } = await broker.jsm.streams.info('TURNS');
+      expect(config).toMatchObject({ max_bytes: 10_000_000, max_age: 30 * 24 * 3_600_000_000_000 });
+      expect(config.mirror).toBeUndefined();
+      expect(state.messages).toBe(300);
+    } finally {
+      await empty.stop();
+    }
+  });
+
   it('a backup is refused when one byte of it is another', async () => {
     const empty = await startNats({ streams: false });
     try {
@@ -110,6 +130,37 @@ describe('a backup', () => {
     } finally {
       await empty.stop();
     }
+  });
+
+  it.each([
+    ['a file beside it', { files: ['../evil'] }],
+    ['a file that no backup has', { files: ['evil.json'] }],
+    ['a snapshot elsewhere', { file: '../../etc/passwd' }],
+    ['a stream that is none of ours', { stream: 'ELSEWHERE', file: 'streams/ELSEWHERE.snapshot' }],
+  ])(
+    'a backup whose manifest names %s is refused',
+    (_what, { files = [], ...first }: { readonly files?: readonly string[] }) => {
+      const folder = folders.join(`forged-${newTurnId()}`);
+      const manifest = readManifest(folders.join('copy'));
+      const [stream, ...streams] = manifest.streams;
+      mkdirSync(folder);
+      const forged = { ...manifest, files, streams: [{ ...stream, ...first }, ...streams] };
+      writeFileSync(join(folder, 'manifest.json'), JSON.stringify(forged));
+      expect(() => readManifest(folder)).toThrow('its manifest.json is of another format');
+    },
+  );
+
+  it('a backup is its owner’s alone, also in a folder that others could read', async () => {
+    const folder = folders.join('open');
+    mkdirSync(folder, { mode: 0o755 });
+    const secrets = folders.join('secrets.json');
+    writeFileSync(secrets, '{}', { mode: 0o644 });
+    const files = [{ name: 'secrets.json', path: secrets }] as const;
+    await backUp({ broker: await nats.connect('admin'), blobs: folderBlobStore(folders.join('none')), folder, files });
+    const modes = ['.', 'manifest.json', 'streams/TURNS.snapshot', 'files/secrets.json'].map(
+      (name) => statSync(join(folder, name)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o700, 0o600, 0o600, 0o600]);
   });
 
   it('a backup does not overwrite another', async () => {

@@ -4,18 +4,25 @@
 // or taken in both. Blobs come last, so that every batch and version finds its bytes.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { copyFile, mkdir, open } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { chmod, copyFile, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { BlobStore } from '../blobs/blob-store.js';
 import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
-import { type Manifest, readManifest, type SnapshotFile, writeManifest } from './manifest.js';
+import { type StreamBounds, streamPlans } from '../topology/streams.js';
+import {
+  apart,
+  type keptFiles,
+  type keptStreams,
+  type Manifest,
+  readManifest,
+  type SnapshotFile,
+  snapshotFileOf,
+  together,
+  writeManifest,
+} from './manifest.js';
 import { readSnapshot, restoreSnapshot } from './snapshot.js';
-
-const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;
-const together = ['TURNS', 'WEIGHTS'] as const;
-export const keptStreams = [...apart, ...together] as const;
 
 const triesMax = 5;
 
@@ -24,15 +31,17 @@ interface BackUpOptions {
   readonly broker: Broker;
   readonly blobs: BlobStore;
   readonly folder: string;
-  /** Further files to keep, such as keys and secrets of a laptop. */
-  readonly files?: readonly string[];
+  /** Further files to keep, by their paths: keys and secrets of a laptop. */
+  readonly files?: readonly { readonly name: (typeof keptFiles)[number]; readonly path: string }[];
   readonly onProgress?: (what: string, done: number) => void;
 }
 
 export async function backUp(options: BackUpOptions): Promise<Manifest> {
   const { broker, blobs, folder, files = [], onProgress } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, { recursive: true });
   if (existsSync(join(folder, 'manifest.json'))) throw backupErrors.folderTaken({ folder });
+  // It may have been there: everything below it is its owner's alone.
+  await chmod(folder, 0o700);
   await mkdir(join(folder, 'streams'), { recursive: true });
   await mkdir(join(folder, 'files'), { recursive: true });
   const streams: SnapshotFile[] = [];
@@ -41,9 +50,12 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
     streams.push(await copyStream(broker, stream, folder));
   }
   streams.push(...(await copyTogether(broker, folder)));
-  for (const file of files) await copyFile(file, join(folder, 'files', basename(file)));
+  for (const { name, path } of files) {
+    await copyFile(path, join(folder, 'files', name));
+    await chmod(join(folder, 'files', name), 0o600);
+  }
   const copied = await copyBlobs(blobs, folderBlobStore(join(folder, 'blobs')), onProgress);
-  const names = files.map((file) => basename(file));
+  const names = files.map(({ name }) => name);
   const manifest: Manifest = { format: 1, takenAt: new Date().toISOString(), streams, blobs: copied, files: names };
   writeManifest(folder, manifest);
   return manifest;
@@ -54,14 +66,14 @@ interface RestoreOptions {
   readonly broker: Broker;
   readonly blobs: BlobStore;
   readonly folder: string;
-  /** Copies of every stream, where they differ from those of the installation that was copied. */
-  readonly replicas?: number;
+  /** Of the streams that are made. */
+  readonly bounds?: StreamBounds;
   readonly onProgress?: (what: string, done: number) => void;
 }
 
 /** Into a broker that has none of the streams. Checks every file before the first is sent. */
 export async function restoreBackup(options: RestoreOptions): Promise<Manifest> {
-  const { broker, blobs, folder, replicas, onProgress } = options;
+  const { broker, blobs, folder, bounds = {}, onProgress } = options;
   const manifest = readManifest(folder);
   for await (const name of broker.jsm.streams.names()) {
     if (manifest.streams.some(({ stream }) => stream === name)) throw backupErrors.notEmpty({ stream: name });
@@ -78,10 +90,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<Manifest> 
       throw backupErrors.notABackup({ folder, why: `the file of stream ${stream} has other bytes than were written` });
   }
   await copyBlobs(folderBlobStore(join(folder, 'blobs')), blobs, onProgress);
-  for (const [at, { stream, file, config, state }] of manifest.streams.entries()) {
+  const plans = streamPlans(bounds);
+  for (const [at, { stream, file, state }] of manifest.streams.entries()) {
     onProgress?.(stream, at);
-    const head = { state, config: replicas === undefined ? config : { ...config, num_replicas: replicas } };
-    await restoreSnapshot(broker, stream, head, createReadStream(join(folder, file)));
+    const config = plans.find(({ name }) => name === stream) ?? { name: stream };
+    await restoreSnapshot(broker, stream, { state, config }, createReadStream(join(folder, file)));
   }
   return manifest;
 }
@@ -97,8 +110,8 @@ async function copyTogether(broker: Broker, folder: string): Promise<SnapshotFil
   throw backupErrors.tooBusy({ tries: triesMax });
 }
 
-async function copyStream(broker: Broker, stream: string, folder: string): Promise<SnapshotFile> {
-  const file = join('streams', `${stream}.snapshot`);
+async function copyStream(broker: Broker, stream: (typeof keptStreams)[number], folder: string): Promise<SnapshotFile> {
+  const file = snapshotFileOf(stream);
   const target = await open(join(folder, file), 'w', 0o600);
   const hash = createHash('sha256');
   let bytes = 0;

@@ -4,18 +4,29 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { backupErrors } from './backup.js';
 
-const snapshotFile = z.object({
-  stream: z.string(),
-  /** Below the backup's folder. */
-  file: z.string(),
-  bytes: z.number(),
-  sha256: z.string(),
-  messages: z.number(),
-  lastSequence: z.number(),
-  /** As the broker gave them; the restore gives them back unread. */
-  config: z.record(z.string(), z.unknown()),
-  state: z.record(z.string(), z.unknown()),
-});
+/** What a backup is made of: nothing else is read, and nothing is written elsewhere, whatever a manifest says. */
+export const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;
+export const together = ['TURNS', 'WEIGHTS'] as const;
+export const keptStreams = [...apart, ...together] as const;
+export const keptFiles = ['secrets.json', 'keys.json'] as const;
+
+/** Below the backup's folder. */
+export const snapshotFileOf = (stream: string): string => `streams/${stream}.snapshot`;
+
+const snapshotFile = z
+  .object({
+    stream: z.enum(keptStreams),
+    file: z.string(),
+    bytes: z.number(),
+    sha256: z.string(),
+    messages: z.number(),
+    lastSequence: z.number(),
+    /** As the broker gave it, for people: the restore makes streams as this version plans them. */
+    config: z.record(z.string(), z.unknown()),
+    /** As the broker gave it; the restore gives it back unread. */
+    state: z.record(z.string(), z.unknown()),
+  })
+  .refine(({ stream, file }) => file === snapshotFileOf(stream));
 export type SnapshotFile = z.infer<typeof snapshotFile>;
 
 const schema = z.object({
@@ -24,7 +35,7 @@ const schema = z.object({
   streams: z.array(snapshotFile),
   blobs: z.number(),
   /** Further files of the installation, below `files/`. */
-  files: z.array(z.string()),
+  files: z.array(z.enum(keptFiles)),
 });
 export type Manifest = z.infer<typeof schema>;
 

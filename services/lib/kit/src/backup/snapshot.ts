@@ -18,7 +18,7 @@ const refusal = z.object({ error: z.object({ description: z.string() }) });
 
 interface SnapshotHead {
   /** The stream's configuration and state in the broker's own JSON. */
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: object;
   readonly state: Readonly<Record<string, unknown>>;
 }
 
@@ -27,7 +27,7 @@ export async function readSnapshot(
   broker: Broker,
   stream: string,
   write: (chunk: Uint8Array) => Promise<void>,
-): Promise<SnapshotHead> {
+): Promise<z.infer<typeof started>> {
   const inbox = `${inboxPrefixOf(broker.user)}.${randomBytes(12).toString('hex')}`;
   const subscription = broker.nc.subscribe(inbox);
   try {

@@ -33,7 +33,7 @@ export function orderedPull({ broker, stream, slots, plan, onBegin, onMessage, o
     slots,
     onFatal,
     ensure: async () => {
-      const name = `ordered_${randomUUID().replaceAll('-', '')}`;
+      const name = `ordered_${broker.user}_${randomUUID().replaceAll('-', '')}`;
       // What the one before still sends, the next one gives again.
       consumer = '';
       const temporary = { name, ack_policy: AckPolicy.None, mem_storage: true, num_replicas: 1 };

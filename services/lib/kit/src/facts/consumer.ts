@@ -72,6 +72,11 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
   private cancelMeasure: () => void = () => undefined;
 
   constructor(private readonly options: ConsumeOptions<F>) {
+    for (const fact of options.facts) {
+      const { consumers } = catalogue[fact];
+      if (!consumers.some((service) => service === options.service))
+        throw factErrors.notAConsumer({ fact, service: options.service });
+    }
     this.settings = { ...defaults, ...options };
     this.numbers = factMetrics(options.metrics);
     // From 0, or the first fact that is given up would be no increase.

@@ -21,6 +21,12 @@ export const factErrors = defineErrors('facts', {
     retry: 'never',
     message: (p: { fact: string; sequence: number }) => `${p.fact} at sequence ${p.sequence} cannot be decoded.`,
   },
+  notAConsumer: {
+    code: 'fact_not_consumed',
+    retry: 'stop',
+    message: (p: { fact: string; service: string }) =>
+      `${p.service} is no consumer of ${p.fact}: the broker would not take its acks. The catalogue of facts names consumers.`,
+  },
   factsStopped: {
     code: 'facts_stopped',
     retry: 'later',

@@ -38,8 +38,10 @@ export interface FactRow<M, T extends string = string, S extends string = string
   /** `once`: one message a subject, ever. `chain`: each message names the one before it. */
   readonly kind: 'once' | 'chain';
   readonly publishers: readonly BrokerService[];
-  /** Who may read and consume it. Those who publish it may, too. */
+  /** Who may read it. Those who publish it may, too. */
   readonly readers: readonly BrokerService[];
+  /** Who has durable consumers of it, which are its own alone. */
+  readonly consumers: readonly BrokerService[];
   /** Encoded, wherever it is stored. */
   readonly bytesMax: number;
 }
@@ -60,6 +62,7 @@ const rows = {
     kind: 'once',
     publishers: ['gateway'],
     readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    consumers: ['collector'],
     bytesMax: 32 * mebibyte,
   }),
   turnCompleted: fact({
@@ -70,6 +73,7 @@ const rows = {
     kind: 'once',
     publishers: ['gateway'],
     readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    consumers: ['collector'],
     bytesMax: 32 * mebibyte,
   }),
   turnContinued: fact({
@@ -80,6 +84,7 @@ const rows = {
     kind: 'once',
     publishers: ['collector'],
     readers: ['gateway', 'judge', 'trainer', 'publisher', 'cli'],
+    consumers: ['judge'],
     bytesMax: 32 * mebibyte,
   }),
   turnWithheld: fact({
@@ -100,6 +105,7 @@ const rows = {
     kind: 'once',
     publishers: ['judge'],
     readers: ['collector', 'trainer', 'publisher', 'cli'],
+    consumers: ['trainer'],
     bytesMax: 4 * mebibyte,
   }),
   sessionEnded: fact({
@@ -110,6 +116,7 @@ const rows = {
     kind: 'once',
     publishers: ['gateway'],
     readers: ['collector', 'cli'],
+    consumers: ['collector'],
     bytesMax: mebibyte,
   }),
   sessionClosed: fact({
@@ -120,6 +127,7 @@ const rows = {
     kind: 'once',
     publishers: ['collector'],
     readers: ['gateway', 'judge', 'trainer', 'cli'],
+    consumers: ['judge'],
     bytesMax: 4 * mebibyte,
   }),
   feedbackGiven: fact({
@@ -130,6 +138,7 @@ const rows = {
     kind: 'once',
     publishers: ['gateway'],
     readers: ['collector', 'judge', 'trainer', 'publisher', 'cli'],
+    consumers: ['judge'],
     bytesMax: 4 * mebibyte,
   }),
   /** In the stream of turns, so that a mark goes after the turn that it marks. */
@@ -152,6 +161,7 @@ const rows = {
     kind: 'once',
     publishers: ['gateway', 'cli'],
     readers: ['collector', 'judge', 'trainer', 'publisher'],
+    consumers: [],
     bytesMax: mebibyte,
   }),
   batchClosed: fact({
@@ -162,6 +172,7 @@ const rows = {
     kind: 'chain',
     publishers: ['trainer'],
     readers: ['judge', 'publisher', 'cli'],
+    consumers: [],
     bytesMax: 32 * mebibyte,
   }),
   weightsTrained: fact({
@@ -172,6 +183,7 @@ const rows = {
     kind: 'chain',
     publishers: ['trainer'],
     readers: ['publisher', 'loader', 'cli'],
+    consumers: ['publisher'],
     bytesMax: 4 * mebibyte,
   }),
   weightsStaged: fact({
@@ -182,6 +194,7 @@ const rows = {
     kind: 'chain',
     publishers: ['publisher'],
     readers: ['gateway', 'collector', 'judge', 'trainer', 'loader', 'cli'],
+    consumers: ['trainer'],
     bytesMax: 4 * mebibyte,
   }),
 };
@@ -203,3 +216,15 @@ export const factNames = Object.keys(rows) as readonly FactName[];
 export function mayRead(service: BrokerService, name: FactName): boolean {
   return catalogue[name].readers.includes(service) || catalogue[name].publishers.includes(service);
 }
+
+/** The durable consumers that a fact can have, with the service whose own each is. */
+export interface Durable {
+  readonly service: BrokerService;
+  readonly name: FactName;
+  readonly stream: FactStream;
+}
+
+export const durables: readonly Durable[] = factNames.flatMap((name) => {
+  const { stream, consumers } = catalogue[name];
+  return consumers.map((service) => ({ service, name, stream }));
+});

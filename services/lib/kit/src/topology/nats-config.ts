@@ -26,13 +26,14 @@ interface NatsConfigOptions {
 export function natsConfig(options: NatsConfigOptions): string {
   const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
   const suffixes = options.durableSuffixes ?? ['backtalk'];
-  const admin = { user: adminUser, publish: ['>'], subscribe: ['>'] } as const;
+  const admin = { user: adminUser, publish: ['>'], publishDenied: [], subscribe: ['>'] } as const;
   const rows = [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
-  const allow = (subjects: readonly string[]) => `{ allow: [${subjects.map(quote).join(', ')}] }`;
-  const users = rows.flatMap(({ user, publish, subscribe }) => [
+  const list = (subjects: readonly string[]) => `[${subjects.map(quote).join(', ')}]`;
+  const denied = (subjects: readonly string[]) => (subjects.length === 0 ? '' : `, deny: ${list(subjects)}`);
+  const users = rows.flatMap(({ user, publish, publishDenied, subscribe }) => [
     `    { user: ${quote(user)}, password: ${quote(options.passwords[user])}, permissions: {`,
-    `      publish: ${allow(publish)}`,
-    `      subscribe: ${allow(subscribe)}`,
+    `      publish: { allow: ${list(publish)}${denied(publishDenied)} }`,
+    `      subscribe: { allow: ${list(subscribe)} }`,
     '    } }',
   ]);
   const { cluster } = options;

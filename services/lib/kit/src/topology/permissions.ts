@@ -1,6 +1,6 @@
 // What each service may do on the broker, derived from the catalogue of facts and the table of buckets. Pure.
-// A service publishes the facts it owns, reads the facts it is named for, acknowledges its own deliveries, and hears
-// replies under its own inbox prefix only.
+// A service publishes the facts it owns, reads the facts it is named for, takes from its own durable consumers and
+// acknowledges its own deliveries, and hears replies under its own inbox prefix only.
 import {
   blobDeleters,
   blobDescriptions,
@@ -12,13 +12,15 @@ import {
   bucketStream,
   bucketSubject,
 } from './buckets.js';
-import { catalogue, factNames, mayRead } from './catalogue.js';
+import { catalogue, durables, factNames, mayRead } from './catalogue.js';
 import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
 import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
 
 interface Permissions {
   readonly publish: readonly string[];
+  /** Stronger than `publish`. */
+  readonly publishDenied: readonly string[];
   readonly subscribe: readonly string[];
 }
 
@@ -26,24 +28,16 @@ interface Permissions {
 export function permissionsOf(service: BrokerService, suffixes: readonly string[]): Permissions {
   const reads = factNames
     .filter((name) => mayRead(service, name))
-    .flatMap((name) => {
-      const { stream } = catalogue[name];
-      const durables = [durableOf(service, name), ...suffixes.map((suffix) => durableOf(service, name, suffix))];
-      return [
-        // Temporary consumers have names of chance: their filter is what is restricted.
-        ...consumePermissions(stream, subjectFilter(name)),
-        `$JS.API.DIRECT.GET.${stream}.${subjectFilter(name)}`,
-        ...durables.map((durable) => `$JS.ACK.${stream}.${durable}.>`),
-        ...durables.map((durable) => `$JS.ACK.${replayStream}.${durable}.>`),
-      ];
-    });
+    .flatMap((name) => readPermissions(catalogue[name].stream, subjectFilter(name)));
   const publish = [
     ...factNames.filter((name) => catalogue[name].publishers.includes(service)).map((name) => subjectFilter(name)),
     ...reads,
+    ...durablesOf(suffixes)
+      .filter((durable) => durable.service === service)
+      .flatMap(({ stream, durable }) => durablePermissions(service, stream, durable)),
     ...bucketPermissions(service),
-    ...consumePermissions(blobStream, blobDescriptions),
-    ...consumePermissions(blobStream, blobPieces),
-    `$JS.API.DIRECT.GET.${blobStream}.${blobDescriptions}`,
+    ...readPermissions(blobStream, blobDescriptions),
+    ...readPermissions(blobStream, blobPieces),
     ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
     // The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all.
     ...(blobDeleters.includes(service)
@@ -53,30 +47,50 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     // read nearly every fact of a turn anyway.
     ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
-    ...consumePermissions(replayStream, `backtalk.replay.${service}.>`),
+    `$JS.API.STREAM.INFO.${replayStream}`,
     ...(service === 'cli' ? operatorPermissions : []),
   ];
-  return { publish: [...new Set(publish)], subscribe: [`${inboxPrefixOf(service)}.>`] };
+  // Temporary consumers have names of chance, which no pattern of the broker tells from names of durable ones.
+  const publishDenied = durablesOf(suffixes)
+    .filter((durable) => durable.service !== service)
+    .flatMap(({ stream, durable }) => [
+      `$JS.API.CONSUMER.CREATE.${stream}.${durable}.>`,
+      `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+    ]);
+  return { publish: [...new Set(publish)], publishDenied, subscribe: [`${inboxPrefixOf(service)}.>`] };
 }
 
-function consumePermissions(stream: string, filter: string): string[] {
+function durablesOf(suffixes: readonly string[]) {
+  return durables.flatMap(({ service, name, stream }) =>
+    [undefined, ...suffixes].map((suffix) => ({ service, stream, durable: durableOf(service, name, suffix) })),
+  );
+}
+
+/** Its newest message, and all of them through a temporary consumer. Of that one, the filter is what is restricted. */
+function readPermissions(stream: string, filter: string): string[] {
   return [
+    `$JS.API.DIRECT.GET.${stream}.${filter}`,
     `$JS.API.CONSUMER.CREATE.${stream}.*.${filter}`,
-    `$JS.API.CONSUMER.INFO.${stream}.*`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
     `$JS.API.STREAM.INFO.${stream}`,
+  ];
+}
+
+/** A durable consumer of facts, and that of the same facts given back to it. */
+function durablePermissions(service: BrokerService, stream: string, durable: string): string[] {
+  return [
+    `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
+    `$JS.ACK.${stream}.${durable}.>`,
+    `$JS.API.CONSUMER.CREATE.${replayStream}.${durable}.backtalk.replay.${service}.${durable}`,
+    `$JS.API.CONSUMER.MSG.NEXT.${replayStream}.${durable}`,
+    `$JS.ACK.${replayStream}.${durable}.>`,
   ];
 }
 
 function bucketPermissions(service: BrokerService): string[] {
   return bucketNames.flatMap((bucket) => {
     const { readBy, writes } = buckets[bucket];
-    const reads = readBy.includes(service)
-      ? [
-          ...consumePermissions(bucketStream(bucket), bucketSubject(bucket, '>')),
-          `$JS.API.DIRECT.GET.${bucketStream(bucket)}.${bucketSubject(bucket, '>')}`,
-        ]
-      : [];
+    const reads = readBy.includes(service) ? readPermissions(bucketStream(bucket), bucketSubject(bucket, '>')) : [];
     return [...reads, ...writes(service).map((key) => bucketSubject(bucket, key))];
   });
 }
@@ -84,7 +98,7 @@ function bucketPermissions(service: BrokerService): string[] {
 const leaderReaders: readonly BrokerService[] = ['collector', 'judge', 'trainer', 'publisher'];
 
 const operatorPermissions: readonly string[] = [
-  ...consumePermissions(deadStream, 'backtalk.dead.>'),
+  ...readPermissions(deadStream, 'backtalk.dead.>'),
   ...brokerServices.map((service) => `backtalk.replay.${service}.>`),
   `$JS.API.STREAM.MSG.DELETE.${deadStream}`,
   '$JS.API.STREAM.INFO.*',

@@ -1,6 +1,6 @@
 import { TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-import { catalogue, fact, factNames, mayRead } from './catalogue.js';
+import { catalogue, fact, factNames } from './catalogue.js';
 import { permissionsOf } from './permissions.js';
 import { durableOf, subjectFilter, subjectOf } from './subjects.js';
 import { brokerServices } from './users.js';
@@ -27,6 +27,7 @@ describe('a row of the catalogue', () => {
     kind: 'once',
     publishers: ['gateway'],
     readers: [],
+    consumers: [],
     bytesMax: 1,
   } as const;
 
@@ -48,7 +49,7 @@ describe('permissions', () => {
       for (const name of factNames) {
         expect(publish.includes(subjectFilter(name))).toBe(catalogue[name].publishers.includes(service));
         const durable = `$JS.ACK.${catalogue[name].stream}.${durableOf(service, name)}.>`;
-        expect(publish.includes(durable)).toBe(mayRead(service, name));
+        expect(publish.includes(durable)).toBe(catalogue[name].consumers.includes(service));
       }
       expect(publish).not.toContain('>');
     }
