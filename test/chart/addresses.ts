@@ -33,6 +33,8 @@ const portsOfSchemes: ReadonlyMap<string, number> = new Map([
   ['https:', 443],
   ['nats:', 4222],
   ['redis:', 6379],
+  ['tls:', 4222],
+  ['rediss:', 6379],
 ]);
 
 interface Told {
@@ -43,21 +45,24 @@ interface Told {
 
 /** Addresses in one variable: URLs and host:port, with commas between. */
 function addressesIn(variable: string, value: string): Told[] {
-  return value.split(',').flatMap((part) => {
-    const [, host, port] = /^([\w.-]+):(\d{2,5})$/.exec(part) ?? [];
-    if (host !== undefined) return [{ variable, host, port: Number(port) }];
-    if (!/^[a-z]+:\/\//.test(part)) return [];
-    const url = new URL(part);
-    const number = url.port === '' ? (portsOfSchemes.get(url.protocol) ?? 0) : Number(url.port);
-    return [{ variable, host: url.hostname, port: number }];
-  });
+  return value
+    .replaceAll(`[${ownAddress}]`, ownAddress)
+    .split(',')
+    .flatMap((part) => {
+      const [, host, port] = /^\[?([\w.:-]+?)\]?:(\d{2,5})$/.exec(part) ?? [];
+      if (host !== undefined) return [{ variable, host, port: Number(port) }];
+      if (!/^[a-z]+:\/\//.test(part)) return [];
+      const url = new URL(part);
+      const number = url.port === '' ? (portsOfSchemes.get(url.protocol) ?? 0) : Number(url.port);
+      return [{ variable, host: url.hostname.replaceAll(/[[\]]/g, ''), port: number }];
+    });
 }
 
 /** A part that advertises itself is found under that host, health and all. */
 function asLeased(told: Told, { BACKTALK_GRPC_ADVERTISED: advertised }: Readonly<Record<string, string>>): Told {
   if (told.variable !== 'BACKTALK_HEALTH_ADDRESS' || advertised === undefined) return told;
   const health = { host: told.host };
-  const listening = { grpcAddress: health, healthAddress: health, grpcAdvertised: advertised };
+  const listening = { grpcAddress: health, healthAddress: health, grpcAdvertised: advertised.replaceAll(/[[\]]/g, '') };
   const { healthAddress } = leaseAddresses(listening, { grpc: told.port, health: told.port });
   return { ...told, host: healthAddress.slice(0, healthAddress.lastIndexOf(':')) };
 }
@@ -87,7 +92,7 @@ export class Addresses {
         const environment = environmentOf(container, facts);
         const named = Object.entries(environment).flatMap(([name, value]) => addressesIn(name, value));
         const told = [...named.map((one) => asLeased(one, environment)), ...unnamedIn(environment)].filter(
-          ({ host }) => host !== '0.0.0.0',
+          ({ host }) => host !== '0.0.0.0' && host !== '::',
         );
         return { pod, container, environment, told };
       }),

@@ -1,10 +1,10 @@
-// As much of a Kubernetes API server as Helm asks when it renders an upgrade: which kinds there are, and which Secrets. In:
+// As much of a Kubernetes API server as Helm asks when it renders an upgrade: which kinds there are, and which objects. In:
 // the objects that a release has, and those that the cluster holds. Out: a configuration file for Helm. It stores nothing.
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
-import { namespace, release, type RenderedObject } from './helm.js';
+import { namespace, notesOn, release, render, type RenderedObject, type Values } from './helm.js';
 
 export interface ApiServer {
   readonly kubeconfig: string;
@@ -18,7 +18,11 @@ export async function startApiServer(
   const answers = new Map<string, unknown>([
     ['/version', { major: '1', minor: '33', gitVersion: 'v1.33.0' }],
     ...discoveryOf(kinds),
-    ...held.map((one) => [`/api/v1/namespaces/${namespace}/secrets/${one.metadata.name}`, owned(one)] as const),
+    ...held.map((one) => [`${folderOf(one)}/${one.metadata.name}`, owned(one)] as const),
+    ...held.map((one) => {
+      const items = held.filter((other) => folderOf(other) === folderOf(one)).map(owned);
+      return [folderOf(one), { kind: `${one.kind}List`, apiVersion: one.apiVersion, items }] as const;
+    }),
   ]);
   const server = createServer(({ url = '' }, response) => {
     const answer = answers.get(url.split('?')[0] ?? '');
@@ -38,6 +42,20 @@ export async function startApiServer(
       folder.remove();
     },
   };
+}
+
+function folderOf({ apiVersion, kind }: RenderedObject): string {
+  return `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}/namespaces/${namespace}/${pluralOf(kind)}`;
+}
+
+/** The words after an installation, on a cluster that holds nothing. */
+export async function notes(values: Values = {}): Promise<string> {
+  const server = await startApiServer(render(), []);
+  try {
+    return await notesOn(server.kubeconfig, values);
+  } finally {
+    await server.stop();
+  }
 }
 
 /** As Helm leaves an object of a release in the cluster; it takes over no other. */

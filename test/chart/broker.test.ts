@@ -1,13 +1,17 @@
 // The broker of the release: its users may do on it what the kit's own configuration lets them do, and no more.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { brokerUsers, natsConfig } from '@backtalk/kit';
+import { pythonEnvironment, TemporaryDirectory } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { render } from './helm.js';
+import { render, type Values } from './helm.js';
 
 const configMap = z.looseObject({ data: z.record(z.string(), z.string()) });
 
-function renderedConfig(policy: string): string {
-  const found = render({ policy: { name: policy } }).find(
+function renderedConfig(policy: string, values: Values = {}): string {
+  const found = render(Object.assign({ policy: { name: policy } }, values)).find(
     ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-nats'),
   );
   return configMap.parse(found).data['nats.conf'] ?? '';
@@ -66,4 +70,27 @@ it('no password stands in the configuration', () => {
   expect(renderedConfig('backtalk').match(/password: \S+/g)).toEqual(
     brokerUsers.map((user) => `password: $NATS_PASSWORD_${user.toUpperCase()},`),
   );
+});
+
+it('nats-server starts with certificates, on addresses of both families', () => {
+  const folder = new TemporaryDirectory('broker-tls');
+  try {
+    const config = renderedConfig('backtalk', { tls: { existingSecret: 'tls' }, ipFamily: 'IPv6' });
+    const made = spawnSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=broker', '-keyout', 'tls.key', '-out', 'tls.crt'],
+      { cwd: folder.path },
+    );
+    expect(made.status).toBe(0);
+    copyFileSync(folder.join('tls.crt'), folder.join('ca.crt'));
+    writeFileSync(folder.join('nats.conf'), config.replaceAll('/etc/backtalk/tls', folder.path));
+    const program = join(pythonEnvironment(), 'bin', 'nats-server');
+    const passwords = brokerUsers.map((user) => [`NATS_PASSWORD_${user.toUpperCase()}`, 'b'] as const);
+    const env = Object.fromEntries(passwords);
+    const run = spawnSync(program, ['--config', folder.join('nats.conf'), '-t'], { env, encoding: 'utf8' });
+    expect(run.stderr + run.stdout).toContain('is valid');
+    expect(config).toMatch(/verify: true/);
+  } finally {
+    folder.remove();
+  }
 });

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { vllmArguments } from '../vllm/engine-program.js';
 import { environmentOf, type PodFacts } from './environment.js';
-import { notes, render, type RenderedObject, type Values } from './helm.js';
+import { render, type RenderedObject, type Values } from './helm.js';
+import { notes } from './api-server.js';
 import { containerOf, podOf } from './pods.js';
 
 function named(objects: readonly RenderedObject[]): Map<string, string> {
@@ -210,14 +211,14 @@ describe('kinds of operators', () => {
   });
 });
 
-it('engines for rehearsals, which are not built, are named after an installation', () => {
+it('engines for rehearsals, which are not built, are named after an installation', async () => {
   const words = 'pools.rollout is not built yet';
-  expect(notes({ pools: { rollout: { shares: '' } } })).toContain(words);
-  expect(notes()).not.toContain(words);
+  expect(await notes({ pools: { rollout: { shares: '' } } })).toContain(words);
+  expect(await notes()).not.toContain(words);
 });
 
-it('the words after an installation say what to do next and what is not safe', () => {
-  const words = notes();
+it('the words after an installation say what to do next and what is not safe', async () => {
+  const words = await notes();
   for (const part of ['rollout status', 'OPENAI_API_KEY', 'helm -n llm test loop', 'single one', 'in clear']) {
     expect(words).toContain(part);
   }

@@ -41,6 +41,7 @@ const variants: readonly (readonly [string, Values])[] = [
       },
     },
   ],
+  ['ci/default.yaml', { tls: { existingSecret: 'tls' }, ipFamily: 'IPv6' }],
   ['ci/default.yaml', { commands: { enabled: false } }],
   ['ci/default.yaml', { tracing: { endpoint: 'https://otlp.example.com' } }],
   ['ci/default.yaml', { model: { hub: 'a/b', claim: 'weights', path: '/models/b' }, poolDefaults: { engine: 'vllm' } }],
@@ -100,6 +101,17 @@ it('leases are read by the services that are known here to read them', () => {
     loader: [],
     cli: ['*', 'loader', 'publisher'],
   });
+});
+
+it('names are resolved on the ports that DNS pods have, and further rules are every pod’s', () => {
+  const proxy = { ports: [{ port: 3128 }], to: [{ namespaceSelector: { matchLabels: { name: 'proxies' } } }] };
+  const objects = render({ networkPolicy: { dnsPorts: [5353], extraEgress: [proxy] } });
+  const flows = wordsOfAll(new NetworkPolicies(objects).egress());
+  for (const component of ['gateway', 'engine-serving', 'training', 'streams', 'test']) {
+    expect(flows).toContain(`${component} → namespace kube-system:5353`);
+    expect(flows).not.toContain(`${component} → namespace kube-system:53`);
+    expect(flows).toContain(`${component} → namespace proxies:3128`);
+  }
 });
 
 it('no policies are made where the values say so', () => {

@@ -51,6 +51,8 @@ export interface Cluster {
   readonly version?: string;
 }
 const everyKind: Cluster = { apis: ['monitoring.coreos.com/v1', 'keda.sh/v1alpha1'] };
+/** By what kind Helm sees that there is a cluster: secrets are generated there only. */
+const anyCluster = ['--api-versions', 'v1/Secret'];
 
 /** The objects as Helm makes them for a cluster that it can ask. The tests' own process answers, so it must not wait. */
 export async function renderOn(kubeconfig: string, values: Values = {}): Promise<RenderedObject[]> {
@@ -74,7 +76,7 @@ function template(values: Values, files: readonly string[], cluster = everyKind)
   const version = cluster.version === undefined ? [] : ['--kube-version', cluster.version];
   const apis = [...cluster.apis.flatMap((api) => ['--api-versions', api]), ...version];
   const named = files.flatMap((file) => ['--values', join(chartFolder, file)]);
-  return helm(['template', release, chartFolder, '--namespace', namespace, ...apis, ...named], values);
+  return helm(['template', release, chartFolder, '--namespace', namespace, ...anyCluster, ...apis, ...named], values);
 }
 
 const rendered = new Map<string, readonly RenderedObject[]>();
@@ -103,7 +105,10 @@ export function renderReusing(before: Values, values: Values = {}): RenderedObje
     const chart = folder.join('backtalk');
     cpSync(chartFolder, chart, { recursive: true });
     writeFileSync(join(chart, 'values.yaml'), JSON.stringify(before));
-    const { status, out, complaint } = helm(['template', release, chart, '--namespace', namespace], values);
+    const { status, out, complaint } = helm(
+      ['template', release, chart, '--namespace', namespace, ...anyCluster],
+      values,
+    );
     if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
     return objectsIn(out);
   } finally {
@@ -113,7 +118,10 @@ export function renderReusing(before: Values, values: Values = {}): RenderedObje
 
 /** The objects of a release of another name, in another namespace. */
 export function renderAs(name: string, inNamespace: string, values: Values = {}): RenderedObject[] {
-  const { status, out, complaint } = helm(['template', name, chartFolder, '--namespace', inNamespace], values);
+  const { status, out, complaint } = helm(
+    ['template', name, chartFolder, '--namespace', inNamespace, ...anyCluster],
+    values,
+  );
   if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
   return objectsIn(out);
 }
@@ -135,11 +143,30 @@ export function lint(file: string): { passed: boolean; output: string } {
   return { passed: status === 0, output: out + complaint };
 }
 
-/** The words after an installation. */
-export function notes(values: Values = {}): string {
-  const args = ['install', release, chartFolder, '--namespace', namespace, '--dry-run=client', '--hide-secret'];
-  const { out, complaint } = helm(args, values);
-  return out.split('NOTES:\n')[1] ?? complaint;
+/** The text that Helm renders where it sees no cluster at all, or its words of refusal. */
+export function renderBlind(values: Values, ...more: readonly string[]): string {
+  const { status, out, complaint } = helm(
+    ['template', release, chartFolder, '--namespace', namespace, ...more],
+    values,
+  );
+  return status === 0 ? out : complaint;
+}
+
+/** The words after an installation on this cluster. */
+export async function notesOn(kubeconfig: string, values: Values): Promise<string> {
+  const asked = ['--dry-run=server', '--disable-openapi-validation', '--kubeconfig', kubeconfig, '--hide-secret'];
+  const args = [
+    'install',
+    release,
+    chartFolder,
+    '--namespace',
+    namespace,
+    ...asked,
+    '--set-json',
+    JSON.stringify(values),
+  ];
+  const { stdout } = await promisify(execFile)(helmProgram, args, { maxBuffer: 64 * 1024 * 1024, timeout: 60_000 });
+  return stdout.split('NOTES:\n')[1] ?? stdout;
 }
 
 export const valuesFiles: readonly string[] = readdirSync(join(chartFolder, 'ci'))

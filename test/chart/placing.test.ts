@@ -1,7 +1,8 @@
 // Where pods run, as whom, and how long they may take to come up: what a cluster's owner decides.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { namespace, notes, render, type RenderedObject, type Values } from './helm.js';
+import { namespace, render, type RenderedObject, type Values } from './helm.js';
+import { notes } from './api-server.js';
 import { containerOf, podOf, podsOf } from './pods.js';
 
 const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } };
@@ -75,14 +76,14 @@ it.each([
   expect(broker.env.find(({ name }) => name === 'GOMEMLIMIT')?.value).toBe(expected);
 });
 
-it('what would surprise its owner stands in the words after an installation', () => {
+it('what would surprise its owner stands in the words after an installation', async () => {
   const pool = { shares: '', gpu: { count: 1 } };
   const asked = { pools: { judge: pool } };
-  expect(notes(asked)).toContain('pools.judge scales by its CPU');
-  expect(notes()).not.toContain('scales by its CPU');
-  expect(notes()).toContain('a single gateway');
-  expect(notes({ gateway: { autoscaling: { min: 2 } } })).not.toContain('a single gateway');
-  expect(notes()).toContain(`kubectl -n ${namespace} exec deploy/loop-backtalk-commands -- backtalk status`);
+  expect(await notes(asked)).toContain('pools.judge scales by its CPU');
+  expect(await notes()).not.toContain('scales by its CPU');
+  expect(await notes()).toContain('a single gateway');
+  expect(await notes({ gateway: { autoscaling: { min: 2 } } })).not.toContain('a single gateway');
+  expect(await notes()).toContain(`kubectl -n ${namespace} exec deploy/loop-backtalk-commands -- backtalk status`);
 });
 
 describe('what is merged into pods', () => {

@@ -116,3 +116,48 @@ it('generated secrets are long, start with a letter, and differ from release to 
   for (const value of random) expect(value).toMatch(/^[a-z][A-Za-z0-9]{47}$/);
   expect(random.filter((value) => second.includes(value))).toEqual([]);
 });
+
+describe('certificates and the token of the services', () => {
+  const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader', 'training', 'commands'];
+  const objects = render({ tls: { existingSecret: '123' } });
+  const files = { CA: 'ca.crt', CERT: 'tls.crt', KEY: 'tls.key' };
+
+  it('every part has the token by reference, and nothing else has it', () => {
+    const token = {
+      name: 'BACKTALK_SERVICE_TOKEN',
+      valueFrom: { secretKeyRef: { name: 'loop-backtalk', key: 'service-token' } },
+    };
+    const holders = everyContainer(render()).filter(([, { env }]) => env.some(({ name }) => name === token.name));
+    expect(new Set(holders.map(([, { name }]) => name))).toEqual(new Set(services));
+    for (const [, { env }] of holders) expect(env).toContainEqual(token);
+  });
+
+  it('every part that connects has the certificates of the Secret, where its variables say', () => {
+    const holders = everyContainer(objects).filter(([, { env }]) => env.some(({ name }) => name === 'BACKTALK_TLS_CA'));
+    expect(new Set(holders.map(([, { name }]) => name))).toEqual(new Set([...services, 'streams']));
+    for (const [, { env, volumeMounts }] of holders) {
+      for (const [name, file] of Object.entries(files)) {
+        expect(env).toContainEqual({ name: `BACKTALK_TLS_${name}`, value: `/etc/backtalk/tls/${file}` });
+      }
+      expect(volumeMounts).toContainEqual({ name: 'tls', mountPath: '/etc/backtalk/tls', readOnly: true });
+    }
+    for (const { spec, component } of podsOf(objects).filter((pod) => pod.component !== 'test')) {
+      const volumes = spec.volumes.filter(({ name }) => name === 'tls');
+      expect(volumes, component).toEqual([{ name: 'tls', secret: { secretName: '123', defaultMode: 0o440 } }]);
+    }
+  });
+
+  it('broker and Valkey of the release are called over TLS, and take no other', () => {
+    const env = everyContainer(objects).flatMap(([, one]) => one.env);
+    const urls = env.filter(({ name }) => /^BACKTALK_(NATS|VALKEY)_URL$/.test(name)).map(({ value = '' }) => value);
+    expect(urls.length).toBeGreaterThan(8);
+    for (const url of urls) expect(url).toMatch(/^(tls|rediss):/);
+    const valkey = everyContainer(objects).find(([, { name }]) => name === 'valkey')?.[1];
+    const args = valkey?.args.join(' ');
+    expect(args).toContain('--port 0 --tls-port 6379 --tls-auth-clients yes --tls-cert-file /etc/backtalk/tls/tls.crt');
+  });
+
+  it('without a Secret nothing of it is there', () => {
+    expect(JSON.stringify(podsOf(render()).map(({ spec }) => spec))).not.toContain('tls');
+  });
+});

@@ -1,6 +1,8 @@
 {{/* What the schema cannot say: values that do not go together. Each line names the value and what to do. */}}
 
 {{- define "backtalk.checks" -}}
+{{- include "backtalk.checkSecret" . }}
+{{- include "backtalk.checkNames" . }}
 {{- include "backtalk.checkStores" . }}
 {{- include "backtalk.checkGateway" . }}
 {{- include "backtalk.checkReplicas" . }}

@@ -54,17 +54,17 @@ volumeMounts:
 {{/* What the policy needs comes from where the trainer and the engines have it from; an engine that has less is refused. */}}
 {{- define "backtalk.loaderContainer" -}}
 {{- $plain := dict
-  "BACKTALK_HEALTH_ADDRESS" "0.0.0.0:30015"
+  "BACKTALK_HEALTH_ADDRESS" (printf "%s:30015" (include "backtalk.anyAddress" .root))
   "BACKTALK_POLICY" .root.Values.policy.name
   "BACKTALK_BASE_MODEL" .root.Values.model.name
   "BACKTALK_CONTEXT_MIN" (int .root.Values.model.lengthMax)
   "BACKTALK_LORA_RANK" (int (include "backtalk.loraRank" .root))
-  "BACKTALK_ENGINE_URL" "http://$(POD_IP):30030"
+  "BACKTALK_ENGINE_URL" (printf "http://%s:30030" (include "backtalk.ownAddress" .root))
   "BACKTALK_ENGINE_DIALECT" .pool.engine
   "BACKTALK_ENGINE_POOLS" (include "backtalk.poolsOf" .)
   "BACKTALK_ADAPTER_DIR" "/adapters"
-  "BACKTALK_GRPC_ADDRESS" "0.0.0.0:30025"
-  "BACKTALK_GRPC_ADVERTISED" "$(POD_IP):30025" }}
+  "BACKTALK_GRPC_ADDRESS" (printf "%s:30025" (include "backtalk.anyAddress" .root))
+  "BACKTALK_GRPC_ADVERTISED" (printf "%s:30025" (include "backtalk.ownAddress" .root)) }}
 {{- $mounts := list (dict "name" "adapters" "mountPath" "/adapters") }}
 {{- if include "backtalk.modelMounted" .pool }}
 {{- $_ := set $plain "BACKTALK_MODEL_DIR" (include "backtalk.modelPath" .pool) }}

@@ -29,7 +29,7 @@ args:
 {{- define "backtalk.vllmArguments" -}}
 - {{ include "backtalk.modelPath" .pool | printf "--model=%s" | quote }}
 - {{ printf "--served-model-name=%s" .pool.model.name | quote }}
-- --host=0.0.0.0
+- --host={{ include "backtalk.anyHost" .root }}
 - --port=30030
 - --logprobs-mode=processed_logprobs
 - --shutdown-timeout={{ .root.Values.gateway.answerSeconds }}
@@ -54,7 +54,7 @@ args:
 {{- define "backtalk.sglangArguments" -}}
 - {{ include "backtalk.modelPath" .pool | printf "--model-path=%s" | quote }}
 - {{ printf "--served-model-name=%s" .pool.model.name | quote }}
-- --host=0.0.0.0
+- --host={{ include "backtalk.anyHost" .root }}
 - --port=30030
 - --enable-metrics
 {{- if .hasLoader }}
@@ -86,7 +86,7 @@ args:
 {{- end }}
 
 {{- define "backtalk.builtinVariables" -}}
-BACKTALK_ENGINE_HOST: 0.0.0.0
+BACKTALK_ENGINE_HOST: {{ include "backtalk.anyHost" .root | quote }}
 BACKTALK_ENGINE_PORT: 30030
 BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name | quote }}
 BACKTALK_ENGINE_LENGTH_MAX: {{ int .pool.model.lengthMax }}
@@ -109,9 +109,8 @@ VLLM_CACHE_ROOT: /tmp/vllm
 {{- $own := dict "HOME" "/tmp" "USER" "engine" "HF_HUB_OFFLINE" "1" "PYTHONUNBUFFERED" "1" }}
 {{- if eq .pool.engine "builtin" }}{{ $own = merge $own (include "backtalk.builtinVariables" . | fromYaml) }}{{ end }}
 {{- if eq .pool.engine "vllm" }}{{ $own = merge $own (include "backtalk.vllmVariables" . | fromYaml) }}{{ end }}
-{{- if ne .pool.engine "builtin" }}
 {{- $key := ternary "judge-engine-key" "engine-key" (eq .name "judge") }}
-{{ include "backtalk.secretVariable" (dict "variable" (ternary "VLLM_API_KEY" "ENGINE_KEY" (eq .pool.engine "vllm")) "secret" (include "backtalk.secretName" .root) "key" $key) }}
-{{- end }}
+{{- $variable := get (dict "builtin" "BACKTALK_ENGINE_KEY" "vllm" "VLLM_API_KEY" "sglang" "ENGINE_KEY") .pool.engine }}
+{{ include "backtalk.secretVariable" (dict "variable" $variable "secret" (include "backtalk.secretName" .root) "key" $key) }}
 {{ include "backtalk.plainVariables" (dict "own" $own "extra" .pool.env) }}
 {{- end }}

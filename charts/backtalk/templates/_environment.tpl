@@ -13,7 +13,7 @@
 {{- define "backtalk.brokerVariables" -}}
 {{- $nats := .root.Values.nats -}}
 - name: BACKTALK_NATS_URL
-  value: {{ ternary (printf "nats://%s:4222" (include "backtalk.name" (dict "root" .root "component" "nats"))) $nats.external.url $nats.enabled | quote }}
+  value: {{ ternary (printf "%s://%s:4222" (ternary "tls" "nats" (not (empty .root.Values.tls.existingSecret))) (include "backtalk.name" (dict "root" .root "component" "nats"))) $nats.external.url $nats.enabled | quote }}
 - name: BACKTALK_NATS_USER
   value: {{ .user }}
 {{ include "backtalk.secretVariable" (dict "variable" "BACKTALK_NATS_PASSWORD" "secret" (include "backtalk.natsSecretName" .root) "key" (printf "nats-%s" .user)) }}
@@ -23,7 +23,7 @@
 {{- if .Values.valkey.enabled }}
 {{ include "backtalk.secretVariable" (dict "variable" "VALKEY_PASSWORD" "secret" (include "backtalk.valkeySecretName" .) "key" "valkey-password") }}
 - name: BACKTALK_VALKEY_URL
-  value: redis://:$(VALKEY_PASSWORD)@{{ include "backtalk.name" (dict "root" . "component" "valkey") }}:6379
+  value: {{ ternary "rediss" "redis" (not (empty .Values.tls.existingSecret)) }}://:$(VALKEY_PASSWORD)@{{ include "backtalk.name" (dict "root" . "component" "valkey") }}:6379
 {{- else }}
 {{ include "backtalk.secretVariable" (dict "variable" "BACKTALK_VALKEY_URL" "secret" (include "backtalk.valkeySecretName" .) "key" "valkey-url") }}
 {{- end }}

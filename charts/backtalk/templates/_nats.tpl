@@ -1,9 +1,9 @@
 {{/* nats-server's configuration: the same as on a laptop, with passwords from the environment. */}}
 {{- define "backtalk.natsConfig" -}}
 server_name: "backtalk"
-host: "0.0.0.0"
+host: "{{ include "backtalk.anyHost" . }}"
 port: 4222
-http: "0.0.0.0:8222"
+http: "{{ include "backtalk.anyAddress" . }}:8222"
 max_payload: 8MB
 # A peer that has stopped without closing is noticed within 15 seconds.
 ping_interval: "5s"
@@ -15,6 +15,7 @@ jetstream {
   sync_interval: always
   max_file_store: {{ include "backtalk.bytes" .Values.nats.fileStoreMax }}
 }
+{{- include "backtalk.natsTls" . }}
 authorization {
   users: [
   {{- range .Files.Get "files/nats-permissions.json" | replace "@policy@" .Values.policy.name | fromJsonArray }}

@@ -17,8 +17,15 @@ spec:
   ingress: []
   {{- end }}
   egress:
-    - ports: [{ port: 53, protocol: UDP }, { port: 53, protocol: TCP }]
+    - ports:
+        {{- range $policy.dnsPorts }}
+        - { port: {{ . }}, protocol: UDP }
+        - { port: {{ . }}, protocol: TCP }
+        {{- end }}
       to: {{ toJson $policy.dns }}
+    {{- with $policy.extraEgress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
     {{- range .flows }}
     {{- if has $.component .from }}
     - {{- include "backtalk.peers" (dict "root" $.root "direction" "to" "components" .to "port" .port) | nindent 6 }}

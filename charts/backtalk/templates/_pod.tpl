@@ -11,6 +11,7 @@ into every container, those that fetch models too.
   "spec" (include "backtalk.podSpec" . | fromYaml) }}
 {{- with $template.spec.Error }}{{ fail (printf "The pod of %s is no YAML: %s" $.component .) }}{{ end }}
 {{- $containers := concat ($template.spec.initContainers | default list) $template.spec.containers }}
+{{- include "backtalk.addIdentity" (dict "root" .root "containers" $containers "spec" $template.spec) }}
 {{- range $pod := list .root.Values.pod (.settings.pod | default dict) }}
 {{- include "backtalk.mergePart" (dict "into" $template.metadata "from" (pick $pod "labels" "annotations")) }}
 {{- range $containers }}{{ include "backtalk.mergePart" (dict "into" . "from" $pod.container) }}{{ end }}

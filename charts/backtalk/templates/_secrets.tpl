@@ -36,8 +36,32 @@ holds already wins.
 - client-key
 - engine-key
 - judge-engine-key
+- service-token
 - valkey-password
 {{- range $user := .Files.Get "files/nats-permissions.json" | fromJsonArray }}
 - nats-{{ $user.user }}
+{{- end }}
+{{- end }}
+
+{{/* The keys that pods of this release read in `secrets.existingSecret`. */}}
+{{- define "backtalk.neededKeys" -}}
+{{- $ownKeys := and (eq .Values.gateway.keys.source "secret") (not .Values.gateway.keys.existingSecret) }}
+- hash-secret
+- engine-key
+- service-token
+{{- if has "judge" (include "backtalk.ownPools" . | fromYamlArray) }}
+- judge-engine-key
+{{- end }}
+{{- if $ownKeys }}
+- client-key
+- keys.json
+{{- end }}
+{{- if .Values.valkey.enabled }}
+- valkey-password
+{{- end }}
+{{- if .Values.nats.enabled }}
+{{- range $user := .Files.Get "files/nats-permissions.json" | fromJsonArray }}
+- nats-{{ $user.user }}
+{{- end }}
 {{- end }}
 {{- end }}

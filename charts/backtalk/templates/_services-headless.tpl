@@ -26,6 +26,7 @@ kind: Service
 metadata:
   {{- include "backtalk.metadata" . | nindent 2 }}
 spec:
+  {{- include "backtalk.families" .root }}
   {{- if .headless }}
   clusterIP: None
   {{- end }}
@@ -38,4 +39,10 @@ spec:
     {{- range $name, $port := .ports }}
     - { name: {{ $name }}, port: {{ $port }}, targetPort: {{ $name }} }
     {{- end }}
+{{- end }}
+
+{{- define "backtalk.families" }}
+{{- with .Values.ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+{{- end }}
 {{- end }}

@@ -2,7 +2,7 @@
 
 {{/* (root, user, plain, extra): the environment that every service has. Those with a lease tell commands where their health is. */}}
 {{- define "backtalk.serviceVariables" -}}
-{{- $own := dict "BACKTALK_HEALTH_ADDRESS" "0.0.0.0:30010" "BACKTALK_LOG_LEVEL" .root.Values.logLevel "BACKTALK_PROFILE" .root.Values.profile }}
+{{- $own := dict "BACKTALK_HEALTH_ADDRESS" (printf "%s:30010" (include "backtalk.anyAddress" .root)) "BACKTALK_LOG_LEVEL" .root.Values.logLevel "BACKTALK_PROFILE" .root.Values.profile }}
 {{- with include "backtalk.natsMonitorUrl" .root }}{{ $_ := set $own "BACKTALK_NATS_MONITOR_URL" . }}{{ end }}
 {{- with .root.Values.tracing.endpoint }}{{ $_ := set $own "OTEL_EXPORTER_OTLP_ENDPOINT" . }}{{ end }}
 {{ include "backtalk.podVariables" . }}

@@ -1,6 +1,6 @@
 {{- define "backtalk.trainingVariables" -}}
-BACKTALK_GRPC_ADDRESS: 0.0.0.0:30026
-BACKTALK_HEALTH_ADDRESS: 0.0.0.0:30016
+BACKTALK_GRPC_ADDRESS: "{{ include `backtalk.anyAddress` .root }}:30026"
+BACKTALK_HEALTH_ADDRESS: "{{ include `backtalk.anyAddress` .root }}:30016"
 BACKTALK_BASE_MODEL: {{ .pool.model.name | quote }}
 BACKTALK_DEVICE: {{ ternary "cuda" "cpu" (gt (int .pool.gpu.count) 0) }}
 BACKTALK_BLOB_CACHE_DIR: /cache/blobs

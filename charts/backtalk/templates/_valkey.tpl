@@ -8,7 +8,7 @@ command:
   - -c
   - umask 077 && printf 'requirepass %s\n' "$VALKEY_PASSWORD" > /tmp/password.conf && exec valkey-server /tmp/password.conf "$@"
   - valkey
-args: [--bind, 0.0.0.0, --port, "6379", --dir, /data, --save, "", --appendonly, "yes", --maxmemory-policy, noeviction, --maxmemory, {{ .Values.valkey.memoryMax | quote }}]
+args: [--bind, {{ include "backtalk.anyHost" . | quote }}, {{ include "backtalk.valkeyPort" . | trimPrefix "[" | trimSuffix "]" }}, --dir, /data, --save, "", --appendonly, "yes", --maxmemory-policy, noeviction, --maxmemory, {{ .Values.valkey.memoryMax | quote }}]
 env:
   {{- include "backtalk.secretVariable" (dict "variable" "VALKEY_PASSWORD" "secret" (include "backtalk.secretName" .) "key" "valkey-password") | nindent 2 }}
 ports:
@@ -23,7 +23,7 @@ livenessProbe:
   timeoutSeconds: 5
 readinessProbe:
   exec:
-    command: [sh, -c, 'REDISCLI_AUTH="$VALKEY_PASSWORD" valkey-cli ping | grep -q PONG']
+    command: [sh, -c, 'REDISCLI_AUTH="$VALKEY_PASSWORD" valkey-cli {{ with .Values.tls.existingSecret }}--tls --cacert /etc/backtalk/tls/ca.crt --cert /etc/backtalk/tls/tls.crt --key /etc/backtalk/tls/tls.key {{ end }}ping | grep -q PONG']
   periodSeconds: 5
   timeoutSeconds: 5
 resources:

@@ -5,13 +5,24 @@ claims, grace (seconds), progressSeconds, strategy, checksum.
 */}}
 {{- define "backtalk.workload" -}}
 {{- $values := .root.Values }}
+{{- include "backtalk.checkClaims" . }}
+{{- $scales := include "backtalk.scales" .settings }}
+{{- $kept := "" }}
+{{- if $scales }}{{ $kept = include "backtalk.keptReplicas" . }}{{ end -}}
 apiVersion: apps/v1
 kind: {{ .kind }}
 metadata:
   {{- include "backtalk.metadata" . | nindent 2 }}
+  {{- if $kept }}
+  annotations:
+    # The autoscaler's, handed over with as many as there were.
+    backtalk/replicas: kept
+  {{- end }}
 spec:
-  {{- if not (include "backtalk.scales" .settings) }}
+  {{- if not $scales }}
   replicas: {{ ternary 1 .settings.replicas (kindIs "invalid" .settings.replicas) }}
+  {{- else if $kept }}
+  replicas: {{ $kept }}
   {{- end }}
   selector:
     matchLabels:

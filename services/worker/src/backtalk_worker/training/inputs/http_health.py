@@ -1,6 +1,7 @@
 """/livez, /readyz and /metrics over HTTP, in a thread of their own, so that they answer while a step computes."""
 
 import json
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,7 +43,12 @@ class HealthServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 """Probes come every few seconds and say nothing new."""
 
-        self._server = ThreadingHTTPServer(address, Handler)
+        host, port = address[0].strip("[]"), address[1]
+
+        class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        self._server = Server((host, port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
 

@@ -1,0 +1,73 @@
+{{/*
+What the cluster holds already, where Helm asks one: without, every lookup finds nothing. What Kubernetes would refuse to
+change is refused here, before anything is touched.
+*/}}
+
+{{/* Which values the claims of a StatefulSet come from. */}}
+{{- define "backtalk.claimValues" -}}
+gateway: gateway.spool.type, gateway.spool.size, gateway.spool.storageClass
+nats: nats.size, nats.storageClass
+valkey: valkey.size, valkey.storageClass
+training: pools.training.cache.size, pools.training.cache.storageClass
+{{- end }}
+
+{{/* (root, component, kind, claims?) */}}
+{{- define "backtalk.checkClaims" -}}
+{{- $live := lookup "apps/v1" .kind .root.Release.Namespace (include "backtalk.name" .) }}
+{{- if and $live (eq .kind "StatefulSet") }}
+{{- $held := list }}
+{{- range $live.spec.volumeClaimTemplates }}
+{{- $held = append $held (printf "%s of %s bytes, class %q" .metadata.name (include "backtalk.bytes" .spec.resources.requests.storage) (.spec.storageClassName | default "")) }}
+{{- end }}
+{{- $wanted := list }}
+{{- range .claims }}
+{{- $wanted = append $wanted (printf "%s of %s bytes, class %q" .name (include "backtalk.bytes" .size) (default $.root.Values.storage.class .storageClass)) }}
+{{- end }}
+{{- if ne (join ", " $held) (join ", " $wanted) }}
+{{- fail (printf "%s: %s has volumes (%s), and these values ask for others (%s), which Kubernetes does not change in place. Nothing was touched. README.md, \"Volumes that must grow or move\", says how it is done; or set the values back (storage.class counts too)."
+  (get (include "backtalk.claimValues" . | fromYaml) .component) (include "backtalk.name" .) (default "none" (join ", " $held)) (default "none" (join ", " $wanted))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+(root, component, kind, settings) → the replicas that an autoscaler is handed. Where the values owned them until now, a manifest
+without them would be read as one replica; and once they were written, they stay written, as many as there are.
+*/}}
+{{- define "backtalk.keptReplicas" -}}
+{{- $name := include "backtalk.name" . }}
+{{- $namespace := .root.Release.Namespace }}
+{{- $live := lookup "apps/v1" .kind $namespace $name }}
+{{- if $live }}
+{{- $isKept := hasKey ($live.metadata.annotations | default dict) "backtalk/replicas" }}
+{{- $scaler := or (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace $name) (lookup "autoscaling/v2" "HorizontalPodAutoscaler" $namespace (printf "keda-hpa-%s" $name)) }}
+{{- if or $isKept (not $scaler) }}{{ max (int $live.spec.replicas) (int .settings.autoscaling.min) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* One release has one prefix of names: another would leave the volumes and the Secret of the first behind. */}}
+{{- define "backtalk.checkNames" -}}
+{{- $name := include "backtalk.fullname" . }}
+{{- range (lookup "apps/v1" "StatefulSet" .Release.Namespace "").items }}
+{{- $labels := .metadata.labels | default dict }}
+{{- $isOurs := and (eq (get $labels "app.kubernetes.io/part-of") "backtalk") (eq (get $labels "app.kubernetes.io/component") "gateway") (eq (get $labels "app.kubernetes.io/instance") $.Release.Name) }}
+{{- $isSame := or (eq (get $labels "app.kubernetes.io/name") (default $.Chart.Name $.Values.nameOverride)) (not (empty $.Values.nameOverride)) }}
+{{- $prefix := trimSuffix "-gateway" .metadata.name }}
+{{- if and $isOurs $isSame (ne $prefix $name) }}{{ fail (printf "fullnameOverride: the objects of this release are called %s-…, and these values would call them %s-…, beside their volumes and Secret; set fullnameOverride=%s and the nameOverride that it was installed with." $prefix $name $prefix) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* A Secret of the reader's own that lacks a key would stop pods after the old ones are gone. */}}
+{{- define "backtalk.checkSecret" -}}
+{{- $secrets := .Values.secrets }}
+{{- if and (not $secrets.existingSecret) (not $secrets.generate) }}{{ fail "secrets.existingSecret: with secrets.generate=false, give a Secret that has every key. README.md, \"Where charts are rendered without a cluster\", makes one." }}{{ end }}
+{{- if and (not $secrets.existingSecret) (not (.Capabilities.APIVersions.Has "v1/Secret")) }}{{ fail "secrets.generate: Helm asks no cluster here, so that every render would make other secrets; set secrets.generate=false and secrets.existingSecret, or --api-versions v1/Secret to look at a render." }}{{ end }}
+{{- if $secrets.existingSecret }}
+{{- $held := lookup "v1" "Secret" .Release.Namespace $secrets.existingSecret }}
+{{- if $held }}
+{{- $missing := list }}
+{{- range include "backtalk.neededKeys" . | fromYamlArray }}{{ if not (hasKey ($held.data | default dict) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}
+{{- with $missing }}{{ fail (printf "secrets.existingSecret: the Secret %s lacks the keys %s, which pods need to start." $secrets.existingSecret (join ", " .)) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
