@@ -48,6 +48,23 @@ export const cliErrors = defineErrors('cli', {
     retry: 'never',
     message: (p: { why: string }) => `The judge could not be measured: ${p.why}.`,
   },
+  batchEnded: {
+    code: 'batch_ended',
+    retry: 'never',
+    message: (p: { policy: string; number: number; state: string }) =>
+      `Batch ${String(p.number)} of ${p.policy} is ${p.state}: there is nothing to give up.`,
+  },
+  confirmationNeeded: {
+    code: 'confirmation_needed',
+    retry: 'never',
+    message: () => 'Nothing was changed: answer y, or say --yes.',
+  },
+  abandonPending: {
+    code: 'abandon_pending',
+    retry: 'later',
+    message: (p: { policy: string; number: number }) =>
+      `The trainer has not given up batch ${String(p.number)} of ${p.policy} yet: it will as soon as it runs (npx backtalk status, npx backtalk batches).`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',
@@ -57,6 +74,7 @@ export const cliErrors = defineErrors('cli', {
 
 const wrongUse: ReadonlySet<string> = new Set([
   'bad_argument',
+  'confirmation_needed',
   'config_invalid',
   'admin_needed',
   'copies_needed',

@@ -1,6 +1,7 @@
 // The commands of `npx backtalk`, their options and help. It parses and hands over; what a command does is in its own file.
 import { Argument, Option, type Command } from 'commander';
 import { backup } from './commands/backup.js';
+import { abandonBatch, listBatches } from './commands/batches.js';
 import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
@@ -15,6 +16,7 @@ import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
 import { listVersions, showVersion } from './commands/versions.js';
+import { cliErrors } from './errors.js';
 import { createShell, names, whole, type Shell } from './shell.js';
 
 export function createProgram(signal: AbortSignal): Command {
@@ -110,6 +112,18 @@ function addSteering({ program, run }: Shell): void {
     .description('put a backup into a broker that has never been used, before services start; for the user admin')
     .requiredOption('--from <dir>', 'folder of the backup')
     .action((flags: { from: string }) => run((context) => restore(context, flags.from)));
+  const batches = program.command('batches').description('what turns were trained on together');
+  batches
+    .command('list', { isDefault: true })
+    .description('the newest batches: trained, open, given up, and why')
+    .action(() => run(listBatches));
+  batches
+    .command('abandon <policy> <number>')
+    .description('give up a closed batch that cannot be trained; learning goes on with the next one')
+    .option('--yes', 'do not ask', false)
+    .action((policy: string, number: string, flags: { yes: boolean }) =>
+      run((context) => abandonBatch(context, policy, batchNumber(number), flags.yes)),
+    );
   const dead = program.command('dead-letters').description('facts that could not be handled');
   dead
     .command('list', { isDefault: true })
@@ -119,6 +133,13 @@ function addSteering({ program, run }: Shell): void {
     .command('replay <number>')
     .description("give one to its service again, or 'all'")
     .action((which: string) => run((context) => replayDeadLetters(context, which)));
+}
+
+function batchNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1)
+    throw cliErrors.badArgument({ name: 'number', value: text, wanted: "a batch's number" });
+  return number;
 }
 
 function addInstalling({ program, run }: Shell): void {

@@ -64,6 +64,10 @@ async function startParts(
     loaders.close();
     gateways.close();
   });
+  // Another may lead by now: what is left is that one's to do.
+  const assertLeading = (): void => {
+    if (!leadership.leading) throw publisherErrors.notLeading();
+  };
   const chain = new StagedChain(reader, new FactPublisher(broker), policy);
   const routing = new Routing(
     chain,
@@ -71,18 +75,18 @@ async function startParts(
     kvBucket(broker, 'routes', Routes),
     gateways,
     events,
+    assertLeading,
   );
   const scorer = new ProbeScorer(blobs, config.engineKey, config.gateDeadlineMs);
   lifecycle.add('probes', () => scorer.stop());
-  const parts = { policy, chain, loaders, gateways, routing, events, clock };
+  const parts = { policy, chain, loaders, gateways, routing, events, clock, assertLeading };
   const swap = new Swap(
     parts,
     scorer,
     (dtype) => ({ parityMax: parityMaxFor(config, dtype), driftMax }),
     async (step) => {
       await reached?.(step);
-      // Another may lead by now: what is left is that one's to do.
-      if (!leadership.leading) throw publisherErrors.notLeading();
+      assertLeading();
     },
   );
   const trained = new TrainedFacts(context, { chain, swap });

@@ -1,5 +1,14 @@
 // The trainer's business events: each writes its log line and its metrics together. Ids go into the log, never into labels.
-import { idsOf, startSpan, type BacktalkError, type Logger, type Metrics, type Span, type Trace } from '@backtalk/kit';
+import {
+  idsOf,
+  startSpan,
+  type BacktalkError,
+  type Logger,
+  type Metrics,
+  type PayloadSweep,
+  type Span,
+  type Trace,
+} from '@backtalk/kit';
 import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
 import type { TrainingReport } from '@backtalk/proto/weights';
 
@@ -51,6 +60,8 @@ function createMetrics(metrics: Metrics) {
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
     abandoned: metrics.counter('batches_abandoned_total', abandonedHelp, of('reason')),
+    payloadBytes: metrics.gauge('payload_bytes', 'Bytes of payloads of facts in the blob store.'),
+    payloadsSwept: metrics.counter('payloads_swept_total', 'Payloads removed whose facts the log holds no more.'),
     swept: metrics.counter('files_swept_total', 'Files of old versions removed from the blob store.', of()),
   };
 }
@@ -120,6 +131,16 @@ function policyEvents(logger: Logger, metrics: Numbers) {
     filesSwept(policy: string, files: number): void {
       metrics.swept.inc({ policy }, files);
       if (files > 0) logger.info('files_swept', { policy, files });
+    },
+
+    payloadsSwept({ swept, bytes }: PayloadSweep): void {
+      metrics.payloadBytes.set(bytes);
+      metrics.payloadsSwept.inc(swept);
+      if (swept > 0) logger.info('payloads_swept', { payloads: swept, bytes });
+    },
+
+    payloadSweepFailed(error: BacktalkError): void {
+      logger.warn('payload_sweep_failed', { error });
     },
 
     sweepFailed(policy: string, error: BacktalkError): void {

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 import { until } from '@backtalk/kit/testing';
 import { BatchClosed, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -358,6 +360,20 @@ describe('files of old versions', () => {
     }
     await until(async () => (await rig.metric(trainer, /files_swept_total\{/)) === 2, {
       what: 'The sweep of two optimiser states',
+    });
+  });
+
+  it('payloads of facts are swept when the log holds their facts no more', async () => {
+    await rigWith({ environment: { ...smallBatch, BACKTALK_SWEEP_EVERY: '1s', BACKTALK_SWEEP_GRACE: '0ms' } });
+    const trainer = await rig.startTrainer();
+    const noise = JSON.stringify([{ role: 'user', content: randomBytes(1_000_000).toString('hex') }]);
+    await rig.say({ turn: 'large', messages: noise });
+    await until(async () => (await rig.metric(trainer, /^backtalk_trainer_payload_bytes /)) > 900_000, {
+      what: 'The payload, counted',
+    });
+    await rig.trimTurns();
+    await until(async () => (await rig.metric(trainer, /^backtalk_trainer_payloads_swept_total /)) === 1, {
+      what: 'The sweep of the payload',
     });
   });
 });

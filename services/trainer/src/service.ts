@@ -15,6 +15,7 @@ import { recipeOf, retiredVariables, type TrainerConfig } from './config.js';
 import { planOf } from './domain/step-plan.js';
 import { createEvents } from './events.js';
 import { trainPolicy } from './inputs/policy-trainer.js';
+import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
 import { SourceLog } from './outputs/source-log.js';
@@ -72,7 +73,10 @@ async function start(
     clock,
     onGained: (signal) => {
       events.leadershipChanged(true);
-      training = Promise.all(ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)));
+      training = Promise.all([
+        ...ledgers.map((ledger) => keepTraining(ledger, service, tools, signal)),
+        sweepFactPayloads(tools, broker, config, clock, signal),
+      ]);
     },
     onLost: async () => {
       events.leadershipChanged(false);

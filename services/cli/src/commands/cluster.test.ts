@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
-import { holdLease, jsonCodec, keyGrant, kvBucket, sha256Hex } from '@backtalk/kit';
+import { FactPublisher, holdLease, jsonCodec, keyGrant, kvBucket, sha256Hex } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
+import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import { EngineLease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { printCommand, runCommand, type Place, type Ran } from '../testing/cluster-command.js';
 
 const directory = new TemporaryDirectory('cluster-commands');
@@ -109,6 +111,48 @@ describe('keys', () => {
     expect((await backtalk('cli', ['--data', data, 'keys', 'list'])).values).toMatchObject([{ id }]);
     await backtalk('cli', ['--data', data, 'keys', 'revoke', String(id)]);
     expect((await backtalk('cli', ['--data', data, 'keys', 'list'])).values).toEqual([]);
+  });
+});
+
+describe('batches', () => {
+  it('lists what became of each batch, and gives up the one that is open, once it is sure', async () => {
+    const trainer = await nats.connect('trainer');
+    const facts = new FactPublisher(trainer);
+    const shape = { policy: 'backtalk', samples: [{ turn: 'turn1', tenant: 't', user: 'u' }], why: 'full' };
+    const first = BatchClosed.fromPartial({ ...shape, number: 1, version: 'backtalk-v1' });
+    const { sequence } = await facts.publish('batchClosed', first, { expectSequence: 0 });
+    const made = { policy: 'backtalk', version: 'backtalk-v1', batch: 1, parent: 'backtalk-v0' };
+    await facts.publish('weightsTrained', WeightsTrained.fromPartial(made), { expectSequence: 0 });
+    const second = BatchClosed.fromPartial({ ...shape, number: 2, version: 'backtalk-v2' });
+    const open = await facts.publish('batchClosed', second, { expectSequence: sequence });
+    const tried = kvBucket(
+      trainer,
+      'tries',
+      jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() })),
+    );
+    await tried.put('trainer.batch.backtalk', { batch: 2, tries: 4, code: 'out_of_memory' });
+    expect((await backtalk('cli', ['batches'])).values).toMatchObject([
+      { number: 1, state: 'trained', tries: 0 },
+      { number: 2, state: 'open', tries: 4, version: 'backtalk-v2' },
+    ]);
+    expect((await printCommand(at('cli'), ['batches'])).stdout).toContain('npx backtalk batches abandon backtalk 2');
+
+    const abandon = (number: string, ...more: string[]) =>
+      backtalk('cli', ['batches', 'abandon', 'backtalk', number, ...more]);
+    expect(await abandon('2')).toMatchObject({ status: 2, values: [{ error: { code: 'confirmation_needed' } }] });
+    expect(await abandon('1', '--yes')).toMatchObject({ status: 1, values: [{ error: { code: 'batch_ended' } }] });
+    expect(await abandon('9', '--yes')).toMatchObject({ status: 1, values: [{ error: { code: 'nothing_found' } }] });
+    expect(await abandon('x', '--yes')).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
+
+    // What the trainer does when it is asked.
+    const asked = kvBucket(trainer, 'settings', jsonCodec(z.object({ batch: z.number() })));
+    const stop = await asked.watch('backtalk.abandon', () => {
+      const given = BatchClosed.fromPartial({ policy: 'backtalk', number: 3, why: 'abandoned' });
+      void facts.publish('batchClosed', given, { expectSequence: open.sequence });
+    });
+    const done = await abandon('2', '--yes');
+    expect(done).toMatchObject({ status: 0, values: [{ batch: 2, state: 'given_up', why: 'abandoned' }] });
+    stop();
   });
 });
 

@@ -42,6 +42,7 @@ export { consumeFacts, type FactConsumer, type FactPosition } from './facts/cons
 export { deadLetters, type DeadLetter } from './facts/dead-letters.js';
 export type { Delivery, FactHandler, Held } from './facts/delivery.js';
 export { FactPublisher, type Published } from './facts/publisher.js';
+export { adoptPayloads, sweepPayloads, type PayloadSweep } from './facts/payloads.js';
 export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reader.js';
 export type { StoredFact } from './facts/stored-fact.js';
 export { TurnLog, type TurnIds } from './facts/turn-log.js';

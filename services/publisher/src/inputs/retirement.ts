@@ -14,17 +14,21 @@ export class Retirement {
   ) {}
 
   async sweep(): Promise<void> {
-    const { loaders, gateways, chain, clock } = this.parts;
+    const { loaders, gateways, chain, clock, assertLeading } = this.parts;
     const all = loaders.all();
     const held = new Set(all.flatMap(({ engine }) => engine.versions));
     const now = clock.now();
     this.unwantedSince = unwantedVersions(chain.state, held, this.unwantedSince, now);
     if (this.unwantedSince.size > 0) {
       const reports = await gateways.reports();
+      assertLeading();
       const open = { reports, fence: chain.state.fence, now, streamMaxMs: this.streamMaxMs };
       for (const version of retirable(this.unwantedSince, open)) {
         const holders = all.filter(({ engine }) => engine.versions.includes(version));
-        await loaders.retire(holders, version);
+        // Decided anew after each wait: a rollback may want it again by now.
+        if (!unwantedVersions(chain.state, held, this.unwantedSince, now).has(version)) continue;
+        await loaders.retire(holders, version, chain.state.fence);
+        assertLeading();
       }
     }
     const { state } = chain;

@@ -26,6 +26,8 @@ export interface ReleaseParts {
   readonly routing: Routing;
   readonly events: PublisherEvents;
   readonly clock: Clock;
+  /** Throws `not_leading`: asked after each wait, before what cannot be taken back. */
+  readonly assertLeading: () => void;
 }
 
 interface Candidate extends Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'> {

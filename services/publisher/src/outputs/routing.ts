@@ -1,8 +1,9 @@
 // Makes loaders and gateways follow the chain: KV `load`, then KV `routes`, then Commit to every gateway. One at a time, and
 // always with the newest state, so that an older value never overtakes a newer one. Only what has changed is written.
-import { Mutex, versionNumber, type KvBucket, type Trace } from '@backtalk/kit';
+import { isBacktalkError, Mutex, versionNumber, type KvBucket, type Trace } from '@backtalk/kit';
 import type { LoadSet, Routes } from '@backtalk/proto/weights';
 import { loadSetOf, routesOf, stableOf, type PolicyState } from '../domain/policy-state.js';
+import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
 import type { Gateways } from './gateways.js';
 import type { StagedChain } from './staged-chain.js';
@@ -18,6 +19,7 @@ export class Routing {
     private readonly routes: KvBucket<Routes>,
     private readonly gateways: Gateways,
     private readonly events: PublisherEvents,
+    private readonly assertLeading: () => void,
   ) {}
 
   /** True when it was something else before. */
@@ -52,23 +54,41 @@ export class Routing {
   }
 
   private writeLoad(state: PolicyState): Promise<boolean> {
-    return writeChange(this.loads, state.policy, loadSetOf(state));
+    return this.writeChange(this.loads, state.policy, loadSetOf(state));
   }
 
-  private async writeRoutes(state: PolicyState): Promise<boolean> {
-    const present = (await this.routes.get(state.policy))?.value;
+  private writeRoutes(state: PolicyState): Promise<boolean> {
     // A publisher that wrote a later fence knows more.
-    if (present !== undefined && present.fence > state.fence) return false;
-    return writeChange(this.routes, state.policy, routesOf(state));
+    return this.writeChange(this.routes, state.policy, routesOf(state), ({ fence }) => fence > state.fence);
+  }
+
+  /** Over what it has looked at, and over nothing else: of two publishers, the one that looked before the other wrote does not write. */
+  private async writeChange<T>(
+    bucket: KvBucket<T>,
+    key: string,
+    value: T,
+    isNewer: (present: T) => boolean = () => false,
+  ): Promise<boolean> {
+    for (let looks = 1; ; looks += 1) {
+      const present = await bucket.get(key);
+      this.assertLeading();
+      if (present !== undefined) {
+        if (isNewer(present.value) || JSON.stringify(present.value) === JSON.stringify(value)) return false;
+      }
+      try {
+        if (present === undefined) await bucket.create(key, value);
+        else await bucket.update(key, value, present.revision);
+        return true;
+      } catch (error) {
+        if (!isBacktalkError(error, 'kv_conflict')) throw error;
+        // Only another publisher that leads, or a copy of the bucket that lags, can be in the way.
+        if (looks >= looksMax) throw publisherErrors.notLeading();
+      }
+    }
   }
 }
 
-async function writeChange<T>(bucket: KvBucket<T>, key: string, value: T): Promise<boolean> {
-  const present = await bucket.get(key);
-  if (present !== undefined && JSON.stringify(present.value) === JSON.stringify(value)) return false;
-  await bucket.put(key, value);
-  return true;
-}
+const looksMax = 5;
 
 function stableNumber(state: PolicyState): number {
   return versionNumber(state.policy, stableOf(state)) ?? 0;

@@ -1,7 +1,17 @@
-// Sweeps files of old versions out of the blob store, at a fixed interval. A failed sweep is tried at the next turn of the timer;
+// Sweeps files of old versions, and payloads of facts that the log holds no more, out of the blob store, at a fixed interval. A failed sweep is tried at the next turn of the timer;
 // nothing waits for it.
-import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
+import {
+  adoptPayloads,
+  asBacktalkError,
+  isBacktalkError,
+  jsonCodec,
+  kvBucket,
+  sweepPayloads,
+  type Broker,
+  type Clock,
+} from '@backtalk/kit';
 import type { WeightsManifest } from '@backtalk/proto/weights';
+import { z } from 'zod';
 
 import { keeping, sweepable } from '../domain/kept-files.js';
 import type { StepStore } from '../outputs/step-store.js';
@@ -16,18 +26,50 @@ export interface SweepTimes {
 export async function sweepFiles(
   { store, events }: TrainerTools,
   state: PolicyState,
-  { sweepEveryMs, sweepGraceMs }: SweepTimes,
+  times: SweepTimes,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
-    if (signal.aborted) return;
+  await sweepNowAndThen(times, clock, signal, async (youngestMs) => {
     try {
-      events.filesSwept(state.policy, await sweep(store, state, clock.now() - sweepGraceMs));
+      events.filesSwept(state.policy, await sweep(store, state, youngestMs));
     } catch (error) {
       events.sweepFailed(state.policy, asBacktalkError(error));
     }
+  });
+}
+
+/** Those of facts of every policy, so there is one sweep for the process that leads. */
+export async function sweepFactPayloads(
+  { store, events }: TrainerTools,
+  broker: Broker,
+  times: SweepTimes,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const adopted = kvBucket(broker, 'tries', jsonCodec(z.object({ adopted: z.number() })));
+  await sweepNowAndThen(times, clock, signal, async (youngestMs) => {
+    try {
+      if ((await adopted.get(adoptedKey)) === undefined)
+        await adopted.put(adoptedKey, { adopted: await adoptPayloads(broker) });
+      events.payloadsSwept(await sweepPayloads(broker, store.blobs, youngestMs));
+    } catch (error) {
+      events.payloadSweepFailed(asBacktalkError(error));
+    }
+  });
+}
+
+const adoptedKey = 'trainer.payloads';
+
+async function sweepNowAndThen(
+  { sweepEveryMs, sweepGraceMs }: SweepTimes,
+  clock: Clock,
+  signal: AbortSignal,
+  sweepOlder: (youngestMs: number) => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
+    if (!signal.aborted) await sweepOlder(clock.now() - sweepGraceMs);
   }
 }
 

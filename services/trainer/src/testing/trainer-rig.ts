@@ -149,6 +149,10 @@ export class TrainerRig {
     await this.set('abandon', { batch });
   }
 
+  async trimTurns(): Promise<void> {
+    await (await this.nats.connect('admin')).jsm.streams.purge('TURNS');
+  }
+
   /** The usual plan; out: its digest, as a batch names it. */
   keepPlan(): Promise<string> {
     return this.blobs.put(planOf(recipePresets.tiny.recipe).bytes);

@@ -37,7 +37,13 @@ export async function surelyLastOfSubject(
   const found = await lastOfSubject(broker, stream, subject, timeoutMs);
   if (found !== undefined) return found;
   try {
-    const { subject: at, seq, time, header, data } = await broker.jsm.streams.getMessage(stream, {
+    const {
+      subject: at,
+      seq,
+      time,
+      header,
+      data,
+    } = await broker.jsm.streams.getMessage(stream, {
       last_by_subj: subject,
     });
     return { subject: at, sequence: seq, timeMs: time.getTime(), headers: header, data };

@@ -28,7 +28,11 @@ export async function conversationBytes(
   return undefined;
 }
 
-async function plainBytes(part: Uint8Array, encoding: Conversation_Encoding, bytesMax: number): Promise<number | undefined> {
+async function plainBytes(
+  part: Uint8Array,
+  encoding: Conversation_Encoding,
+  bytesMax: number,
+): Promise<number | undefined> {
   if (part.byteLength > bytesMax) return undefined;
   if (part.byteLength === 0 || encoding !== Conversation_Encoding.ENCODING_JSON_DEFLATE) return part.byteLength;
   try {

@@ -5,11 +5,13 @@ import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { lastOfSubject } from '../broker/last-of-subject.js';
 import { storeMessage } from '../broker/store-message.js';
+import { sha256Hex } from '../identity/ids.js';
 import { idsOf, inSpan, isTracing } from '../telemetry/spans.js';
 import type { Trace } from '../telemetry/trace.js';
 import { catalogue, type FactMessage, type FactName, type FactWriter } from '../topology/catalogue.js';
 import { subjectErrors, subjectOf } from '../topology/subjects.js';
 import { factErrors } from './errors.js';
+import { namePayload } from './payloads.js';
 import { blobHeader, type FactHeaders, headersFor } from './stored-fact.js';
 
 interface PublisherOptions {
@@ -82,6 +84,7 @@ export class FactPublisher {
     if (bytes.byteLength > inlineBytesMax) {
       if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
       if (this.blobs === undefined) throw blobErrors.blobStoreAbsent();
+      await namePayload(this.broker, stream, sha256Hex(bytes), { subject, bytes: bytes.byteLength });
       headers.set(blobHeader, await this.blobs.put(bytes));
       bytes = new Uint8Array();
     }

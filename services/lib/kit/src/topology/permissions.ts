@@ -41,7 +41,11 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     ...(blobWriters.includes(service) ? [blobDescriptions, blobPieces] : []),
     // The broker's permissions tell streams apart when it purges, not subjects: who may delete one blob could delete all.
     ...(blobDeleters.includes(service)
-      ? [`$JS.API.STREAM.PURGE.${blobStream}`, `$JS.API.STREAM.PURGE.${bucketStream('payloads')}`]
+      ? [
+          `$JS.API.STREAM.PURGE.${blobStream}`,
+          `$JS.API.STREAM.PURGE.${bucketStream('payloads')}`,
+          `$JS.API.STREAM.MSG.GET.${bucketStream('payloads')}`,
+        ]
       : []),
     // Asks the stream's leader, who lags behind nobody. The broker tells streams apart here, not subjects: only for services that
     // read nearly every fact of a turn anyway.
