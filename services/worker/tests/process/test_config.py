@@ -11,6 +11,7 @@ from backtalk_worker.process.run import run_process
 from backtalk_worker.training.config import TrainingWorkerConfig
 
 CONFIGS = [EngineConfig, TrainingWorkerConfig]
+SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_SERVICE_TOKEN"]
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +42,24 @@ def test_every_setting_is_a_flag_and_says_what_it_is_for(
     with pytest.raises(SystemExit):
         config.read(["--help"])
     said = " ".join(capsys.readouterr().out.split())
-    for variable, name in config.variables().items():
+    # Every user of a machine may read the arguments of a process.
+    listed = {variable: name for variable, name in config.variables().items() if variable not in SECRETS}
+    for variable, name in listed.items():
         assert f"--{name.replace('_', '-')}" in said and variable in said
         assert str(config.model_fields[name].description) in said
+
+
+@pytest.mark.parametrize("variable", SECRETS)
+def test_a_secret_is_taken_from_the_environment_only_and_never_shown(variable: str, monkeypatch: pytest.MonkeyPatch):
+    config = next(each for each in CONFIGS if variable in each.variables())
+    for arguments in ([f"--{variable}", "canary"], [f"--{variable}=canary"]):
+        with pytest.raises(ConfigInvalidError, match=variable) as refused:
+            config.read(arguments)
+        assert "canary" not in str(refused.value)
+    monkeypatch.setenv(variable, "canary")
+    read = config.read([])
+    assert getattr(read, config.variables()[variable]).get_secret_value() == "canary"
+    assert "canary" not in repr(read)
 
 
 def test_defaults_suit_one_machine_without_a_gpu():

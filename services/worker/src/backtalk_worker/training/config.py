@@ -2,12 +2,12 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, SecretStr, model_validator
 
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
-from backtalk_worker.process.config import LogLevel, ProcessConfig, host_and_port, setting
+from backtalk_worker.process.config import LogLevel, ProcessConfig, Secret, host_and_port, setting
 
 
 def _checked(address: str) -> str:
@@ -55,4 +55,22 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     blob_cache_bytes: int = setting(
         "BACKTALK_BLOB_CACHE_BYTES", 2 * 1024**3, "bound of the cache", ge=1024**2, le=1024**5
     )
+    service_token: Secret = setting(
+        "BACKTALK_SERVICE_TOKEN", SecretStr(""), "secret that callers of the gRPC server must give; empty: none"
+    )
+    tls_ca: Path | None = setting(
+        "BACKTALK_TLS_CA", None, "certificates that callers' certificates must be signed by, as PEM; empty: no TLS"
+    )
+    tls_cert: Path | None = setting("BACKTALK_TLS_CERT", None, "the gRPC server's certificate, as PEM")
+    tls_key: Path | None = setting("BACKTALK_TLS_KEY", None, "the key of that certificate, as PEM")
     log_level: LogLevel = setting("BACKTALK_LOG_LEVEL", "info", "least level that is logged")
+
+    @model_validator(mode="after")
+    def tls_is_whole(self) -> Self:
+        """With one of the three missing, connections would be in clear without a word."""
+        files = (self.tls_ca, self.tls_cert, self.tls_key)
+        if any(files) and not all(files):
+            raise ValueError(
+                "set BACKTALK_TLS_CA, BACKTALK_TLS_CERT and BACKTALK_TLS_KEY together, or none of them"
+            )
+        return self

@@ -18,6 +18,13 @@ class TrainingWorkerError(WorkerError):
     retry: ClassVar[Literal["later", "never"]] = "never"
 
 
+class UnauthenticatedError(TrainingWorkerError):
+    """The caller gave another token than `BACKTALK_SERVICE_TOKEN`, or none; an operator can mend it."""
+
+    code, status, retry = "unauthenticated", StatusCode.UNAUTHENTICATED, "later"
+    words = "this server asks for the services' token: set BACKTALK_SERVICE_TOKEN to the same value everywhere"
+
+
 class RequestInvalidError(TrainingWorkerError):
     """The request can't be read or makes no sense."""
 

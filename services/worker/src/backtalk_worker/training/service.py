@@ -16,6 +16,7 @@ from backtalk_worker.process.run import on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
+from backtalk_worker.training.inputs.callers import TokenGuard, server_credentials
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
@@ -44,14 +45,17 @@ class TrainingWorker:
             checks=lambda: {"model": self._ready},
             exposition=self._events.exposition,
         )
-        self._server = grpc.aio.server(options=SERVER_OPTIONS)
+        token = config.service_token.get_secret_value()
+        guards = [TokenGuard(token, self._events.call_refused)] if token else []
+        self._server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=guards)
         self._calls: TrainingCalls | None = None
 
     async def run(self) -> int:
         """Serves until SIGINT or SIGTERM."""
         stopped = asyncio.Event()
-        on_signal(stopped.set)
+        # Until it takes calls, a signal ends the process at once (`first_signal`).
         await self._start()
+        on_signal(stopped.set)
         await stopped.wait()
         await self._stop()
         return 0
@@ -78,13 +82,21 @@ class TrainingWorker:
         self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
         servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)
         training_pb2_grpc.add_TrainingWorkerServiceServicer_to_server(servicer, self._server)
-        port = self._server.add_insecure_port(self._config.address)
+        port = self._listen()
         await self._server.start()
         self._ready = True
         host, health_host = host_and_port(self._config.address)[0], host_and_port(self._config.health_address)[0]
         self._events.started(
             time.monotonic() - self._started, address=f"{host}:{port}", health=f"{health_host}:{self._health.port}"
         )
+
+    def _listen(self) -> int:
+        """The port of the gRPC server; TLS where there are certificates."""
+        config = self._config
+        if config.tls_ca is None or config.tls_cert is None or config.tls_key is None:
+            return self._server.add_insecure_port(config.address)
+        credentials = server_credentials(config.tls_ca, config.tls_cert, config.tls_key)
+        return self._server.add_secure_port(config.address, credentials)
 
     async def _stop(self) -> None:
         """Reverse order: no new calls, the running step stops at its next micro-batch, then the rest."""

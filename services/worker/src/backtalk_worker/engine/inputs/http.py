@@ -1,10 +1,12 @@
 """The engine's HTTP application. Errors leave in vLLM's shape; their causes go to the log only."""
 
 import uuid
+from collections.abc import Callable
 from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -14,6 +16,7 @@ from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.events import EngineEvents
 from backtalk_worker.engine.inputs.answer import Json
 from backtalk_worker.engine.inputs.delivery import CLIENT_GONE_STATUS
+from backtalk_worker.engine.inputs.entrance import Entrance
 from backtalk_worker.engine.inputs.generate import GenerateRoutes, Routes
 from backtalk_worker.engine.inputs.prompts import PromptReader
 from backtalk_worker.engine.inputs.requests import (
@@ -46,7 +49,8 @@ def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, even
         Route("/version", other.version, methods=["GET"]),
         Route("/metrics", other.metrics, methods=["GET"]),
     ]
-    app = Starlette(routes=routes)
+    entrance = Middleware(Entrance, key=config.key.get_secret_value(), host=config.host, refuse=_refusal(events))
+    app = Starlette(routes=routes, middleware=[entrance])
 
     async def on_error(_: Request, error: Exception) -> Response:
         return _answer_error(error, events)
@@ -54,6 +58,10 @@ def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, even
     for kind in (errors.EngineError, ClientDisconnect, HTTPException, Exception):
         app.add_exception_handler(kind, on_error)
     return app
+
+
+def _refusal(events: EngineEvents) -> Callable[[errors.EngineError], Response]:
+    return lambda error: _answer_error(error, events)
 
 
 def _answer_error(error: Exception, events: EngineEvents) -> Response:
@@ -114,7 +122,7 @@ class OtherRoutes(Routes):
         """Ids → text."""
         request = await read_request(DetokenizeRequest, http, self.body_bytes_max)
         self.engine.resolve(request.model)
-        return JSONResponse({"prompt": self.prompts.decode(request.tokens)})
+        return JSONResponse({"prompt": await self.prompts.decode(request.tokens)})
 
     async def health(self, _: Request) -> Response:
         """200 while the loop lives, else 503; both without a body."""

@@ -1,16 +1,33 @@
-"""Turns messages and texts into ids that leave room for an answer; what cannot fit is refused before it costs time."""
+"""Turns messages and texts into ids that leave room for an answer; what cannot fit is refused before it costs time.
+
+Template and tokenizer run on threads of their own, with a bound on what they get and on how long they take, so that no
+prompt holds up another request or the engine's health.
+"""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.text import TokenBytes, byte_of_character
 from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, malformed
 from backtalk_worker.model.load import LoadedModel
 
-LONG_TEXT_CHARACTERS = 20_000
-"""Longer texts are tokenised on another thread, so that they hold up no other request."""
+MESSAGES_MAX = 2_000
+TOOLS_MAX = 1_000
+TEMPLATE_ARGUMENTS_MAX = 16
+TEMPLATE_TEXT_MAX = 1_000
+"""Characters of one value that a caller gives to the template."""
+RENDERED_CHARACTERS_MAX = 4_000_000
+"""Of all that a template may read: messages and tools, as JSON."""
+PROMPTS_MAX = 1_024
+RENDER_SECONDS_MAX = 10.0
+RENDER_THREADS = 2
+
+T = TypeVar("T")
 
 
 def token_bytes(model: LoadedModel) -> TokenBytes:
@@ -36,6 +53,10 @@ class PromptReader:
         self.tokens = tokens
         self.length_max = length_max
         self._token_bytes_max = max(len(data) for data in tokens.table)
+        # A caller's value by one of these names would change how the template is applied, not what it says.
+        reserved = inspect.signature(model.tokenizer.apply_chat_template).parameters
+        self._reserved = frozenset([*reserved, *model.tokenizer.special_tokens_map, "messages"])
+        self._threads = ThreadPoolExecutor(RENDER_THREADS, "prompts")
 
     async def chat(self, request: ChatRequest) -> list[int]:
         """Messages (and tools, where the template knows them) → prompt ids."""
@@ -49,6 +70,8 @@ class PromptReader:
         prompt = request.prompt
         if prompt is None or prompt == []:
             raise errors.BadRequestError("You must pass at least one prompt")
+        if len(prompt) > PROMPTS_MAX and not isinstance(prompt, str) and not isinstance(prompt[0], int):
+            raise errors.BadRequestError(f"At most {PROMPTS_MAX} prompts are allowed.", param="prompt")
         if isinstance(prompt, str):
             return [self._fits(await self.encode(prompt, request.add_special_tokens))]
         if isinstance(prompt[0], str):
@@ -69,17 +92,26 @@ class PromptReader:
             raise errors.BadRequestError(
                 "Cannot apply chat template to an empty conversation. Provide at least one message."
             )
+        if len(messages) > MESSAGES_MAX:
+            raise errors.BadRequestError(f"At most {MESSAGES_MAX} messages are allowed.", param="messages")
+        if tools is not None and len(tools) > TOOLS_MAX:
+            raise errors.BadRequestError(f"At most {TOOLS_MAX} tools are allowed.", param="tools")
+        self._check_arguments(arguments or {})
         plain = [_plain_message(message) for message in messages]
-        size = sum(len(message["content"]) for message in plain)
-        self._refuse_hopeless(size)
+        self._refuse_hopeless(sum(len(message["content"]) for message in plain))
 
         def render() -> list[int]:
+            if len(json.dumps([plain, tools], ensure_ascii=False)) > RENDERED_CHARACTERS_MAX:
+                words = f"Messages and tools may have {RENDERED_CHARACTERS_MAX} characters as JSON."
+                raise errors.BadRequestError(words, param="messages")
             return self.model.render_chat(
                 plain, tools=tools, add_generation_prompt=add_generation_prompt, template_arguments=arguments
             )
 
         try:
-            return await asyncio.to_thread(render) if size > LONG_TEXT_CHARACTERS else render()
+            return await self._apart(render)
+        except errors.EngineError:
+            raise
         except Exception as error:
             raise errors.BadRequestError(
                 "The model's chat template cannot render these messages.", param="messages"
@@ -88,13 +120,32 @@ class PromptReader:
     async def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Text → ids."""
         self._refuse_hopeless(len(text))
-        if len(text) > LONG_TEXT_CHARACTERS:
-            return await asyncio.to_thread(self.model.encode, text, add_special_tokens=add_special_tokens)
-        return self.model.encode(text, add_special_tokens=add_special_tokens)
+        return await self._apart(lambda: self.model.encode(text, add_special_tokens=add_special_tokens))
 
-    def decode(self, ids: Sequence[int]) -> str:
+    async def _apart(self, work: Callable[[], T]) -> T:
+        """On another thread. Work that takes too long is refused; it ends by itself, because its input is bounded."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            return await asyncio.wait_for(running, RENDER_SECONDS_MAX)
+        except TimeoutError as error:
+            raise errors.RenderTooLongError(RENDER_SECONDS_MAX) from error
+
+    def _check_arguments(self, arguments: Mapping[str, Any]) -> None:
+        if len(arguments) > TEMPLATE_ARGUMENTS_MAX:
+            words = f"At most {TEMPLATE_ARGUMENTS_MAX} values are allowed. (parameter=chat_template_kwargs)"
+            raise errors.BadRequestError(words, param="chat_template_kwargs")
+        for name, value in arguments.items():
+            if name in self._reserved or not name.isidentifier() or len(name) > 100:
+                raise errors.TemplateArgumentError(name[:100], "is not a value that a caller may give")
+            if not isinstance(value, str | int | float | None):
+                raise errors.TemplateArgumentError(name, "must be a text, a number, true, false or null")
+            if isinstance(value, str) and len(value) > TEMPLATE_TEXT_MAX:
+                raise errors.TemplateArgumentError(name, f"is longer than {TEMPLATE_TEXT_MAX} characters")
+
+    async def decode(self, ids: Sequence[int]) -> str:
         """Ids → text with special tokens."""
-        return self.model.decode(self._known(ids), skip_special_tokens=False)
+        known = self._known(ids)
+        return await self._apart(lambda: self.model.decode(known, skip_special_tokens=False))
 
     def token_strings(self, ids: Sequence[int]) -> list[str]:
         """Ids → the vocabulary's own spellings."""

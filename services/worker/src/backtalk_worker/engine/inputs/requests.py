@@ -1,11 +1,13 @@
 """The bodies this engine takes, as data: types are checked here, meanings in `sampling` and `prompts`.
 
-Errors are in vLLM's words, without the caller's values. Fields that are not known are ignored, as vLLM does.
+Errors are in vLLM's words, without the caller's values. A field that is not listed here is refused by name: what a
+later release of a dialect makes of it cannot be known.
 """
 
+import re
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
 from backtalk_worker.engine import errors
@@ -13,14 +15,24 @@ from backtalk_worker.engine import errors
 Ids = list[Annotated[int, Field(ge=0)]]
 INT64 = 2**63
 SALT_LENGTH_MAX = 1024
+OBJECTS_MAX = 50_000
+"""Objects and lists in a body: each takes a hundred bytes and more once it is decoded, whatever it is in JSON."""
+MEMBERS_MAX = 1_000_000
+"""As many ids as the rows of one request may have in all."""
+STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
-class StreamOptions(BaseModel):
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class StreamOptions(_Body):
     include_usage: bool = False
     continuous_usage_stats: bool = False
+    include_obfuscation: bool = False
 
 
-class GenerationRequest(BaseModel):
+class GenerationRequest(_Body):
     """What chat and completions have in common."""
 
     model: str | None = None
@@ -59,6 +71,16 @@ class GenerationRequest(BaseModel):
     structured_outputs: Any = None
     response_format: Any = None
     truncate_prompt_tokens: int | None = None
+    # What clients of the dialects send and no answer of this engine depends on.
+    user: Any = None
+    metadata: Any = None
+    store: Any = None
+    service_tier: Any = None
+    safety_identifier: Any = None
+    prompt_cache_key: Any = None
+    prompt_cache_retention: Any = None
+    priority: Any = None
+    spaces_between_special_tokens: Any = None
 
 
 class ChatRequest(GenerationRequest):
@@ -73,6 +95,10 @@ class ChatRequest(GenerationRequest):
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] | None = None
+    parallel_tool_calls: Any = None
+    reasoning_effort: Any = None
+    verbosity: Any = None
+    modalities: Any = None
 
     @property
     def wants_logprobs(self) -> bool:
@@ -94,7 +120,7 @@ class CompletionRequest(GenerationRequest):
         return self.logprobs is not None
 
 
-class TokenizeRequest(BaseModel):
+class TokenizeRequest(_Body):
     """`POST /tokenize`: a prompt or messages."""
 
     model: str | None = None
@@ -106,14 +132,14 @@ class TokenizeRequest(BaseModel):
     return_token_strs: bool | None = False
 
 
-class DetokenizeRequest(BaseModel):
+class DetokenizeRequest(_Body):
     """`POST /detokenize`."""
 
     model: str | None = None
     tokens: Ids
 
 
-class LoadAdapterRequest(BaseModel):
+class LoadAdapterRequest(_Body):
     """`POST /v1/load_lora_adapter`."""
 
     lora_name: str
@@ -121,7 +147,7 @@ class LoadAdapterRequest(BaseModel):
     load_inplace: bool = False
 
 
-class UnloadAdapterRequest(BaseModel):
+class UnloadAdapterRequest(_Body):
     """`POST /v1/unload_lora_adapter`."""
 
     lora_name: str
@@ -132,9 +158,10 @@ Body = TypeVar("Body", bound=BaseModel)
 
 async def read_request(model: type[Body], http: Request, bytes_max: int) -> Body:
     """A checked body, refused as soon as it is known to be over the limit, or not to be JSON."""
-    kind = http.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    # A page of another site may send a body without a type, and no browser asks the engine first.
+    kind = http.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json":
-        raise malformed("Unsupported Media Type: Only 'application/json' is allowed", None)
+        raise errors.MediaTypeError()
     declared = http.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > bytes_max:
         raise errors.BodyTooLargeError(bytes_max)
@@ -151,10 +178,21 @@ def malformed(problem: str, param: str | None) -> errors.MalformedRequestError:
     return errors.MalformedRequestError(f"1 validation error:\n  {problem}", param=param)
 
 
+def _is_over(data: bytes, most: int, *marks: bytes) -> bool:
+    """Whether these marks stand in the body more often than that, strings aside."""
+
+    def count(text: bytes) -> int:
+        return sum(text.count(mark) for mark in marks)
+
+    return count(data) > most and count(STRINGS.sub(b"", data)) > most
+
+
 def _decoded(model: type[Body], data: bytes) -> Body:
     """Nesting that is too deep and bytes that are not UTF-8 count as bad JSON."""
     if not data:
         raise malformed("{'type': 'missing', 'loc': 'body', 'msg': 'Field required'}", "body")
+    if _is_over(data, OBJECTS_MAX, b"{", b"[") or _is_over(data, MEMBERS_MAX, b","):
+        raise errors.BodyTooManyPartsError(OBJECTS_MAX, MEMBERS_MAX)
     try:
         return model.model_validate_json(data)
     except ValidationError as error:

@@ -29,6 +29,8 @@ class EngineLimits:
     adapter_rank_max: int
     threads: int
     """Of torch, on the computing thread."""
+    adapter_dir: Path | None
+    """Adapters are loaded from below it; None = from anywhere."""
 
 
 class Generation:
@@ -147,10 +149,14 @@ class Engine:
             raise errors.AdapterLoadedError(name)
         if len(self.adapters) + len(self._loading) >= self._limits.adapters_max:
             raise errors.AdaptersFullError(self._limits.adapters_max)
+        folder, top = Path(path).resolve(), self._limits.adapter_dir
+        # In the words of a folder without an adapter, so that nobody learns by them what is on this machine.
+        if top is not None and not folder.is_relative_to(top.resolve()):
+            raise errors.AdapterNotFoundError(name)
         self._loading.add(name)
         try:
             adapter = await asyncio.to_thread(
-                load_adapter, name, Path(path), self._network.layer_shapes, self._limits.adapter_rank_max
+                load_adapter, name, folder, self._network.layer_shapes, self._limits.adapter_rank_max
             )
         finally:
             self._loading.discard(name)

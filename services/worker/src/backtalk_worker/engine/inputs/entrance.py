@@ -1,0 +1,64 @@
+"""Who may ask: programs with the engine's key, and no page in a browser. Health and metrics are open to probes.
+
+On a loopback address only loopback names are answered, because a page may give its own name this machine's address.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backtalk_worker.engine import errors
+
+OPEN_PATHS = frozenset({"/health", "/ping", "/metrics", "/version"})
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Entrance:
+    """Stands before all routes; a refusal reads no byte of the body."""
+
+    def __init__(self, app: ASGIApp, key: str, host: str, refuse: Callable[[errors.EngineError], Response]) -> None:
+        self._app = app
+        self._key = _digest(key) if key else None
+        self._names = LOOPBACK_NAMES | {host.lower()} if host in LOOPBACK_NAMES else None
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses, or passes on."""
+        if scope["type"] != "http":
+            return
+        try:
+            self._check(str(scope["path"]), Headers(scope=scope))
+        except errors.EngineError as error:
+            await self._refuse(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check(self, path: str, headers: Headers) -> None:
+        host, origin = _name(f"//{headers.get('host', '')}"), headers.get("origin")
+        if self._names is not None and host not in self._names:
+            raise errors.ForeignOriginError("Host")
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise errors.ForeignOriginError("Sec-Fetch-Site")
+        if origin is not None and _name(origin) != host:
+            raise errors.ForeignOriginError("Origin")
+        if self._key is not None and path not in OPEN_PATHS:
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(given.strip()), self._key):
+                raise errors.UnauthorizedError
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _name(address: str) -> str | None:
+    """The host of an address, without its port; None where there is none."""
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
