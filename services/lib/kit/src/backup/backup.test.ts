@@ -132,14 +132,14 @@ describe('a backup', () => {
     }
   });
 
-  it.each([
+  it.each<[string, Readonly<Partial<Record<'file' | 'stream', string>>> & { readonly files?: readonly string[] }]>([
     ['a file beside it', { files: ['../evil'] }],
     ['a file that no backup has', { files: ['evil.json'] }],
     ['a snapshot elsewhere', { file: '../../etc/passwd' }],
     ['a stream that is none of ours', { stream: 'ELSEWHERE', file: 'streams/ELSEWHERE.snapshot' }],
   ])(
     'a backup whose manifest names %s is refused',
-    (_what, { files = [], ...first }: { readonly files?: readonly string[] }) => {
+    (_what, { files = [], ...first }) => {
       const folder = folders.join(`forged-${newTurnId()}`);
       const manifest = readManifest(folders.join('copy'));
       const [stream, ...streams] = manifest.streams;

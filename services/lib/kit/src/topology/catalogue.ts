@@ -95,6 +95,7 @@ const rows = {
     kind: 'once',
     publishers: ['collector'],
     readers: ['judge', 'cli'],
+    consumers: [],
     bytesMax: mebibyte,
   }),
   turnJudged: fact({
@@ -150,6 +151,7 @@ const rows = {
     kind: 'chain',
     publishers: ['trainer'],
     readers: ['cli'],
+    consumers: [],
     bytesMax: mebibyte,
   }),
   /** Published by no service today; what the log holds of it stays readable. */
