@@ -180,6 +180,11 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'later',
     message: () => 'The spool cannot be written.',
   },
+  spoolRecordInvalid: {
+    code: 'spool_record_invalid',
+    retry: 'never',
+    message: (p: { fact: string }) => `A record of ${p.fact} in the spool cannot be decoded.`,
+  },
   keysFileInvalid: {
     code: 'keys_file_invalid',
     retry: 'stop',

@@ -113,6 +113,8 @@ function storeEvents(logger: Logger, metrics: Metrics) {
   const bytes = metrics.gauge('spool_bytes', 'Bytes in the spool.');
   const drained = metrics.counter('spool_drained_total', 'Facts moved from the spool to the broker.');
   const rejected = metrics.counter('spool_rejected_total', 'Facts in the spool that the broker will never take.');
+  const rotten = metrics.counter('spool_unreadable_total', 'Records of the spool that were lost: set aside as .bad.');
+  const disk = metrics.gauge('spool_disk_failed', '1 while the disk takes nothing that the spool writes.');
   const torn = metrics.counter('spool_torn_total', 'Spool files that ended in a torn record.');
   const skipped = metrics.counter('valkey_skipped_total', 'Calls to Valkey given up, by purpose.', ['purpose']);
   return {
@@ -137,6 +139,14 @@ function storeEvents(logger: Logger, metrics: Metrics) {
     spoolRejected(error: BacktalkError): void {
       rejected.inc();
       logger.error('spool_record_rejected', { error });
+    },
+    spoolRotten(unreadable: number): void {
+      rotten.inc(unreadable);
+      logger.error('spool_segment_set_aside', { unreadable });
+    },
+    spoolDisk(state: 'failed' | 'taken'): void {
+      disk.set(state === 'failed' ? 1 : 0);
+      if (state === 'taken') logger.info('spool_disk_back');
     },
     spoolTorn(tornBytes: number): void {
       torn.inc();

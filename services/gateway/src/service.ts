@@ -90,7 +90,7 @@ async function start(context: Context) {
 async function startTurns(context: Context, events: GatewayEvents, valkey: Valkey): Promise<Turns> {
   const { config, clock, lifecycle, broker, blobs, reader } = context;
   const publisher = new FactPublisher(broker, { blobs });
-  const spool = await Spool.open({ directory: config.spoolDirectory, bytesMax: config.spoolBytesMax, events });
+  const spool = await Spool.open({ directory: config.spoolDirectory, bytesMax: config.spoolBytesMax, clock, events });
   lifecycle.add('spool', () => spool.close());
   const drain = new SpoolDrain({ spool, publisher, clock, events, onStored: () => store.brokerIsBack() });
   lifecycle.add('drain', () => drain.stop());

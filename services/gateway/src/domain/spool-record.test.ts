@@ -26,11 +26,32 @@ describe('spool records', () => {
     }
   });
 
-  it('spool records are not believed when a byte was changed', () => {
-    for (let at = 0; at < whole.length; at += 7) {
+  const textsOf = (bytes: Buffer) => decodeRecords(bytes).records.map(({ message }) => Buffer.from(message).toString());
+
+  it('a changed byte costs the record that it hit, wherever it is, and no other', () => {
+    const lengths = three.map((each) => encodeRecord(each).length);
+    for (let at = 0; at < whole.length; at += 1) {
       const changed = Buffer.from(whole);
       changed.writeUInt8((changed[at] ?? 0) ^ 0x20, at);
-      expect(decodeRecords(changed).records.length).toBeLessThan(3);
+      const hit = at < (lengths[0] ?? 0) ? 'one' : at < (lengths[0] ?? 0) + (lengths[1] ?? 0) ? 'two' : 'three';
+      const { unreadable, tornBytes } = decodeRecords(changed);
+      expect(textsOf(changed)).toEqual(['one', 'two', 'three'].filter((text) => text !== hit));
+      expect(unreadable + Math.sign(tornBytes)).toBe(1);
     }
+  });
+
+  it('reading goes on behind a run of bytes that form no record', () => {
+    const [first, second, third] = three.map(encodeRecord);
+    const rot = Buffer.alloc(1000, 0xa5);
+    const bytes = Buffer.concat([first ?? rot, rot, second ?? rot, rot.subarray(0, 3), third ?? rot]);
+    expect(textsOf(bytes)).toEqual(['one', 'two', 'three']);
+    expect(decodeRecords(bytes)).toMatchObject({ unreadable: 2, tornBytes: 0 });
+  });
+
+  it('a record of a kind that is not known here is counted, and those behind it are read', () => {
+    const other = encodeRecord(Object.assign(record('later release'), { name: 'notKnownHere' }));
+    const bytes = Buffer.concat([other, whole]);
+    expect(textsOf(bytes)).toEqual(['one', 'two', 'three']);
+    expect(decodeRecords(bytes)).toMatchObject({ unreadable: 1, tornBytes: 0 });
   });
 });

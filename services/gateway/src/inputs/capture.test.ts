@@ -1,8 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePort, until } from '@backtalk/kit/testing';
+import { TurnCompleted } from '@backtalk/proto/facts';
+import { encodeRecord, type SpoolRecord } from '../domain/spool-record.js';
 import {
   gatewayEnvironment,
   ready,
@@ -171,6 +174,63 @@ function killed(child: ChildProcess): Promise<void> {
     child.kill('SIGKILL');
   });
 }
+
+describe('a spool on a disk that fails', () => {
+  const finished = (number: number): SpoolRecord => {
+    const id = `turn_${String(number).padStart(32, '0')}`;
+    const fact = { turn: id, tenant: 't', user: 'u', policy: 'backtalk', text: 'Good evening' };
+    return {
+      name: 'turnCompleted',
+      traceparent: '',
+      message: TurnCompleted.encode(TurnCompleted.fromPartial(fact)).finish(),
+    };
+  };
+
+  it('a flipped byte costs the turn that it hit; its file is kept, and what cannot be decoded stops nothing', async () => {
+    const directory = around.directory.join('rotten-spool');
+    await mkdir(directory);
+    const turns = [1, 2, 3, 4].map(finished);
+    const unreadable: SpoolRecord = { name: 'turnCompleted', traceparent: '', message: Buffer.from([0x0a, 0xff]) };
+    const records = [...turns.slice(0, 2), unreadable, ...turns.slice(2)].map(encodeRecord);
+    const bytes = Buffer.concat(records);
+    bytes.writeUInt8((bytes[40] ?? 0) ^ 1, 40);
+    await writeFile(join(directory, '000000000001.spool'), bytes);
+    await writeFile(join(directory, '000000000002.spool'), encodeRecord(finished(5)));
+    const gateway = await started({ BACKTALK_SPOOL_DIR: directory });
+    const read = (number: number) =>
+      around.reader.last('turnCompleted', { turn: `turn_${String(number).padStart(32, '0')}` });
+    await until(async () => (await read(5)) !== undefined, { what: 'the turn of the next file' });
+    expect((await Promise.all([1, 2, 3, 4].map(read))).map((fact) => fact !== undefined)).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
+    await until(async () => (await gateway.metric('spool_bytes')) === 0);
+    expect(await readdir(directory)).toEqual(['000000000001.spool.bad']);
+    expect(await gateway.metric('spool_unreadable_total')).toBe(2);
+    expect(await gateway.metric('spool_rejected_total')).toBe(1);
+  });
+
+  it('a request is refused before an engine works on it while neither broker nor disk take its turn', async () => {
+    const gateway = await started({ BACKTALK_STORE_WAIT: '50ms' });
+    const directory = gateway.environment['BACKTALK_SPOOL_DIR'] ?? '';
+    const ask = () => streamed(gateway.url, 'Is there room?');
+    await around.nats.kill();
+    await rm(directory, { recursive: true });
+    await expect(ask()).rejects.toThrow();
+    const before = leased.engine.counts.requests;
+    await expect(ask()).rejects.toMatchObject({ status: 503, code: 'capture_unavailable' });
+    expect(leased.engine.counts.requests).toBe(before);
+    expect(await gateway.metric('spool_disk_failed')).toBe(1);
+    const health = `http://127.0.0.1:${gateway.gateway.ports.health}/readyz`;
+    expect((await fetch(health)).status).toBe(503);
+    await mkdir(directory);
+    const turn = await until(() => ask().catch(() => undefined), { what: 'a disk that takes turns again' });
+    await around.nats.restart();
+    await inLog(turn);
+  });
+});
 
 describe('Valkey', () => {
   it('requests are answered though Valkey is away, or silent', async () => {

@@ -1,13 +1,15 @@
 // Moves the spool's facts to the broker, in the order in which they were written, whenever the broker takes them.
 //
-// In: a spool, and the news that the broker may be back. Out: facts in the log, segments discarded once all of theirs are.
+// In: a spool, and the news that the broker may be back. Out: facts in the log, segments discarded once all of theirs are,
+// and set aside where one of theirs never can be: nothing that cannot be read stops what comes after it.
 // A segment that was half drained when the process died is drained again from its start: repeats change nothing. It
 // never runs twice at once.
 import { asBacktalkError, type Clock, type FactPublisher } from '@backtalk/kit';
+import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import type { SpoolRecord } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
-import { storableOf } from './storable.js';
+import { storableOf, type Storable } from './storable.js';
 
 interface SpoolDrainOptions {
   readonly spool: Spool;
@@ -51,10 +53,11 @@ export class SpoolDrain {
       try {
         const segment = await this.options.spool.oldest();
         if (segment === undefined) return;
-        const records = await this.options.spool.read(segment);
-        for (const record of records) if (!this.stopped) await this.store(record);
+        const { records, unreadable } = await this.options.spool.read(segment);
+        let lost = unreadable;
+        for (const record of records) if (!this.stopped && !(await this.store(record))) lost += 1;
         if (this.stopped) return;
-        await this.options.spool.discard(segment);
+        await (lost === 0 ? this.options.spool.discard(segment) : this.options.spool.setAside(segment, lost));
         this.options.events.spoolDrained(records.length);
       } catch (error) {
         this.options.events.drainPaused(asBacktalkError(error));
@@ -65,16 +68,29 @@ export class SpoolDrain {
     }
   }
 
-  private async store(record: SpoolRecord): Promise<void> {
+  /** False for a record that never will be stored. */
+  private async store(record: SpoolRecord): Promise<boolean> {
     try {
-      await storableOf(this.options.publisher, record).publish(publishTimeoutMs);
+      await decoded(this.options.publisher, record).publish(publishTimeoutMs);
       this.options.onStored();
+      return true;
     } catch (thrown) {
       const error = asBacktalkError(thrown);
       // Everything else may pass, a missing permission too: the fact is kept.
-      const willNeverFit = error.code === 'fact_too_large' || error.code === 'fact_invalid';
-      if (!willNeverFit) throw error;
+      if (!neverStored.has(error.code)) throw error;
       this.options.events.spoolRejected(error);
+      return false;
     }
+  }
+}
+
+const neverStored: ReadonlySet<string> = new Set(['fact_too_large', 'fact_invalid', 'spool_record_invalid']);
+
+/** Its checksum held, so that it was written so: by another release, or by a fault of ours. */
+function decoded(publisher: FactPublisher, record: SpoolRecord): Storable {
+  try {
+    return storableOf(publisher, record);
+  } catch (cause) {
+    throw gatewayErrors.spoolRecordInvalid({ fact: record.name }, cause);
   }
 }

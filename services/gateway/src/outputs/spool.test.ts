@@ -1,8 +1,8 @@
-import { appendFile, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Metrics } from '@backtalk/kit';
-import { silentLogger, TemporaryDirectory } from '@backtalk/kit/testing';
+import { FakeClock, silentLogger, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { createEvents } from '../events.js';
 import { encodeRecord, type SpoolRecord } from '../domain/spool-record.js';
 import { Spool } from './spool.js';
@@ -16,13 +16,14 @@ afterEach(() => {
 });
 
 const path = (): string => directory.join(`spool-${number}`);
-const open = (bytesMax = 1024 * 1024): Promise<Spool> => Spool.open({ directory: path(), bytesMax, events });
+const clock = new FakeClock();
+const open = (bytesMax = 1024 * 1024): Promise<Spool> => Spool.open({ directory: path(), bytesMax, clock, events });
 const record = (text: string): SpoolRecord => ({ name: 'turnCompleted', traceparent: '', message: Buffer.from(text) });
 
 async function drained(spool: Spool): Promise<string[]> {
   const texts: string[] = [];
   for (let segment = await spool.oldest(); segment !== undefined; segment = await spool.oldest()) {
-    for (const { message } of await spool.read(segment)) texts.push(Buffer.from(message).toString());
+    for (const { message } of (await spool.read(segment)).records) texts.push(Buffer.from(message).toString());
     await spool.discard(segment);
   }
   return texts;
@@ -61,7 +62,7 @@ describe('Spool', () => {
     const segment = await spool.oldest();
     await spool.append([record('b')]);
     if (segment === undefined) return expect.fail('a segment was expected');
-    expect(await spool.read(segment)).toHaveLength(1);
+    expect((await spool.read(segment)).records).toHaveLength(1);
     await spool.discard(segment);
     expect(await drained(spool)).toEqual(['b']);
   });
@@ -87,5 +88,46 @@ describe('Spool', () => {
     await expect(spool.append([record('a')])).rejects.toMatchObject({ code: 'spool_failed' });
     await spool.append([record('b')]);
     expect(await drained(spool)).toEqual(['b']);
+  });
+
+  it('remembers that the disk refused a write until a try of its own succeeds, and leaves no empty segment', async () => {
+    const spool = await open();
+    await rm(path(), { recursive: true });
+    await expect(spool.append([record('a')])).rejects.toMatchObject({ code: 'spool_failed' });
+    expect([spool.takes(1), spool.hasRoom(1)]).toEqual([false, true]);
+    await clock.advance(5_000);
+    expect(spool.takes(1)).toBe(false);
+    await mkdir(path());
+    await until(async () => {
+      await clock.advance(1_000);
+      return spool.takes(1);
+    });
+    expect(await readdir(path())).toEqual([]);
+    await spool.append([record('b')]);
+    expect(await drained(spool)).toEqual(['b']);
+    expect(await readdir(path())).toEqual([]);
+    await spool.close();
+  });
+
+  it('forgets an empty file that an earlier life left', async () => {
+    await (await open()).close();
+    await writeFile(join(path(), '000000000001.spool'), '');
+    const spool = await open();
+    expect(await readdir(path())).toEqual([]);
+    expect(await spool.oldest()).toBeUndefined();
+  });
+
+  it('keeps a few segments that cannot be read, the newest ones', async () => {
+    const spool = await open();
+    for (let at = 0; at < 10; at += 1) {
+      await spool.append([record(String(at))]);
+      const segment = await spool.oldest();
+      await spool.setAside(segment ?? expect.unreachable(), 1);
+    }
+    expect(spool.isEmpty).toBe(true);
+    const kept = (await readdir(path())).sort();
+    expect(kept).toHaveLength(8);
+    expect(kept[0]).toBe('000000000003.spool.bad');
+    expect(await drained(await open())).toEqual([]);
   });
 });

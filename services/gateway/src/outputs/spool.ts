@@ -3,10 +3,11 @@
 // In: facts. Out: a promise that resolves once they are on disk (fsynced), and the segments to drain, oldest first. It
 // is append-only and bounded in bytes; what waits to be written counts. Several turns share one fsync. A segment is
 // never written again after it was handed out to be drained, or after a write to it failed, so that only its end can be
-// torn. It never drops a fact.
-import { mkdir, open, readdir, readFile, rm, stat, type FileHandle } from 'node:fs/promises';
+// torn. It never drops a fact: a segment in which something cannot be read is kept beside, as `.bad`. A disk that refused
+// a write is taken for full until a try of its own succeeds.
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Mutex } from '@backtalk/kit';
+import { Mutex, type Clock } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
 import { decodeRecords, encodeRecord, type SpoolRecord } from '../domain/spool-record.js';
@@ -14,12 +15,19 @@ import { decodeRecords, encodeRecord, type SpoolRecord } from '../domain/spool-r
 interface SpoolOptions {
   readonly directory: string;
   readonly bytesMax: number;
+  readonly clock: Clock;
   readonly events: GatewayEvents;
 }
 
 interface Segment {
   readonly path: string;
   bytes: number;
+}
+
+interface ReadSegment {
+  readonly records: readonly SpoolRecord[];
+  /** How many records of it are lost to this reader. */
+  readonly unreadable: number;
 }
 
 interface Waiting {
@@ -30,6 +38,13 @@ interface Waiting {
 
 const segmentBytesMax = 16 * 1024 * 1024;
 const extension = '.spool';
+const badExtension = '.bad';
+/** Kept for the operator to look into; the oldest give way. */
+const badSegmentsMax = 8;
+const probeName = 'probe';
+/** As much as an answer may take: a disk with a few bytes left is full. */
+const probe = Buffer.alloc(256 * 1024);
+const probeEveryMs = 1_000;
 
 export class Spool {
   private closed: Segment[] = [];
@@ -38,6 +53,8 @@ export class Spool {
   private bytesHeld = 0;
   private waiting: Waiting[] = [];
   private readonly files = new Mutex();
+  private diskFailed = false;
+  private cancelProbe: () => void = () => undefined;
 
   private constructor(private readonly options: SpoolOptions) {}
 
@@ -48,6 +65,8 @@ export class Spool {
     for (const name of (await readdir(options.directory)).filter((file) => file.endsWith(extension)).sort()) {
       const path = join(options.directory, name);
       const { size } = await stat(path);
+      if (size === 0) await rm(path, { force: true });
+      if (size === 0) continue;
       spool.closed.push({ path, bytes: size });
       spool.nextNumber = Math.max(spool.nextNumber, Number.parseInt(name, 10) + 1);
       spool.grow(size);
@@ -62,6 +81,11 @@ export class Spool {
   /** Whether so many bytes more would fit. */
   hasRoom(bytes: number): boolean {
     return this.bytesHeld + bytes <= this.options.bytesMax;
+  }
+
+  /** Whether so many bytes more would be stored, by all that is known. */
+  takes(bytes: number): boolean {
+    return !this.diskFailed && this.hasRoom(bytes);
   }
 
   /** Resolves when the facts are on disk. Rejects with `spool_full` or `spool_failed`. */
@@ -82,21 +106,36 @@ export class Spool {
     return this.closed[0];
   }
 
-  async read(segment: Segment): Promise<readonly SpoolRecord[]> {
-    const { records, tornBytes } = decodeRecords(await readFile(segment.path));
+  async read(segment: Segment): Promise<ReadSegment> {
+    const { records, unreadable, tornBytes } = decodeRecords(await readFile(segment.path));
     if (tornBytes > 0) this.options.events.spoolTorn(tornBytes);
-    return records;
+    return { records, unreadable };
   }
 
   /** Every fact of it is in the log. */
   async discard(segment: Segment): Promise<void> {
     await rm(segment.path, { force: true });
-    this.closed = this.closed.filter((kept) => kept !== segment);
-    this.grow(-segment.bytes);
+    this.forget(segment);
+  }
+
+  /** What could be read of it is in the log. */
+  async setAside(segment: Segment, unreadable: number): Promise<void> {
+    await rename(segment.path, segment.path + badExtension);
+    this.forget(segment);
+    this.options.events.spoolRotten(unreadable);
+    const { directory } = this.options;
+    const bad = (await readdir(directory)).filter((file) => file.endsWith(badExtension)).sort();
+    for (const name of bad.slice(0, -badSegmentsMax)) await rm(join(directory, name), { force: true });
   }
 
   close(): Promise<void> {
+    this.cancelProbe();
     return this.inTurn(() => this.closeActive());
+  }
+
+  private forget(segment: Segment): void {
+    this.closed = this.closed.filter((kept) => kept !== segment);
+    this.grow(-segment.bytes);
   }
 
   private inTurn(piece: () => Promise<void>): Promise<void> {
@@ -111,6 +150,7 @@ export class Spool {
     this.waiting = [];
     try {
       await this.write(batch.map(({ bytes }) => bytes));
+      if (this.diskFailed) this.diskIsBack();
       for (const { resolve } of batch) resolve();
     } catch (cause) {
       const error = gatewayErrors.spoolFailed({}, cause);
@@ -119,7 +159,40 @@ export class Spool {
         this.grow(-bytes.length);
         reject(error);
       }
+      this.diskRefused();
       await this.closeActive();
+    }
+  }
+
+  private diskRefused(): void {
+    if (this.diskFailed) return;
+    this.diskFailed = true;
+    this.options.events.spoolDisk('failed');
+    this.probeLater();
+  }
+
+  private diskIsBack(): void {
+    this.diskFailed = false;
+    this.cancelProbe();
+    this.options.events.spoolDisk('taken');
+  }
+
+  private probeLater(): void {
+    this.cancelProbe = this.options.clock.timer(probeEveryMs, () => {
+      void this.files.run(() => this.tryDisk());
+    });
+  }
+
+  private async tryDisk(): Promise<void> {
+    const path = join(this.options.directory, probeName);
+    try {
+      await writeFile(path, probe, { flush: true });
+      await rm(path);
+      if (this.diskFailed) this.diskIsBack();
+    } catch {
+      // The failure that began this was reported; until a try succeeds there is nothing more to say.
+      await rm(path, { force: true }).catch(() => undefined);
+      this.probeLater();
     }
   }
 
@@ -139,12 +212,14 @@ export class Spool {
     this.nextNumber += 1;
     const path = join(this.options.directory, name);
     const file = await open(path, 'ax');
-    // A new file outlives a crash only when its folder is on disk too.
-    const directory = await open(this.options.directory, 'r');
     try {
-      await directory.sync();
-    } finally {
-      await directory.close();
+      // A new file outlives a crash only when its folder is on disk too.
+      const directory = await open(this.options.directory, 'r');
+      await directory.sync().finally(() => directory.close());
+    } catch (error) {
+      await file.close();
+      await rm(path, { force: true });
+      throw error;
     }
     return { path, bytes: 0, file };
   }
@@ -153,8 +228,10 @@ export class Spool {
     const active = this.active;
     if (active === undefined) return;
     this.active = undefined;
-    this.closed.push(active);
+    if (active.bytes > 0) this.closed.push(active);
     await active.file.close();
+    // Nothing in it was ever confirmed: a write that failed may have left a piece.
+    if (active.bytes === 0) await rm(active.path, { force: true });
   }
 
   private grow(bytes: number): void {

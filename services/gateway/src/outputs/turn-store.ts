@@ -58,7 +58,7 @@ export class TurnStore {
 
   /** False while no turn could be stored anywhere and none may go without. */
   get canStore(): boolean {
-    return !this.options.required || !this.breaker.isOpen || this.options.spool.hasRoom(answerBytesGuess);
+    return !this.options.required || !this.breaker.isOpen || this.options.spool.takes(answerBytesGuess);
   }
 
   /** True while turns lie in the spool that the log does not have. */
@@ -69,7 +69,7 @@ export class TurnStore {
   /** Throws `capture_unavailable` when the turn of such a request could not be stored, so that none is begun in vain. */
   admit(requestBytes: number): void {
     if (!this.options.required || !this.breaker.isOpen) return;
-    if (!this.options.spool.hasRoom(requestBytes + answerBytesGuess))
+    if (!this.options.spool.takes(requestBytes + answerBytesGuess))
       throw gatewayErrors.captureUnavailable({ retryAfterSeconds });
   }
 

@@ -137,18 +137,15 @@ describe('a backup', () => {
     ['a file that no backup has', { files: ['evil.json'] }],
     ['a snapshot elsewhere', { file: '../../etc/passwd' }],
     ['a stream that is none of ours', { stream: 'ELSEWHERE', file: 'streams/ELSEWHERE.snapshot' }],
-  ])(
-    'a backup whose manifest names %s is refused',
-    (_what, { files = [], ...first }) => {
-      const folder = folders.join(`forged-${newTurnId()}`);
-      const manifest = readManifest(folders.join('copy'));
-      const [stream, ...streams] = manifest.streams;
-      mkdirSync(folder);
-      const forged = { ...manifest, files, streams: [{ ...stream, ...first }, ...streams] };
-      writeFileSync(join(folder, 'manifest.json'), JSON.stringify(forged));
-      expect(() => readManifest(folder)).toThrow('its manifest.json is of another format');
-    },
-  );
+  ])('a backup whose manifest names %s is refused', (_what, { files = [], ...first }) => {
+    const folder = folders.join(`forged-${newTurnId()}`);
+    const manifest = readManifest(folders.join('copy'));
+    const [stream, ...streams] = manifest.streams;
+    mkdirSync(folder);
+    const forged = { ...manifest, files, streams: [{ ...stream, ...first }, ...streams] };
+    writeFileSync(join(folder, 'manifest.json'), JSON.stringify(forged));
+    expect(() => readManifest(folder)).toThrow('its manifest.json is of another format');
+  });
 
   it('a backup is its owner’s alone, also in a folder that others could read', async () => {
     const folder = folders.join('open');
