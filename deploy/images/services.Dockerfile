@@ -2,28 +2,50 @@
 # Pin the base by digest for a build that can be repeated: --build-arg NODE_IMAGE=node@sha256:...
 ARG NODE_IMAGE=node:24.11.1-bookworm-slim
 
-FROM ${NODE_IMAGE} AS build
+FROM ${NODE_IMAGE} AS manifests
 WORKDIR /app
 ENV NPM_CONFIG_UPDATE_NOTIFIER=false NPM_CONFIG_FUND=false NPM_CONFIG_AUDIT=false NPM_CONFIG_IGNORE_SCRIPTS=true
+# What each folder needs, before what is in it: packages are installed again when a list of them changes, and only then.
 COPY package.json package-lock.json tsconfig.base.json ./
+COPY proto/package.json proto/
+COPY services/lib/kit/package.json services/lib/kit/
+COPY services/lib/dialects/package.json services/lib/dialects/
+COPY services/gateway/package.json services/gateway/
+COPY services/collector/package.json services/collector/
+COPY services/judge/package.json services/judge/
+COPY services/trainer/package.json services/trainer/
+COPY services/publisher/package.json services/publisher/
+COPY services/loader/package.json services/loader/
+COPY services/cli/package.json services/cli/
+# Named by its package: without the file, its command is not linked.
+COPY services/cli/bin services/cli/bin
+COPY deploy/package.json deploy/
+COPY deploy/dashboards/package.json deploy/dashboards/
+COPY test/package.json test/
+
+# What the services need to run. Not `npm prune` after the build: it takes as long, and installs what other workspaces need.
+FROM manifests AS packages
+RUN npm ci --omit=dev --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli
+# Types and maps are read by compilers and debuggers alone.
+RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
+# Where volumes are mounted: an empty volume takes its owner from the folder that it covers.
+RUN mkdir -p /volumes/spool /volumes/adapters && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
+
+FROM manifests AS build
+RUN npm ci --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --include-workspace-root
 COPY proto proto
 COPY services services
-COPY deploy/package.json deploy/package.json
-COPY deploy/dashboards/package.json deploy/dashboards/package.json
-COPY test/package.json test/package.json
-RUN npm ci --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --include-workspace-root
 RUN npm run generate
 RUN npx tsc -b services/gateway services/collector services/judge services/trainer services/publisher services/loader services/cli
-# The same lock file again, without what only building needs.
-RUN npm ci --omit=dev --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli
-# Sources, maps and tests stay behind; the links of workspaces that are not here go too.
-RUN rm -rf services/worker && find proto services -type d \( -name src -o -name gen -o -name testing \) -not -path '*/node_modules/*' -prune -exec rm -rf {} + && find proto services -type f \( -name '*.map' -o -name '*.tsbuildinfo' -o -name '*.test.*' -o -name '*.d.ts' \) -delete && find node_modules -xtype l -delete
+# Sources, maps and tests stay behind.
+RUN rm -rf services/worker && find proto services -type d \( -name src -o -name gen -o -name testing \) -not -path '*/node_modules/*' -prune -exec rm -rf {} + && find proto services -type f \( -name '*.map' -o -name '*.tsbuildinfo' -o -name '*.test.*' -o -name '*.d.ts' \) -delete
 
 FROM ${NODE_IMAGE}
 WORKDIR /app
 ENV NODE_ENV=production
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules node_modules
+COPY --from=packages /volumes/ /
+COPY --from=packages /app/package.json ./
+COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/proto proto
 COPY --from=build /app/services services
 # A number, so that a cluster can see that it is not root's.

