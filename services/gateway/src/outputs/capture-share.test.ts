@@ -53,12 +53,12 @@ describe('CaptureShare', () => {
     expect(share.fullOf(caller('big', 'none', 0))).toBe('key');
   });
 
-  it('holds without Valkey, and begins again with the day', () => {
+  it('holds without Valkey, and begins again with the day', async () => {
     const clock = new FakeClock();
     const share = gateway(clock, 'redis://127.0.0.1:1');
     share.add(caller('acme', 'ann'), 1_000);
     expect(share.fullOf(caller('acme', 'ann'))).toBe('tenant');
-    clock.advance(24 * 60 * 60 * 1000);
+    await clock.advance(24 * 60 * 60 * 1000);
     expect(share.fullOf(caller('acme', 'ann'))).toBeUndefined();
   });
 });

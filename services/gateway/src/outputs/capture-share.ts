@@ -15,6 +15,8 @@ interface Use {
   known: number;
   /** Of this one since then. */
   pending: number;
+  /** Asked for or added to since then. */
+  isActive: boolean;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -39,7 +41,6 @@ export class CaptureShare {
 
   add({ tenant, keyId }: Sharing, bytes: number): void {
     for (const name of [`key:${keyId}`, `tenant:${tenant}`]) this.useOf(name).pending += bytes;
-    this.addUpLater();
   }
 
   secondsToNextDay(): number {
@@ -62,10 +63,10 @@ export class CaptureShare {
     if (day !== this.day) this.uses.clear();
     this.day = day;
     const found = this.uses.get(name);
-    if (found !== undefined) return found;
-    const use: Use = { known: 0, pending: 0 };
-    this.uses.set(name, use);
-    // What other gateways, or an earlier life of this one, have stored today.
+    const use = found ?? { known: 0, pending: 0, isActive: true };
+    use.isActive = true;
+    if (found === undefined) this.uses.set(name, use);
+    // Other gateways, or an earlier life of this one, may have stored something, too.
     this.addUpLater();
     return use;
   }
@@ -73,16 +74,17 @@ export class CaptureShare {
   private addUpLater(): void {
     this.cancel ??= this.clock.timer(addUpEveryMs, () => {
       this.cancel = undefined;
-      // A failure leaves the bytes pending; Valkey's own events say why.
+      // It never fails: a Valkey that does not answer is counted as skipped.
       void this.addUp();
     });
   }
 
   private async addUp(): Promise<void> {
-    const sent = [...this.uses].filter(([, { known, pending }]) => pending > 0 || known === 0);
+    const sent = [...this.uses].filter(([, use]) => use.isActive);
     if (sent.length === 0) return;
     const { day } = this;
-    const bytes = sent.map(([, { pending }]) => pending);
+    const bytes = sent.map(([, use]) => use.pending);
+    for (const [, use] of sent) use.isActive = false;
     const sums = await this.valkey.attempt('share', (client) =>
       Promise.all(
         sent.map(async ([name], index) => {
@@ -92,11 +94,11 @@ export class CaptureShare {
         }),
       ),
     );
-    if (sums === undefined) return;
+    // Without an answer they count as sent: sent again, they might count twice.
     for (const [index, [, use]] of sent.entries()) {
       const added = bytes[index] ?? 0;
       use.pending -= added;
-      use.known = Math.max(use.known + added, sums[index] ?? 0);
+      use.known = Math.max(use.known + added, sums?.[index] ?? 0);
     }
   }
 }

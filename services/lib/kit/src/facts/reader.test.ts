@@ -58,6 +58,7 @@ describe('reading', () => {
     const [turn = ''] = await publishTurns(user, 1);
     const rows = await collect(new FactReader(collector).headers(['turnOpened'], { filter: { turnOpened: { user } } }));
     expect(rows).toMatchObject([{ name: 'turnOpened', headers: { turn, policy: 'backtalk' } }]);
+    expect(await new FactReader(collector).lastHeaders('turnOpened', { turn })).toEqual(rows[0]);
   });
 
   it('ends at once where there is nothing', async () => {

@@ -2,13 +2,20 @@ import { TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { catalogue, fact, factNames } from './catalogue.js';
 import { permissionsOf } from './permissions.js';
-import { durableOf, subjectFilter, subjectOf } from './subjects.js';
+import { durableOf, idsOfSubject, subjectFilter, subjectOf } from './subjects.js';
 import { brokerServices } from './users.js';
 
 describe('subjects', () => {
   it('subjects stand in the order of the catalogue, and say which fact it is', () => {
     const judged = TurnJudged.fromPartial({ tenant: 'a', user: 'b', policy: 'p', turn: 't', revision: 2 });
     expect(subjectOf('turnJudged', judged)).toBe('backtalk.turn.judged.a.b.p.t.2');
+    expect(idsOfSubject('turnJudged', subjectOf('turnJudged', judged))).toEqual({
+      tenant: 'a',
+      user: 'b',
+      policy: 'p',
+      turn: 't',
+      revision: '2',
+    });
     expect(subjectFilter('turnJudged', { policy: 'p' })).toBe('backtalk.turn.judged.*.*.p.*.*');
     expect(subjectFilter('turnOpened')).toBe('backtalk.turn.opened.>');
     expect(() => subjectOf('turnOpened', TurnOpened.fromPartial({ turn: 'a.>' }))).toThrow();
