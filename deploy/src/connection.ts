@@ -1,7 +1,7 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
 import { writeFileSync } from 'node:fs';
 import type { DataFolder } from './data-folder.js';
-import type { Ports } from './ports.js';
+import { endpointUrl, type Ports } from './ports.js';
 import { baseModel, policy } from './processes.js';
 import type { Secrets } from './secrets.js';
 
@@ -22,9 +22,9 @@ export interface Connection {
 }
 
 export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets, host: string): void {
-  const at = (port: number, name = '127.0.0.1') => `http://${name}:${String(port)}`;
+  const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
-    endpoint: `${at(ports.endpoint, host === '0.0.0.0' ? '127.0.0.1' : host)}/v1`,
+    endpoint: endpointUrl(host, ports),
     engine: at(ports.engine),
     policy,
     baseModel,

@@ -35,6 +35,16 @@ export function portsFrom(endpoint: number): Ports {
   };
 }
 
+/** The endpoint as clients on this machine write it. */
+export function endpointUrl(host: string, { endpoint }: Pick<Ports, 'endpoint'>): string {
+  const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  return `http://${addressOf(everywhere[host] ?? host, endpoint)}/v1`;
+}
+
+export function addressOf(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+}
+
 /** Ports that browsers and `fetch` refuse to call, of those that a machine can have (the Fetch standard, "port blocking"). */
 const refusedByClients = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,

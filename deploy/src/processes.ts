@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { BrokerUser } from '@backtalk/kit';
 import type { ProcessSpec } from './child.js';
 import type { DataFolder } from './data-folder.js';
-import type { Ports } from './ports.js';
+import { addressOf, type Ports } from './ports.js';
 import { hasRoom } from './data-folder.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
@@ -165,7 +165,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
       service(machine, 'publisher', { BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
       service(machine, 'gateway', {
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.gateway),
-        BACKTALK_LISTEN: `${host}:${String(ports.endpoint)}`,
+        BACKTALK_LISTEN: addressOf(host, ports.endpoint),
         BACKTALK_SPOOL_DIR: data.spool,
         BACKTALK_STOP_WAIT: '3s',
         BACKTALK_KEYS_FILE: data.keys,

@@ -4,7 +4,7 @@ import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.j
 import { deployErrors } from './errors.js';
 import { launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
-import { portsFrom, type Ports } from './ports.js';
+import { endpointUrl, portsFrom, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
 import { policy } from './processes.js';
 import { SizeWatch } from './size-watch.js';
@@ -13,7 +13,8 @@ import type { Terminal } from './terminal.js';
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
 function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder): void {
-  const endpoint = `http://${host}:${String(ports.endpoint)}/v1`;
+  const endpoint = endpointUrl(host, ports);
+  const isKeyless = loopbackHosts.has(host) && !existsSync(data.keys);
   const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
   terminal.line('');
   terminal.line('Backtalk serves. Talk to it, answer back, and its weights change while it answers.');
@@ -21,7 +22,7 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.table([
     ['endpoint', endpoint],
     ['model', policy],
-    ['key', loopbackHosts.has(host) ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
+    ['key', isKeyless ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
     ...Object.entries(ports.health).map(([name, port]): [string, string] => [`${name} metrics`, metrics(port)]),
     ['engine metrics', metrics(ports.engine)],
     ['state and logs', data.path],

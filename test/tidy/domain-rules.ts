@@ -20,6 +20,8 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'isBaseVersion',
       'isJsonObject',
       'keyGrant',
+      'policiesOf',
+      'tenantsOf',
       'keyedHash',
       'sha256Hex',
       'traceFrom',

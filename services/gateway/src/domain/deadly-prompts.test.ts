@@ -28,7 +28,7 @@ describe('DeadlyPrompts', () => {
     expect(deadly.died(prompt('a'), 'two', 1)).toBe(false);
   });
 
-  it('it remembers a bounded number of prompts', () => {
+  it('remembers a bounded number of prompts', () => {
     const deadly = new DeadlyPrompts();
     for (let at = 0; at < 1_001; at += 1)
       for (const engine of ['one', 'two']) deadly.died(prompt(String(at)), engine, 0);

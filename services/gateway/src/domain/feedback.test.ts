@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { feedbackFact, readFeedback } from './feedback.js';
 
+const yes = { train: true, source: 'default' };
 const of = { tenant: 't', user: 'u', policy: 'backtalk' };
 
 describe('readFeedback', () => {
@@ -25,9 +26,18 @@ describe('readFeedback', () => {
 
 describe('feedbackFact', () => {
   it('a feedback fact has the same digest for the same words, and tells no score from a score of zero', () => {
-    const fact = (body: object) => feedbackFact(readFeedback({ turn_id: 'turn_1', ...body }), of);
+    const fact = (body: object) =>
+      feedbackFact(readFeedback({ turn_id: 'turn_1', ...body }), of, { giver: 'u', consent: yes });
     expect(fact({ score: 0 }).digest).toBe(fact({ score: 0 }).digest);
     expect(fact({ score: 0, comment: 'a' }).digest).not.toBe(fact({ comment: 'a' }).digest);
     expect(fact({ comment: 'a' })).toMatchObject({ score: 0, hasScore: false, tenant: 't' });
+  });
+
+  it('equal words of another giver, or without consent, are another fact', () => {
+    const fact = (giver: string, train: boolean) =>
+      feedbackFact(readFeedback({ turn_id: 'turn_1', score: 1 }), of, { giver, consent: { train, source: 'key' } });
+    const digests = [fact('u', true), fact('u', false), fact('v', true), fact('v', false)].map(({ digest }) => digest);
+    expect(new Set(digests).size).toBe(4);
+    expect(fact('v', false)).toMatchObject({ user: 'u', giver: 'v', consent: { train: false } });
   });
 });

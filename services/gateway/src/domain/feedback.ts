@@ -1,9 +1,9 @@
 // Is this feedback, and what does it say?
 //
-// In: a parsed JSON body. Out: the turn and the words about it, with a digest that makes the same feedback given twice
-// one fact; or a refusal that names the parameter. Pure.
+// In: a parsed JSON body, the turn's owner, and who gives it with which consent. Out: the turn and the words about it,
+// with a digest that makes the same feedback given twice one fact; or a refusal that names the parameter. Pure.
 import { sha256Hex } from '@backtalk/kit';
-import type { FeedbackGiven } from '@backtalk/proto/facts';
+import type { Consent, FeedbackGiven } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import { readAs } from './read-as.js';
@@ -13,6 +13,14 @@ export interface Feedback {
   readonly score: -1 | 0 | 1 | undefined;
   readonly comment: string;
   readonly correction: string;
+  /** Who gives it, where the key speaks for several people. */
+  readonly user: string | undefined;
+}
+
+export interface Given {
+  /** The giver's keyed hash. */
+  readonly giver: string;
+  readonly consent: Consent;
 }
 
 const feedbackCharactersMax = 16 * 1024;
@@ -29,6 +37,7 @@ const schema = z.object({
   score: z.literal([-1, 0, 1], 'it must be -1, 0 or 1').nullish(),
   comment: words,
   correction: words,
+  user: z.string('it must be a string').nullish(),
 });
 
 export function readFeedback(body: unknown): Feedback {
@@ -41,14 +50,17 @@ export function readFeedback(body: unknown): Feedback {
   const correction = value.correction ?? '';
   if (score === undefined && comment === '' && correction === '')
     throw gatewayErrors.missingParameter({ param: 'score' });
-  return { turn, score, comment, correction };
+  return { turn, score, comment, correction, user: value.user ?? undefined };
 }
 
 export function feedbackFact(
   feedback: Feedback,
   of: { readonly tenant: string; readonly user: string; readonly policy: string },
+  { giver, consent }: Given,
 ): FeedbackGiven {
   const { turn, score, comment, correction } = feedback;
+  // Equal words of two people are two voices; the owner's own are named as they always were.
+  const voice = giver === of.user && consent.train ? [] : [giver, consent.train];
   return {
     turn,
     tenant: of.tenant,
@@ -58,8 +70,8 @@ export function feedbackFact(
     hasScore: score !== undefined,
     comment,
     correction,
-    digest: sha256Hex(JSON.stringify([score ?? null, comment, correction])),
-    giver: of.user,
-    consent: undefined,
+    digest: sha256Hex(JSON.stringify([score ?? null, comment, correction, ...voice])),
+    giver,
+    consent,
   };
 }

@@ -207,3 +207,47 @@ describe('policies of a key', () => {
     });
   });
 });
+
+describe('feedback', () => {
+  it('feedback is its giver’s, with the giver’s consent; the turn stays its owner’s, and another policy’s is not found', async () => {
+    const path = around.directory.join('givers.json');
+    const policies = ['backtalk'];
+    const people = [
+      { user: 'ann', policies },
+      { user: 'bob', policies },
+      { user: 'cat', policies, train: false },
+      { user: 'dan', policies: ['acme'] },
+      { user: 'app', policies, acceptsUserField: true },
+    ];
+    const keys = people.map((person) => ({ sha256: sha256Hex(`sk-${person.user}`), tenant: 'acme', ...person }));
+    await writeFile(path, JSON.stringify({ keys }));
+    await withGateway({ BACKTALK_KEYS_FILE: path }, async (started) => {
+      await ready(started);
+      const { body } = await send(started, '/chat/completions', { headers: as('sk-ann'), body: chat() });
+      const turn = (body as { id: string }).id;
+      const owner = (await around.reader.last('turnOpened', { turn }))?.message.user;
+      const give = async (user: string, extra: object = {}, headers: IncomingHttpHeaders = {}) => {
+        const feedback = { turn_id: turn, score: -1, ...extra };
+        const answer = await send(started, '/feedback', {
+          headers: { ...as(`sk-${user}`), ...headers },
+          body: feedback,
+        });
+        return { answer, fact: (await around.reader.last('feedbackGiven', { turn }))?.message };
+      };
+      expect((await give('ann')).fact).toMatchObject({ user: owner, giver: owner, consent: { train: true } });
+      const { fact: bobs } = await give('bob');
+      expect(bobs).toMatchObject({ user: owner, consent: { train: true } });
+      expect(bobs?.giver).not.toBe(owner);
+      const { fact: cats } = await give('cat');
+      expect(cats).toMatchObject({ user: owner, consent: { train: false, source: 'key' } });
+      expect(new Set([owner, bobs?.giver, cats?.giver]).size).toBe(3);
+      expect((await give('bob', {}, { 'x-backtalk-train': 'off' })).fact).toMatchObject({
+        giver: bobs?.giver,
+        consent: { train: false, source: 'request' },
+      });
+      expect((await give('app', { user: 'bob', score: 1 })).fact).toMatchObject({ giver: bobs?.giver, score: 1 });
+      expect((await give('app', { comment: 'Too long.' })).fact).toMatchObject({ giver: owner, comment: 'Too long.' });
+      expect((await give('dan')).answer).toMatchObject({ status: 404, body: { error: { code: 'turn_not_found' } } });
+    });
+  });
+});

@@ -1,11 +1,14 @@
 // POST /v1/feedback: what a client says an answer was worth, stored before it is confirmed.
 //
-// A turn of another tenant, or none at all, is answered alike: not found.
+// A turn of another tenant or policy, or none at all, is answered alike: not found. Feedback is its giver's, with the
+// giver's consent, also where the turn is another's of the same tenant.
 import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
+import { openPolicies } from '../domain/caller.js';
 import { feedbackFact, readFeedback } from '../domain/feedback.js';
+import { consentOf } from '../domain/trainability.js';
 import { admitted, type Admission } from './admit.js';
-import { sendJson, traceOf } from './answer.js';
+import { headerIn, sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
 import { readJsonBody } from './read-body.js';
 
@@ -27,7 +30,7 @@ async function store(
   const { parser, shares, traces } = access;
   const { value, bytes } = await readJsonBody(request, { bytesMax: bodyBytesMax, room, parser });
   const given = readFeedback(value);
-  const caller = access.callers.of(keyId, grant, undefined);
+  const caller = access.callers.of(keyId, grant, given.user);
   const full = shares.fullOf(caller);
   if (full !== undefined)
     throw gatewayErrors.rateLimited({
@@ -36,9 +39,19 @@ async function store(
     });
   const owner = await turns.log.ownerOf(caller, given.turn);
   if (owner === undefined && turns.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
-  if (owner === undefined) throw gatewayErrors.unknownTurn({ param: 'turn_id' });
+  if (owner === undefined || !openPolicies([owner.policy], grant).includes(owner.policy))
+    throw gatewayErrors.unknownTurn({ param: 'turn_id' });
+  const voice = {
+    // A key that speaks for several people and names none speaks for the turn's own.
+    giver: grant.acceptsUserField && given.user === undefined ? owner.user : caller.user,
+    consent: consentOf({
+      keyTrains: caller.train,
+      requestHeader: headerIn(request, 'x-backtalk-train'),
+      sessionTrains: true,
+    }),
+  };
   const trace = traceOf(request, traces.samples());
-  const stored = await turns.log.store('feedbackGiven', feedbackFact(given, owner), trace);
+  const stored = await turns.log.store('feedbackGiven', feedbackFact(given, owner, voice), trace);
   shares.add(caller, bytes);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });
