@@ -103,12 +103,13 @@ describe('a backup', () => {
       writeFileSync(file, text.replaceAll('"config": {', '"config": { "mirror": { "name": "EVIL" }, "max_age": 1,'));
       const broker = await empty.connect('admin');
       const blobs = folderBlobStore(folders.join('planned'));
-      await restoreBackup({ broker, blobs, folder: folders.join('copy'), bounds: { turnsBytesMax: 10_000_000 } });
+      const bounds = { turnsBytesMax: 10_000_000 };
+      const restored = await restoreBackup({ broker, blobs, folder: folders.join('copy'), bounds });
       writeFileSync(file, text);
       const { config, state } = await broker.jsm.streams.info('TURNS');
       expect(config).toMatchObject({ max_bytes: 10_000_000, max_age: 30 * 24 * 3_600_000_000_000 });
       expect(config.mirror).toBeUndefined();
-      expect(state.messages).toBe(300);
+      expect(state.messages).toBe(restored.streams.find(({ stream }) => stream === 'TURNS')?.messages);
     } finally {
       await empty.stop();
     }
@@ -132,23 +133,26 @@ describe('a backup', () => {
     }
   });
 
-  it.each([
+  interface Forged {
+    readonly files?: readonly string[];
+    readonly stream?: string;
+    readonly file?: string;
+  }
+
+  it.each<[string, Forged]>([
     ['a file beside it', { files: ['../evil'] }],
     ['a file that no backup has', { files: ['evil.json'] }],
     ['a snapshot elsewhere', { file: '../../etc/passwd' }],
     ['a stream that is none of ours', { stream: 'ELSEWHERE', file: 'streams/ELSEWHERE.snapshot' }],
-  ])(
-    'a backup whose manifest names %s is refused',
-    (_what, { files = [], ...first }: { readonly files?: readonly string[] }) => {
-      const folder = folders.join(`forged-${newTurnId()}`);
-      const manifest = readManifest(folders.join('copy'));
-      const [stream, ...streams] = manifest.streams;
-      mkdirSync(folder);
-      const forged = { ...manifest, files, streams: [{ ...stream, ...first }, ...streams] };
-      writeFileSync(join(folder, 'manifest.json'), JSON.stringify(forged));
-      expect(() => readManifest(folder)).toThrow('its manifest.json is of another format');
-    },
-  );
+  ])('a backup whose manifest names %s is refused', (_what, { files = [], ...first }: Forged) => {
+    const folder = folders.join(`forged-${newTurnId()}`);
+    const manifest = readManifest(folders.join('copy'));
+    const [stream, ...streams] = manifest.streams;
+    mkdirSync(folder);
+    const forged = { ...manifest, files, streams: [{ ...stream, ...first }, ...streams] };
+    writeFileSync(join(folder, 'manifest.json'), JSON.stringify(forged));
+    expect(() => readManifest(folder)).toThrow('its manifest.json is of another format');
+  });
 
   it('a backup is its owner’s alone, also in a folder that others could read', async () => {
     const folder = folders.join('open');
