@@ -22,7 +22,8 @@ export const gatewayErrors = defineErrors('gateway', {
     code: 'fence_unknown',
     status: 400,
     retry: 'never',
-    message: (p: { fence: number }) => `No publisher can have reached the fence ${p.fence}: the log of weights ends before it.`,
+    message: (p: { fence: number }) =>
+      `No publisher can have reached the fence ${p.fence}: the log of weights ends before it.`,
   },
   invalidParameter: {
     code: 'invalid_value',
