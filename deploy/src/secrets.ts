@@ -8,6 +8,8 @@ import { z } from 'zod';
 const password = z.string().min(16);
 const schema = z.object({
   hashSecret: z.string().min(32),
+  /** What services bring when they call each other; folders of earlier versions have none. */
+  serviceToken: password.optional(),
   passwords: z.object({
     admin: password,
     gateway: password,
@@ -19,15 +21,18 @@ const schema = z.object({
     cli: password,
   } satisfies Record<BrokerUser, typeof password>),
 });
-export type Secrets = z.infer<typeof schema>;
+export type Secrets = z.infer<typeof schema> & { readonly serviceToken: string };
 
 export function loadSecrets(dataFolder: string): Secrets {
   const file = join(dataFolder, 'secrets.json');
-  if (existsSync(file)) return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  const secrets = schema.parse({
+  const made = () => randomBytes(24).toString('base64url');
+  const kept = existsSync(file) ? schema.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
+  if (kept?.serviceToken !== undefined) return { ...kept, serviceToken: kept.serviceToken };
+  const fresh = kept ?? {
     hashSecret: randomBytes(32).toString('hex'),
-    passwords: Object.fromEntries(brokerUsers.map((user) => [user, randomBytes(24).toString('base64url')])),
-  });
+    passwords: Object.fromEntries(brokerUsers.map((user) => [user, made()])) as Record<BrokerUser, string>,
+  };
+  const secrets = { ...fresh, serviceToken: made() };
   writeFileSync(file, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
   return secrets;
 }

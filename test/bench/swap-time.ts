@@ -88,6 +88,7 @@ async function swapsDone(context: BenchmarkContext, machine: TestMachine, wanted
 async function rollBack(context: BenchmarkContext, machine: TestMachine, times: number): Promise<number[]> {
   const publisher = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${String(machine.ports.grpc.publisher)}`, {
     caller: 'cli',
+    wire: machine.wire,
   });
   const took: number[] = [];
   try {

@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
+import { connectValkey, ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
 import {
   freePort,
   repositoryRoot,
+  silentLogger,
   startNats,
   startValkey,
   TemporaryDirectory,
@@ -82,7 +83,7 @@ class ServiceProgram extends Program {
     super([join(repositoryRoot(), 'services', name, 'dist', 'main.js')], environment);
   }
 
-  static async start(name: BrokerService): Promise<ServiceProgram> {
+  static async start(name: BrokerService, more: Readonly<Record<string, string>> = {}): Promise<ServiceProgram> {
     const { url, user, password } = nats.credentials(name);
     const [health, listen, grpc] = await Promise.all([freePort(), freePort(), freePort()]);
     const at = (port: number): string => `127.0.0.1:${String(port)}`;
@@ -99,7 +100,12 @@ class ServiceProgram extends Program {
       BACKTALK_BLOB_STORE: `folder:${folder.join('blobs')}`,
       BACKTALK_SPOOL_DIR: folder.join('spool'),
       BACKTALK_ADAPTER_DIR: folder.join('adapters'),
+      ...more,
     });
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${String(this.healthPort)}/metrics`)).text();
   }
 
   async alive(): Promise<number> {
@@ -175,5 +181,49 @@ it('services that start before the broker and its streams wait, alive and not re
     });
   } finally {
     await each((program) => program.kill());
+  }
+});
+
+it('no secret stands in what a service writes, whatever goes wrong', async () => {
+  const canary = (name: string): string => `zqx${name}vwk`.padEnd(40, 'z');
+  await nats.restart();
+  await ensureStreams(await nats.connect('admin'));
+  const listen = await freePort();
+  const guarded = connectValkey({ url: valkey.url, name: 'test', logger: silentLogger }, 'waiter');
+  await guarded.config('SET', 'requirepass', 'another');
+  const { host } = new URL(valkey.url);
+  const secrets = {
+    BACKTALK_LISTEN: `127.0.0.1:${String(listen)}`,
+    BACKTALK_LOG_LEVEL: 'debug',
+    BACKTALK_VALKEY_URL: `redis://:${canary('valkey')}@${host}`,
+    BACKTALK_HASH_SECRET: canary('hash'),
+    BACKTALK_ENGINE_KEY: canary('engine'),
+    BACKTALK_SERVICE_TOKEN: canary('token'),
+    BACKTALK_S3_SECRET_KEY: canary('s3'),
+  };
+  const gateway = await ServiceProgram.start('gateway', secrets);
+  const refused = await ServiceProgram.start('collector', { BACKTALK_NATS_PASSWORD: canary('nats') });
+  const halfTls = await ServiceProgram.start('loader', { BACKTALK_TLS_CA: '/nowhere/ca.crt' });
+  try {
+    await gateway.says('service_started');
+    await gateway.says('valkey');
+    await refused.says('broker_refused');
+    await halfTls.says('BACKTALK_TLS_CERT and BACKTALK_TLS_KEY are not set; give all three files or none.');
+    const bodies = [`${canary('body')} is no JSON`, `{"model": "${canary('body')}`, '{"messages": []}'];
+    const answers = bodies.map(async (body) => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${canary('key')}` };
+      const response = await fetch(`http://127.0.0.1:${String(listen)}/v1/chat/completions`, {
+        method: 'POST',
+        headers,
+        body,
+      });
+      return response.text();
+    });
+    const written = [gateway.output, refused.output, await gateway.metrics(), ...(await Promise.all(answers))].join('');
+    expect(written).toContain('ReplyError');
+    expect(written.match(/zqx\w+vwk/g)).toBeNull();
+  } finally {
+    guarded.disconnect();
+    await Promise.all([gateway.kill(), refused.kill(), halfTls.kill()]);
   }
 });

@@ -25,6 +25,7 @@ import {
   sha256Hex,
   type Broker,
   type BrokerUser,
+  type WireSecurity,
 } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { startPeers, type BrokerCluster } from './broker-cluster.js';
@@ -73,6 +74,8 @@ export interface TestMachine {
   readonly gateway: string;
   /** `http://127.0.0.1:<port>` of the first engine. */
   readonly engine: string;
+  /** What its services ask of each other. */
+  readonly wire: WireSecurity;
   /** The other brokers, where there are three. */
   readonly cluster: BrokerCluster | undefined;
   pid(name: string): number;
@@ -147,6 +150,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     folder,
     data,
     stop,
+    wire: { token: secrets.serviceToken },
     ...processesOf(supervisor, data),
     ...logsOf(data),
     cluster,

@@ -41,7 +41,7 @@ beforeAll(async () => {
       },
     },
   });
-  tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`);
+  tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`, machine.wire);
   book = await LogBook.open(machine);
 }, 5 * minute);
 
@@ -138,7 +138,7 @@ describe('the loop with the laptop model', () => {
       const loads = () => metric(machine, 'loader', 'backtalk_loader_prepares_total', 'loaded');
       const before = await loads();
       const address = `127.0.0.1:${String(machine.ports.grpc.publisher)}`;
-      const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'test' });
+      const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'test', wire: machine.wire });
       const request = { policy: 'backtalk', why: 'a test asked' };
       const { from, to } = await publisher.rollback(request, { deadlineMs: 20_000 });
       publisher.close();

@@ -1,6 +1,13 @@
 // Stands between trainer and training worker, passes every call on, and remembers what was asked: so that a test can see
 // how far a step is, kill the worker in its middle, and ask for the very same step again.
-import { createLogger, grpcClient, serveGrpc, type GrpcClient, type GrpcServer } from '@backtalk/kit';
+import {
+  createLogger,
+  grpcClient,
+  serveGrpc,
+  type GrpcClient,
+  type GrpcServer,
+  type WireSecurity,
+} from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import {
   TrainingWorkerServiceDefinition,
@@ -36,9 +43,9 @@ export class TrainingTap {
   }
 
   /** Where the worker really is. */
-  lead(address: string): void {
+  lead(address: string, wire: WireSecurity): void {
     this.upstream?.close();
-    this.upstream = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'test' });
+    this.upstream = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'test', wire });
   }
 
   get worker(): WorkerClient {

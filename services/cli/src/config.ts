@@ -1,5 +1,5 @@
 // What commands read from the environment.
-import { blobSettings, installationSettings, setting } from '@backtalk/kit';
+import { blobSettings, installationSettings, setting, wireSettings } from '@backtalk/kit';
 
 export const cliSettings = {
   apiKey: setting.string('BACKTALK_API_KEY', {
@@ -42,6 +42,7 @@ export const clusterSettings = {
     default: 'smollm2-135m-instruct',
   }),
   ...blobSettings,
+  ...wireSettings,
 };
 
 export const streamSettings = {

@@ -9,9 +9,11 @@ import {
   isBacktalkError,
   openBlobStore,
   readConfig,
+  wireSecurity,
   type BlobConfig,
   type BlobStore,
   type Broker,
+  type WireSecurity,
 } from '@backtalk/kit';
 import { z } from 'zod';
 import { clusterSettings } from './config.js';
@@ -26,12 +28,15 @@ const schema = z.object({
   natsUser: z.string(),
   natsPassword: z.string(),
   blobStore: z.string(),
+  serviceToken: z.string().default(''),
   data: z.string().optional(),
   health: z.record(z.string(), z.url()),
 });
 
-export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore'> {
+export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | 'serviceToken'> {
   readonly blobs: BlobConfig;
+  /** How services know each other. */
+  readonly wire: WireSecurity;
 }
 
 /** A folder that is named outright wins; then a cluster that the environment names; then the usual folder. */
@@ -39,12 +44,13 @@ export function findConnection(namedFolder: string | undefined, usualFolder: str
   if (namedFolder === undefined) {
     const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
     // Health comes from leases there.
-    if (cluster.natsUrl !== '') return { ...cluster, engine, health: {}, blobs: cluster };
+    if (cluster.natsUrl !== '') return { ...cluster, engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
   }
   const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
-  const { blobStore, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  return { ...connection, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
+  const { blobStore, serviceToken: token, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const wire = { token };
+  return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
 }
 
 /** Runs `use` with a connection to the broker, and closes it. */
@@ -57,7 +63,7 @@ export async function withBroker<T>(
 
 /** For commands that touch no blob. */
 export async function withBrokerAlone<T>(
-  connection: Pick<Connection, 'natsUrl' | 'natsUser' | 'natsPassword'>,
+  connection: Pick<Connection, 'natsUrl' | 'natsUser' | 'natsPassword' | 'wire'>,
   use: (broker: Broker) => Promise<T>,
   { connectTimeoutMs = 3_000, signal }: { readonly connectTimeoutMs?: number; readonly signal?: AbortSignal } = {},
 ): Promise<T> {
@@ -68,6 +74,7 @@ export async function withBrokerAlone<T>(
     name: 'backtalk command',
     logger: createLogger({ service: 'cli', level: 'silent' }),
     connectTimeoutMs,
+    ...(connection.wire.tls === undefined ? {} : { tls: connection.wire.tls }),
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     if (isBacktalkError(error, 'broker_refused') || signal?.aborted === true) throw error;

@@ -28,9 +28,9 @@ export function createCollector(config: CollectorConfig, overrides: ServiceOverr
 }
 
 async function start(context: ServiceContext<CollectorConfig>) {
-  const { config, clock, logger, metrics, health, lifecycle, broker, blobs, reader, fail } = context;
+  const { config, clock, logger, metrics, health, lifecycle, broker, blobs, reader, wire, fail } = context;
   // It fails fast while Valkey does not answer: the fact then waits in flight, and no command outlives the connection.
-  const valkey = connectValkey({ url: config.valkeyUrl, name: 'collector', logger });
+  const valkey = connectValkey({ url: config.valkeyUrl, tls: wire.tls, name: 'collector', logger });
   lifecycle.add('valkey', () => {
     valkey.disconnect();
   });

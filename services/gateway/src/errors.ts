@@ -18,6 +18,13 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: (p: { param: string }) => `Missing required parameter: '${p.param}'.`,
   },
+  fenceUnknown: {
+    code: 'fence_unknown',
+    status: 400,
+    retry: 'never',
+    message: (p: { fence: number }) =>
+      `No publisher can have reached the fence ${p.fence}: the log of weights ends before it.`,
+  },
   invalidParameter: {
     code: 'invalid_value',
     status: 400,

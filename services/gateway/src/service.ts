@@ -4,6 +4,7 @@
 // reverse order.
 import { getHeapStatistics } from 'node:v8';
 import {
+  brokerError,
   createService,
   FactPublisher,
   isTracing,
@@ -64,7 +65,7 @@ export function createGateway(config: GatewayConfig, overrides: GatewayOverrides
 async function start(context: Context) {
   const { config, clock, logger, lifecycle, metrics } = context;
   const events = createEvents(logger, metrics);
-  const valkey = new Valkey(config, clock, events);
+  const valkey = new Valkey(config, clock, events, context.wire.tls);
   valkey.start();
   lifecycle.add('valkey', () => valkey.stop());
   const slots = new RequestSlots(config);
@@ -77,7 +78,13 @@ async function start(context: Context) {
     serving: await startServing(context, events, slots),
   };
   addChecks(context, parts);
-  const grpc = await serveControl(parts.serving, clock, config.grpcAddress, logger);
+  const { wire } = context;
+  const grpc = await serveControl(parts.serving, fenceMaxOf(context), {
+    clock,
+    address: config.grpcAddress,
+    logger,
+    wire,
+  });
   lifecycle.add('grpc', () => grpc.stop());
   const http = new HttpServer(createRoutes(parts), config, clock);
   // Released only after the answers in flight are over, because the publisher counts them by the lease.
@@ -85,6 +92,17 @@ async function start(context: Context) {
   await http.start();
   lifecycle.add('http', () => http.stop());
   return { http: http.port, grpc: grpc.port };
+}
+
+/** Fences are sequences of the stream of weights: there is none above its last. */
+function fenceMaxOf({ broker }: Context): () => Promise<number> {
+  return async () => {
+    try {
+      return (await broker.jsm.streams.info('WEIGHTS')).state.last_seq;
+    } catch (error) {
+      throw brokerError(error, { doing: 'look for the newest fence', stream: 'WEIGHTS' });
+    }
+  };
 }
 
 async function startTurns(context: Context, events: GatewayEvents, valkey: Valkey): Promise<Turns> {

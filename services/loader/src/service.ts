@@ -98,7 +98,7 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
   lifecycle.add('engine keeper', () => keeper.stop());
   const implementation = loaderCalls(policy, adapters, state, () => keeper.baseModel);
   const services = [{ definition: LoaderServiceDefinition, implementation }];
-  const grpc = await serveGrpc({ address: config.grpcAddress, services, logger });
+  const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));
   let lease: LeaseHold | undefined;
   const unwatch = state.onChange((present) => {

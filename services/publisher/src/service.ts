@@ -56,8 +56,8 @@ async function startParts(
   const events = createEvents(logger, metrics);
   const loaderLeases = await watchLeases(broker, 'loader');
   const gatewayLeases = await watchLeases(broker, 'gateway');
-  const loaders = new Loaders(loaderLeases, policy, config.prepareDeadlineMs, events, clock);
-  const gateways = new Gateways(gatewayLeases, config.commitDeadlineMs, events, clock);
+  const loaders = new Loaders(loaderLeases, policy, config.prepareDeadlineMs, events, clock, context.wire);
+  const gateways = new Gateways(gatewayLeases, config.commitDeadlineMs, events, clock, context.wire);
   lifecycle.add('peers', () => {
     loaderLeases.stop();
     gatewayLeases.stop();
@@ -106,7 +106,7 @@ async function startParts(
   });
   const implementation = rollbackCalls(parts, () => leadership.leading);
   const services = [{ definition: PublisherControlServiceDefinition, implementation }];
-  const grpc = await serveGrpc({ address: config.grpcAddress, services, logger });
+  const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));
   serviceLease(context, grpc.port);
   await leadership.start();

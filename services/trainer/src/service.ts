@@ -56,7 +56,7 @@ async function start(
   const plan = planOf(recipe);
   events.recipeRead(config.recipe, plan.digest, recipe);
   const { host, port } = config.trainingWorker;
-  const worker = new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs);
+  const worker = new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs, service.wire);
   lifecycle.add('training worker', () => {
     worker.close();
   });

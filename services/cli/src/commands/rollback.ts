@@ -17,7 +17,10 @@ export async function rollback({ connection, output }: CommandContext, why: stri
     }
   });
   if (address === undefined) throw cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
-  const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli' });
+  const publisher = grpcClient(PublisherControlServiceDefinition, address, {
+    caller: 'cli',
+    wire: connection.wire,
+  });
   try {
     const answer = await publisher.rollback({ policy: connection.policy, why }, { deadlineMs: rollbackWithinMs });
     output.value(answer);

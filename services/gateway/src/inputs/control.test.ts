@@ -27,6 +27,9 @@ beforeAll(async () => {
   // A stop ends with the answers in hand, long before answers would be cut.
   started = await startGateway(around, { BACKTALK_READER_WAIT: '200ms', BACKTALK_STOP_WAIT: '10m' });
   await ready(started);
+  // The log of weights, as far as the fences of these tests.
+  const admin = await around.nats.connect('admin');
+  for (let fence = 1; fence <= 8; fence += 1) await admin.js.publish('backtalk.weights.staged.another', '');
 });
 
 afterAll(async () => {
@@ -47,6 +50,14 @@ async function weights(): Promise<string | null> {
 }
 
 describe('Commit', () => {
+  it('a fence that no publisher can have reached is refused, and shuts out no later one', async () => {
+    const calls = control();
+    const far = calls.commit({ routes: routes('backtalk-v1', 2 ** 40) }, { deadlineMs: 30_000 });
+    await expect(far).rejects.toMatchObject({ code: 'fence_unknown' });
+    expect(await calls.commit({ routes: routes('backtalk-v0', 5) }, { deadlineMs: 30_000 })).toEqual({ fence: 5 });
+    calls.close();
+  });
+
   it('a commit has answered when new requests are routed so, and streams in flight finish where they began', async () => {
     const calls = control();
     Object.assign(leased.engine.settings, { tokenMs: 30, answerTokens: 500 });

@@ -1,7 +1,15 @@
 // What the publisher calls: Commit, which answers once new requests are routed so, and Streams, which reports how
 // many answers of each version are in flight.
 import { GatewayControlServiceDefinition, type GatewayControlServiceImplementation } from '@backtalk/proto/control';
-import { serveGrpc, type Address, type Clock, type GrpcCallFacts, type GrpcServer, type Logger } from '@backtalk/kit';
+import {
+  serveGrpc,
+  type Address,
+  type Clock,
+  type GrpcCallFacts,
+  type GrpcServer,
+  type Logger,
+  type WireSecurity,
+} from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { Serving } from './parts.js';
@@ -9,16 +17,26 @@ import type { Serving } from './parts.js';
 /** Changes within this time are reported together. */
 const reportEveryMs = 100;
 
+interface ControlOptions {
+  readonly clock: Clock;
+  readonly address: Address;
+  readonly logger: Logger;
+  readonly wire: WireSecurity;
+}
+
 export function serveControl(
   { routes, slots }: Pick<Serving, 'routes' | 'slots'>,
-  clock: Clock,
-  address: Address,
-  logger: Logger,
+  fenceMax: () => Promise<number>,
+  { clock, ...server }: ControlOptions,
 ): Promise<GrpcServer> {
   const implementation: GatewayControlServiceImplementation<GrpcCallFacts> = {
-    commit(request) {
+    async commit(request) {
       if (request.routes === undefined) throw gatewayErrors.missingParameter({ param: 'routes' });
-      return Promise.resolve({ fence: routes.apply(request.routes) });
+      const { policy, fence } = request.routes;
+      // One that no publisher can have reached would shut out every later one.
+      if (fence > (routes.of(policy)?.fence ?? 0) && fence > (await fenceMax()))
+        throw gatewayErrors.fenceUnknown({ fence });
+      return { fence: routes.apply(request.routes) };
     },
     async *streams(_request, { signal }) {
       const change = new Change(slots);
@@ -33,7 +51,7 @@ export function serveControl(
       }
     },
   };
-  return serveGrpc({ address, services: [{ definition: GatewayControlServiceDefinition, implementation }], logger });
+  return serveGrpc({ ...server, services: [{ definition: GatewayControlServiceDefinition, implementation }] });
 }
 
 /** Waits for the next change; one that came before the wait is not missed. */

@@ -2,7 +2,7 @@
 //
 // In: a purpose and some commands. Out: their result, or undefined when it did not come in time. It never fails a
 // caller and never makes one wait longer than the limit; after some failures in a row it is left alone for a second.
-import { asBacktalkError, connectionOptions, within, type Clock } from '@backtalk/kit';
+import { asBacktalkError, connectionOptions, within, type Clock, type TlsFiles } from '@backtalk/kit';
 import { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config.js';
 import type { GatewayEvents } from '../events.js';
@@ -16,9 +16,10 @@ export class Valkey {
     private readonly config: Pick<GatewayConfig, 'valkeyUrl' | 'lookupWaitMs' | 'instance'>,
     private readonly clock: Clock,
     private readonly events: GatewayEvents,
+    tls?: TlsFiles,
   ) {
     this.client = new Redis({
-      ...connectionOptions({ url: config.valkeyUrl, name: `gateway ${config.instance}` }, 'asker'),
+      ...connectionOptions({ url: config.valkeyUrl, tls, name: `gateway ${config.instance}` }, 'asker'),
       lazyConnect: true,
       // A command that cannot be sent now is of no use later.
       maxRetriesPerRequest: 0,

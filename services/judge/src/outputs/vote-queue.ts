@@ -75,19 +75,23 @@ export class VoteQueue {
   private cancelMeasure: () => void = () => undefined;
 
   constructor(
-    private readonly context: Pick<ServiceContext<JudgeConfig>, 'config' | 'clock' | 'logger' | 'metrics' | 'fail'>,
+    private readonly context: Pick<
+      ServiceContext<JudgeConfig>,
+      'config' | 'clock' | 'logger' | 'metrics' | 'wire' | 'fail'
+    >,
     private readonly backOff: BackOff,
     private readonly events: JudgeEvents,
   ) {
     const { config, logger, metrics } = context;
+    const { tls } = context.wire;
     const url = config.valkeyUrl;
-    this.client = connectValkey({ url, name: 'judge', logger, commandTimeoutMs: answerWithinMs });
+    this.client = connectValkey({ url, tls, name: 'judge', logger, commandTimeoutMs: answerWithinMs });
     // The version is asked once, and an answer that comes too late would fail everything that this process asks later.
     const options = { prefix, connection: this.client, skipVersionCheck: true };
     this.flows = new FlowProducer(options);
     this.votes = new Queue<JobData>(votesName, options);
     this.judgements = new Queue<JobData>(judgementsName, options);
-    const connection = connectionOptions({ url, name: 'judge events' }, 'waiter');
+    const connection = connectionOptions({ url, tls, name: 'judge events' }, 'waiter');
     this.finished = new QueueEvents(judgementsName, { ...options, connection, blockingTimeout: 5_000 });
     this.handled = metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [
       'queue',
@@ -208,7 +212,10 @@ export class VoteQueue {
     const worker = new Worker<JobData, R>(name, process, {
       autorun: false,
       prefix,
-      connection: connectionOptions({ url: config.valkeyUrl, name: `worker ${name}` }, 'waiter'),
+      connection: connectionOptions(
+        { url: config.valkeyUrl, tls: this.context.wire.tls, name: `worker ${name}` },
+        'waiter',
+      ),
       concurrency,
       lockDuration: config.ackWaitMs,
       stalledInterval: config.ackWaitMs,

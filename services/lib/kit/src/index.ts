@@ -7,12 +7,14 @@ export { dropStrayPieces, openJetStreamBlobStore } from './blobs/jetstream-blob-
 export { openBlobStore, type BlobConfig } from './blobs/open-blob-store.js';
 export { connectBroker, type Broker } from './broker/connect.js';
 export type { StoredMessage } from './broker/last-of-subject.js';
+export { brokerError } from './broker/translate.js';
 export { ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
 export {
   baseSettings,
   blobSettings,
   installationSettings,
   tracingSettings,
+  wireSettings,
   type LogLevel,
 } from './config/base-settings.js';
 export {
@@ -26,6 +28,7 @@ export {
   type Shape,
 } from './config/read-config.js';
 export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
+export { wireSecurity, type TlsFiles, type WireConfig, type WireSecurity } from './config/wire-security.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export {
   asBacktalkError,

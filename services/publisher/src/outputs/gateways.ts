@@ -1,5 +1,5 @@
 // The gateways, by their leases: commits the routes on all of them at once, and asks which versions still stream.
-import { asBacktalkError, type Clock, type LeaseView, type Trace } from '@backtalk/kit';
+import { asBacktalkError, type Clock, type LeaseView, type Trace, type WireSecurity } from '@backtalk/kit';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import type { Routes } from '@backtalk/proto/weights';
 import type { StreamsReport } from '../domain/retirement.js';
@@ -9,14 +9,17 @@ import { Peers } from './peers.js';
 const askDeadlineMs = 2_000;
 
 export class Gateways {
-  private readonly peers = new Peers(GatewayControlServiceDefinition);
+  private readonly peers: Peers<typeof GatewayControlServiceDefinition>;
 
   constructor(
     private readonly leases: LeaseView,
     private readonly commitDeadlineMs: number,
     private readonly events: PublisherEvents,
     private readonly clock: Clock,
-  ) {}
+    wire?: WireSecurity,
+  ) {
+    this.peers = new Peers(GatewayControlServiceDefinition, wire);
+  }
 
   /** Resolves when every gateway routes so or its time is up. One that is late reads the routes by itself. */
   async commit(routes: Routes, trace?: Trace): Promise<{ milliseconds: number; gateways: number }> {

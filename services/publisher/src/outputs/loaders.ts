@@ -7,6 +7,7 @@ import {
   type Clock,
   type LeaseView,
   type Trace,
+  type WireSecurity,
 } from '@backtalk/kit';
 import { LoaderServiceDefinition } from '@backtalk/proto/control';
 import type { EngineLease, LoadedVersion } from '@backtalk/proto/weights';
@@ -31,7 +32,7 @@ const retireDeadlineMs = 30_000;
 const leasedWithinMs = 2_000;
 
 export class Loaders {
-  private readonly peers = new Peers(LoaderServiceDefinition);
+  private readonly peers: Peers<typeof LoaderServiceDefinition>;
 
   constructor(
     private readonly leases: LeaseView,
@@ -39,7 +40,10 @@ export class Loaders {
     private readonly prepareDeadlineMs: number,
     private readonly events: PublisherEvents,
     private readonly clock: Clock,
-  ) {}
+    wire?: WireSecurity,
+  ) {
+    this.peers = new Peers(LoaderServiceDefinition, wire);
+  }
 
   /** Those whose engine is ready and serves the policy. */
   ready(): LeasedEngine[] {

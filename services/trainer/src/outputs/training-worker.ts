@@ -1,6 +1,6 @@
 // The training worker, as a step needs it: give it the parent's files, let it train, store each new file under its own digest. It holds
 // no state: a repeat is safe at any point.
-import { grpcClient, type BlobStore, type GrpcClient, type Trace } from '@backtalk/kit';
+import { grpcClient, type BlobStore, type GrpcClient, type Trace, type WireSecurity } from '@backtalk/kit';
 import {
   TrainingWorkerServiceDefinition,
   type PutBlobRequest,
@@ -28,8 +28,12 @@ export class TrainingWorker {
     address: string,
     private readonly blobs: BlobStore,
     private readonly stepDeadlineMs: number,
+    wire?: WireSecurity,
   ) {
-    this.client = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'trainer' });
+    this.client = grpcClient(TrainingWorkerServiceDefinition, address, {
+      caller: 'trainer',
+      ...(wire === undefined ? {} : { wire }),
+    });
   }
 
   close(): void {

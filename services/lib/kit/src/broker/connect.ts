@@ -10,6 +10,7 @@ import {
   type Msg,
   type NatsConnection,
 } from 'nats';
+import type { TlsFiles } from '../config/wire-security.js';
 import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
 import { type Logger, Said } from '../telemetry/logger.js';
 import { type Clock, systemClock } from '../time/clock.js';
@@ -40,6 +41,8 @@ export interface BrokerOptions {
   readonly url: string;
   readonly user: string;
   readonly password: string;
+  /** For addresses that begin with tls:// */
+  readonly tls?: TlsFiles;
   /** Shown in the broker's own connection list. */
   readonly name: string;
   readonly logger: Logger;
@@ -135,7 +138,7 @@ async function connectUnlessStopped(options: BrokerOptions): Promise<NatsConnect
   });
 }
 
-async function connectOnce({ url, user, password, name }: BrokerOptions): Promise<NatsConnection> {
+async function connectOnce({ url, user, password, name, tls }: BrokerOptions): Promise<NatsConnection> {
   let nc: NatsConnection | undefined = undefined;
   nc = await connect({
     servers: url.split(','),
@@ -143,6 +146,7 @@ async function connectOnce({ url, user, password, name }: BrokerOptions): Promis
     pass: password,
     name,
     inboxPrefix: inboxPrefixOf(user),
+    ...(url.includes('tls://') ? { tls: tlsOptions(tls) } : {}),
     timeout: 2_000,
     maxReconnectAttempts: -1,
     // Asked before every try. The library waits until a moment after its last try: after a clock was set back, that may be
@@ -160,6 +164,12 @@ async function connectOnce({ url, user, password, name }: BrokerOptions): Promis
     maxPingOut: 2,
   });
   return nc;
+}
+
+/** Without files: whom the system trusts. */
+function tlsOptions(files: TlsFiles | undefined) {
+  if (files === undefined) return {};
+  return { ca: files.ca.toString(), cert: files.cert.toString(), key: files.key.toString() };
 }
 
 interface Tried {

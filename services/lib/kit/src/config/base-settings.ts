@@ -63,6 +63,28 @@ export const tracingSettings = {
   ),
 };
 
+/** How services know each other: one answer for all of them. For `wireSecurity`. */
+export const wireSettings = {
+  tlsCa: setting.string('BACKTALK_TLS_CA', {
+    description:
+      'File with the certificate of the authority that all services trust; with the two below, or none of them.',
+    default: '',
+  }),
+  tlsCert: setting.string('BACKTALK_TLS_CERT', {
+    description: 'File with the certificate of this process, for gRPC, tls:// and rediss://.',
+    default: '',
+  }),
+  tlsKey: setting.string('BACKTALK_TLS_KEY', {
+    description: 'File with the private key of that certificate.',
+    default: '',
+  }),
+  serviceToken: setting.string('BACKTALK_SERVICE_TOKEN', {
+    description: 'What every gRPC call between services must bring; the same for all. Empty: nothing is asked for.',
+    default: '',
+    secret: true,
+  }),
+};
+
 /** Where blobs lie: one answer for all services. For `openBlobStore`. */
 export const blobSettings = {
   blobStore: setting.blobPlace('BACKTALK_BLOB_STORE', {
@@ -104,4 +126,5 @@ export const installationSettings = {
     default: '',
   }),
   ...blobSettings,
+  ...wireSettings,
 };

@@ -1,9 +1,16 @@
 // Calls other services. In: a service definition, an address, the caller's name. Out: a client whose every call names a
 // deadline, carries caller and trace, and fails with a BacktalkError. Every wait is bounded, and nothing is retried here.
-import { createChannel, createClientFactory, type Client, type CompatServiceDefinition } from 'nice-grpc';
+import {
+  ChannelCredentials,
+  createChannel,
+  createClientFactory,
+  type Client,
+  type CompatServiceDefinition,
+} from 'nice-grpc';
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
 import type { ChannelOptions } from '@grpc/grpc-js';
+import { openWire, type WireSecurity } from '../config/wire-security.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { isTracing, startSpan } from '../telemetry/spans.js';
 import { childTrace, type Trace, unfollowedTrace } from '../telemetry/trace.js';
@@ -30,17 +37,22 @@ const deadlineMsMax = 2 ** 31 - 1;
 export function grpcClient<D extends CompatServiceDefinition>(
   definition: D,
   address: string,
-  { caller }: { readonly caller: string },
+  { caller, wire = openWire }: { readonly caller: string; readonly wire?: WireSecurity },
 ): GrpcClient<D> {
-  const channel = createChannel(address, undefined, channelSettings);
+  const { tls } = wire;
+  const credentials =
+    tls === undefined
+      ? undefined
+      : ChannelCredentials.createSsl(tls.ca, tls.key, tls.cert, { rejectUnauthorized: true });
+  const channel = createChannel(address, credentials, { ...channelSettings, ...(tls === undefined ? {} : nameOfAll) });
   const methods = createClientFactory()
     .use(deadlineMiddleware)
-    .use(contextMiddleware(caller))
+    .use(contextMiddleware(caller, wire.token))
     .create(definition, channel);
   return { ...methods, close: () => channel.close() } as unknown as GrpcClient<D>;
 }
 
-function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOptions>, DeadlineOptions> {
+function contextMiddleware(caller: string, token: string): ClientMiddleware<Partial<GrpcCallOptions>, DeadlineOptions> {
   return async function* withContext(call, { deadlineMs, trace, ...options }) {
     if (deadlineMs === undefined) throw grpcErrors.deadlineMissing({ method: call.method.path });
     let trailer: Metadata | undefined;
@@ -52,6 +64,7 @@ function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOpt
       deadline: Math.min(deadlineMs, deadlineMsMax),
       metadata: Metadata({
         [callerEntry]: caller,
+        ...(token === '' ? {} : { [tokenEntry]: `Bearer ${token}` }),
         [traceEntry]: (span?.trace ?? (trace === undefined ? unfollowedTrace() : childTrace(trace))).traceparent,
       }),
       onTrailer: (received) => {
@@ -70,6 +83,9 @@ function contextMiddleware(caller: string): ClientMiddleware<Partial<GrpcCallOpt
   };
 }
 
+/** The name that certificates of services carry: where they are, leases say, by addresses that change. */
+const nameOfAll: ChannelOptions = { 'grpc.ssl_target_name_override': 'backtalk' };
+
 /** A batch of samples fits; anything larger goes through the blob store. */
 const messageBytesMax = 64 * 1024 * 1024;
 
@@ -86,3 +102,4 @@ export const channelSettings: ChannelOptions = {
 
 export const callerEntry = 'backtalk-caller';
 export const traceEntry = 'traceparent';
+export const tokenEntry = 'authorization';

@@ -31,6 +31,13 @@ export const grpcErrors = defineErrors('kit', {
     retry: 'never',
     message: (p: { method: string; status: string }) => `The peer refused ${p.method} (${p.status}).`,
   },
+  callerUnknown: {
+    code: 'caller_unknown',
+    status: 401,
+    retry: 'later',
+    message: (p: { method: string }) =>
+      `${p.method} is for services only: give all of them the same BACKTALK_SERVICE_TOKEN.`,
+  },
   peerFailed: {
     code: 'peer_failed',
     status: 502,
@@ -91,6 +98,8 @@ function fromStatus(error: ClientError): BacktalkError {
       return grpcErrors.peerUnreachable(params, error);
     case Status.RESOURCE_EXHAUSTED:
       return grpcErrors.peerOverloaded(params, error);
+    case Status.UNAUTHENTICATED:
+      return grpcErrors.callerUnknown(params, error);
     case Status.DEADLINE_EXCEEDED:
       return kitErrors.deadlineExceeded({ method: error.path }, error);
     case Status.CANCELLED:

@@ -4,10 +4,19 @@ import {
   type TrainingWorkerServiceImplementation,
 } from '@backtalk/proto/training';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type BacktalkError, defineErrors, isBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import { wireSecurity, type WireSecurity } from '../config/wire-security.js';
+import {
+  asBacktalkError,
+  type BacktalkError,
+  defineErrors,
+  isBacktalkError,
+  kitErrors,
+} from '../errors/backtalk-error.js';
 import { newTrace } from '../telemetry/trace.js';
 import { FakeClock } from '../testing/fake-clock.js';
+import { makeCertificates } from '../testing/certificates.js';
 import { silentLogger } from '../testing/silent-logger.js';
+import { TemporaryDirectory } from '../testing/temporary-directory.js';
 import { grpcClient } from './client.js';
 import { type GrpcCallFacts, serveGrpc } from './server.js';
 
@@ -26,14 +35,16 @@ function worker(parts: Partial<Implementation>): Implementation {
   return { status: unused, missing: unused, putBlob: unused, score: unused, getBlob, train, ...parts };
 }
 
+const folders = new TemporaryDirectory('certificates');
 const closing: (() => Promise<void> | void)[] = [];
 
-async function connect(parts: Partial<Implementation>, clock?: FakeClock) {
+async function connect(parts: Partial<Implementation>, clock?: FakeClock, wire?: WireSecurity) {
   const server = await serveGrpc({
     address: { host: '127.0.0.1', port: 0 },
     services: [{ definition: TrainingWorkerServiceDefinition, implementation: worker(parts) }],
     logger: silentLogger,
     ...(clock === undefined ? {} : { clock }),
+    ...(wire === undefined ? {} : { wire }),
   });
   const client = grpcClient(TrainingWorkerServiceDefinition, `127.0.0.1:${server.port}`, { caller: 'trainer' });
   closing.push(() => server.stop(100), client.close);
@@ -172,5 +183,39 @@ describe('serveGrpc', () => {
     const { server } = await connect({});
     const again = serveGrpc({ address: server.address, services: [], logger: silentLogger });
     expect(await failureOf(again)).toMatchObject({ code: 'address_unavailable' });
+  });
+});
+
+describe('services that know each other', () => {
+  const asked = { digests: [] };
+  const answers = { missing: () => Promise.resolve({ digests: ['known'] }) };
+
+  async function outcome(server: WireSecurity, client: WireSecurity): Promise<string> {
+    const { port } = (await connect(answers, undefined, server)).server;
+    const caller = grpcClient(TrainingWorkerServiceDefinition, `127.0.0.1:${port}`, {
+      caller: 'trainer',
+      wire: client,
+    });
+    closing.push(caller.close);
+    return caller.missing(asked, { deadlineMs: 20_000 }).then(
+      ({ digests }) => digests.join(),
+      (error: unknown) => asBacktalkError(error).code,
+    );
+  }
+
+  it('a call is answered with the token of all services, and refused with another or none', async () => {
+    const server = { token: 'the-token' };
+    expect(await outcome(server, server)).toBe('known');
+    expect(await outcome(server, { token: 'the-tokem' })).toBe('caller_unknown');
+    expect(await outcome(server, { token: '' })).toBe('caller_unknown');
+    expect(await outcome({ token: '' }, server)).toBe('known');
+  });
+
+  it('a call is answered over TLS to those that one authority has signed for, and to no others', async () => {
+    const [own, foreign] = [1, 2].map(() => wireSecurity({ ...makeCertificates(folders), serviceToken: '' }));
+    if (own === undefined || foreign === undefined) throw kitErrors.internal();
+    expect(await outcome(own, own)).toBe('known');
+    expect(await outcome(own, foreign)).toBe('peer_unreachable');
+    expect(await outcome(own, { token: '' })).toBe('peer_unreachable');
   });
 });

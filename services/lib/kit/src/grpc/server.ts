@@ -1,15 +1,18 @@
 // Answers other services. In: an address and implementations. Out: a server that says who called and in which trace,
 // turns errors into statuses that keep their code, logs what failed, and drains before it cuts.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { ServerCredentials } from '@grpc/grpc-js';
 import { createServer, type CompatServiceDefinition, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/setting.js';
+import { openWire, type WireSecurity } from '../config/wire-security.js';
 import { asBacktalkError, isAbort, kitErrors } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
 import { isTracing, startSpan } from '../telemetry/spans.js';
 import { type Trace, traceFrom } from '../telemetry/trace.js';
 import { type Clock, systemClock } from '../time/clock.js';
-import { callerEntry, channelSettings, traceEntry } from './client.js';
-import { toServerError } from './grpc-errors.js';
+import { callerEntry, channelSettings, tokenEntry, traceEntry } from './client.js';
+import { grpcErrors, toServerError } from './grpc-errors.js';
 
 /** What every implementation finds in its call context, beside nice-grpc's own. */
 export interface GrpcCallFacts {
@@ -26,6 +29,8 @@ interface ServeGrpcOptions<D extends readonly CompatServiceDefinition[]> {
   readonly address: Address;
   readonly services: { readonly [K in keyof D]: GrpcService<D[K]> };
   readonly logger: Logger;
+  /** Left out, anyone may call, in clear. */
+  readonly wire?: WireSecurity;
   readonly clock?: Clock;
 }
 
@@ -41,12 +46,12 @@ const drainMsDefault = 5_000;
 export async function serveGrpc<const D extends readonly CompatServiceDefinition[]>(
   options: ServeGrpcOptions<D>,
 ): Promise<GrpcServer> {
-  const { address, services, logger, clock = systemClock } = options;
-  const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger));
+  const { address, services, logger, wire = openWire, clock = systemClock } = options;
+  const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger)).use(callersOnly(wire.token));
   for (const { definition, implementation } of services) server.add(definition, implementation);
   const { host } = address;
   const listenAddress = `${host.includes(':') ? `[${host}]` : host}:${address.port}`;
-  const port = await server.listen(listenAddress).catch((error: unknown) => {
+  const port = await server.listen(listenAddress, credentialsOf(wire)).catch((error: unknown) => {
     throw kitErrors.addressInUse({ address: listenAddress, reason: 'the port cannot be bound' }, error);
   });
   return {
@@ -58,6 +63,23 @@ export async function serveGrpc<const D extends readonly CompatServiceDefinition
       });
       await server.shutdown().finally(cancelForce);
     },
+  };
+}
+
+/** A caller without a certificate of the same authority does not come as far as a call. */
+function credentialsOf({ tls }: WireSecurity): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  return ServerCredentials.createSsl(tls.ca, [{ private_key: tls.key, cert_chain: tls.cert }], true);
+}
+
+function callersOnly(token: string): ServerMiddleware {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const wanted = digest(`Bearer ${token}`);
+  return async function* onlyCallers(call, context) {
+    // Digests are of one length, and comparing them takes the same time wherever they differ.
+    if (token !== '' && !timingSafeEqual(digest(context.metadata.get(tokenEntry) ?? ''), wanted))
+      throw grpcErrors.callerUnknown({ method: call.method.path });
+    return yield* call.next(call.request, context);
   };
 }
 

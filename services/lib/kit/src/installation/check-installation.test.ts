@@ -61,7 +61,7 @@ describe('the production profile', () => {
   });
 
   it('refuses a broker and a Valkey that are too old', async () => {
-    const checking = checkInstallation(config({ valkeyUrl: valkey.url }), await cluster.connect('judge'), {
+    const checking = checkInstallation(config({ valkeyUrl: valkey.url }), await cluster.connect('judge'), undefined, {
       broker: '99.0.0',
       redis: '99.0.0',
     });

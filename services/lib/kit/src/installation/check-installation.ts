@@ -3,6 +3,7 @@
 // cannot be asked: that is warned of, and the service's own waiting goes on as it does without this.
 import { type Broker, oldestServer } from '../broker/connect.js';
 import type { Profile } from '../config/base-settings.js';
+import type { TlsFiles } from '../config/wire-security.js';
 import type { BlobPlace } from '../config/setting.js';
 import { asBacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import { brokerProblems, syncProblems } from './broker-problems.js';
@@ -28,6 +29,7 @@ const oldestFit: Oldest = { broker: oldestServer, redis: '6.2.0' };
 export async function checkInstallation(
   config: InstallationConfig,
   broker: Broker,
+  tls?: TlsFiles,
   oldest: Oldest = oldestFit,
 ): Promise<void> {
   if (config.profile === 'laptop') return;
@@ -35,7 +37,7 @@ export async function checkInstallation(
   const looks = [
     () => brokerProblems(broker, blobStore.kind === 'jetstream', oldest.broker),
     () => syncProblems(natsMonitorUrl, broker.logger),
-    ...(valkeyUrl === undefined ? [] : [() => valkeyProblems(valkeyUrl, broker.logger, oldest.redis)]),
+    ...(valkeyUrl === undefined ? [] : [() => valkeyProblems(valkeyUrl, tls, broker.logger, oldest.redis)]),
   ];
   const found = looks.map((look) =>
     look().catch((thrown: unknown): string[] => {

@@ -1,5 +1,6 @@
 // What is wrong with Valkey or Redis: its version, and whether it may drop jobs to make room. In: its address. Out:
 // sentences that say what to do; none is good.
+import type { TlsFiles } from '../config/wire-security.js';
 import { connectionOptions, valkeyError } from '../valkey/valkey.js';
 import { isOlder } from '../broker/connect.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -8,8 +9,13 @@ import { Redis } from 'ioredis';
 const askWithinMs = 3_000;
 
 /** From INFO, which managed servers answer too, while many refuse CONFIG. */
-export async function valkeyProblems(url: string, logger: Logger, oldest: string): Promise<string[]> {
-  const options = connectionOptions({ url, name: 'backtalk check', commandTimeoutMs: askWithinMs }, 'asker');
+export async function valkeyProblems(
+  url: string,
+  tls: TlsFiles | undefined,
+  logger: Logger,
+  oldest: string,
+): Promise<string[]> {
+  const options = connectionOptions({ url, tls, name: 'backtalk check', commandTimeoutMs: askWithinMs }, 'asker');
   const client = new Redis({ ...options, lazyConnect: true, connectTimeout: askWithinMs, retryStrategy: () => null });
   client.on('error', (error: Error) => {
     logger.debug('valkey_error', { name: 'backtalk check', reason: error.name });

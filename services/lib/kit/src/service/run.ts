@@ -1,14 +1,16 @@
 // Runs one service as a process: reads its configuration, starts it, waits for a signal, stops it. In: how to make the
 // service. Out: an exit code. It never hides a failure: an uncaught error ends the process.
-import { logLevels, tracingSettings } from '../config/base-settings.js';
+import { logLevels, tracingSettings, wireSettings } from '../config/base-settings.js';
 import {
   type ConfigOf,
   describeConfig,
   readConfig,
+  settings,
   type Settings,
   type Shape,
   shapeOf,
 } from '../config/read-config.js';
+import { wireProblems } from '../config/wire-security.js';
 import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { exportSpans, type SpanExport } from '../telemetry/export-spans.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
@@ -44,7 +46,8 @@ export async function run<S extends Shape | Settings>(options: RunOptions<S>, ho
   }
   const config = readOrComplain(options.config, host);
   const tracing = config === undefined ? undefined : readOrComplain(tracingSettings, host);
-  if (config === undefined || tracing === undefined) return host.exit(exitCodes.configInvalid);
+  const wire = tracing === undefined ? undefined : readOrComplain(settings(wireSettings, wireProblems), host);
+  if (config === undefined || tracing === undefined || wire === undefined) return host.exit(exitCodes.configInvalid);
   const level: unknown = Reflect.get(config, 'logLevel');
   const logger = createLogger({ service: name, level: logLevels.find((known) => known === level) ?? 'info' });
   let spans: SpanExport | undefined;

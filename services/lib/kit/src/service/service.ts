@@ -7,6 +7,7 @@ import { type Broker, connectBroker } from '../broker/connect.js';
 import { awaitStreams } from '../broker/streams.js';
 import type { LogLevel } from '../config/base-settings.js';
 import type { Address } from '../config/setting.js';
+import { type WireConfig, wireSecurity, type WireSecurity } from '../config/wire-security.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { FactReader } from '../facts/reader.js';
 import { checkInstallation, type InstallationConfig } from '../installation/check-installation.js';
@@ -23,7 +24,7 @@ import { Lifecycle } from './lifecycle.js';
 import type { Service } from './run.js';
 
 /** The settings that every service has. */
-export interface ServiceConfig extends InstallationConfig, BlobConfig {
+export interface ServiceConfig extends InstallationConfig, BlobConfig, WireConfig {
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -51,6 +52,8 @@ export interface ServiceContext<C extends ServiceConfig> {
   readonly broker: Broker;
   readonly blobs: BlobStore;
   readonly reader: FactReader;
+  /** For gRPC and Valkey: how services know each other. */
+  readonly wire: WireSecurity;
   readonly fail: (error: unknown) => void;
 }
 
@@ -96,13 +99,14 @@ export function createService<C extends ServiceConfig, P extends string = never>
   const stopping = new AbortController();
   let starting: Promise<void> = Promise.resolve();
   const start = async (): Promise<void> => {
+    const wire = wireSecurity(config);
     await health.start();
     lifecycle.add('health', () => health.stop());
-    const broker = await brokerWithStreams(definition, { clock, logger, health, lifecycle }, stopping.signal);
-    await checkInstallation(config, broker);
+    const broker = await brokerWithStreams(definition, { clock, logger, health, lifecycle, wire }, stopping.signal);
+    await checkInstallation(config, broker, wire.tls);
     const blobs = await openBlobStore(config, broker);
     const reader = new FactReader(broker, blobs);
-    const shared = { name, config, clock, logger, metrics, health, lifecycle };
+    const shared = { name, config, clock, logger, metrics, health, lifecycle, wire };
     stopping.signal.throwIfAborted();
     own.ports = await definition.start({ ...shared, broker, blobs, reader, fail });
     // A stop that came meanwhile stands.
@@ -129,7 +133,13 @@ export function createService<C extends ServiceConfig, P extends string = never>
 /** Waits as long as it takes: in a cluster everything starts at once, and the broker's volume may come last. */
 async function brokerWithStreams<C extends ServiceConfig, P extends string>(
   { name, config, streams }: ServiceDefinition<C, P>,
-  { clock, logger, health, lifecycle }: Pick<ServiceContext<C>, 'clock' | 'logger' | 'health' | 'lifecycle'>,
+  {
+    clock,
+    logger,
+    health,
+    lifecycle,
+    wire,
+  }: Pick<ServiceContext<C>, 'clock' | 'logger' | 'health' | 'lifecycle' | 'wire'>,
   signal: AbortSignal,
 ): Promise<Broker> {
   let connected: Broker | undefined = undefined as Broker | undefined;
@@ -138,7 +148,7 @@ async function brokerWithStreams<C extends ServiceConfig, P extends string>(
   health.check('streams', () => missing === undefined || `${missing} cannot be seen on the broker`);
   const { natsUrl: url, natsUser: user, natsPassword: password, instance, blobStore } = config;
   const connectTimeoutMs = Number.POSITIVE_INFINITY;
-  const waiting = { connectTimeoutMs, signal, clock };
+  const waiting = { connectTimeoutMs, signal, clock, ...(wire.tls === undefined ? {} : { tls: wire.tls }) };
   const broker = await connectBroker({ ...waiting, url, user, password, name: `${name} ${instance}`, logger });
   connected = broker;
   lifecycle.add('broker', () => broker.close());

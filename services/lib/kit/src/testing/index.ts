@@ -1,3 +1,4 @@
+export { makeCertificates } from './certificates.js';
 export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';

@@ -1,8 +1,9 @@
 // What an installation decides, for services that a test composes by hand: a laptop whose blobs lie in a folder.
 import type { BlobConfig } from '../blobs/open-blob-store.js';
+import type { WireConfig } from '../config/wire-security.js';
 import type { InstallationConfig } from '../installation/check-installation.js';
 
-export function laptopInstallation(blobs: string): BlobConfig & Omit<InstallationConfig, 'valkeyUrl'> {
+export function laptopInstallation(blobs: string): BlobConfig & Omit<InstallationConfig, 'valkeyUrl'> & WireConfig {
   return {
     profile: 'laptop',
     natsMonitorUrl: '',
@@ -12,5 +13,9 @@ export function laptopInstallation(blobs: string): BlobConfig & Omit<Installatio
     s3Region: 'us-east-1',
     s3AccessKey: '',
     s3SecretKey: '',
+    tlsCa: '',
+    tlsCert: '',
+    tlsKey: '',
+    serviceToken: '',
   };
 }

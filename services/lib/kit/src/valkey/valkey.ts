@@ -2,6 +2,7 @@
 // notices within twelve seconds that Valkey has stopped without closing. An asker's commands fail fast while Valkey
 // cannot be reached; a waiter's commands wait until it can.
 import { Redis } from 'ioredis';
+import type { TlsFiles } from '../config/wire-security.js';
 import { asBacktalkError, BacktalkError, defineErrors } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
 
@@ -12,6 +13,8 @@ export interface ValkeyOptions {
   /** Shown in Valkey's own client list. */
   readonly name: string;
   readonly logger: Logger;
+  /** For addresses that begin with rediss://; without them, whom the system trusts. */
+  readonly tls?: TlsFiles | undefined;
   /** How long one command of an asker may take. */
   readonly commandTimeoutMs?: number;
   /** How often an asker's command is sent again over a new connection. */
@@ -52,6 +55,7 @@ export function connectionOptions(
     maxRetriesPerRequest = 1,
     enableAutoPipelining = false,
     lazyConnect = false,
+    tls,
   }: Omit<ValkeyOptions, 'logger'>,
   role: ValkeyRole,
 ): ValkeyConnection {
@@ -70,7 +74,7 @@ export function connectionOptions(
     lazyConnect,
     ...(username === '' ? {} : { username: decodeURIComponent(username) }),
     ...(password === '' ? {} : { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+    ...(protocol === 'rediss:' ? { tls: tls ?? {} } : {}),
   };
   if (role === 'waiter') return { ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null };
   return { ...shared, enableOfflineQueue: false, maxRetriesPerRequest, commandTimeout: commandTimeoutMs };

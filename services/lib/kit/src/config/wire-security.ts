@@ -1,0 +1,82 @@
+// How this process proves to others who it is, and how it knows them. In: three files and a token. Out: what connections
+// are made with. Half a set, or a file that is none, is one line that says so.
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+
+export interface WireConfig {
+  readonly tlsCa: string;
+  readonly tlsCert: string;
+  readonly tlsKey: string;
+  readonly serviceToken: string;
+}
+
+/** The contents of the three files. */
+export interface TlsFiles {
+  readonly ca: Buffer;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export interface WireSecurity {
+  /** Absent: everything is in clear. */
+  readonly tls?: TlsFiles;
+  /** Empty: not asked for. */
+  readonly token: string;
+}
+
+export const openWire: WireSecurity = { token: '' };
+
+export function wireSecurity({ tlsCa, tlsCert, tlsKey, serviceToken: token }: WireConfig): WireSecurity {
+  const files = { BACKTALK_TLS_CA: tlsCa, BACKTALK_TLS_CERT: tlsCert, BACKTALK_TLS_KEY: tlsKey };
+  const missing = Object.entries(files).flatMap(([variable, path]) => (path === '' ? [variable] : []));
+  if (missing.length === 3) return { token };
+  if (missing.length > 0)
+    throw invalid(
+      `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set; give all three files or none.`,
+    );
+  const read = (variable: string, path: string): Buffer => {
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      throw invalid(`${variable} '${path}' cannot be read (${errorCode(error)}); give a PEM file.`);
+    }
+  };
+  const tls = {
+    ca: read('BACKTALK_TLS_CA', tlsCa),
+    cert: read('BACKTALK_TLS_CERT', tlsCert),
+    key: read('BACKTALK_TLS_KEY', tlsKey),
+  };
+  check('BACKTALK_TLS_CA', tlsCa, { ca: tls.ca, cert: tls.ca });
+  check('BACKTALK_TLS_CERT', tlsCert, { cert: tls.cert });
+  check('BACKTALK_TLS_KEY', tlsKey, { cert: tls.cert, key: tls.key });
+  return { tls, token };
+}
+
+/** What keeps a start from being made with these settings, in one line each. */
+export function wireProblems(config: WireConfig): readonly string[] {
+  try {
+    wireSecurity(config);
+    return [];
+  } catch (error) {
+    return [asBacktalkError(error).message];
+  }
+}
+
+function check(variable: string, path: string, parts: Partial<TlsFiles>): void {
+  try {
+    createSecureContext(parts);
+  } catch (error) {
+    throw invalid(
+      `${variable} '${path}' does not fit (${errorCode(error)}); give a PEM file, and the key of its certificate.`,
+    );
+  }
+}
+
+function invalid(problem: string) {
+  return kitErrors.configInvalid({ problems: [problem] });
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unreadable';
+}
