@@ -79,7 +79,7 @@ describe('a trial', () => {
     expect(engine.mebibytes).toBeLessThanOrEqual(3_328);
   });
 
-  it('has its needs in README', () => {
+  it('README says what a trial needs', () => {
     const words = `${String(needs.milli)}m CPU and ${String(needs.mebibytes)}Mi of memory`;
     expect(readFileSync(join(chartFolder, 'README.md'), 'utf8').replaceAll(/\s+/g, ' ')).toContain(words);
   });

@@ -25,6 +25,20 @@ describe('the cluster', () => {
     for (const kind of ['ServiceMonitor', 'PrometheusRule']) expect(kindsOf(render())).toContain(kind);
   });
 
+  it('a cluster that is not asked is given monitors and rules where the values force them, as they say', () => {
+    const relabelings = [{ targetLabel: 'cluster', replacement: 'one' }];
+    const serviceMonitor = { force: true, scrapeTimeout: '7s', relabelings, metricRelabelings: relabelings };
+    const forced = renderAgain({ metrics: { serviceMonitor, alerts: { force: true } } }, [], { apis: [] });
+    expect(kindsOf(forced)).toContain('PrometheusRule');
+    const endpoint = z.looseObject({ relabelings: z.array(z.unknown()) });
+    const monitor = z.looseObject({ spec: z.looseObject({ endpoints: z.array(endpoint) }) });
+    const { endpoints } = monitor.parse(forced.find(({ kind }) => kind === 'ServiceMonitor')).spec;
+    for (const one of endpoints) {
+      expect(one).toMatchObject({ scrapeTimeout: '7s', metricRelabelings: relabelings });
+      expect(one.relabelings).toContainEqual(relabelings[0]);
+    }
+  });
+
   it('a cluster that is older than 1.29 is refused', () => {
     expect(refusal({}, [], { apis: [], version: '1.28.15' })).toContain('requires kubeVersion: >=1.29');
     expect(refusal({}, [], { apis: [], version: '1.29.0' })).toBe('');

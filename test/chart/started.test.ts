@@ -48,7 +48,7 @@ it('what `helm test` asks is answered by the base model, and recorded', () => {
   expect(status).toBe(0);
 }, 170_000);
 
-it('without a key to ask with, `helm test` sees that the gateway asks for one', () => {
+it('the test of Helm without a key sees that the gateway asks for one', () => {
   const bucket = renderAgain({ gateway: { keys: { source: 'bucket' } } });
   expect(containerOf(podOf(bucket, 'test'), 'request').env.map(({ name }) => name)).toEqual(['ENDPOINT', 'MODEL']);
   const { env, command } = containerOf(podOf(chart.objects, 'test'), 'request');
