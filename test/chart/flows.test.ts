@@ -44,7 +44,7 @@ const variants: readonly (readonly [string, Values])[] = [
   ['ci/default.yaml', { tls: { existingSecret: 'tls' }, ipFamily: 'IPv6' }],
   ['ci/default.yaml', { commands: { enabled: false } }],
   ['ci/default.yaml', { tracing: { endpoint: 'https://otlp.example.com' } }],
-  ['ci/default.yaml', { model: { hub: 'a/b', claim: 'weights', path: '/models/b' }, poolDefaults: { engine: 'vllm' } }],
+  ['ci/one-gpu.yaml', { model: { claim: 'weights', path: '/models/b' } }],
 ];
 
 describe.each(variants.map(([file, values]) => [`${file} ${JSON.stringify(values)}`, file, values] as const))(

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { chartFolder, render } from './helm.js';
+import { chartFolder, release, render } from './helm.js';
 import { podsOf, type Container, type Pod } from './pods.js';
 
 const relabeling = z.strictObject({
@@ -54,6 +54,18 @@ it('every process that has metrics is a job of its own part', () => {
   const engines = ['engine-serving', 'engine-rollout', 'engine-evaluation', 'engine-judge'];
   const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'training'];
   expect([...new Set(jobs)].sort()).toEqual([...services, ...engines, 'loader'].sort());
+});
+
+it('what one release measures has its name, so that two in one namespace are told apart', () => {
+  for (const { relabelings } of endpoints) {
+    expect(relabelings).toContainEqual(
+      expect.objectContaining({
+        sourceLabels: ['__meta_kubernetes_pod_label_app_kubernetes_io_instance'],
+        targetLabel: 'release',
+      }),
+    );
+  }
+  for (const { labels } of podsOf(objects)) expect(labels['app.kubernetes.io/instance']).toBe(release);
 });
 
 it('dashboards ask for jobs', () => {

@@ -9,13 +9,17 @@ const serviceName = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** What YAML reads as a truth, a number or nothing, and what no Service may be called. */
 const releases = ['n', 'true', '123', '1e3', '1llm', 'my.release', 'a'.repeat(53)];
 
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Every map of texts that Kubernetes wants as such, and every name. */
 function untextedIn(value: unknown, at: string): string[] {
-  if (typeof value !== 'object' || value === null) return [];
+  if (!isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, below]) => {
     const isOfTexts = ['labels', 'annotations', 'matchLabels', 'selector', 'nodeSelector'].includes(key);
     const isName = /^(name|namespace|key|secretName|claimName|.*ClassName|serviceAccountName|host)$/.test(key);
-    const texts: [string, unknown][] = isOfTexts && typeof below === 'object' ? Object.entries(below ?? {}) : [];
+    const texts = isOfTexts && isRecord(below) ? Object.entries(below) : [];
     const wrong = [...texts, ...(isName ? [[key, below] as const] : [])].filter(
       ([name, one]) => typeof one !== 'string' && name !== 'matchLabels' && name !== 'matchExpressions',
     );

@@ -77,8 +77,9 @@ it.each([
 });
 
 it('what would surprise its owner stands in the words after an installation', async () => {
-  const pool = { shares: '', gpu: { count: 1 } };
-  const asked = { pools: { judge: pool } };
+  const resources = { limits: { memory: '16Gi' } };
+  const model = { hub: 'a/b', revision: '0'.repeat(40) };
+  const asked = { pools: { judge: { shares: '', engine: 'vllm', gpu: { count: 1 }, model, resources } } };
   expect(await notes(asked)).toContain('pools.judge scales by its CPU');
   expect(await notes()).not.toContain('scales by its CPU');
   expect(await notes()).toContain('a single gateway');
@@ -163,4 +164,12 @@ it('the Job has another name whenever anything of its pod is another, labels too
   const [labelled, annotated, same] = others.map(nameWith);
   expect(new Set([nameWith({}), labelled, annotated]).size).toBe(3);
   expect(same).toBe(nameWith({}));
+});
+
+it('training has the shared memory of its values, and leaves a lost node soon', () => {
+  const { spec } = podOf(render({ pools: { training: { shm: '2Gi' } } }), 'training');
+  expect(spec.volumes).toContainEqual({ name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '2Gi' } });
+  expect(spec['tolerations']).toContainEqual(
+    expect.objectContaining({ key: 'node.kubernetes.io/unreachable', tolerationSeconds: 20 }),
+  );
 });

@@ -25,6 +25,20 @@ describe('the cluster', () => {
     for (const kind of ['ServiceMonitor', 'PrometheusRule']) expect(kindsOf(render())).toContain(kind);
   });
 
+  it('a cluster that is not asked is given monitors and rules where the values force them, as they say', () => {
+    const relabelings = [{ targetLabel: 'cluster', replacement: 'one' }];
+    const serviceMonitor = { force: true, scrapeTimeout: '7s', relabelings, metricRelabelings: relabelings };
+    const forced = renderAgain({ metrics: { serviceMonitor, alerts: { force: true } } }, [], { apis: [] });
+    expect(kindsOf(forced)).toContain('PrometheusRule');
+    const endpoint = z.looseObject({ relabelings: z.array(z.unknown()) });
+    const monitor = z.looseObject({ spec: z.looseObject({ endpoints: z.array(endpoint) }) });
+    const { endpoints } = monitor.parse(forced.find(({ kind }) => kind === 'ServiceMonitor')).spec;
+    for (const one of endpoints) {
+      expect(one).toMatchObject({ scrapeTimeout: '7s', metricRelabelings: relabelings });
+      expect(one.relabelings).toContainEqual(relabelings[0]);
+    }
+  });
+
   it('a cluster that is older than 1.29 is refused', () => {
     expect(refusal({}, [], { apis: [], version: '1.28.15' })).toContain('requires kubeVersion: >=1.29');
     expect(refusal({}, [], { apis: [], version: '1.29.0' })).toBe('');
@@ -32,13 +46,15 @@ describe('the cluster', () => {
   });
 });
 
-it('chart, application and repository have one version, which is a semantic one', () => {
+it('the chart has a version of its own, which CHANGELOG.md begins with, and the application that of the repository', () => {
   const text = readFileSync(join(chartFolder, 'Chart.yaml'), 'utf8');
   const chart = z.looseObject({ version: z.string(), appVersion: z.string() }).parse(parse(text));
   const repository: unknown = JSON.parse(readFileSync(join(repositoryRoot(), 'package.json'), 'utf8'));
   const { version } = z.looseObject({ version: z.string() }).parse(repository);
-  expect(chart).toMatchObject({ version, appVersion: version });
-  expect(version).toMatch(/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\dA-Za-z.-]+)?$/);
+  expect(chart.appVersion).toBe(version);
+  const [, newest = ''] = /^## (\S+)/m.exec(readFileSync(join(chartFolder, 'CHANGELOG.md'), 'utf8')) ?? [];
+  expect(chart.version).toBe(newest);
+  expect(chart.version).toMatch(/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\dA-Za-z.-]+)?$/);
 });
 
 describe('images', () => {
@@ -59,6 +75,16 @@ describe('images', () => {
     for (const image of engines.flatMap((pod) => containersOf(pod).map((one) => one.image))) {
       expect(image).toMatch(/@sha256:0{64}$/);
     }
+  });
+
+  it('images without an owner are looked for where mirrors of Docker’s hub have them', () => {
+    const mirrored = imagesIn(render({ images: { registry: 'r:5000/mirror' } }));
+    expect(mirrored.filter((image) => image.includes('/nats'))).toEqual([
+      expect.stringMatching(/^r:5000\/mirror\/library\/nats:/),
+    ]);
+    expect(mirrored.filter((image) => image.includes('valkey/'))).toEqual([
+      expect.stringMatching(/^r:5000\/mirror\/valkey\/valkey:/),
+    ]);
   });
 
   it('images of a registry of their own are not looked for in that of all', () => {
@@ -248,7 +274,7 @@ describe('pools', () => {
       const { nodeSelector, tolerations } = place(name);
       expect(spec, name).toMatchObject({
         nodeSelector,
-        tolerations: [...tolerations, { key: 'all', operator: 'Exists' }],
+        tolerations: expect.arrayContaining([...tolerations, { key: 'all', operator: 'Exists' }]) as unknown,
       });
     }
     expect(podOf(objects, 'collector').spec).toMatchObject({ nodeSelector: { of: 'all' } });

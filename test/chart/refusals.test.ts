@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { refusal, type Values } from './helm.js';
+import { refusal, render, type Values } from './helm.js';
+import { complaintsAbout } from './started-in.js';
 
 const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['a value that does not exist', { gatway: {} }, /additional properties 'gatway' not allowed/],
@@ -26,7 +27,13 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['days that are no duration', { streams: { turnsAge: '30d' } }, /streams\/turnsAge.*does not match pattern/],
   ['turns kept for a number of days', { streams: { turnsDays: 30 } }, /'turnsDays' not allowed/],
   ['a runbook that is no address', { metrics: { alerts: { runbookUrl: 'docs' } } }, /alerts\/runbookUrl.*pattern/],
-  ['shared memory that training does not use', { pools: { training: { shm: '1Gi' } } }, /'shm' not allowed/],
+  [
+    'more devices than training has processes',
+    { pools: { training: { gpu: { count: 2 } } } },
+    /training\/gpu\/count.*maximum/,
+  ],
+  ['a revision that moves', { model: { revision: 'main' } }, /model\/revision.*pattern/],
+  ['a text that is no fraction', { policy: { temperature: 'warm' } }, /policy\/temperature.*pattern/],
   ['a variable with no name', { gateway: { env: { 'a-b': 'c' } } }, /'\/gateway\/env': additional properties 'a-b'/],
   ['an image where a pod is merged', { pod: { container: { image: 'x' } } }, /pod\/container\/image/],
   ['a threshold of nothing', { gateway: { autoscaling: { perReplica: 0 } } }, /autoscaling\/perReplica/],
@@ -37,6 +44,8 @@ const external = {
   enabled: false,
   external: { url: 'nats://nats:4222', monitorUrl: 'http://nats:8222', existingSecret: 'broker' },
 };
+
+const gpuModel = { name: 'qwen3-8b', hub: 'a/b', revision: '0'.repeat(40) };
 
 const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
   [
@@ -131,6 +140,50 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     { model: { dtype: 'float64', hub: 'a/b' }, pools: { serving: { engine: 'vllm' } } },
     /pools\.serving\.model\.dtype: vllm/,
   ],
+  [
+    'vLLM without a GPU',
+    { model: gpuModel, judge: { backend: 'free' }, pools: { serving: { engine: 'vllm' } } },
+    /pools\.serving\.gpu\.count: vllm runs on a GPU/,
+  ],
+  [
+    'a GPU for the built-in engine',
+    { pools: { serving: { gpu: { count: 1 } } } },
+    /pools\.serving\.gpu\.count: the built-in engine runs on the CPU/,
+  ],
+  [
+    'three GPUs for an engine',
+    { model: gpuModel, judge: { backend: 'free' }, pools: { serving: { engine: 'vllm', gpu: { count: 3 } } } },
+    /pools\.serving\.gpu\.count: 3 GPUs divide few/,
+  ],
+  [
+    'devices of all pools for training',
+    { poolDefaults: { gpu: { count: 2 } }, pools: { serving: { gpu: { count: 0 } } } },
+    /pools\.training\.gpu\.count: training is one process/,
+  ],
+  [
+    'the CPU model’s memory for vLLM',
+    { model: gpuModel, judge: { backend: 'free' }, pools: { serving: { engine: 'vllm', gpu: { count: 1 } } } },
+    /pools\.serving\.resources\.limits\.memory: 4Gi leaves less than 4Gi beside shm/,
+  ],
+  [
+    'shared memory that fills the limit',
+    { pools: { serving: { shm: '64Gi' } } },
+    /pools\.serving\.resources\.limits\.memory: 4Gi is not more than shm/,
+  ],
+  [
+    'a cache as large as its volume',
+    { pools: { training: { cache: { max: '5Gi' } } } },
+    /training\.cache\.max: must be less/,
+  ],
+  ['a Valkey as large as its limit', { valkey: { memoryMax: '1gb' } }, /valkey\.memoryMax: must be less/],
+  ['a hub without a commit', { model: { hub: 'a/b' } }, /model\.revision: give the commit of a\/b/],
+  ['no engines at all', { poolDefaults: { shares: 'serving' } }, /poolDefaults\.shares: pools\.serving shares nobody/],
+  [
+    'a temperature as text that is too high',
+    { policy: { temperature: '2.5' } },
+    /policy\.temperature: must be from 0 to 2/,
+  ],
+  ['a share as text that is nothing', { judge: { voteShare: '0.0' } }, /judge\.voteShare: must be from 0\.001 to 1/],
   ['a claim without a folder', { model: { claim: 'weights' } }, /model\.path: say where/],
   [
     'scored votes of a model without thresholds',
@@ -181,4 +234,17 @@ describe('scored votes', () => {
 it('one run names every value that the schema refuses', () => {
   const complaint = refusal({ profile: 'x', logLevel: 'y', nats: { size: 'z' } });
   for (const name of ['/profile', '/logLevel', '/nats/size']) expect(complaint).toContain(name);
+});
+
+it('fractions may be texts, as `--set` makes them, and reach the services as they are', () => {
+  const values = {
+    policy: { temperature: '0.7' },
+    judge: { voteShare: '0.25' },
+    publisher: { driftMax: '12.5', parityMax: '0.05' },
+    trainer: { recipeSet: { learningRate: '1e-4' } },
+    gateway: { autoscaling: { perReplica: '150.5' } },
+  };
+  expect(complaintsAbout(render(values))).toEqual([]);
+  const written = JSON.stringify(render(values));
+  for (const text of ['0.7', '0.25', '12.5', '0.05', 'learningRate=1e-4']) expect(written).toContain(`"${text}"`);
 });

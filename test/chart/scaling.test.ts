@@ -135,7 +135,7 @@ describe('KEDA’s own settings', () => {
   });
   const judge = objects.find(({ kind }) => kind === 'ScaledObject');
 
-  it('are merged into every ScaledObject and every Prometheus trigger', () => {
+  it('KEDA’s own settings are merged into every ScaledObject and every Prometheus trigger', () => {
     expect(judge).toMatchObject({
       spec: { fallback: { failureThreshold: 3, replicas: 4 }, pollingInterval: 5, cooldownPeriod: 300 },
     });
@@ -146,7 +146,7 @@ describe('KEDA’s own settings', () => {
     });
   });
 
-  it('ask a broker over TLS for the lag of its account', () => {
+  it('KEDA asks a broker over TLS for the lag of its account', () => {
     expect(triggersOf(objects).get('judge')?.[1]?.metadata).toMatchObject({
       natsServerMonitoringEndpoint: 'n:8222',
       useHttps: 'true',

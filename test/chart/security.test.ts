@@ -157,7 +157,7 @@ describe('certificates and the token of the services', () => {
     expect(args).toContain('--port 0 --tls-port 6379 --tls-auth-clients yes --tls-cert-file /etc/backtalk/tls/tls.crt');
   });
 
-  it('without a Secret nothing of it is there', () => {
+  it('pods have no certificates where the values name no Secret', () => {
     expect(JSON.stringify(podsOf(render()).map(({ spec }) => spec))).not.toContain('tls');
   });
 });

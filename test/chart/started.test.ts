@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { release, renderAgain } from './helm.js';
 import { grpcClient } from '@backtalk/kit';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
+import { containerOf, podOf } from './pods.js';
 import { answersOk, StartedChart } from './started.js';
 
 const seen = z.object({
@@ -46,6 +47,16 @@ it('what `helm test` asks is answered by the base model, and recorded', () => {
   expect(output).toMatch(/^Turn turn_\w+ was answered by backtalk-v0\.\n$/);
   expect(status).toBe(0);
 }, 170_000);
+
+it('the test of Helm without a key sees that the gateway asks for one', () => {
+  const bucket = renderAgain({ gateway: { keys: { source: 'bucket' } } });
+  expect(containerOf(podOf(bucket, 'test'), 'request').env.map(({ name }) => name)).toEqual(['ENDPOINT', 'MODEL']);
+  const { env, command } = containerOf(podOf(chart.objects, 'test'), 'request');
+  expect(command).toEqual(containerOf(podOf(bucket, 'test'), 'request').command);
+  expect(env.map(({ name }) => name)).toContain('API_KEY');
+  const run = chart.runToEnd('test', 'request', ['env', '-u', 'API_KEY', ...command]);
+  expect(run).toMatchObject({ status: 0, output: expect.stringContaining('asks for a key') as string });
+}, 60_000);
 
 it('the training worker answers where the trainer calls it, with the base model that loaders ask engines for', async () => {
   const worker = chart.environmentOf('trainer', 'trainer')['BACKTALK_TRAINING_WORKER'] ?? '';

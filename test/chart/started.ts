@@ -29,7 +29,7 @@ export class StartedChart {
   private readonly addresses = new Map<string, string>();
 
   constructor(
-    private readonly objects: readonly RenderedObject[],
+    readonly objects: readonly RenderedObject[],
     private readonly prefix: string,
   ) {
     this.makePrograms();

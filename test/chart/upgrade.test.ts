@@ -81,14 +81,14 @@ describe('null', () => {
   const nulled = (path: readonly string[]): unknown =>
     path.length === 0 ? null : { [path[0] ?? '']: nulled(path.slice(1)) };
 
-  it('in the place of every map, and of every value together, means the defaults', () => {
+  it('null in the place of every value means the defaults', () => {
     const all: Values = Object.assign({}, ...paths.filter(({ length }) => length === 1).map(nulled)) as Values;
     const objects = render({ ...all, runAs: 10_001 });
     expect(immutableOf(objects)).toEqual(immutableOf(render()));
     expect(complaintsAbout(objects)).toEqual([]);
   });
 
-  it('in the place of any one value leaves no hole', () => {
+  it('null in the place of any one value leaves no hole', () => {
     const leaves = paths.filter((path) => !/^(labels|extraObjects|runAs)$/.test(path[0] ?? ''));
     const merged = leaves.reduce<Record<string, unknown>>((into, path) => setNull(into, path), {});
     const objects = render(merged);

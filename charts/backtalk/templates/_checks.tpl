@@ -28,6 +28,11 @@
 {{- if not .Values.nats.external.existingSecret }}{{ fail "nats.external.existingSecret: give the Secret with the users' passwords (keys nats-<user>)." }}{{ end }}
 {{- end }}
 {{- if and (not .Values.valkey.enabled) (not .Values.valkey.external.existingSecret) }}{{ fail "valkey.external.existingSecret: give the Secret with the key valkey-url, or set valkey.enabled=true." }}{{ end }}
+{{- with (.Values.valkey.resources.limits | default dict).memory }}
+{{- $units := dict "kb" "Ki" "mb" "Mi" "gb" "Gi" }}
+{{- $max := printf "%s%s" (regexFind "^[0-9]+" $.Values.valkey.memoryMax) (get $units (regexFind "[a-z]+$" $.Values.valkey.memoryMax)) }}
+{{- if and $.Values.valkey.enabled (ge (include "backtalk.bytes" $max | int64) (include "backtalk.bytes" . | int64)) }}{{ fail (printf "valkey.memoryMax: must be less than valkey.resources.limits.memory (%s), or the kernel ends it before it is full." (toString .)) }}{{ end }}
+{{- end }}
 {{- if eq .Values.blobs.store "s3" }}
 {{- if not .Values.blobs.s3.bucket }}{{ fail "blobs.s3.bucket: the store s3 needs a bucket." }}{{ end }}
 {{- end }}
@@ -36,6 +41,9 @@
 {{- define "backtalk.checkGateway" -}}
 {{- if and (eq .Values.gateway.spool.type "emptyDir") (eq .Values.gateway.capture "required") }}{{ fail "gateway.spool.type: an emptyDir loses turns with its pod; set persistent, or gateway.capture=best-effort." }}{{ end }}
 {{- if ge (include "backtalk.bytes" .Values.gateway.spool.max | int64) (include "backtalk.bytes" .Values.gateway.spool.size | int64) }}{{ fail "gateway.spool.max: must be less than gateway.spool.size, or a full disk comes before a full spool." }}{{ end }}
+{{- range $at, $share := dict "policy.temperature" (list .Values.policy.temperature 0 2) "judge.voteShare" (list .Values.judge.voteShare 0.001 1) }}
+{{- if or (lt (first $share | toString | float64) (index $share 1 | float64)) (gt (first $share | toString | float64) (last $share | float64)) }}{{ fail (printf "%s: must be from %v to %v." $at (index $share 1) (last $share)) }}{{ end }}
+{{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}{{ fail "ingress.host: an Ingress needs a host name." }}{{ end }}
 {{- end }}
 
@@ -64,6 +72,7 @@
 {{/* (root, name, own, pool) */}}
 {{- define "backtalk.checkPool" -}}
 {{- $at := printf "pools.%s" .name }}
+{{- if and .pool.shares (has .name (list "serving" "training")) }}{{ fail (printf "poolDefaults.shares: %s shares nobody's engines; say shares=serving in the pools that do." $at) }}{{ end }}
 {{- if .pool.shares }}
 {{- if or (hasKey .own "engine") (hasKey .own "gpu") (hasKey .own "model") }}{{ fail (printf "%s.shares: the pool shares the engines of serving, so it has no engine, model or GPU of its own; set shares to ''." $at) }}{{ end }}
 {{- else }}
@@ -77,5 +86,7 @@
 {{- if and (has .pool.engine (list "vllm" "sglang")) (ne .name "training") (eq .pool.model.dtype "float64") }}{{ fail (printf "%s.model.dtype: %s does not compute in float64." $at .pool.engine) }}{{ end }}
 {{- if gt (int (include "backtalk.loraRank" .root)) (int .pool.adapters.rankMax) }}{{ fail (printf "trainer.recipe: loraRank is more than adapters.rankMax of %s." $at) }}{{ end }}
 {{- if le (int .pool.adapters.kept) (int .pool.adapters.loaded) }}{{ fail (printf "%s.adapters.kept: must be more than adapters.loaded." $at) }}{{ end }}
+{{- include "backtalk.checkHardware" (dict "at" $at "name" .name "pool" .pool) }}
+{{- include "backtalk.checkRevision" (dict "at" $at "pool" .pool) }}
 {{- end }}
 {{- end }}

@@ -6,7 +6,7 @@ command: [node, --input-type=module, --eval, {{ .Files.Get "files/request.mjs" |
 env:
   - { name: ENDPOINT, value: "http://{{ include "backtalk.name" (dict "root" $ "component" "gateway") }}:{{ .Values.gateway.service.port }}/v1" }
   - { name: MODEL, value: {{ .Values.policy.name | quote }} }
-  {{- if eq .Values.gateway.keys.source "secret" }}
+  {{- if or .Values.gateway.keys.existingSecret (eq .Values.gateway.keys.source "secret") }}
   {{- include "backtalk.secretVariable" (dict "variable" "API_KEY" "secret" (default (include "backtalk.secretName" .) .Values.gateway.keys.existingSecret) "key" "client-key") | nindent 2 }}
   {{- end }}
 resources:

@@ -36,6 +36,7 @@ securityContext:
 volumeMounts:
   - { name: scratch, mountPath: /tmp }
   - { name: cache, mountPath: /cache }
+  - { name: shm, mountPath: /dev/shm }
   {{- if include "backtalk.modelMounted" .pool }}
   - { name: model, mountPath: /models, readOnly: true }
   {{- end }}
