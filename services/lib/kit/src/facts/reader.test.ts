@@ -186,7 +186,7 @@ describe('what a service may do', () => {
 describe('a copy of the log that lags', () => {
   const copy = 'LAGGING';
 
-  it('does not hide a fact from who asks to be sure', async () => {
+  it('a copy that lags does not hide a fact from a reader that asks to be sure', async () => {
     const user = newId();
     const turns = await publishTurns(user, 24);
     const trainer = new FactReader(await nats.connect('trainer'));

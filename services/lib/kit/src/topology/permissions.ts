@@ -53,7 +53,7 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
           `$JS.API.STREAM.MSG.GET.${bucketStream('payloads')}`,
         ]
       : []),
-    // Asks the stream's leader, who lags behind nobody. The broker tells streams apart here, not subjects: only for services that
+    // Asks the stream's leader, who has every fact that was confirmed. The broker tells streams apart here, not subjects: only for services that
     // read nearly every fact of a turn anyway.
     ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
