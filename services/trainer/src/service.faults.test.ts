@@ -155,7 +155,7 @@ describe('a step that fails for what is in the batch', () => {
 });
 
 describe('a batch that cannot be trained', () => {
-  it('is given up after ten tries, counted over restarts, and learning goes on', async () => {
+  it('a batch is given up after ten tries, counted over restarts, and learning goes on', async () => {
     await rigWith({ environment: { ...smallBatch, BACKTALK_STEP_RETRY_MAX: '10ms' } });
     rig.worker.plot = ({ request }) => {
       if (request.version === 'backtalk-v1') throw fakeWorkerErrors.outOfMemory();
@@ -174,7 +174,7 @@ describe('a batch that cannot be trained', () => {
     expect(await rig.untilVersions(1)).toMatchObject([{ version: 'backtalk-v2', batch: 3 }]);
   });
 
-  it('is given up when each of its tries ended the process', async () => {
+  it('a batch is given up when each of its tries ended the process', async () => {
     await rigWith();
     await rig.worker.kill();
     const first = await rig.startTrainer();
@@ -189,7 +189,7 @@ describe('a batch that cannot be trained', () => {
     expect(rig.worker.steps).toEqual([]);
   });
 
-  it('is given up by an operator while its step runs, and its version’s name is not used again', async () => {
+  it('a batch is given up by an operator while its step runs, and its version’s name is not used again', async () => {
     await rigWith();
     rig.worker.plot = never;
     const trainer = await rig.startTrainer();
@@ -208,7 +208,7 @@ describe('a batch that cannot be trained', () => {
     expect(await rig.untilVersions(1)).toMatchObject([{ version: 'backtalk-v2', batch: 3 }]);
   });
 
-  it('is given up by an operator whose worker is away', async () => {
+  it('a batch is given up by an operator whose worker is away', async () => {
     await rigWith();
     await rig.worker.kill();
     await rig.startTrainer();

@@ -16,11 +16,7 @@ afterEach(async () => {
 
 /** A process that starts so many hours later. */
 function hoursLater(hours: number): Clock {
-  return {
-    now: () => systemClock.now() + hours * 3_600_000,
-    sleep: (ms, signal) => systemClock.sleep(ms, signal),
-    timer: (ms, fn) => systemClock.timer(ms, fn),
-  };
+  return { ...systemClock, now: () => systemClock.now() + hours * 3_600_000 };
 }
 
 function startLater(hours: number, rememberedMax?: number): Promise<Trainer> {
@@ -53,21 +49,24 @@ async function timesTaken(): Promise<number[]> {
 }
 
 describe('a turn is in one batch, for ever', () => {
-  it.each([undefined, 0])('when votes follow feedback hours later, with %s turns in memory', async (rememberedMax) => {
-    rig = await TrainerRig.start({ environment });
-    const first = await startLater(0, rememberedMax);
-    await rig.say({ turn: 'spoken', revision: 1, hint });
-    await untilSettled();
-    await rig.stopTrainer(first);
-    const second = await startLater(3, rememberedMax);
-    await rig.judge({ turn: 'spoken', revision: 0, hint });
-    await untilSettled();
-    expect(await timesTaken()).toEqual([1]);
-    expect(await rig.metric(second, /turns_judged_total\{.*outcome="settled_before"/)).toBe(1);
-  });
+  it.each([undefined, 0])(
+    'a turn is taken once when votes follow feedback hours later, with %s turns in memory',
+    async (rememberedMax) => {
+      rig = await TrainerRig.start({ environment });
+      const first = await startLater(0, rememberedMax);
+      await rig.say({ turn: 'spoken', revision: 1, hint });
+      await untilSettled();
+      await rig.stopTrainer(first);
+      const second = await startLater(3, rememberedMax);
+      await rig.judge({ turn: 'spoken', revision: 0, hint });
+      await untilSettled();
+      expect(await timesTaken()).toEqual([1]);
+      expect(await rig.metric(second, /turns_judged_total\{.*outcome="settled_before"/)).toBe(1);
+    },
+  );
 
   it.each([undefined, 0])(
-    'when other words follow and no votes ever, with %s turns in memory',
+    'a turn is taken once when other words follow and no votes ever, with %s turns in memory',
     async (rememberedMax) => {
       rig = await TrainerRig.start({ environment });
       const first = await startLater(0, rememberedMax);
@@ -81,7 +80,7 @@ describe('a turn is in one batch, for ever', () => {
     },
   );
 
-  it('whatever the order of votes, feedback and corrections, and whenever the trainer is started again', async () => {
+  it('a turn is taken once, whatever the order of votes, feedback and corrections, and whenever the trainer is started again', async () => {
     const seed = Number(process.env['BACKTALK_TEST_SEED'] ?? Date.now() % 1_000_000);
     console.log(`seed ${seed}`);
     let value = seed;

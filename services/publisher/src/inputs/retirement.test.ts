@@ -130,7 +130,7 @@ describe('a publisher that leads no more', () => {
     expect(chain.state.fence).toBeGreaterThan(0);
   });
 
-  it('does not write over routes that another wrote after it had looked', async () => {
+  it('a publisher that leads no more does not write over routes that another wrote after it had looked', async () => {
     const { chain, routes, routing, looked } = await startParts();
     const newer = Routes.fromPartial({ policy, stable: 'backtalk-v9', fence: chain.state.fence + 1 });
     await routes.put(policy, Routes.fromPartial({ policy, fence: 0 }));

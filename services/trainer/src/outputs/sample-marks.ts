@@ -1,6 +1,6 @@
 // Marks in the log that keep a turn in one batch only, whatever is said about it later. A turn's mark names the batch that may take it:
 // it is stored before that batch closes, and made anew only when the batch it names has closed without the turn. Marks and batches are
-// both written at an expected sequence, so no turn is in two batches, whoever dies or leads in between.
+// both written at an expected sequence, so no turn is in two batches, whichever trainer dies or leads in between.
 import { isBacktalkError, type FactPublisher, type FactReader, type StoredFact, type TurnIds } from '@backtalk/kit';
 
 import { trainerErrors } from '../errors.js';

@@ -1,5 +1,5 @@
 // Bytes that are named by what they are. In: bytes. Out: their sha256, by which they come back, verified.
-import { defineErrors } from '../errors/backtalk-error.js';
+import { defineErrors, isBacktalkError } from '../errors/backtalk-error.js';
 
 export interface BlobInfo {
   readonly digest: string;
@@ -67,6 +67,17 @@ export const blobErrors = defineErrors('blobs', {
     message: () => 'A fact keeps its payload in the blob store, but this service was given none.',
   },
 });
+
+/** Whether a blob comes back with the bytes that its name says: a repeated put mends one that does not. */
+export async function isSound(store: Pick<BlobStore, 'get'>, digest: string): Promise<boolean> {
+  try {
+    await store.get(digest);
+    return true;
+  } catch (error) {
+    if (isBacktalkError(error, 'blob_corrupt') || isBacktalkError(error, 'blob_missing')) return false;
+    throw error;
+  }
+}
 
 export function checkDigest(text: string): string {
   if (!/^[0-9a-f]{64}$/.test(text)) throw blobErrors.blobDigestInvalid();

@@ -112,14 +112,17 @@ describe('the object store', () => {
     expect(state.subjects ?? {}).toEqual({});
   });
 
-  it('never gives out bytes that have changed, and says when pieces are gone', async () => {
+  it('never gives out bytes that have changed, says when pieces are gone, and is mended by another put', async () => {
     const store = await openJetStreamBlobStore(await nats.connect('trainer'));
     const admin = await nats.connect('admin');
-    const digest = await store.put(randomBytes(100));
+    const bytes = randomBytes(100);
+    const digest = await store.put(bytes);
     await changeDescription(admin, digest, (nuid) => ({ nuid, size: 5 }));
     await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt', retry: 'never' });
     await changeDescription(admin, digest, () => ({ nuid: 'gone', size: 100 }));
     await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt' });
+    await store.put(bytes);
+    expect(bytes.equals(await store.get(digest))).toBe(true);
   });
 
   it('lets the loader read, and neither write nor delete', async () => {

@@ -34,6 +34,8 @@ describe('a folder of blobs', () => {
     const path = directory.join('corrupt', digest.slice(0, 2), digest);
     writeFileSync(path, 'weightz');
     await expect(store.get(digest)).rejects.toMatchObject({ code: 'blob_corrupt', retry: 'never' });
+    await store.put(bytes);
+    expect(Buffer.from(await store.get(digest)).toString()).toBe('weights');
     writeFileSync(path, 'wei');
     await store.put(bytes);
     expect(Buffer.from(await store.get(digest)).toString()).toBe('weights');

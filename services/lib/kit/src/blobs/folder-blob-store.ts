@@ -5,7 +5,7 @@ import { mkdir, open, opendir, readFile, rename, rm, stat, utimes } from 'node:f
 import { join } from 'node:path';
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
 
 interface FolderBlobOptions {
   /** Beyond it, `put` throws `blob_store_full`. */
@@ -26,8 +26,8 @@ class FolderBlobStore implements BlobStore {
     const digest = sha256Hex(bytes);
     const path = this.pathOf(digest);
     try {
-      // A file of another size is a torn one, and is written again.
-      if ((await sizeOf(path)) === bytes.byteLength) {
+      // A file with other bytes is a torn or rotten one, and is written again.
+      if (await this.holds(digest, bytes.byteLength)) {
         const now = new Date();
         await utimes(path, now, now).catch(ignoreMissing);
         if ((await sizeOf(path)) !== undefined) return digest;
@@ -73,6 +73,10 @@ class FolderBlobStore implements BlobStore {
     let total = 0;
     for await (const { bytes } of this.list()) total += bytes;
     return total;
+  }
+
+  private async holds(digest: string, size: number): Promise<boolean> {
+    return (await sizeOf(this.pathOf(digest))) === size && isSound(this, digest);
   }
 
   private async write(path: string, bytes: Uint8Array): Promise<void> {

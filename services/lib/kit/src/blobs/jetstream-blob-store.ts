@@ -17,7 +17,7 @@ import { asBacktalkError, isBacktalkError } from '../errors/backtalk-error.js';
 import { newId, sha256Hex } from '../identity/ids.js';
 import { systemClock } from '../time/clock.js';
 import { blobBucket, blobDescriptions, blobPieces, blobStream } from '../topology/buckets.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
 
 interface JetStreamBlobOptions {
   /** Of one request to the broker. */
@@ -53,7 +53,8 @@ class JetStreamBlobStore implements BlobStore {
     const digest = sha256Hex(bytes);
     for (let look = 0; look < looksMax; look += 1) {
       const found = await this.find(digest);
-      const isThere = found !== undefined && !found.description.deleted && found.description.size === bytes.byteLength;
+      const isWhole = found !== undefined && !found.description.deleted && found.description.size === bytes.byteLength;
+      const isThere = isWhole && (await isSound(this, digest));
       const nuid = isThere ? found.description.nuid : await this.storePieces(bytes);
       const next: Description = {
         name: digest,

@@ -4,7 +4,7 @@
 import type * as S3 from '@aws-sdk/client-s3';
 import { asBacktalkError, BacktalkError } from '../errors/backtalk-error.js';
 import { sha256Hex } from '../identity/ids.js';
-import { blobErrors, type BlobInfo, type BlobStore, checkDigest } from './blob-store.js';
+import { blobErrors, type BlobInfo, type BlobStore, checkDigest, isSound } from './blob-store.js';
 
 export interface S3BlobOptions {
   /** Empty: Amazon's own, by region. */
@@ -56,7 +56,7 @@ class S3BlobStore implements BlobStore {
   async put(bytes: Uint8Array): Promise<string> {
     const digest = sha256Hex(bytes);
     const size = await this.sizeOf(digest);
-    if (size !== bytes.byteLength) {
+    if (size !== bytes.byteLength || !(await isSound(this, digest))) {
       await this.write(digest, bytes, size === undefined);
       return digest;
     }

@@ -14,6 +14,7 @@ import { type Delivery, type FactHandler, verdictOn } from './delivery.js';
 import { factErrors } from './errors.js';
 import { type Entry, type EntryEnd, InFlight } from './in-flight.js';
 import { type StoredFact, traceHeader } from './stored-fact.js';
+import { Suspects } from './suspects.js';
 
 /** What all flows of a consumer share. */
 export interface FlowSettings {
@@ -57,6 +58,7 @@ const waitMostMs = 4_000;
 export class FactFlow<N extends FactName = FactName> {
   readonly inFlight: InFlight;
   private readonly pull: Pull;
+  private readonly suspects: Suspects;
   private readonly running = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
   private readonly aborting = new AbortController();
@@ -69,6 +71,7 @@ export class FactFlow<N extends FactName = FactName> {
   ) {
     const { broker, concurrency: slots, clock, ackWaitMs, maxHeld, onFatal } = settings;
     this.inFlight = new InFlight(broker);
+    this.suspects = new Suspects(broker, `${settings.service}.${route.stream}.${route.durable}`);
     this.pull = new Pull({
       broker,
       stream: route.stream,
@@ -156,20 +159,9 @@ export class FactFlow<N extends FactName = FactName> {
 
   /** Nothing when the handler has done its part. */
   private async try(entry: Entry): Promise<BacktalkError | undefined> {
-    const { open, handler, name } = this.route;
     try {
-      const fact = await open(entry.message);
-      entry.held = false;
-      const delivery = this.deliveryOf(entry);
-      if (isTracing()) {
-        const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
-        // What follows from a fact follows from its being handled here.
-        await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
-          handler(Object.assign({}, fact, { trace }), delivery),
-        );
-      } else {
-        await handler(fact, delivery);
-      }
+      const handle = (): Promise<void> => this.handOver(entry);
+      await (this.settings.maxHeld > 0 ? this.suspects.run(entry.place, handle) : handle());
     } catch (error) {
       entry.held = false;
       return asBacktalkError(error);
@@ -185,6 +177,19 @@ export class FactFlow<N extends FactName = FactName> {
       await this.inFlight.nextDrop();
     }
     return undefined;
+  }
+
+  private async handOver(entry: Entry): Promise<void> {
+    const { open, handler, name } = this.route;
+    const fact = await open(entry.message);
+    entry.held = false;
+    const delivery = this.deliveryOf(entry);
+    if (!isTracing()) return handler(fact, delivery);
+    const attributes = { ...idsOf(fact.message), 'backtalk.deliveries': delivery.deliveries };
+    // What follows from a fact follows from its being handled here.
+    await inSpan(`handle ${name}`, { kind: 'consumer', parent: fact.trace, attributes }, (trace) =>
+      handler(Object.assign({}, fact, { trace }), delivery),
+    );
   }
 
   private deliveryOf(entry: Entry): Delivery {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConsumerRig } from '../testing/consumer-rig.js';
 import { until } from '../testing/until.js';
+import { deadLetters } from './dead-letters.js';
 import type { Held } from './delivery.js';
 
 let ground: ConsumerRig;
@@ -68,5 +69,42 @@ describe('holding', () => {
     for (const one of held.slice(3)) await until(() => one.ack().then(() => true));
     expect((await second.position('sessionEnded')).unsettled).toBe(0);
     await second.stop();
+  });
+
+  it('buries a fact that ends the process each time, after a bounded number of ends, and keeps holding the others', async () => {
+    const place = ground.place();
+    const sessions = await ground.publish(place, 4);
+    const poison = sessions[2];
+    const letters = async () =>
+      (await deadLetters(await ground.nats.connect('cli')).list({ service: 'collector' })).filter(({ fact }) =>
+        fact.subject.endsWith(`.${String(poison)}`),
+      );
+    let ends = 0;
+    for (; ends < 12 && (await letters()).length === 0; ends += 1) {
+      // A process that ends is a connection that is gone: nothing is given back.
+      const process = await ground.nats.connect('collector');
+      const held = new Set<string>();
+      let ended = false;
+      const consumer = ground.consumer(
+        place,
+        async ({ message }, delivery) => {
+          if (message.session === poison) {
+            ended = true;
+            await process.close();
+            await new Promise(() => undefined);
+          }
+          delivery.hold();
+          held.add(message.session);
+        },
+        { broker: process, ackWaitMs: 300, concurrency: 1, maxHeld: 10 },
+      );
+      await consumer.start();
+      await until(async () => ended || (held.size === 3 && (await letters()).length === 1), {
+        what: 'The end of the process, or the burial',
+      });
+      if (!ended) await consumer.stop();
+    }
+    expect(await letters()).toMatchObject([{ reason: 'delivered_too_often' }]);
+    expect(ends).toBeLessThanOrEqual(9);
   });
 });

@@ -68,7 +68,7 @@ describe('the payload of a large fact', () => {
     expect(await blobs.has(digest)).toBe(false);
   });
 
-  it('is there when its fact is stored again in the very moment of the sweep', async () => {
+  it('a payload is there when its fact is stored again in the very moment of the sweep', async () => {
     const { fact, digest } = large();
     await publish(fact);
     await forget(fact);

@@ -183,3 +183,37 @@ describe('what a service may do', () => {
     await expect(heard[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'PERMISSIONS_VIOLATION' });
   });
 });
+
+describe('a copy of the log that lags', () => {
+  const copy = 'LAGGING';
+
+  it('a copy that lags does not hide a fact from a reader that asks to be sure', async () => {
+    const user = newId();
+    const turns = await publishTurns(user, 24);
+    const trainer = new FactReader(await nats.connect('trainer'));
+    const { jsm } = await nats.connect('admin');
+    // It answers direct gets in place of the stream now and then, and holds of it what comes from now on.
+    const { state } = await jsm.streams.info('TURNS');
+    const mirror = { name: 'TURNS', opt_start_seq: state.last_seq + 1 };
+    await jsm.streams.add({ name: copy, mirror, mirror_direct: true, allow_direct: true });
+    try {
+      await publishTurns(newId(), 1);
+      const missing = async () => {
+        const found = await Promise.all(
+          turns.map((turn) => trainer.last('turnOpened', { tenant: 'acme', user, turn })),
+        );
+        return found.filter((fact) => fact === undefined).length;
+      };
+      await until(async () => (await missing()) > 0, { what: 'An answer of the copy that lags' });
+      for (let round = 0; round < 4; round += 1)
+        for (const turn of turns) {
+          const fact = await trainer.last('turnOpened', { tenant: 'acme', user, turn }, { sure: true });
+          expect(fact?.message.turn).toBe(turn);
+        }
+      const absent = { tenant: 'acme', user, turn: newId() };
+      expect(await trainer.last('turnOpened', absent, { sure: true })).toBeUndefined();
+    } finally {
+      await jsm.streams.delete(copy);
+    }
+  });
+});
