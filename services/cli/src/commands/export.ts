@@ -50,7 +50,7 @@ export async function exportFacts(
   kind: ExportKind,
   file: string | undefined,
 ): Promise<void> {
-  const sink = file === undefined ? process.stdout : createWriteStream(file);
+  const sink = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
   let count = 0;
   await withBroker(connection, async (broker, blobs) => {
     const reader = new FactReader(broker, blobs);
