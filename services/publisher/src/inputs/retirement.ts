@@ -24,7 +24,7 @@ export class Retirement {
       const open = { reports, fence: chain.state.fence, now, streamMaxMs: this.streamMaxMs };
       for (const version of retirable(this.unwantedSince, open)) {
         const holders = all.filter(({ engine }) => engine.versions.includes(version));
-        await loaders.retire(holders, version);
+        await loaders.retire(holders, version, open.fence);
       }
     }
     const { state } = chain;

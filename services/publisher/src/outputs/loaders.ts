@@ -101,11 +101,12 @@ export class Loaders {
   }
 
   /** A loader that cannot be asked unloads by itself, some time after the version has left the load set. */
-  async retire(loaders: readonly LeasedEngine[], version: string): Promise<void> {
+  async retire(loaders: readonly LeasedEngine[], version: string, fence: number): Promise<void> {
     await Promise.all(
       loaders.map(async ({ address, instance }) => {
         try {
-          await this.peers.at(address).retire({ policy: this.policy, version }, { deadlineMs: retireDeadlineMs });
+          const request = { policy: this.policy, version, fence };
+          await this.peers.at(address).retire(request, { deadlineMs: retireDeadlineMs });
           this.events.versionRetired(instance, version);
         } catch (error) {
           this.events.retireFailed(instance, version, asBacktalkError(error));
