@@ -357,8 +357,7 @@ describe('upkeep', () => {
   });
 
   it('keeps a version that the load set names, whoever asks to retire it', async () => {
-    const { manifestDigest } = await makeVersion('backtalk-v1');
-    await setLoad([{ version: 'backtalk-v1', manifestDigest }]);
+    await setLoad([{ version: 'backtalk-v1', manifestDigest: (await makeVersion('backtalk-v1')).manifestDigest }]);
     await startReady();
     const retiring = client.retire({ policy, version: 'backtalk-v1', fence: 9 }, call);
     await expect(retiring).rejects.toMatchObject({ code: 'weights_version_wanted', retry: 'later' });
