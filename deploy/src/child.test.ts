@@ -1,6 +1,7 @@
-import { TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { freePort, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Child, type ProcessSpec } from './child.js';
+import { answersOk } from './readiness.js';
 
 const folder = new TemporaryDirectory('child');
 const told: string[] = [];
@@ -55,6 +56,25 @@ describe('a process of the machine', () => {
     const askedThen = asked;
     await until(() => asked > askedThen + 10, { what: 'ten more looks at one that was never well' });
     expect(told).toHaveLength(3);
+  });
+
+  it('a process that hangs is started again, and serves', async () => {
+    const port = String(await freePort());
+    const serve = `require('node:http').createServer((_, answer) => answer.end()).listen(${port}, '127.0.0.1')`;
+    const isWell = () => answersOk(`http://127.0.0.1:${port}/`, 200);
+    const part = make({
+      command: process.execPath,
+      args: ['-e', serve],
+      ready: isWell,
+      readyWithinMs: 20_000,
+      watch: { isWell, everyMs: 50, illMaxMs: 500, endsWithinMs: 200 },
+    });
+    await part.start();
+    const before = part.pid ?? 0;
+    process.kill(before, 'SIGSTOP');
+    await until(() => told.includes('part is back'), { what: 'the word that it is back', timeoutMs: 30_000 });
+    expect(told).toEqual(['part is ill', 'part was killed by SIGKILL', 'part is back']);
+    expect(await isWell()).toBe(true);
   });
 
   it('refuses a process that never serves, and names its log', async () => {

@@ -7,7 +7,7 @@ import { ProcessLog } from './process-log.js';
 
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
 const steadyAfterMs = 60_000;
-const endsWithinMs = 10_000;
+const endsWithinDefaultMs = 10_000;
 
 export interface ProcessSpec {
   readonly name: string;
@@ -19,7 +19,15 @@ export interface ProcessSpec {
   readonly readyWithinMs: number;
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
   /** For a process that may live on without serving: once it was well, it is started anew when it is ill for too long. */
-  readonly watch?: { readonly isWell: () => Promise<boolean>; readonly everyMs: number; readonly illMaxMs: number };
+  readonly watch?: ProcessWatch;
+}
+
+export interface ProcessWatch {
+  readonly isWell: () => Promise<boolean>;
+  readonly everyMs: number;
+  readonly illMaxMs: number;
+  /** What an ill process has for an orderly end before it is killed; 10 s when left out. */
+  readonly endsWithinMs?: number;
 }
 
 export interface ChildEvents {
@@ -92,9 +100,13 @@ export class Child {
   private watchOver(child: ChildProcess): void {
     const { watch, name } = this.spec;
     if (watch === undefined) return;
-    const { isWell, everyMs, illMaxMs } = watch;
+    const { isWell, everyMs, illMaxMs, endsWithinMs = endsWithinDefaultMs } = watch;
     let wellAt: number | undefined;
+    let isLooking = false;
     const look = async () => {
+      // A look that hangs takes longer than the time between two.
+      if (isLooking) return;
+      isLooking = true;
       const now = performance.now();
       if (await isWell()) wellAt = now;
       else if (wellAt !== undefined && now - wellAt > illMaxMs && this.process === child) {
@@ -103,10 +115,14 @@ export class Child {
         child.kill(this.spec.stopSignal);
         const killer = setTimeout(() => killGroup(child.pid ?? 0), endsWithinMs);
         child.once('exit', () => clearTimeout(killer));
+        return;
       }
+      isLooking = false;
     };
-    // A look that fails says nothing; the next one tries again.
-    const timer = setInterval(() => void look().catch(() => undefined), everyMs);
+    const timer = setInterval(() => {
+      // A look that fails says nothing; the next one tries again.
+      look().catch(() => (isLooking = false));
+    }, everyMs);
     child.once('close', () => clearInterval(timer));
   }
 

@@ -1,5 +1,5 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import type { DataFolder } from './data-folder.js';
 import { endpointUrl, type Ports } from './ports.js';
 import { baseModel, policy } from './processes.js';
@@ -8,6 +8,8 @@ import type { Secrets } from './secrets.js';
 export interface Connection {
   readonly endpoint: string;
   readonly engine: string;
+  readonly engineKey: string;
+  readonly serviceToken: string;
   readonly policy: string;
   readonly baseModel: string;
   readonly natsUrl: string;
@@ -27,6 +29,8 @@ export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
     engine: at(ports.engine),
+    engineKey: secrets.engineKey,
+    serviceToken: secrets.serviceToken,
     policy,
     baseModel,
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
@@ -39,4 +43,6 @@ export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets
     health: Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
   };
   writeFileSync(data.connection, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });
+  // The mode above is that of a new file; one that was there keeps its own.
+  chmodSync(data.connection, 0o600);
 }

@@ -1,7 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
+import { writeConnection } from './connection.js';
 import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
 import { loadSecrets } from './secrets.js';
 
@@ -23,8 +26,50 @@ describe('the data folder', () => {
     }
   });
 
+  it('of many starts at one time one gets the folder, also where a killed start left its lock', async () => {
+    const data = openDataFolder(folder.path);
+    writeFileSync(folder.join('lock'), '999999999:1');
+    const module = new URL('../dist/data-folder.js', import.meta.url).href;
+    const program = `
+      const { lockDataFolder, openDataFolder } = await import(${JSON.stringify(module)});
+      const data = openDataFolder(${JSON.stringify(data.path)});
+      console.log('here');
+      process.stdin.once('data', () => {
+        try { lockDataFolder(data); console.log('taken'); } catch (error) { console.log(error.code); }
+      });`;
+    const starts = Array.from({ length: 6 }, () => spawn(process.execPath, ['--input-type=module', '-e', program]));
+    const said = starts.map(({ stdout }) => stdout.setEncoding('utf8')[Symbol.asyncIterator]());
+    for (const lines of said) expect((await lines.next()).value).toBe('here\n');
+    for (const { stdin } of starts) stdin.write('go');
+    const outcomes = await Promise.all(said.map(async (lines) => String((await lines.next()).value).trim()));
+    for (const start of starts) start.kill('SIGKILL');
+    expect(outcomes.sort()).toEqual([...Array<string>(5).fill('already_running'), 'taken']);
+    expect(readdirSync(folder.path).filter((name) => name.startsWith('lock'))).toEqual(['lock']);
+    expect(statSync(folder.join('lock')).mode & 0o777).toBe(0o600);
+  });
+
   it('the data folder keeps its secrets from start to start', () => {
     expect(loadSecrets(folder.path)).toEqual(loadSecrets(folder.path));
+  });
+
+  it('a data folder of an earlier release gets the secrets that it lacks, and keeps the others', () => {
+    const { hashSecret, passwords } = loadSecrets(folder.path);
+    writeFileSync(folder.join('secrets.json'), JSON.stringify({ hashSecret, passwords }));
+    chmodSync(folder.join('secrets.json'), 0o644);
+    const secrets = loadSecrets(folder.path);
+    expect(secrets).toMatchObject({ hashSecret, passwords });
+    expect(loadSecrets(folder.path)).toEqual(secrets);
+    expect(statSync(folder.join('secrets.json')).mode & 0o777).toBe(0o600);
+    writeFileSync(folder.join('secrets.json'), JSON.stringify({ passwords }));
+    expect(() => loadSecrets(folder.path)).toThrow('hashSecret');
+    rmSync(folder.join('secrets.json'));
+  });
+
+  it('commands find the machine in a file that only its owner reads, whatever its mode was', () => {
+    const data = openDataFolder(folder.path);
+    writeFileSync(data.connection, '', { mode: 0o644 });
+    writeConnection(data, portsFrom(30_000), loadSecrets(folder.path), '127.0.0.1');
+    expect(statSync(data.connection).mode & 0o777).toBe(0o600);
   });
 
   it('the data folder is measured with all that is below it', () => {

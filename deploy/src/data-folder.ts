@@ -1,9 +1,11 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
+import { randomUUID } from 'node:crypto';
 import {
-  existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statfsSync,
   statSync,
@@ -46,18 +48,46 @@ export function openDataFolder(path: string): DataFolder {
   return { path, ...made, ...within(files) };
 }
 
-/** Takes the folder for this process; gives the call that lets it go. */
+/** Takes the folder for this process; gives the call that lets it go. Of two starts at one time, one gets it. */
 export function lockDataFolder(folder: DataFolder): () => void {
   const file = join(folder.path, 'lock');
-  if (existsSync(file)) {
-    // The lock of a start that was killed names a process that no longer runs.
-    const pid = stillRuns(readFileSync(file, 'utf8'));
-    if (pid !== undefined && pid !== process.pid) throw deployErrors.running({ folder: folder.path, pid });
+  const [own, stale] = ['new', 'old'].map((kind) => `${file}.${kind}.${randomUUID()}`) as [string, string];
+  writeFileSync(own, identityOf(process.pid) ?? '', { mode: 0o600 });
+  try {
+    // A link appears with its content or not at all, and never in place of another.
+    if (!hasLinked(own, file)) {
+      const holder = holderOf(file);
+      if (holder !== undefined) throw deployErrors.running({ folder: folder.path, pid: holder });
+      // The lock of a start that was killed. Another start may have taken its place since it was read: that one stays.
+      if (hasMoved(file, stale) && holderOf(stale) !== undefined) hasLinked(stale, file);
+      if (!hasLinked(own, file)) throw deployErrors.running({ folder: folder.path, pid: holderOf(file) ?? 0 });
+    }
+  } finally {
+    for (const name of [own, stale]) rmSync(name, { force: true });
   }
-  writeFileSync(file, identityOf(process.pid) ?? '');
   return () => {
     rmSync(file, { force: true });
   };
+}
+
+/** The process that holds this lock and runs; this one may take its own again. */
+function holderOf(lock: string): number | undefined {
+  const pid = isDone('ENOENT', () => statSync(lock)) ? stillRuns(readFileSync(lock, 'utf8')) : undefined;
+  return pid === process.pid ? undefined : pid;
+}
+
+const hasLinked = (from: string, to: string) => isDone('EEXIST', () => linkSync(from, to));
+const hasMoved = (from: string, to: string) => isDone('ENOENT', () => renameSync(from, to));
+
+/** False where the one expected thing was in the way. */
+function isDone(expected: string, work: () => unknown): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === expected) return false;
+    throw error;
+  }
 }
 
 /** Bytes of every file below the folder. */

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrokerUser } from '@backtalk/kit';
-import type { ProcessSpec } from './child.js';
+import type { ProcessSpec, ProcessWatch } from './child.js';
 import type { DataFolder } from './data-folder.js';
 import { addressOf, type Ports } from './ports.js';
 import { hasRoom } from './data-folder.js';
@@ -70,8 +70,18 @@ function servers(machine: Machine): ProcessSpec[] {
   ];
 }
 
+/** A busy process answers late, one that hangs not at all: six missed probes, each with five seconds, are no busy process. */
+const probeWithinMs = 5_000;
+const watchOf = (url: string): ProcessWatch => ({
+  isWell: () => answersOk(url, probeWithinMs),
+  everyMs: probeWithinMs,
+  illMaxMs: 6 * probeWithinMs,
+});
+
 function workers(machine: Machine): ProcessSpec[] {
-  const { data, ports, root, environment, model } = machine;
+  const { data, ports, root, environment, model, secrets } = machine;
+  const engineHealth = `http://${loopback(ports.engine)}/health`;
+  const trainingHealth = `http://${loopback(ports.health.trainingWorker)}`;
   const python = join(root, '.venv', 'bin', 'python');
   const env = { ...environment, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
   return [
@@ -79,9 +89,16 @@ function workers(machine: Machine): ProcessSpec[] {
       name: 'engine',
       command: python,
       args: ['-m', 'backtalk_worker.engine', '--host', '127.0.0.1', '--port', String(ports.engine)],
-      env: { ...env, BACKTALK_ENGINE_MODEL_DIR: model, BACKTALK_ENGINE_MODEL_NAME: baseModel },
-      ready: () => answersOk(`http://${loopback(ports.engine)}/health`),
+      env: {
+        ...env,
+        BACKTALK_ENGINE_MODEL_DIR: model,
+        BACKTALK_ENGINE_MODEL_NAME: baseModel,
+        BACKTALK_ENGINE_KEY: secrets.engineKey,
+        BACKTALK_ADAPTER_DIR: data.adapters,
+      },
+      ready: () => answersOk(engineHealth),
       readyWithinMs: 90_000,
+      watch: watchOf(engineHealth),
       stopSignal: 'SIGTERM',
     },
     {
@@ -94,10 +111,11 @@ function workers(machine: Machine): ProcessSpec[] {
         BACKTALK_BASE_MODEL: baseModel,
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
-        BACKTALK_SERVICE_TOKEN: machine.secrets.serviceToken,
+        BACKTALK_SERVICE_TOKEN: secrets.serviceToken,
       },
-      ready: () => answersOk(`http://${loopback(ports.health.trainingWorker)}/readyz`),
+      ready: () => answersOk(`${trainingHealth}/readyz`),
       readyWithinMs: 90_000,
+      watch: watchOf(`${trainingHealth}/livez`),
       stopSignal: 'SIGTERM',
     },
   ];
@@ -151,12 +169,16 @@ export interface MachineProcesses {
 
 /** Services stand on workers, and both on servers. */
 export function machineProcesses(machine: Machine): MachineProcesses {
-  const { ports, data, host } = machine;
+  const { ports, data, host, environment } = machine;
+  const engineKey = { BACKTALK_ENGINE_KEY: machine.secrets.engineKey };
+  // Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's.
+  const hasOwnJudges = (environment['BACKTALK_JUDGE_URL'] ?? '') !== '';
   return {
     servers: servers(machine),
     workers: workers(machine),
     services: [
       service(machine, 'loader', {
+        ...engineKey,
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
         BACKTALK_ENGINE_URL: `http://${loopback(ports.engine)}`,
         BACKTALK_ENGINE_DIALECT: 'vllm',
@@ -164,8 +186,9 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_ADAPTER_DIR: data.adapters,
         BACKTALK_MODEL_DIR: machine.model,
       }),
-      service(machine, 'publisher', { BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
+      service(machine, 'publisher', { ...engineKey, BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
       service(machine, 'gateway', {
+        ...engineKey,
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.gateway),
         BACKTALK_LISTEN: addressOf(host, ports.endpoint),
         BACKTALK_SPOOL_DIR: data.spool,
@@ -173,7 +196,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_KEYS_FILE: data.keys,
       }),
       service(machine, 'collector', {}),
-      service(machine, 'judge', {}),
+      service(machine, 'judge', hasOwnJudges ? {} : engineKey),
       service(machine, 'trainer', { BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker) }),
     ],
   };

@@ -17,8 +17,8 @@ export async function isListening(port: number): Promise<boolean> {
   }
 }
 
-export async function answersOk(url: string): Promise<boolean> {
-  const asked = request(url, { signal: AbortSignal.timeout(answerWithinMs) });
+export async function answersOk(url: string, withinMs = answerWithinMs): Promise<boolean> {
+  const asked = request(url, { signal: AbortSignal.timeout(withinMs) });
   // An answer that ends badly has said its status already.
   asked.on('error', () => undefined);
   try {

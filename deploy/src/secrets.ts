@@ -1,6 +1,7 @@
-// Passwords of the broker's users and the key of all keyed hashes, made once for a data folder and kept there (mode 600).
+// Passwords of the broker's users, the key of all keyed hashes, and what the parts show to each other: made once for a data
+// folder and kept there (mode 600). A folder of an earlier release gets what it lacks.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brokerUsers, type BrokerUser } from '@backtalk/kit';
 import { z } from 'zod';
@@ -8,8 +9,6 @@ import { z } from 'zod';
 const password = z.string().min(16);
 const schema = z.object({
   hashSecret: z.string().min(32),
-  /** What services bring when they call each other; folders of earlier versions have none. */
-  serviceToken: password.optional(),
   passwords: z.object({
     admin: password,
     gateway: password,
@@ -20,19 +19,28 @@ const schema = z.object({
     loader: password,
     cli: password,
   } satisfies Record<BrokerUser, typeof password>),
+  /** What callers of the built-in engine give. */
+  engineKey: password,
+  /** What the parts give each other in gRPC calls. */
+  serviceToken: password,
 });
-export type Secrets = z.infer<typeof schema> & { readonly serviceToken: string };
+export type Secrets = z.infer<typeof schema>;
+
+/** A file that lacks what every release had is damaged, and no reason to make another secret of all hashes. */
+const known = schema.partial({ engineKey: true, serviceToken: true });
+const newPassword = () => randomBytes(24).toString('base64url');
 
 export function loadSecrets(dataFolder: string): Secrets {
   const file = join(dataFolder, 'secrets.json');
-  const made = () => randomBytes(24).toString('base64url');
-  const kept = existsSync(file) ? schema.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
-  if (kept?.serviceToken !== undefined) return { ...kept, serviceToken: kept.serviceToken };
-  const fresh = kept ?? {
+  const made = {
     hashSecret: randomBytes(32).toString('hex'),
-    passwords: Object.fromEntries(brokerUsers.map((user) => [user, made()])) as Record<BrokerUser, string>,
+    passwords: Object.fromEntries(brokerUsers.map((user) => [user, newPassword()])),
+    engineKey: newPassword(),
+    serviceToken: newPassword(),
   };
-  const secrets = { ...fresh, serviceToken: made() };
+  const kept = existsSync(file) ? known.parse(JSON.parse(readFileSync(file, 'utf8'))) : {};
+  const secrets = schema.parse(Object.assign(made, kept));
   writeFileSync(file, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(file, 0o600);
   return secrets;
 }

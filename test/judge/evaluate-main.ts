@@ -2,6 +2,7 @@
 // writes JSON lines: `{ done, all }` as it goes on, then one `{ row }` for each way of judging.
 import { parseArgs } from 'node:util';
 import { createEngineClient } from '@backtalk/dialects';
+import { readConfig, setting } from '@backtalk/kit';
 import { readCalibrationTable, readReader, ScoredVoter, scoredPrompts } from '@backtalk/judge';
 import { evaluateJudge } from './evaluate.js';
 import { votesCast } from './fit.js';
@@ -14,7 +15,14 @@ const { values: asked } = parseArgs({
     split: { type: 'string', default: 'test' },
   },
 });
-const client = createEngineClient({ dialect: 'vllm', url: asked.engine });
+const { engineKey } = readConfig({
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: "The engine's API key; empty where it asks for none.",
+    default: '',
+    secret: true,
+  }),
+});
+const client = createEngineClient({ dialect: 'vllm', url: asked.engine, apiKey: engineKey });
 const rows = await evaluateJudge({
   voter: new ScoredVoter(scoredPrompts(), readCalibrationTable()),
   engine: { client, model: asked.model },

@@ -31,7 +31,7 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
   const { connection, output, apiKey } = context;
   return new Simulation({
     client: endpointClient(connection.endpoint, apiKey),
-    engine: createEngineClient({ dialect: 'vllm', url: connection.engine }),
+    engine: createEngineClient({ dialect: 'vllm', url: connection.engine, apiKey: connection.engineKey }),
     engineBase: connection.baseModel,
     policy: connection.policy,
     user: new ShortUser(new Random(flags.seed)),

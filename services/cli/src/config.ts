@@ -33,6 +33,11 @@ export const clusterSettings = {
     description: 'An engine of the cluster, without /v1, for simulate and judge eval.',
     default: 'http://127.0.0.1:30030',
   }),
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: "That engine's API key; empty where it asks for none.",
+    default: '',
+    secret: true,
+  }),
   policy: setting.string('BACKTALK_POLICY', {
     description: 'The policy that commands are about.',
     default: 'backtalk',

@@ -22,6 +22,7 @@ import { cliErrors } from './errors.js';
 const schema = z.object({
   endpoint: z.url(),
   engine: z.url(),
+  engineKey: z.string().default(''),
   policy: z.string(),
   baseModel: z.string(),
   natsUrl: z.string(),

@@ -42,6 +42,27 @@ export const loaderErrors = defineErrors('loader', {
     message: (p: { version: string }) =>
       `${p.version} is loaded with other weights. A name is never used twice: train a new version.`,
   },
+  versionInvalid: {
+    code: 'weights_version_invalid',
+    status: 400,
+    retry: 'never',
+    message: (p: { version: string; policy: string }) =>
+      `"${p.version}" is no version of policy "${p.policy}": versions are named ${p.policy}-v1, ${p.policy}-v2 and so on.`,
+  },
+  versionWanted: {
+    code: 'weights_version_wanted',
+    status: 409,
+    retry: 'later',
+    message: (p: { version: string }) =>
+      `${p.version} stays: it is in the load set, or the load set is not known yet. Ask again when it has left it.`,
+  },
+  fencePassed: {
+    code: 'fence_passed',
+    status: 409,
+    retry: 'never',
+    message: (p: { fence: number; seen: number }) =>
+      `Fence ${String(p.fence)} is older than ${String(p.seen)}: another publisher has taken over.`,
+  },
   warmUpFailed: {
     code: 'weights_warm_up_failed',
     status: 409,

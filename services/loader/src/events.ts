@@ -42,6 +42,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       retires.inc();
       logger.info('version_retired', { version });
     },
+    strangerFound(version: string): void {
+      logger.warn('adapter_not_ours', { version });
+    },
     unloadFailed(version: string, error: BacktalkError): void {
       logger.warn('version_unload_failed', { version, error });
     },

@@ -263,6 +263,26 @@ describe('Prepare', () => {
     ).rejects.toMatchObject({ code: 'weights_version_conflict' });
   });
 
+  it('takes no adapter for its own that another loaded under a version’s name', async () => {
+    await startReady();
+    const [one, nine] = [await makeVersion('backtalk-v1'), await makeVersion('backtalk-v9', { batch: 9 })];
+    await client.prepare({ policy, version: 'backtalk-v9', manifestDigest: nine.manifestDigest }, call);
+    const others = engine.adapters.pathOf('backtalk-v9') ?? '';
+    await engine.adapters.load('backtalk-v1', others, { adaptersMax: 9, rankMax: 64 });
+    await client.prepare({ policy, version: 'backtalk-v1', manifestDigest: one.manifestDigest }, call);
+    expect(engine.counts.unloads).toContain('backtalk-v1');
+    expect(engine.adapters.pathOf('backtalk-v1')).toContain(`backtalk-v1-${one.manifestDigest.slice(0, 16)}`);
+  });
+
+  it.each(['../evil', 'backtalk-v1/../../evil', 'other-v1', 'backtalk-v01', ''])(
+    'writes nothing for %j, which is no name of a version, whatever a manifest says',
+    async (version) => {
+      const { manifestDigest } = await makeVersion(version, { policy });
+      expect(await refusal(version, manifestDigest)).toMatchObject({ code: 'weights_version_invalid', retry: 'never' });
+      expect((await readdir(directory.path)).sort()).toEqual(['adapters', 'blobs']);
+    },
+  );
+
   it('leaves nothing behind when the engine refuses', async () => {
     await startReady();
     const { manifestDigest } = await makeVersion('backtalk-v1');
@@ -334,6 +354,25 @@ describe('upkeep', () => {
     expect(await client.retire({ policy, version: 'backtalk-v1' }, call)).toEqual({ already: false });
     expect(await client.retire({ policy, version: 'backtalk-v1' }, call)).toEqual({ already: true });
     expect(engine.adapters.names).toEqual([]);
+  });
+
+  it('keeps a version that the load set names, whoever asks to retire it', async () => {
+    await setLoad([{ version: 'backtalk-v1', manifestDigest: (await makeVersion('backtalk-v1')).manifestDigest }]);
+    await startReady();
+    const retiring = client.retire({ policy, version: 'backtalk-v1', fence: 9 }, call);
+    await expect(retiring).rejects.toMatchObject({ code: 'weights_version_wanted', retry: 'later' });
+    expect(engine.adapters.names).toEqual(['backtalk-v1']);
+  });
+
+  it('takes nothing off for a publisher that another one has followed', async () => {
+    await startReady();
+    const { manifestDigest } = await makeVersion('backtalk-v1');
+    await client.prepare({ policy, version: 'backtalk-v1', manifestDigest }, call);
+    await client.retire({ policy, version: 'backtalk-v2', fence: 8 }, call);
+    const retire = (fence: number) => client.retire({ policy, version: 'backtalk-v1', fence }, call);
+    await expect(retire(7)).rejects.toMatchObject({ code: 'fence_passed', retry: 'never' });
+    expect(engine.adapters.names).toEqual(['backtalk-v1']);
+    expect(await retire(8)).toEqual({ already: false });
   });
 
   it('sends watchers what it holds, now and at every change', async () => {

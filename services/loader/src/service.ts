@@ -96,7 +96,7 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
   );
   keeper.start();
   lifecycle.add('engine keeper', () => keeper.stop());
-  const implementation = loaderCalls(policy, adapters, state, () => keeper.baseModel);
+  const implementation = loaderCalls(policy, adapters, state, keeper);
   const services = [{ definition: LoaderServiceDefinition, implementation }];
   const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { inheritedEnvironment } from '@backtalk/kit';
 import { z } from 'zod';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -30,7 +31,8 @@ export async function evaluateJudge({ connection, output, signal }: CommandConte
   if (split === undefined) throw cliErrors.badArgument({ name: '--split', value: wanted, wanted: splits.join(' or ') });
   if (!existsSync(program)) throw cliErrors.checkoutNeeded({ what: 'judge eval' });
   const flags = ['--engine', connection.engine, '--model', connection.baseModel, '--split', split];
-  const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'pipe', 'inherit'], signal });
+  const env = { ...inheritedEnvironment(), BACKTALK_ENGINE_KEY: connection.engineKey };
+  const child = spawn(process.execPath, [program, ...flags], { env, stdio: ['ignore', 'pipe', 'inherit'], signal });
   const ended = once(child, 'close');
   let progress: Progress | undefined;
   const rows: Row[] = [];

@@ -99,6 +99,8 @@ export interface EngineModel {
   readonly id: string;
   /** The base model's name, for an adapter. */
   readonly parent: string | undefined;
+  /** The folder that an adapter was loaded from, where the engine says it. */
+  readonly root: string | undefined;
   readonly maxContext: number | undefined;
 }
 

@@ -58,6 +58,11 @@ export class EngineKeeper {
     return this.capabilities?.baseModel;
   }
 
+  /** While the load set is not known, every version may be in it. */
+  mayRetire(version: string): boolean {
+    return this.wanted?.every((wanted) => wanted.version !== version) === true;
+  }
+
   start(): void {
     this.running ??= this.run();
   }

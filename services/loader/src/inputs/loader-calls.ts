@@ -1,7 +1,9 @@
-// Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated.
+// Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated. A publisher that has lost its
+// leadership without knowing takes nothing off: what the load set names stays, and so does what an older fence asks for.
 import { baseVersion, type GrpcCallFacts } from '@backtalk/kit';
 import type { LoaderServiceImplementation, WatchResponse } from '@backtalk/proto/control';
 import { loaderErrors } from '../errors.js';
+import type { EngineKeeper } from './engine-keeper.js';
 import type { EngineState } from '../outputs/engine-state.js';
 import type { LoadedAdapters } from '../outputs/loaded-adapters.js';
 
@@ -9,22 +11,26 @@ export function loaderCalls(
   policy: string,
   adapters: LoadedAdapters,
   state: EngineState,
-  baseModelNow: () => string | undefined,
+  keeper: Pick<EngineKeeper, 'baseModel' | 'mayRetire'>,
 ): LoaderServiceImplementation<GrpcCallFacts> {
+  let fenceSeen = 0;
   const checkPolicy = (asked: string) => {
     if (asked !== policy) throw loaderErrors.policyUnknown({ policy: asked });
   };
   return {
     async prepare({ policy: asked, version, manifestDigest }, { signal }) {
       checkPolicy(asked);
-      const baseModel = baseModelNow();
+      const { baseModel } = keeper;
       if (baseModel === undefined) throw loaderErrors.engineNotReady({ reason: state.current.reason });
       // The base is on every engine.
       if (version === baseVersion(policy)) return { already: true };
       return adapters.prepare({ policy, version, manifestDigest }, baseModel, signal);
     },
-    async retire({ policy: asked, version }) {
+    async retire({ policy: asked, version, fence }) {
       checkPolicy(asked);
+      if (fence !== 0 && fence < fenceSeen) throw loaderErrors.fencePassed({ fence, seen: fenceSeen });
+      fenceSeen = Math.max(fenceSeen, fence);
+      if (!keeper.mayRetire(version)) throw loaderErrors.versionWanted({ version });
       return { already: !(await adapters.retire(version)) };
     },
     async *watch(_request, { signal }): AsyncGenerator<WatchResponse> {

@@ -2,7 +2,7 @@
 // digest. Out: an engine that holds them and has answered with them once. One load or unload at a time. Both may be
 // repeated: what is done already is done.
 import { judgeCapture, warmUpRequest, type CallOptions, type EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, isBacktalkError, Mutex, type Clock } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, Mutex, versionNumber, type Clock } from '@backtalk/kit';
 import { loaderErrors } from '../errors.js';
 import type { LoaderEvents, PrepareTimes } from '../events.js';
 import type { WantedVersion, WeightsFiles } from './weights-files.js';
@@ -40,8 +40,11 @@ export class LoadedAdapters {
   }
 
   prepare(wanted: WantedVersion, baseModel: string, signal?: AbortSignal): Promise<PrepareTimes> {
-    const { version, manifestDigest } = wanted;
+    const { policy, version, manifestDigest } = wanted;
     const { events } = this.options;
+    // It becomes part of a path, and manifests are written by others.
+    if ((versionNumber(policy, version) ?? 0) < 1)
+      return Promise.reject(loaderErrors.versionInvalid({ version, policy }));
     return this.inTurn(async () => {
       const digest = this.digests.get(version);
       if (digest === manifestDigest) return already;
@@ -97,8 +100,7 @@ export class LoadedAdapters {
     const startMs = clock.now();
     const folder = await this.files.fetch(wanted, baseModel);
     const fetchedMs = clock.now();
-    // Names are never used twice, so a name that is there holds these weights.
-    await this.engine.loadAdapter(version, folder, { deadlineMs, signal }).catch(unless('adapter_already_loaded'));
+    await this.loadFrom(folder, version, { deadlineMs, signal });
     const loadedMs = clock.now();
     try {
       const { capture } = await this.engine.chat(warmUpRequest(version), { deadlineMs, signal });
@@ -118,6 +120,20 @@ export class LoadedAdapters {
       warmUpSeconds: (clock.now() - loadedMs) / 1_000,
       already: false,
     };
+  }
+
+  /** A name that is taken counts as ours where the engine says that it read it from this folder, whose name has the digest. */
+  private async loadFrom(folder: string, version: string, options: CallOptions): Promise<void> {
+    const { engine } = this;
+    const isLoaded = await engine
+      .loadAdapter(version, folder, options)
+      .then(() => true, unless('adapter_already_loaded'));
+    if (isLoaded === true) return;
+    const held = (await engine.models(options)).find(({ id }) => id === version);
+    if (held?.root === folder) return;
+    this.options.events.strangerFound(version);
+    await this.unload(version);
+    await engine.loadAdapter(version, folder, options);
   }
 
   private async unload(version: string): Promise<void> {

@@ -30,6 +30,7 @@ const modelList = z.object({
     z.object({
       id: z.string(),
       parent: z.string().nullish(),
+      root: z.string().nullish(),
       max_model_len: z.number().nullish(),
     }),
   ),
@@ -78,6 +79,7 @@ export class OpenAiClient implements EngineClient {
     return parsed.data.data.map((model) => ({
       id: model.id,
       parent: model.parent ?? undefined,
+      root: model.root ?? undefined,
       maxContext: model.max_model_len ?? undefined,
     }));
   }

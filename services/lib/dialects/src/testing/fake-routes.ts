@@ -149,8 +149,10 @@ function tokenize(body: unknown): FakeAnswer {
 }
 
 function modelList({ baseModel, adapters, settings }: FakeState) {
-  const base = { id: baseModel, object: 'model', parent: null, max_model_len: settings.maxContext };
-  const others = adapters.names.map((id) => ({ id, object: 'model', parent: baseModel, max_model_len: null }));
+  const base = { id: baseModel, object: 'model', root: baseModel, parent: null, max_model_len: settings.maxContext };
+  const others = adapters.names.map((id) => {
+    return { id, object: 'model', root: adapters.pathOf(id), parent: baseModel, max_model_len: null };
+  });
   return { object: 'list', data: [base, ...others] };
 }
 

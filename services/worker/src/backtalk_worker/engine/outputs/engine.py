@@ -149,9 +149,9 @@ class Engine:
             raise errors.AdapterLoadedError(name)
         if len(self.adapters) + len(self._loading) >= self._limits.adapters_max:
             raise errors.AdaptersFullError(self._limits.adapters_max)
-        folder, top = Path(path).resolve(), self._limits.adapter_dir
+        folder, top = Path(path), self._limits.adapter_dir
         # In the words of a folder without an adapter, so that nobody learns by them what is on this machine.
-        if top is not None and not folder.is_relative_to(top.resolve()):
+        if top is not None and not folder.resolve().is_relative_to(top.resolve()):
             raise errors.AdapterNotFoundError(name)
         self._loading.add(name)
         try:
