@@ -26,6 +26,7 @@ export {
   type Shape,
 } from './config/read-config.js';
 export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
+export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export {
   asBacktalkError,
