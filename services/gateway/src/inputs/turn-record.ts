@@ -4,6 +4,7 @@
 // messages down runs beside the engine's work; nothing here delays the first token.
 import { asBacktalkError } from '@backtalk/kit';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
+import { sessionOfTurn } from '../domain/session-name.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
 import { remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
@@ -36,8 +37,13 @@ export class TurnRecord {
     const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
     const { tenant, user, keyId, limits } = turn.caller;
     const facts = [store.fact('turnCompleted', completed, trace)];
-    if (turn.declared.done)
+    if (turn.declared.done) {
       facts.push(store.fact('sessionEnded', { session: turn.session, tenant, user, turn: turn.id }, trace));
+      // A name may be used again after its end, and each end is stored once: the turn that says so tells this one.
+      const session = sessionOfTurn(turn.id);
+      if (session !== turn.session)
+        facts.push(store.fact('sessionEnded', { session, tenant, user, turn: turn.id }, trace));
+    }
     const usage = { promptTokens: 0, completionTokens: 0, ...completed.usage };
     const [where] = await Promise.all([
       store.complete(open, facts),
