@@ -1,5 +1,5 @@
 // What of a message a person said to us. In: what a client sent in the role of a user. Out: the person's words, or nothing.
-// Agents put observations there, and people paste mails, pages and logs: whoever wrote those gives no instructions. It
+// Agents put observations there, and people paste mails, pages and logs: their authors give no instructions. It
 // goes by form alone (markup, labels, rules, indents, fields, addresses), never by what a text is about, and where the form
 // leaves a doubt, the text is foreign: an instruction that is missed can be said again.
 import { ownWords } from './own-words.js';
