@@ -1,5 +1,6 @@
 // The rules a linter can check. Rules about the shape of the house stand in test/tidy.
 import eslint from '@eslint/js';
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 const linesOfFile = ['error', { max: 400 }];
@@ -8,6 +9,18 @@ const linesOfFunction = ['error', { max: 70 }];
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/gen/**', '**/node_modules/**', '**/vitest.config.ts', '.venv/**', '.backtalk/**'] },
   eslint.configs.recommended,
+  {
+    // A pattern whose work grows faster than its text can be made to stall a process.
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': 'error',
+      'regexp/no-super-linear-move': 'error',
+      'regexp/no-contradiction-with-assertion': 'error',
+      'regexp/no-misleading-unicode-character': 'error',
+      'regexp/no-useless-assertions': 'error',
+      'regexp/optimal-quantifier-concatenation': 'error',
+    },
+  },
   {
     files: ['**/*.{js,mjs}'],
     languageOptions: {
@@ -76,6 +89,8 @@ export default tseslint.config(
   {
     files: ['**/*.test.ts', '**/testing/**/*.ts', 'test/**/*.ts'],
     rules: {
+      // They read what we wrote.
+      'regexp/no-super-linear-move': 'off',
       'no-restricted-globals': 'off',
       '@typescript-eslint/require-await': 'off',
     },

@@ -11,7 +11,7 @@ const tarBlock = 512;
 /** The bytes of the file whose name ends so, in a tar archive. */
 function fileInTar(tar, nameEnd) {
   for (let at = 0; at + tarBlock <= tar.length;) {
-    const name = tar.toString('utf8', at, at + 100).replace(/\0.*$/s, '');
+    const name = tar.toString('utf8', at, at + 100).split('\0', 1)[0];
     const size = Number.parseInt(tar.toString('latin1', at + 124, at + 136), 8) || 0;
     const start = at + tarBlock;
     if (name.endsWith(nameEnd)) return tar.subarray(start, start + size);

@@ -58,7 +58,7 @@ export function readStepTable(text: string): Measured {
 }
 
 function readRow(line: string): Row[] {
-  const found = /^(\S.*?)\s{2,}([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)$/.exec(line);
+  const found = /^(\S+(?: \S+)*)\s{2,}([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)$/.exec(line);
   if (found === null) return [];
   const [, name = '', median, least, most, cpu, peak] = found;
   const seconds = [Number(median), Number(least), Number(most)] as const;

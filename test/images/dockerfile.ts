@@ -32,7 +32,7 @@ function instructionsOf(text: string): Instruction[] {
     .split('\n')
     .filter((line) => line.trim() !== '' && !line.startsWith('#'));
   return lines.map((line) => {
-    const [, word = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
+    const [, word = '', rest = ''] = /^(\w+)\s+(\S.*)$/.exec(line) ?? [];
     return { word: word.toUpperCase(), rest: rest.trim() };
   });
 }

@@ -48,8 +48,8 @@ function report(what: string, done: number, all: number): void {
 /** One feature a line: a difference can be read. */
 function perLine(words: ReturnType<typeof fitJudgeWords>): string {
   return JSON.stringify(words, null, 1).replaceAll(
-    /\[\s+([^\]]+?)\s+\]/g,
-    (_, inside: string) => `[${inside.replaceAll(/\s+/g, ' ')}]`,
+    /\[\s([^\]]+)\]/g,
+    (_, inside: string) => `[${inside.trim().replaceAll(/\s+/g, ' ')}]`,
   );
 }
 

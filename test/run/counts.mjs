@@ -62,8 +62,8 @@ export function countJunit(report, succeeded) {
  * @returns {Skipped}
  */
 function skippedTest(titles) {
-  const found = titles.map((title) => /^(.*?) *\(skipped: (.*)\)$/s.exec(title));
-  const name = titles.map((title, at) => found[at]?.[1] ?? title).filter((title) => title !== '');
+  const found = titles.map((title) => /^(.*)\(skipped: (.*)\)$/s.exec(title));
+  const name = titles.map((title, at) => found[at]?.[1]?.trimEnd() ?? title).filter((title) => title !== '');
   return { name: name.join(' › '), reason: found.find((one) => one !== null)?.[2] ?? noReason };
 }
 

@@ -1,4 +1,4 @@
-import { catalogue, FactPublisher, FactReader, type Broker, type Service } from '@backtalk/kit';
+import { FactPublisher, FactReader, type Broker, type Service } from '@backtalk/kit';
 import {
   startNats,
   startValkey,
@@ -8,7 +8,6 @@ import {
   type TestValkey,
 } from '@backtalk/kit/testing';
 import type { Consent, TurnOpened } from '@backtalk/proto/facts';
-import { headers as natsHeaders } from 'nats';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCollector } from './service.js';
 import { completed, configFor, opened, tenant, turnPattern, type Said } from './testing/turns.js';
@@ -184,16 +183,16 @@ describe('consent', () => {
     gateway = new FactPublisher(await nats.connect('gateway'));
     reader = new FactReader(broker);
     await valkey.flush();
-    const { codec, subject } = catalogue.turnOpened;
     const refusing = user;
     const agreeing = `${user}b`;
     for (const train of [false, true]) {
       user = train ? agreeing : refusing;
-      const old = natsHeaders();
-      old.set('Backtalk-Turn', nameOf(1));
-      old.set('Backtalk-Session', nameOf(1).replace('turn_', 'session_'));
-      const bytes = codec.encode(request(1, { train })).finish();
-      await broker.js.publish(`backtalk.${subject}.${tenant}.${user}.${nameOf(1)}`, bytes, { headers: old });
+      await gateway.publish('turnOpened', request(1, { train }));
+      const last_by_subj = `backtalk.turn.opened.${tenant}.${user}.${nameOf(1)}`;
+      const stored = await broker.jsm.streams.getMessage('TURNS', { last_by_subj });
+      await broker.jsm.streams.deleteMessage('TURNS', stored.seq);
+      stored.header.delete('Backtalk-Train');
+      await broker.js.publish(last_by_subj, stored.data, { headers: stored.header });
       await gateway.publish('turnCompleted', completed(nameOf(1), user, 'k1'));
     }
     await begin();

@@ -174,6 +174,59 @@ describe('collector', () => {
     expect((await continuation()).message.continuedBy).toBe(turnPattern(`${user}b`));
   });
 
+  it('closes a declared session that is used again after its end, when its client ends it again', async () => {
+    const session = `session_${user}`;
+    const say = async (name: string) => {
+      const turn = turnPattern(`${user}${name}`);
+      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
+      await gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
+      await until(everythingTaken);
+      return turn;
+    };
+    const first = await say('a');
+    await gateway.publish('sessionEnded', { session, tenant, user, turn: first });
+    expect((await closing()).message.session).toBe(session);
+    const second = await say('b');
+    const again = second.replace('turn_', 'session_');
+    // The name is used up in the log: the gateway names the end after the last turn.
+    const last = await say('c');
+    await gateway.publish('sessionEnded', { session: last.replace('turn_', 'session_'), tenant, user, turn: last });
+    const closed = await until(() => reader.last('sessionClosed', { tenant, user, session: again }), { what: again });
+    expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
+  });
+
+  it('asks Valkey for the last few answers of a request only, however many it holds', async () => {
+    await firstTurn();
+    await until(everythingTaken);
+    const index = new Redis(valkey.url);
+    const asked = async () => {
+      const found = /cmdstat_zrevrange:calls=(\d+)/.exec(await index.info('commandstats'));
+      return Number(found?.[1] ?? 0);
+    };
+    const before = await asked();
+    const answerKeys = Array.from({ length: 50_000 }, (_, at) => `other${at}`).concat('k1');
+    const messages = [ask, answer, reply];
+    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), user, messages, answerKeys }));
+    await until(everythingTaken);
+    expect((await asked()) - before).toBeLessThan(50);
+    index.disconnect();
+  });
+
+  it('links every request that waited for an answer, as clients that try again do', async () => {
+    const turn = turnPattern(`${user}a`);
+    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    const said = { user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn };
+    const waiting = Array.from({ length: 40 }, (_, at) => turnPattern(`${user}w${at}`));
+    for (const one of waiting) await gateway.publish('turnOpened', opened({ ...said, turn: one }));
+    await until(everythingTaken);
+    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await until(everythingTaken);
+    const index = new Redis(valkey.url);
+    const parents = await Promise.all(waiting.map((one) => index.hget(`collector:turn:${one}`, 'parent')));
+    expect(new Set(parents)).toEqual(new Set([turn]));
+    index.disconnect();
+  });
+
   it('carries a "do not learn from me" along the session', async () => {
     const turn = turnPattern(`${user}a`);
     await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], train: false }));

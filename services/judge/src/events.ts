@@ -26,6 +26,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'verdict',
   ]);
   const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
+  const dropped = metrics.counter('hints_dropped_total', 'Hints that votes wrote and no judgement took, by reason.', [
+    'reason',
+  ]);
+  dropped.inc({ reason: 'not_said' }, 0);
   const skipped = metrics.counter(
     'turns_skipped_total',
     'Continued turns and feedback that are not judged, by reason.',
@@ -49,6 +53,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       agreement.observe(outcome.confidence);
       if (hint !== '') hints.inc();
       logger.debug('turn_judged', { source, verdict: outcome.verdict, hasHint: hint !== '' });
+    },
+    hintsDropped: (notSaid: number): void => {
+      dropped.inc({ reason: 'not_said' }, notSaid);
     },
     turnTook: (ms: number): void => {
       turnSeconds.observe(ms / 1000);

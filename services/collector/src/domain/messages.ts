@@ -1,5 +1,5 @@
 // What the collector reads in an OpenAI chat request, from JSON of unknown shape.
-import { isJsonObject } from '@backtalk/kit';
+import { clip, isJsonObject } from '@backtalk/kit';
 
 export interface ChatMessage {
   readonly role: string;
@@ -45,8 +45,11 @@ export function lastWordsOf(messages: readonly ChatMessage[]): string | undefine
 
 const sideTypes: ReadonlySet<string> = new Set(['side', 'title', 'heartbeat', 'memory', 'auxiliary']);
 
+/** What a client asks for itself stands at the head or at the end. */
+const askedCharactersMax = 8_192;
+
 const sidePatterns: readonly RegExp[] = [
-  /\b(?:generate|create|write|suggest)\b[^.\n]{0,40}\b(?:concise |short |brief )*title\b[^.\n]{0,60}\b(?:conversation|chat|session|discussion)\b/i,
+  /\b(?:generate|create|write|suggest)\b[^.\n]{1,40}\b(?:concise |short |brief ){0,3}title\b[^.\n]{1,60}\b(?:conversation|chat|session|discussion)\b/i,
   /^\s*read heartbeat\.md\b/i,
   /^\s*pre-compaction memory flush\b/i,
   /\bsummari[sz]e (?:the|this|our) (?:conversation|chat) (?:so far|history)\b/i,
@@ -56,5 +59,6 @@ const sidePatterns: readonly RegExp[] = [
 export function isSideRequest(declaredType: string, messages: readonly ChatMessage[]): boolean {
   if (declaredType !== '') return sideTypes.has(declaredType.toLowerCase());
   const lastUser = messages.findLast(({ role }) => role === 'user');
-  return lastUser !== undefined && lastUser.texts.some((text) => sidePatterns.some((pattern) => pattern.test(text)));
+  const read = lastUser?.texts.map((text) => clip(text, askedCharactersMax)) ?? [];
+  return read.some((text) => sidePatterns.some((pattern) => pattern.test(text)));
 }

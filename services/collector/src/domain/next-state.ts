@@ -2,26 +2,14 @@
 // In: the continuing request's messages, the position of the answer, the texts that stood in the request before.
 // Out: next-state messages in order. It never invents text and never reads meaning.
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
+import { isClientContext, withoutClientBlocks } from './client-context.js';
 import type { ChatMessage } from './messages.js';
-
-/** Shapes in which known clients add context by themselves. */
-const clientShapes: readonly RegExp[] = [
-  /^\s*<(system-reminder|environment_details|environment_context|user_info|additional_data|context)\b[\s\S]*<\/\1>\s*$/i,
-  /^\s*\[(?:context|system|memory|automated)[^\]]*\]/i,
-  /^\s*(?:conversation info|sender) \(untrusted metadata\)/i,
-  /^\s*(?:current (?:date|time)|today's date)\b[^\n]{0,80}$/i,
-  /^\s*read heartbeat\.md\b/i,
-  /^\s*heartbeat(?:_ok)?\s*$/i,
-  /^\s*pre-compaction memory flush\b/i,
-];
-/** Blocks that known clients put around or behind a person's words. */
-const clientBlocks = /<(system-reminder|environment_details)\b[^>]*>[\s\S]*?<\/\1>/gi;
 
 function provenanceOf(message: ChatMessage, text: string, turnType: string, earlier: ReadonlySet<string>): Provenance {
   if (message.role === 'tool' || message.role === 'function') return Provenance.PROVENANCE_TOOL;
   if (message.role !== 'user') return Provenance.PROVENANCE_CLIENT;
   const trimmed = text.trim();
-  if (trimmed === '' || clientShapes.some((shape) => shape.test(trimmed))) return Provenance.PROVENANCE_CLIENT;
+  if (trimmed === '' || isClientContext(trimmed)) return Provenance.PROVENANCE_CLIENT;
   // A person seldom says the same paragraph twice; a client does at every turn.
   if (trimmed.length > 80 && earlier.has(trimmed)) return Provenance.PROVENANCE_CLIENT;
   return turnType === 'environment' ? Provenance.PROVENANCE_ENVIRONMENT : Provenance.PROVENANCE_USER;
@@ -45,7 +33,7 @@ export function nextStateOf(
         const provenance = provenanceOf(message, text, turnType, earlierTexts);
         return {
           provenance,
-          text: provenance === Provenance.PROVENANCE_USER ? text.replace(clientBlocks, '').trim() : text,
+          text: provenance === Provenance.PROVENANCE_USER ? withoutClientBlocks(text).trim() : text,
           toolCallId: message.toolCallId,
           toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
         };

@@ -51,6 +51,8 @@ export interface Placement {
 interface Circumstances {
   /** Whether the wanted session is over: the request then begins a new one. */
   readonly isClosed: boolean;
+  /** The one that a request began before, after that end; empty for none. */
+  readonly successor?: string;
   readonly consent: Consent;
 }
 
@@ -58,11 +60,12 @@ export function placementOf(
   request: TurnOpened,
   link: ParentLink | undefined,
   parent: TurnEntry | undefined,
-  { isClosed, consent }: Circumstances,
+  { isClosed, successor = '', consent }: Circumstances,
 ): Placement {
   const { tenant, user, policy, answerKeys, declaredSession, provisionalSession } = request;
   const wanted = wantedSession(request, parent);
-  const session = wanted === '' || isClosed ? `session_${request.turn.replace(/^turn_/, '')}` : wanted;
+  const begun = successor === '' ? `session_${request.turn.replace(/^turn_/, '')}` : successor;
+  const session = wanted === '' || isClosed ? begun : wanted;
   const newest = answerKeys.at(-1);
   const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));
   const inSession = declaredSession === '' ? [] : [answerInSession(provisionalSession)];

@@ -14,7 +14,12 @@ export function collectorHandlers(parts: LinkParts, inTurn: InTurn, answersTaken
     turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, answersTaken)),
     turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
     sessionEnded: ({ message, trace }) =>
-      inTurn(() => closeSession(parts, message.session, SessionClosed_Reason.REASON_DONE, trace)),
+      inTurn(async () => {
+        // The session that the turn is in: after an end, its client's name leads to a new one.
+        const entry = message.turn === '' ? undefined : await parts.index.turn(message.turn);
+        const sessions = new Set([message.session, entry?.session ?? message.session]);
+        for (const one of sessions) await closeSession(parts, one, SessionClosed_Reason.REASON_DONE, trace);
+      }),
   };
 }
 

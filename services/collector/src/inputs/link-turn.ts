@@ -46,8 +46,13 @@ export async function linkTurn(
     throw collectorErrors.answersBehind({ turn: request.turn });
   const parent = link && (await index.turn(link.turn));
   const consent = await establishConsent(parts, request, parent);
-  const isClosed = await index.isClosed(wantedSession(request, parent));
-  const { entry, waitsFor } = placementOf(request, link, parent, { isClosed, consent });
+  const wanted = wantedSession(request, parent);
+  const isClosed = await index.isClosed(wanted);
+  // A client's own name leads to one session after another.
+  const isNamed = isClosed && request.declaredSession !== '';
+  const successor = isNamed ? await index.openSuccessor(wanted) : '';
+  const { entry, waitsFor } = placementOf(request, link, parent, { isClosed, successor, consent });
+  if (isNamed) await index.putSuccessor(wanted, entry.session);
   await keepConsent(parts, opened, entry.session, consent);
   for (const awaited of waitsFor) await index.wait(request, awaited, request.turn);
   if (waitsFor.length > 0) events.linked('waits_for_answer');

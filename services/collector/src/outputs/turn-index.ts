@@ -160,6 +160,16 @@ export class TurnIndex {
     await this.putInSession(session, { noted: atMs });
   }
 
+  /** The session that goes by the name of a closed one; empty where none does, or it is over, too. */
+  async openSuccessor(session: string): Promise<string> {
+    const successor = (await this.guarded(this.redis.hget(sessionKey(session), 'successor'))) ?? '';
+    return successor === '' || (await this.isClosed(successor)) ? '' : successor;
+  }
+
+  async putSuccessor(session: string, successor: string): Promise<void> {
+    await this.putInSession(session, { successor });
+  }
+
   async isClosed(session: string): Promise<boolean> {
     return (await this.guarded(this.redis.hget(sessionKey(session), 'closed'))) === '1';
   }

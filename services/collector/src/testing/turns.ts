@@ -5,7 +5,7 @@ import { Conversation_Encoding, TurnCompleted, TurnOpened } from '@backtalk/prot
 import type { CollectorConfig } from '../service.js';
 
 export const tenant = 'tenant';
-export const policy = 'backtalk';
+const policy = 'backtalk';
 export const turnPattern = (name: string) => `turn_${name.padEnd(8, '0')}`;
 
 export interface Said {

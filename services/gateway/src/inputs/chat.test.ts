@@ -228,6 +228,28 @@ describe('sessions', () => {
       ],
     });
     expect((await opened(second.id)).consent).toEqual({ train: false, source: 'session' });
+    const facts = await Promise.all([first.id, second.id].map((turn) => around.reader.last('turnOpened', { turn })));
+    expect(facts.map((fact) => fact?.headers.train)).toEqual(['no', 'no']);
+  });
+});
+
+describe('a session that is ended', () => {
+  it('a name that is used again is ended again, by the turn that it ends with', async () => {
+    const name = 'twice used';
+    const say = () =>
+      client.chat.completions.create({ model: 'backtalk', messages: hello }, { headers: { 'X-Session-Id': name } });
+    const end = async () => {
+      const response = await fetch(`${started.url}/sessions/${encodeURIComponent(name)}`, { method: 'DELETE' });
+      expect(response.status).toBe(200);
+    };
+    const first = await say();
+    await end();
+    const session = (await opened(first.id)).provisionalSession;
+    expect((await around.reader.last('sessionEnded', { session }))?.message.turn).toBe(first.id);
+    const second = await say();
+    await end();
+    const again = await around.reader.last('sessionEnded', { session: second.id.replace('turn_', 'session_') });
+    expect(again?.message.turn).toBe(second.id);
   });
 });
 

@@ -5,7 +5,7 @@
 import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
-import { sessionOfName, turnOfSession } from '../domain/session-name.js';
+import { sessionOfName, sessionOfTurn, turnOfSession } from '../domain/session-name.js';
 import { admitted, type Admission } from './admit.js';
 import { sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
@@ -28,7 +28,12 @@ async function end(parts: Parts, request: Request, response: Response, { keyId, 
   const id = request.params['id'];
   const known = typeof id === 'string' ? await find(parts, caller, id) : undefined;
   if (known === undefined) throw gatewayErrors.unknownSession();
-  await turns.log.store('sessionEnded', { ...known, tenant: caller.tenant }, traceOf(request, access.traces.samples()));
+  const trace = traceOf(request, access.traces.samples());
+  const ended = { session: known.session, user: known.user, turn: known.turn, tenant: caller.tenant };
+  const stored = await turns.log.store('sessionEnded', ended, trace);
+  // A name that was used again after its end: each end is stored once, so this one is told by the last turn that it ends with.
+  const again = { session: sessionOfTurn(known.turn), user: known.user, turn: known.turn, tenant: caller.tenant };
+  if (stored === 'before') await turns.log.store('sessionEnded', again, trace);
   events.sessionEnded(known.session);
   sendJson(response, 200, { id, object: 'session', session: known.session, closed: true });
 }

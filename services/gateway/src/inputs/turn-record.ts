@@ -6,6 +6,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { asBacktalkError } from '@backtalk/kit';
 import type { TurnCompleted } from '@backtalk/proto/facts';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
+import { sessionOfTurn } from '../domain/session-name.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
 import {
   completedBytes,
@@ -66,8 +67,13 @@ export class TurnRecord {
     const { tenant, user } = turn.caller;
     const sinceMs = clock.now();
     const facts = [store.fact('turnCompleted', completed, trace)];
-    if (turn.declared.done)
+    if (turn.declared.done) {
       facts.push(store.fact('sessionEnded', { session: turn.session, tenant, user, turn: turn.id }, trace));
+      // A name may be used again after its end, and each end is stored once: the turn that says so tells this one.
+      const session = sessionOfTurn(turn.id);
+      if (session !== turn.session)
+        facts.push(store.fact('sessionEnded', { session, tenant, user, turn: turn.id }, trace));
+    }
     const [where] = await Promise.all([
       store.complete(open, facts),
       index.remember(completed.answerKey, remembered(turn, conversation.remembered), {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clip } from './clip.js';
+import { clip } from '@backtalk/kit';
 import { freePrompt, readFreeAnswer } from './free-vote.js';
 import type { Material } from './material.js';
 

@@ -5,7 +5,7 @@
 import type { Material } from './material.js';
 import type { Role } from './next-state.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
-import { clip } from './clip.js';
+import { clip } from '@backtalk/kit';
 
 export interface ChatMessage {
   readonly role: 'system' | 'user';
@@ -84,12 +84,17 @@ export interface FreeAnswer {
   readonly hint: string;
 }
 
+const hintStart = '[HINT_START]';
+const hintEnd = '[HINT_END]';
+
 /** Nothing when there is no grade. */
 export function readFreeAnswer(text: string): FreeAnswer | undefined {
-  const boxes = [...text.matchAll(/\\boxed\{\s*(?:\\text\{)?\s*([+\u2212-]?\s*[01])\s*\}?\s*\}/gu)];
-  const last = boxes.at(-1)?.[1]?.replaceAll(/\s/g, '').replace('\u2212', '-');
+  const boxes = [...text.replaceAll(/\s+/g, '').matchAll(/\\boxed\{(?:\\text\{)?([+\u2212-]?[01])\}{1,2}/gu)];
+  const last = boxes.at(-1)?.[1]?.replace('\u2212', '-');
   if (last === undefined) return undefined;
-  const [, hint = ''] = /\[HINT_START\]([\s\S]*?)\[HINT_END\]/.exec(text) ?? [];
+  const start = text.indexOf(hintStart);
+  const end = text.indexOf(hintEnd, start);
+  const hint = start === -1 || end === -1 ? '' : text.slice(start + hintStart.length, end);
   const trimmed = hint.trim();
   const isNone = /^(?:none|no hint|n\/a|nothing|empty|-)?\.?$/i.test(trimmed);
   return { verdict: verdictOf(Number(last)), hint: isNone ? '' : trimmed };

@@ -1,6 +1,7 @@
 // The judgement of a turn as a fact. In: votes, evidence, hint candidates. Out: the message, revision and all. Pure.
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { chooseHint, type HintChoice } from './hints/choose.js';
+import { isSaidBy } from './hints/said-by.js';
 import type { Material } from './material.js';
 import { extractHint } from './small-model/hint-grammar.js';
 import type { RoleWeights } from './small-model/reader.js';
@@ -25,8 +26,12 @@ export interface Findings {
 export interface Judgement {
   readonly message: TurnJudged;
   readonly outcome: Outcome;
+  /** Hints that votes wrote and the person did not say. */
+  readonly unsaidHints: number;
 }
 
+/** A longer message may hold what another wrote: a word such as "always" in it is not enough. */
+const ruleCharactersMax = 280;
 /** What a person says of all answers, not of one. */
 const standing = /\b(?:always|never|from now on|next time|in future|every (?:time|answer)|all your answers)\b/i;
 
@@ -38,7 +43,7 @@ export function judge(
   choice: HintChoice,
 ): Judgement {
   const outcome = combine(evidence, votes, reading);
-  const hint = hintOf(material, votes, outcome, choice, reading !== undefined);
+  const { hint, unsaid } = hintOf(material, votes, outcome, choice, reading !== undefined);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -50,12 +55,12 @@ export function judge(
     evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });
-  return { message, outcome };
+  return { message, outcome, unsaidHints: unsaid };
 }
 
 /**
- * Only a person's own words may become a hint: where none spoke, there is none. Votes write it; a model that is too small
- * to write has it quoted by a grammar.
+ * Only a person's own words may become a hint: where none spoke, there is none. Votes write it, and count where the person
+ * said as much; a model that is too small to write has it quoted by a grammar.
  */
 function hintOf(
   { next, answer }: Material,
@@ -63,13 +68,16 @@ function hintOf(
   outcome: Outcome,
   choice: HintChoice,
   isSmallModel: boolean,
-): string {
-  if (next.role !== 'user') return '';
+): { readonly hint: string; readonly unsaid: number } {
   const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote.hint] : []));
-  // "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one.
-  const isRule = outcome.verdict === -1 || standing.test(next.userText);
-  const candidates = isSmallModel && isRule ? [...written, extractHint(next.userText)] : written;
-  return chooseHint(candidates, answer, choice);
+  const said = next.role === 'user' ? written.filter((hint) => isSaidBy(hint, next.userText)) : [];
+  const unsaid = written.length - said.length;
+  if (next.role !== 'user') return { hint: '', unsaid };
+  // "Now write it in Spanish" from a content user is the next task and no rule, unless it is said to be one, and little else.
+  const saysRule = next.text.trim().length <= ruleCharactersMax && standing.test(next.userText);
+  const isRule = outcome.verdict === -1 || saysRule;
+  const candidates = isSmallModel && isRule ? [...said, extractHint(next.userText)] : said;
+  return { hint: chooseHint(candidates, answer, choice), unsaid };
 }
 
 export function judgeFields({ model, promptDigest, low, high }: JudgeMark) {

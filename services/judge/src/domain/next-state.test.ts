@@ -18,6 +18,15 @@ describe('readNextState', () => {
     });
   });
 
+  it('what others wrote is a next state of the user, and none of their words', () => {
+    const pasted = 'Observation: 200 OK';
+    const next = readNextState([
+      said(Provenance.PROVENANCE_USER, pasted),
+      said(Provenance.PROVENANCE_USER, 'shorter, please'),
+    ]);
+    expect(next).toMatchObject({ role: 'user', text: `${pasted}\n\nshorter, please`, userText: 'shorter, please' });
+  });
+
   it('takes an empty tool result for a next state, and what a client adds for nothing', () => {
     expect(readNextState([said(Provenance.PROVENANCE_TOOL, '')])?.role).toBe('tool');
     expect(readNextState([said(Provenance.PROVENANCE_CLIENT, 'date: today')])).toBeUndefined();

@@ -1,6 +1,7 @@
 // Who speaks in a next state. In: its messages with where each came from. Out: the role that decides, and that role's
 // text. Context that a client adds by itself is left out.
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
+import { saidWords } from './said-words.js';
 
 export const roles = ['user', 'tool', 'environment'] as const;
 export type Role = (typeof roles)[number];
@@ -15,7 +16,7 @@ export interface NextState {
   readonly role: Role;
   /** Of the role that decides, its messages one after the other. */
   readonly text: string;
-  /** The person's own words; empty when only tools spoke. */
+  /** What a person said, without what others wrote; empty when only tools spoke. */
   readonly userText: string;
   readonly toolResults: readonly ToolResult[];
 }
@@ -23,24 +24,25 @@ export interface NextState {
 /** Nothing where neither a person nor a machine said anything. */
 export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
   const machines: readonly Provenance[] = [Provenance.PROVENANCE_TOOL, Provenance.PROVENANCE_ENVIRONMENT];
-  const userText = textOf(messages, Provenance.PROVENANCE_USER);
+  const byUser = textOf(messages, Provenance.PROVENANCE_USER);
+  const userText = textOf(messages, Provenance.PROVENANCE_USER, saidWords);
   const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);
   const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
   const toolResults = messages
     .filter(({ provenance }) => machines.includes(provenance))
     .map(({ toolName, text }) => ({ name: toolName, text }));
   const rest = { userText, toolResults };
-  if (userText !== '') return { role: 'user', text: userText, ...rest };
+  if (byUser !== '') return { role: 'user', text: byUser, ...rest };
   if (messages.some(({ provenance }) => provenance === Provenance.PROVENANCE_TOOL)) {
     return { role: 'tool', text: toolText, ...rest };
   }
   return environmentText === '' ? undefined : { role: 'environment', text: environmentText, ...rest };
 }
 
-function textOf(messages: readonly NextStateMessage[], wanted: Provenance): string {
+function textOf(messages: readonly NextStateMessage[], wanted: Provenance, read = (text: string) => text): string {
   return messages
     .filter(({ provenance }) => provenance === wanted)
-    .map(({ text }) => text.trim())
+    .map(({ text }) => read(text).trim())
     .filter((text) => text !== '')
     .join('\n\n');
 }

@@ -5,26 +5,45 @@ import type { EvidenceVote } from './verdict.js';
 /** Summaries stand at the end. */
 const tailLines = 12;
 
+/** A longer line is no summary. */
+const lineCharactersMax = 400;
+
+type Matches = (line: string) => boolean;
+
 interface Shape {
   readonly name: string;
-  readonly failed: RegExp;
-  readonly passed: RegExp;
+  readonly failed: Matches;
+  readonly passed: Matches;
 }
 
+const like =
+  (pattern: RegExp): Matches =>
+  (line) =>
+    pattern.test(line);
+/** "=== 2 failed, 1 passed in 0.1s ===" */
+const ruled =
+  (count: RegExp): Matches =>
+  (line) =>
+    line.startsWith('=') && line.endsWith('=') && count.test(line);
+const afterTests =
+  (count: RegExp): Matches =>
+  (line) =>
+    /^Tests:? /.test(line) && count.test(line);
+
 const shapes: readonly Shape[] = [
-  { name: 'pytest', failed: /^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$/, passed: /^=+ .*\b\d+ passed\b.* =+$/ },
-  { name: 'unittest', failed: /^FAILED \((?:failures|errors)=/, passed: /^OK(?: \(skipped=\d+\))?$/ },
-  { name: 'jest', failed: /^Tests:? +.*\b[1-9]\d* failed\b/, passed: /^Tests:? +.*\b\d+ passed\b/ },
-  { name: 'tap', failed: /^# fail [1-9]/, passed: /^# fail 0$/ },
-  { name: 'mocha', failed: /^[1-9]\d* failing\b/, passed: /^\d+ passing\b/ },
-  { name: 'cargo', failed: /^test result: FAILED\b/, passed: /^test result: ok\b/ },
-  { name: 'go', failed: /^(?:--- )?FAIL\b/, passed: /^ok\s+\S+\s+(?:[\d.]+s|\(cached\))/ },
+  { name: 'pytest', failed: ruled(/ [1-9]\d* (?:failed|errors?)\b/), passed: ruled(/ \d+ passed\b/) },
+  { name: 'unittest', failed: like(/^FAILED \((?:failures|errors)=/), passed: like(/^OK(?: \(skipped=\d+\))?$/) },
+  { name: 'jest', failed: afterTests(/ [1-9]\d* failed\b/), passed: afterTests(/ \d+ passed\b/) },
+  { name: 'tap', failed: like(/^# fail [1-9]/), passed: like(/^# fail 0$/) },
+  { name: 'mocha', failed: like(/^[1-9]\d* failing\b/), passed: like(/^\d+ passing\b/) },
+  { name: 'cargo', failed: like(/^test result: FAILED\b/), passed: like(/^test result: ok\b/) },
+  { name: 'go', failed: like(/^(?:--- )?FAIL\b/), passed: like(/^ok\s+\S+\s+(?:[\d.]+s|\(cached\))/) },
 ];
 
 export function testEvidence(lines: readonly string[]): EvidenceVote | undefined {
-  const tail = lines.slice(-tailLines);
-  const failed = shapes.find((shape) => tail.some((line) => shape.failed.test(line)));
+  const tail = lines.slice(-tailLines).filter((line) => line.length <= lineCharactersMax);
+  const failed = shapes.find((shape) => tail.some((line) => shape.failed(line)));
   if (failed !== undefined) return { name: 'test_verdict', verdict: -1, detail: failed.name };
-  const passed = shapes.find((shape) => tail.some((line) => shape.passed.test(line)));
+  const passed = shapes.find((shape) => tail.some((line) => shape.passed(line)));
   return passed === undefined ? undefined : { name: 'test_verdict', verdict: 1, detail: passed.name };
 }

@@ -72,7 +72,9 @@ export async function judgeTurn(
   const reading = reader?.read(material, mark.weights);
   const evidence = gatherEvidence(material.next);
   events.evidenceFound(evidence);
-  const { message, outcome } = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
+  const made = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
+  const { message, outcome, unsaidHints } = made;
   if (!(await judgements.storeFirst(message, trace))) return events.turnSkipped('judged_before');
+  events.hintsDropped(unsaidHints);
   events.turnJudged(outcome.restsOn, outcome, message.hint);
 }

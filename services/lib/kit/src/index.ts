@@ -29,6 +29,7 @@ export {
 } from './config/read-config.js';
 export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
 export { wireSecurity, type TlsFiles, type WireConfig, type WireSecurity } from './config/wire-security.js';
+export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export {
   asBacktalkError,

@@ -1,7 +1,7 @@
 // Finds the sentence that says how to answer, and turns it into a standing instruction. In: a person's own words.
 // Out: an instruction such as "Answer in one short sentence.", or nothing. It quotes: it never makes up words about
 // the task, and never reads what a tool, a file or a page said.
-import { ownWords } from '../own-words.js';
+import { saidWords } from '../said-words.js';
 
 const sentencesMax = 40;
 const instructionsMax = 2;
@@ -19,9 +19,9 @@ const aboutAnswers =
   /\b(?:answers?|reply|replies|respond|responses?|sentences?|words?|short(?:er)?|brief(?:er)?|concise|long(?:er)?|bullet|bullets|lists?|markdown|bold|headings?|plain|text|simple|simpler|simply|formal|casual|polite|friendly|tone|language|english|spanish|french|german|lower ?case|upper ?case|capitals?|emojis?|examples?|steps?|table|paragraphs?|lines?|jargon|details?|code|style|like i(?:'m| am)|lecture|apologi[sz]e|repeat|point|units?|metric|celsius|always|never|every|from now on|next time|in future|in general)\b/i;
 
 export function extractHint(userText: string): string {
-  const parts = ownWords(userText)
+  const parts = saidWords(userText)
     .replaceAll('\u2019', "'")
-    .split(/(?<=[.!?\u2026])\s+|\n+/u)
+    .split(/(?<=[.!?\u2026])\s|\n/u)
     .map((part) => part.replaceAll(/\s+/g, ' ').trim());
   const sentences = parts.filter((part) => /\p{L}/u.test(part)).slice(0, sentencesMax);
   const found = sentences
@@ -40,21 +40,21 @@ function instructionIn(sentence: string): string {
   if (changesOneText) return '';
   // What was asked about one answer, as it holds for all: "Give one short sentence" → "Answer in one short sentence".
   const standing = made
-    .replace(/\s+(?:would|will|should) (?:do|be (?:enough|fine|plenty|nice|better)|suffice)\b.*$/i, '')
+    .replace(/ (?:would|will|should) (?:do|be (?:enough|fine|plenty|nice|better)|suffice)\b.*$/i, '')
     .replace(
       /^(?:give|write|say it in|tell it in|keep it (?:to|down to)|cut it (?:down )?to|answer) ((?:just |only )?(?:a|an|one|two|three|at most) (?:[a-z]+ )?(?:sentence|line|word|paragraph)s?\b)/i,
       'Answer in $1',
     )
-    .replace(/\s+as an answer$/i, '')
+    .replace(/ as an answer$/i, '')
     .replace(/^(?:rewrite|redo|say|write|repeat|answer) (?:it|this|that)(?: again)?,?(?: but)? /i, 'Answer ');
-  const trimmed = standing.replace(/[\s,;:\u2013-]+$/u, '');
+  const trimmed = withoutEnd(standing, ' ,;:\u2013-');
   return trimmed === '' ? '' : `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}.`;
 }
 
 /** Without greeting words, pleading and reproach around the instruction itself. */
 function bareOf(sentence: string): string {
-  const ends = /[\s.!?\u2026]+$/u;
-  let bare = sentence.replace(ends, '').trim();
+  const ends = ' .!?\u2026';
+  let bare = withoutEnd(sentence, ends);
   for (let before = ''; before !== bare;) {
     before = bare;
     bare = bare
@@ -64,9 +64,17 @@ function bareOf(sentence: string): string {
         '',
       )
       .replace(/^(?:please|just|kindly|simply)[\s,]+/i, '')
-      .replace(/[\s,]+(?:please|next time|thanks|thank you|ok|okay|this time|will you|for me)$/i, '');
+      .replace(/[ ,](?:please|next time|thanks|thank you|ok|okay|this time|will you|for me)$/i, '');
+    bare = withoutEnd(bare, ' ,');
   }
-  return bare.replace(ends, '').trim();
+  return withoutEnd(bare, ends).trim();
+}
+
+/** A pattern that looks for the end of a text begins anew at each character that could be in it. */
+function withoutEnd(text: string, characters: string): string {
+  let end = text.length;
+  while (end > 0 && characters.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
 }
 
 type Form = (bare: string) => string;
@@ -80,7 +88,7 @@ const request = new RegExp(
 );
 const courtesy = /^would you mind being (.+)$/i;
 const wish = /^i(?:'d| would)? (?:want|need|like|prefer|love)(?: you)?(?: to (?:get|have|see|read))? (.+)$/i;
-const reproach = /^i (?:said|told you|asked(?: you)?(?: for)?)[\s,:]*(?:to )?(.+)$/i;
+const reproach = /^i (?:said|told you|asked(?: you)?(?: for)?)\b(?:[ ,:]*(?:to )?)([^ ,:].*)$/i;
 const laterClause = new RegExp(`[,;:\u2013-]\\s*(?:please |just |so )*((?:${verbs}|${forbidding})\\b.*)$`, 'i');
 const fragment =
   /^(?:much )?(?:(?:one|a single|two|three|at most|no more than|fewer|less|no|only|shorter|in|plain|without)\b.*)$/i;
@@ -128,9 +136,9 @@ function fragmentRule(bare: string): string {
 }
 
 function forbidden(bare: string): string {
-  const rest = /^(?:stop|quit)\s+(.+)$/i.exec(bare)?.[1];
+  const rest = /^(?:stop|quit) (.+)$/i.exec(bare)?.[1];
   if (rest !== undefined) return `Do not go on ${lowerFirst(rest)}`;
-  const noun = /^(?:no more|enough with(?: the)?)\s+(.+)$/i.exec(bare)?.[1];
+  const noun = /^(?:no more|enough with(?: the)?) (.+)$/i.exec(bare)?.[1];
   return noun === undefined ? withoutPleading(bare) : `Use no ${lowerFirst(noun)}`;
 }
 

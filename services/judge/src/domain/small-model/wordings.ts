@@ -3,7 +3,7 @@
 // state is as the next entry of each list: the model never reads an instruction, so there is none to break. Examples
 // come first and never change, so that an engine computes each list once. Pure.
 import { z } from 'zod';
-import { clip, oneLine } from '../clip.js';
+import { clip, oneLine } from '@backtalk/kit';
 import type { NextState, Role } from '../next-state.js';
 import { ownWords } from '../own-words.js';
 import { labelOf, type Label } from '../verdict.js';

@@ -88,7 +88,7 @@ function firstText(message: object, fields: readonly string[]): string {
 }
 
 /** How a consent stands in a header. */
-export function trainOf({ train, source }: Consent): string {
+function trainOf({ train, source }: Consent): string {
   if (!train) return 'no';
   return source === 'request' ? 'yes' : 'default';
 }

@@ -28,7 +28,9 @@ export async function exportSpans({ service, endpoint }: ExportOptions): Promise
     import('@opentelemetry/exporter-trace-otlp-http'),
     import('@opentelemetry/resources'),
   ]);
-  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` });
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/traces`,
+  });
   const processor = new sdk.BatchSpanProcessor({
     exporter,
     scheduledDelayMillis: sendEveryMs,

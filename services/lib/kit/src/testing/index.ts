@@ -2,6 +2,7 @@ export { makeCertificates } from './certificates.js';
 export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
+export { growth, hostileTexts } from './growth.js';
 export { laptopInstallation } from './installation.js';
 export { startNats, type Credentials, type StartNatsOptions, type TestNats } from './nats-server.js';
 export { pythonEnvironment, repositoryRoot } from './python-environment.js';

@@ -1,5 +1,5 @@
-// Keeps pieces of a prompt bounded. In: text. Out: the text, or its head and tail with a mark between: what matters
-// stands at either end. Pure.
+// Keeps texts bounded that others wrote, before a pattern or a prompt reads them. In: text. Out: the text, or its head and
+// tail with a mark between: what matters stands at either end. Pure.
 
 export function clip(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;

@@ -1,0 +1,45 @@
+import { clip, oneLine } from '@backtalk/kit';
+import { growth, hostileTexts } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { freePrompt, readFreeAnswer } from './free-vote.js';
+import { chooseHint } from './hints/choose.js';
+import { isSaidBy } from './hints/said-by.js';
+import type { Material } from './material.js';
+import type { NextState } from './next-state.js';
+import { ownWords } from './own-words.js';
+import { saidWords } from './said-words.js';
+import { featuresOf } from './small-model/features.js';
+import { extractHint } from './small-model/hint-grammar.js';
+import { entryOf, saidIn } from './small-model/wordings.js';
+import { toolEvidence } from './tool-evidence.js';
+
+function material(next: NextState): Material {
+  const place = { turn: 't', tenant: 'a', user: 'u', policy: 'p', session: 's' };
+  const answer = next.text;
+  return { place, conversation: [], question: answer, answer, thoughts: '', version: '', next };
+}
+
+const byUser = (text: string) => material({ role: 'user', text, userText: text, toolResults: [] });
+const byTool = (text: string) => material({ role: 'tool', text, userText: '', toolResults: [{ name: 'bash', text }] });
+
+const readers: readonly (readonly [string, (text: string) => unknown])[] = [
+  ['ownWords', ownWords],
+  ['saidWords', saidWords],
+  ['extractHint', extractHint],
+  ['the words of a user', (text) => featuresOf(byUser(text))],
+  ['the words of a tool', (text) => featuresOf(byTool(text))],
+  ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text })],
+  ['the evidence of its last line', (text) => toolEvidence({ name: 'bash', text: `x\n${text} =` })],
+  ['a scored vote', (text) => entryOf(saidIn(byUser(text).next))],
+  ['a free vote', (text) => freePrompt(byUser(text), 'token', 0)],
+  ['the answer to a free vote', (text) => readFreeAnswer(`${text}\\boxed{1}`)],
+  ['chooseHint', (text) => chooseHint([text, 'Answer in one short sentence.'], text, 'overlap')],
+  ['isSaidBy', (text) => isSaidBy('Answer in one short sentence.', text)],
+  ['clip', (text) => oneLine(clip(text, 100))],
+];
+
+describe('a megabyte that was written to stall its reader', () => {
+  it.each(readers)('%s does work in proportion to the length of any text', (_name, read) => {
+    for (const [piece, make] of hostileTexts) expect(growth(read, make), JSON.stringify(piece)).toBeLessThan(8);
+  });
+});

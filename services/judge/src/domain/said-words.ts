@@ -1,0 +1,57 @@
+// What of a message a person said to us. In: what a client sent in the role of a user. Out: the person's words, or nothing.
+// Agents put observations there, and people paste mails, pages and logs: their authors give no instructions. It
+// goes by form alone (markup, labels, rules, indents, fields, addresses), never by what a text is about, and where the form
+// leaves a doubt, the text is foreign: an instruction that is missed can be said again.
+import { ownWords } from './own-words.js';
+
+/** More than this is an essay, or a paste without any mark. */
+const wordsCharactersMax = 600;
+
+const tag = /<\/?[a-z][^<>\n]{0,200}>/gi;
+/** Rules between parts, as under the head of a mail or a page. */
+const rule = /^[-=*_#~+]{3,}/;
+/** "Observation:", "From:", "Content-Type:", "user:". */
+const label = /^([\p{L}\p{N}_-]{1,40}(?: [\p{L}\p{N}_-]{1,40}){0,2}):(?:\s|$)/u;
+/** With these a person begins a sentence: "I said: in one sentence". */
+const spoken =
+  /^(?:i|we|you|it|that|this|no|yes|ok|okay|well|hey|hmm|ugh|argh|sorry|again|also|and|but|so|then|thanks|please|just)\b/i;
+const indented = /^(?:\t| {4})/;
+const field = /^(?:[{}[\]|]|"[^"]{0,80}":)/;
+const logged = /^(?:\d{2,4}[-/:.]\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)/;
+/** "at run (main.ts:12:3)", "File "main.py", line 12". */
+const traced = /:\d{1,7}(?::\d{1,7})?\)?$|^File "[^"]{1,200}", line \d/;
+
+export function saidWords(text: string): string {
+  const kept: string[] = [];
+  for (const line of withoutMarkup(ownWords(text)).split('\n')) {
+    const bare = line.trim();
+    if (indented.test(line) || isFields(bare)) continue;
+    const [, head = ''] = label.exec(bare) ?? [];
+    // What a label or a rule begins has no end that could be seen.
+    if (rule.test(bare) || (head !== '' && !spoken.test(head))) break;
+    kept.push(bare);
+    // It introduces what another wrote.
+    if (bare.endsWith(':')) break;
+  }
+  const words = kept.join('\n').trim();
+  return words.length > wordsCharactersMax ? '' : words;
+}
+
+function isFields(line: string): boolean {
+  return (
+    field.test(line) ||
+    logged.test(line) ||
+    traced.test(line) ||
+    line.includes('://') ||
+    line.toLowerCase().includes('www.')
+  );
+}
+
+/** From the first tag to the last, and to the end where that one opens something. */
+function withoutMarkup(text: string): string {
+  const tags = [...text.matchAll(tag)];
+  const [first, last] = [tags[0], tags.at(-1)];
+  if (first === undefined || last === undefined) return text;
+  const end = last[0].startsWith('</') ? last.index + last[0].length : text.length;
+  return `${text.slice(0, first.index)}\n${text.slice(end)}`;
+}
