@@ -16,7 +16,7 @@ const parts = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'
 const listOfUncompiled = `
 import os, sys
 import grpc, peft, torch, transformers, uvicorn
-import backtalk_worker.engine.main, backtalk_worker.training.main
+import backtalk_worker.engine.service, backtalk_worker.training.service
 files = [getattr(module, "__cached__", None) for module in list(sys.modules.values())]
 print([file for file in files if isinstance(file, str) and not os.path.exists(file)])
 `;
