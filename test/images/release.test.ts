@@ -22,21 +22,14 @@ describe('the chart of a release', () => {
     images.forEach((image, at) => writeFileSync(folder.join(`${String(at)}.txt`), `${image}\n`));
     const env = { PATH: `${helmFolder}:${inheritedEnvironment()['PATH'] ?? ''}` };
     const words = ['deploy/images/release-chart.sh', '1.2.3', folder.path, folder.path];
-    const options = {
-      cwd: repositoryRoot(),
-      maxBuffer: 64e6,
-      encoding: 'utf8',
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    } as const;
-    const chart = execFileSync('bash', words, options).trim();
-    const rendered = execFileSync('helm', ['template', 'released', chart], options);
+    const options = { cwd: repositoryRoot(), maxBuffer: 64e6, env, stdio: 'pipe' } as const;
+    const helm = (...words: string[]) => execFileSync('helm', words, options).toString();
+    const chart = execFileSync('bash', words, options).toString().trim();
+    const rendered = helm('template', 'released', chart);
     const ours = new Set(rendered.match(/(?<=image: ["']?)\S*backtalk\/[^\s"']+/g));
     expect([...ours].sort()).toEqual(images.slice(0, 2));
-    expect(execFileSync('helm', ['show', 'values', chart], options)).toContain(sha256Hex(Buffer.from('worker-cuda')));
-    expect(execFileSync('helm', ['show', 'chart', chart], options)).toMatch(
-      /appVersion: 1\.2\.3\n[^]*version: 1\.2\.3\n/,
-    );
+    expect(helm('show', 'values', chart)).toContain(sha256Hex(Buffer.from('worker-cuda')));
+    expect(helm('show', 'chart', chart)).toMatch(/appVersion: 1\.2\.3\n[^]*version: 1\.2\.3\n/);
   });
 });
 
