@@ -25,7 +25,7 @@ describe('the chart of a release', () => {
     const options = { cwd: repositoryRoot(), maxBuffer: 64e6, env, stdio: 'pipe' } as const;
     const helm = (...words: string[]) => execFileSync('helm', words, options).toString();
     const chart = execFileSync('bash', words, options).toString().trim();
-    const rendered = helm('template', 'released', chart);
+    const rendered = helm('template', 'released', chart, '--set', 'secrets.existingSecret=given');
     const ours = new Set(rendered.match(/(?<=image: ["']?)\S*backtalk\/[^\s"']+/g));
     expect([...ours].sort()).toEqual(images.slice(0, 2));
     expect(helm('show', 'values', chart)).toContain(sha256Hex(Buffer.from('worker-cuda')));
