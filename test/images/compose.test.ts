@@ -13,6 +13,10 @@ const part = z
     volumes: z.array(z.string()).default([]),
     depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown())]).optional(),
     read_only: z.boolean().optional(),
+    cap_drop: z.array(z.string()).optional(),
+    security_opt: z.array(z.string()).optional(),
+    healthcheck: z.unknown().optional(),
+    build: z.looseObject({ dockerfile: z.string().optional() }).nullish(),
   })
   .loose();
 const compose = z
@@ -72,10 +76,29 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('runs our images read-only, with no secret written down', () => {
-    for (const [name, { read_only: readOnly }] of ours) if (name !== 'streams') expect(readOnly, name).toBe(true);
+  it('runs our images read-only and without capabilities', () => {
+    const confined = { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] };
+    for (const [name, container] of ours) expect(container, name).toMatchObject(confined);
+  });
+
+  it('asks every part but the one that ends whether it is healthy', () => {
+    const unasked = Object.entries(whole.services).filter(([, { healthcheck }]) => healthcheck === undefined);
+    expect(unasked.map(([name]) => name)).toEqual(['streams']);
+  });
+
+  it.each(ours)(
+    'mounts the writable volumes of %s over folders that its user may write to',
+    (_, { build, volumes }) => {
+      const recipe = readFileSync(join(repositoryRoot(), build?.dockerfile ?? ''), 'utf8');
+      const writable = volumes.filter((volume) => !volume.endsWith(':ro')).map((volume) => volume.split(':')[1] ?? '');
+      expect(writable.filter((path) => !recipe.includes(`/volumes${path} `))).toEqual([]);
+      expect(recipe).toContain('chown 10001:0 /volumes/*');
+    },
+  );
+
+  it('writes no secret down', () => {
     const secrets = ours.flatMap(([, { environment }]) =>
-      Object.entries(environment).filter(([variable]) => /PASSWORD|SECRET/.test(variable)),
+      Object.entries(environment).filter(([variable]) => /PASSWORD|SECRET|TOKEN|KEY$/.test(variable)),
     );
     expect(secrets.filter(([, value]) => !value.startsWith('${'))).toEqual([]);
   });

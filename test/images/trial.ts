@@ -80,6 +80,8 @@ export class Trial {
       BACKTALK_KEYS: this.keys.path,
       BACKTALK_HASH_SECRET: randomSecret,
       BACKTALK_NATS_PASSWORD: randomPassword,
+      BACKTALK_SERVICE_TOKEN: randomSecret,
+      BACKTALK_ENGINE_KEY: randomSecret,
     });
   }
 }

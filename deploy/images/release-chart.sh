@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Packages the chart for a release: its values name the released images, by registry and digest. Prints the package's path.
+# Usage: release-chart.sh <version> <folder of image.txt files, each REGISTRY/backtalk/NAME@sha256:...> <folder of the package>
+set -euo pipefail
+version=$1 images=$2 out=$3
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+chart=$(mktemp -d)/backtalk
+trap 'rm -rf "$(dirname "$chart")"' EXIT
+cp -r "$root/charts/backtalk" "$chart"
+for name in services worker worker-cuda; do
+  image=$(grep -rhE "/backtalk/$name@sha256:[0-9a-f]{64}\$" "$images")
+  registry=${image%%/backtalk/*} digest=${image#*@}
+  repository="repository: backtalk/$name,"
+  sed -i -E "s#\{ registry: '', $repository tag: '', digest: '' \}#{ registry: $registry, $repository tag: '', digest: '$digest' }#" "$chart/values.yaml"
+  grep -q "registry: $registry, $repository tag: '', digest: '$digest'" "$chart/values.yaml" ||
+    { echo "values.yaml names no image $name as this script expects it." >&2; exit 1; }
+done
+helm package "$chart" --version "$version" --app-version "$version" --destination "$out" >&2
+echo "$out/backtalk-$version.tgz"
