@@ -1,7 +1,11 @@
 // The signals that end a command. It imports nothing, so that they are heard before the commands are loaded: the first
-// process of a container has no default handling of SIGTERM.
+// process of a container has no default handling of SIGTERM. Ctrl-C is left to the command, which may have something to
+// put in order, and a person can press it again. SIGTERM comes from a supervisor, which waits for the end and then kills:
+// it is obeyed within a second, whatever the command does.
 
+/** For a command that listens to the signal: to close its connections. */
 const endsWithinMs = 1_000;
+
 /** 128 and the signal's number, as a shell reports a process that it ended. */
 const terminated = 143;
 

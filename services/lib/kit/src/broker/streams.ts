@@ -84,7 +84,7 @@ interface AwaitOptions {
 
 const lookAgainMs = 1_000;
 
-/** Waits until every stream is there: whoever makes them may start last. */
+/** Waits until every stream is there: what makes them may start last. */
 export async function awaitStreams(broker: Broker, streams: readonly string[], options: AwaitOptions): Promise<void> {
   const { clock, signal, onMissing } = options;
   const said = new Said(clock);

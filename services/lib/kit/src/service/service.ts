@@ -123,7 +123,7 @@ export function createService<C extends ServiceConfig, P extends string = never>
     stop: async () => {
       state = 'stopping';
       stopping.abort();
-      // What had failed to start is known to who started it.
+      // A start that failed is known to its caller.
       await within(systemClock, startEndsWithinMs, starting).catch(() => undefined);
       await lifecycle.stopAll(stopWithinMs);
     },

@@ -43,8 +43,8 @@ async function failureOf(work: () => unknown): Promise<unknown> {
 }
 
 const faults: Readonly<Record<string, () => unknown>> = {
-  'a body that is no JSON': () => JSON.parse(`${canary} is what I said`),
-  'a body that breaks off': () => JSON.parse(`{"words": "${canary}`),
+  'a body that is no JSON': (): unknown => JSON.parse(`${canary} is what I said`),
+  'a body that breaks off': (): unknown => JSON.parse(`{"words": "${canary}`),
   'an answer of another form': () =>
     z.strictObject({ kind: z.literal('a') }).parse({ kind: canary, [canary]: canary, 'x y': [canary] }),
   'an address that is none': () => new URL(`http://user:${canary}@[broken`),

@@ -140,7 +140,7 @@ describe('a user of the broker', () => {
     expect(await configurations()).toEqual(before);
   });
 
-  it('does its own work: it takes from its own consumers, and reads what it is named for', async () => {
+  it('a user does its own work: it takes from its own consumers, and reads what it is named for', async () => {
     for (const { user, broker } of users) {
       const own = consumers.filter(({ service }) => service === user);
       for (const { stream, durable, filter } of own) {
