@@ -47,8 +47,8 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
           `$JS.API.STREAM.MSG.GET.${bucketStream('payloads')}`,
         ]
       : []),
-    // Asks the stream's leader, who has every fact that was confirmed. The broker tells streams apart here, not subjects: only for the one that
-    // settles turns for good, and reads nearly every fact of a turn anyway.
+    // Asks the stream's leader, who has every fact that was confirmed. The broker tells streams apart here, not subjects: only
+    // for the one that settles turns for good, and reads nearly every fact of a turn anyway.
     ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
     `$JS.API.STREAM.INFO.${replayStream}`,
