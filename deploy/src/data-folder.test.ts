@@ -26,7 +26,7 @@ describe('the data folder', () => {
     }
   });
 
-  it('of many starts at one time one gets the folder, also where a killed start left its lock', async () => {
+  it('one of many starts at one time gets the folder, also where a killed start left its lock', async () => {
     const data = openDataFolder(folder.path);
     writeFileSync(folder.join('lock'), '999999999:1');
     const module = new URL('../dist/data-folder.js', import.meta.url).href;

@@ -1,3 +1,4 @@
+import type { ProcessSpec } from '@backtalk/deploy';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdTraining, setEngine, trainingCounts } from '../loop/controls.js';
@@ -5,8 +6,15 @@ import { FailureRig } from './rig.js';
 
 let rig: FailureRig;
 
+/** The machine's own watch gives a busy process half a minute; a stand-in is never busy. */
+function watchedClosely(spec: ProcessSpec): ProcessSpec {
+  if (spec.name !== 'engine' || spec.watch === undefined) return spec;
+  const { isWell } = spec.watch;
+  return { ...spec, watch: { isWell, everyMs: 200, illMaxMs: 2_000, endsWithinMs: 200 } };
+}
+
 beforeAll(async () => {
-  rig = await FailureRig.start();
+  rig = await FailureRig.start({ adapt: watchedClosely });
 });
 
 afterAll(async () => {
@@ -61,5 +69,13 @@ describe('under load', () => {
     for (const { turn } of broken) {
       expect(stored.get(turn)).toMatchObject({ engine: second, trainable: false, finishReason: 'error' });
     }
+  });
+
+  it('an engine that hangs is started again, and chat answers', async () => {
+    const before = rig.machine.pid('engine');
+    rig.machine.kill('engine', 'SIGSTOP');
+    await rig.machine.serves('engine', before);
+    await rig.during(async () => undefined, { before: 0, after: 5 });
+    expect(await rig.problems()).toEqual([]);
   });
 });

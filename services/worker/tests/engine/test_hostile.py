@@ -156,7 +156,7 @@ def keyed(tiny_folder: Path) -> Iterator[Running]:
 )
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", f"Basic {KEY}", f"Bearer {KEY}x", "Bearer \xff"])
 def test_a_caller_without_the_engines_key_gets_nothing(keyed: Running, path: str, given: str | None):
-    headers = {} if given is None else {"authorization": given.encode("latin-1")}
+    headers = [] if given is None else [(b"authorization", given.encode("latin-1"))]
     for method in ("GET", "POST"):
         answer = keyed.client.request(method, path, headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, 401)

@@ -70,7 +70,5 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
         """With one of the three missing, connections would be in clear without a word."""
         files = (self.tls_ca, self.tls_cert, self.tls_key)
         if any(files) and not all(files):
-            raise ValueError(
-                "set BACKTALK_TLS_CA, BACKTALK_TLS_CERT and BACKTALK_TLS_KEY together, or none of them"
-            )
+            raise ValueError("set BACKTALK_TLS_CA, BACKTALK_TLS_CERT and BACKTALK_TLS_KEY together, or none of them")
         return self

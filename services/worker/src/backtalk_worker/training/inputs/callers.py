@@ -20,7 +20,7 @@ class TokenGuard(grpc.aio.ServerInterceptor):
         self._wanted = f"Bearer {token}".encode()
         self._on_refusal = on_refusal
 
-    async def intercept_service(
+    async def intercept_service(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> "grpc.RpcMethodHandler[Any, Any]":
         """The method's own handler, or one that refuses and is of the same kind."""
