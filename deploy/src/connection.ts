@@ -15,7 +15,6 @@ export interface Connection {
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
-  readonly serviceToken: string;
   readonly valkeyUrl: string;
   readonly blobStore: string;
   /** Folder of the installation: its keys and secrets are in it. */
@@ -36,7 +35,6 @@ export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,
-    serviceToken: secrets.serviceToken,
     valkeyUrl: `redis://127.0.0.1:${String(ports.valkey)}`,
     blobStore: `folder:${data.blobs}`,
     data: data.path,
