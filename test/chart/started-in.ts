@@ -5,8 +5,6 @@ import type { RenderedObject } from './helm.js';
 import { containersOf, podsOf, type Container, type Pod } from './pods.js';
 
 export const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
-/** What every part reads once all parts know each other: the token, and certificates. */
-const identity = ['SERVICE_TOKEN', 'TLS_CA', 'TLS_CERT', 'TLS_KEY', 'ENGINE_KEY'].map((name) => `BACKTALK_${name}`);
 
 const contracts = new Map<string, Contract>([
   ...(await Promise.all(services.map(async (name) => [name, await contractOfService(name)] as const))),
@@ -40,8 +38,7 @@ export function startedIn(objects: readonly RenderedObject[]): Started[] {
       const contract = contracts.get(container.name);
       const isForeign = container.name === 'engine' && !container.command.includes('backtalk_worker.engine');
       if (contract === undefined || isForeign) return [];
-      const known = { ...contract, variables: new Set([...contract.variables, ...identity]) };
-      return [{ pod, container, contract: known, environment: environmentOf(container, facts) }];
+      return [{ pod, container, contract, environment: environmentOf(container, facts) }];
     }),
   );
 }

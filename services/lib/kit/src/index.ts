@@ -55,7 +55,7 @@ export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js
 export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
-export { jsonExcess, JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
+export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
 export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';

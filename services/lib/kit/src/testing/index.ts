@@ -1,4 +1,3 @@
-export { makeCertificates } from './certificates.js';
 export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
