@@ -1,4 +1,8 @@
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -45,3 +49,25 @@ def test_a_package_that_is_missing_is_named():
 def test_loading_a_missing_folder_says_how_to_make_it(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"backtalk_worker\.model\.convert"):
         load_model(tmp_path)
+
+
+@contextmanager
+def as_plain_user() -> Iterator[None]:
+    """Root reads everything, so it is laid down for a while."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+def test_loading_a_file_that_this_user_may_not_read_says_so_and_names_it():
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").touch(mode=0o000)
+        with as_plain_user(), pytest.raises(PermissionError, match=r"model\.safetensors"):
+            load_model(folder)

@@ -65,11 +65,17 @@ class LoadedModel:
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
-    """Reads the folder (2 s and 0.6 GB for the laptop model); FileNotFoundError names the command that makes it."""
+    """Reads the folder (2 s and 0.6 GB for the laptop model).
+
+    FileNotFoundError names the command that makes it, PermissionError the file that this user may not read.
+    """
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(
             f"no model in {folder}: make it with `python -m backtalk_worker.model.convert --to {folder}`"
         )
+    # The readers of weights call an unreadable file missing: it is opened here, so that the system says why.
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
+        file.open("rb").close()
     logging.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True).eval()
