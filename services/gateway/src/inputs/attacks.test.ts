@@ -42,12 +42,13 @@ beforeAll(async () => {
   leased = await startLeasedEngine(around, 'engine-1');
   const path = around.directory.join('keys.json');
   const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
+  const policies = ['backtalk'];
   const keys = [
-    { sha256: sha256('ann'), tenant: 'acme', user: 'ann' },
-    { sha256: sha256('eve'), tenant: 'evil', user: 'eve' },
-    { sha256: sha256('cap'), tenant: 'evil', user: 'cap', limits: { captureBytesPerDay: 1_500 } },
-    { sha256: sha256('few'), tenant: 'evil', user: 'few', limits: { requestsPerMinute: 3 } },
-    { sha256: sha256('one'), tenant: 'evil', user: 'one', limits: { concurrency: 1 } },
+    { sha256: sha256('ann'), tenant: 'acme', user: 'ann', policies },
+    { sha256: sha256('eve'), tenant: 'evil', user: 'eve', policies },
+    { sha256: sha256('cap'), tenant: 'evil', user: 'cap', policies, limits: { captureBytesPerDay: 1_500 } },
+    { sha256: sha256('few'), tenant: 'evil', user: 'few', policies, limits: { requestsPerMinute: 3 } },
+    { sha256: sha256('one'), tenant: 'evil', user: 'one', policies, limits: { concurrency: 1 } },
   ];
   await writeFile(path, JSON.stringify({ keys }));
   started = await startGateway(around, { BACKTALK_KEYS_FILE: path, BACKTALK_READER_WAIT: '300ms' });

@@ -178,6 +178,7 @@ describe('administration', () => {
     expect(await client.models(deadline)).toContainEqual({
       id: 'backtalk-v1',
       parent: engine.baseModel,
+      root: folder,
       maxContext: undefined,
     });
     await expect(client.loadAdapter('backtalk-v1', folder, deadline)).rejects.toMatchObject({

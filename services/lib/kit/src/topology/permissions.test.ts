@@ -6,7 +6,7 @@ import { asBacktalkError } from '../errors/backtalk-error.js';
 import { FactReader } from '../facts/reader.js';
 import { collect } from '../testing/collect.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
-import { blobStream } from './buckets.js';
+import { blobStream, bucketStream } from './buckets.js';
 import { durables, factNames, mayRead, catalogue } from './catalogue.js';
 import { deadStream, replayStream, streamPlans } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
@@ -80,7 +80,8 @@ async function configurations(): Promise<unknown[]> {
 const operatorsOwn = (user: string, subject: string): boolean =>
   (user === 'cli' && /CONSUMER\.(INFO|LIST)\./.test(subject)) ||
   (user === 'cli' && subject === `$JS.API.STREAM.MSG.DELETE.${deadStream}`) ||
-  (['cli', 'trainer'].includes(user) && subject === `$JS.API.STREAM.PURGE.${blobStream}`);
+  (['cli', 'trainer'].includes(user) &&
+    [blobStream, bucketStream('payloads')].some((stream) => subject === `$JS.API.STREAM.PURGE.${stream}`));
 
 describe('a user of the broker', () => {
   it.each(brokerServices)('%s reaches no durable consumer of another service', async (name) => {
