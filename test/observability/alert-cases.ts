@@ -13,8 +13,10 @@ export interface AlertCase {
   readonly quiet: Readonly<Record<string, string>>;
 }
 
-const ns = 'namespace="n"';
-const n = { namespace: 'n' };
+/** The label that tells releases apart; a machine without a cluster has none, and the stories hold there as well. */
+export const releaseLabel = ', release="r"';
+const ns = `namespace="n"${releaseLabel}`;
+const n = { namespace: 'n', release: 'r' };
 const chat = `backtalk_gateway_requests_total{${ns}, route="chat_completions", status=`;
 const stored = `backtalk_gateway_turns_stored_total{${ns}, where="nowhere"}`;
 const firstToken = (le: string) => `backtalk_gateway_first_token_seconds_bucket{${ns}, le="${le}"}`;
@@ -29,7 +31,7 @@ const vote = (result: string) => `backtalk_judge_votes_cast_total{${ns}, result=
 const engines = `backtalk_gateway_engines_ready{${ns}}`;
 const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy="p", instance="${instance}"}`;
 const measured = (name: string) => `backtalk_trainer_step_measurement{${ns}, policy="p", name="${name}"}`;
-const policy = { namespace: 'n', policy: 'p' };
+const policy = { namespace: 'n', release: 'r', policy: 'p' };
 
 function figure(alert: string, name: string, bad: string, good: string): AlertCase {
   return {
@@ -73,7 +75,7 @@ export const alertCases: readonly AlertCase[] = [
     at: '15m',
     labels: n,
     fires: { [`${chat}"200"}`]: '0+90x20', [`${chat}"503"}`]: '0+10x20' },
-    quiet: { [`${chat}"200"}`]: '0+99x20', [`${chat}"503"}`]: '0+1x20' },
+    quiet: { [`${chat}"200"}`]: '0+1x20', [`${chat}"503"}`]: '0+1x20' },
   },
   gauge('BacktalkNoEngine', engines, '0x40', '1x40'),
   {
@@ -183,9 +185,13 @@ export const alertCases: readonly AlertCase[] = [
     at: '20m',
     labels: policy,
     fires: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x40' },
-    quiet: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x11 7x30' },
+    quiet: {
+      [fence('a')]: '4x10 7x30',
+      [fence('b')]: '4x11 7x30',
+      'backtalk_gateway_routes_fence{namespace="n", release="another", policy="p", instance="c"}': '90x40',
+    },
   },
-  gauge('BacktalkEngineNotReady', `backtalk_loader_engine_ready{${ns}, instance="a"}`, '0x40', '0x5 1x40', {
+  gauge('BacktalkEngineNotReady', `backtalk_loader_engine_ready{${ns}, instance="a"}`, '0x40', '0x14 1x40', {
     ...n,
     instance: 'a',
   }),

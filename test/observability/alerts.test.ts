@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { alertCases, type AlertCase } from './alert-cases.js';
+import { alertCases, releaseLabel, type AlertCase } from './alert-cases.js';
 import { root } from '../loop/machine.js';
 import { prometheusAbsent } from './prometheus.js';
 
@@ -57,7 +57,14 @@ function unitTests(minutes: number): string {
       .flatMap((one) => {
         const rule = annotations.get(one.alert);
         const fired = { exp_labels: { ...rule?.labels, ...one.labels }, exp_annotations: rule?.annotations };
-        return [story(one, 'fires', [fired]), story(one, 'quiet', [])];
+        const { release: _release, ...withoutRelease } = fired.exp_labels;
+        const bare = { exp_labels: withoutRelease, exp_annotations: rule?.annotations };
+        return [
+          story(one, 'fires', [fired]),
+          story(one, 'quiet', []),
+          withoutReleases(story(one, 'fires', [bare])),
+          withoutReleases(story(one, 'quiet', [])),
+        ];
       }),
   });
 }
@@ -73,6 +80,14 @@ function story(one: AlertCase, which: 'fires' | 'quiet', expected: readonly obje
     input_series: Object.entries(one[which]).map(([series, values]) => ({ series, values })),
     alert_rule_test: [{ eval_time: one.at, alertname: one.alert, exp_alerts: expected }],
   };
+}
+
+/** As on a machine without a cluster, where one installation is scraped and nothing names a release. */
+function withoutReleases(told: ReturnType<typeof story>) {
+  const series = told.input_series
+    .filter(({ series }) => series.includes(releaseLabel))
+    .map(({ series, values }) => ({ series: series.replace(releaseLabel, ''), values }));
+  return { interval: told.interval, name: told.name, input_series: series, alert_rule_test: told.alert_rule_test };
 }
 
 function run(args: readonly string[]): { readonly status: number | null; readonly said: string } {
