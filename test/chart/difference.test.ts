@@ -199,7 +199,7 @@ describe('kinds of operators', () => {
   });
 
   it('an engine that starts within the longest budget of its pools raises no alert', () => {
-    const waited = (values: object) =>
+    const waited = (values: Readonly<Record<string, unknown>>) =>
       /"alert":"BacktalkEngineNotReady".*?"for":"(\w+)"/.exec(
         JSON.stringify(render(values).filter(({ kind }) => kind === 'PrometheusRule')),
       )?.[1];

@@ -69,7 +69,54 @@ function counter(alert: string, series: string, labels: Record<string, string> =
   return { alert, at: '10m', labels, fires: { [series]: '0x5 1x10' }, quiet: { [series]: '3x20' } };
 }
 
+const present = (metric: string, job: string) => `${metric}{${ns}, job="${job}"}`;
+const judgedOver = `backtalk_judge_turns_judged_total{${ns}, source="votes", verdict="1"}`;
+const served = `backtalk_publisher_versions_total{${ns}, stage="stable"}`;
+const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{${ns}, policy="p", reason="${reason}"}`;
+/** The other release goes on, and says nothing about this one. */
+const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="another", job="gateway"}';
+
 export const alertCases: readonly AlertCase[] = [
+  {
+    alert: 'BacktalkGatewayGone',
+    at: '60m',
+    labels: n,
+    fires: { [present('backtalk_gateway_engines_ready', 'gateway')]: '1x10 stale', [anotherGateway]: '1x90' },
+    quiet: { [present('backtalk_gateway_engines_ready', 'gateway')]: '1x10 _x5 1x80' },
+  },
+  {
+    alert: 'BacktalkComponentGone',
+    at: '60m',
+    labels: { ...n, job: 'collector' },
+    fires: {
+      [present('backtalk_collector_sessions_open', 'collector')]: '3x10 stale',
+      [present('backtalk_judge_engines_known', 'judge')]: '1x90',
+    },
+    quiet: {
+      [present('backtalk_collector_sessions_open', 'collector')]: '3x10 stale 3x80',
+      [present('vllm:num_requests_running', 'engine-serving')]: '1x90',
+      'vllm:num_requests_running{namespace="n", job="of another product"}': '1x10 stale',
+    },
+  },
+  {
+    alert: 'BacktalkNothingLearned',
+    at: '8h',
+    minutes: 15,
+    labels: n,
+    fires: { [judgedOver]: '0+15x40', [served]: '0x2 1x40' },
+    quiet: { [judgedOver]: '0+15x40', [served]: '0x20 1x20' },
+  },
+  counter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),
+  gauge('BacktalkSpoolDiskFailed', `backtalk_gateway_spool_disk_failed{${ns}}`, '1x40', '1x20 0x20'),
+  counter('BacktalkTurnsCapped', `backtalk_gateway_turns_capped_total{${ns}, of="key"}`),
+  counter('BacktalkPromptsGivenUp', `backtalk_gateway_prompts_given_up_total{${ns}}`),
+  {
+    alert: 'BacktalkBatchAbandoned',
+    at: '10m',
+    labels: policy,
+    fires: { [abandoned('step_failed')]: '0x5 1x10' },
+    quiet: { [abandoned('abandoned')]: '0x5 1x10' },
+  },
   {
     alert: 'BacktalkGatewayErrors',
     at: '15m',
