@@ -76,7 +76,28 @@ const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{
 /** The other release goes on, and says nothing about this one. */
 const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="another", job="gateway"}';
 
+const turnsBytes = (what: string) => `backtalk_collector_${what}{${ns}, stream="TURNS"}`;
+const valkeyBytes = (what: string) => `backtalk_collector_${what}{${ns}}`;
+
 export const alertCases: readonly AlertCase[] = [
+  gauge('BacktalkStoreAway', `backtalk_collector_store_up{${ns}, store="broker"}`, '1 0x40', '1x10 0 1x40', {
+    ...n,
+    store: 'broker',
+  }),
+  {
+    alert: 'BacktalkStreamNearlyFull',
+    at: '30m',
+    labels: { ...n, stream: 'TURNS' },
+    fires: { [turnsBytes('stream_bytes')]: '750x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+    quiet: { [turnsBytes('stream_bytes')]: '650x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+  },
+  {
+    alert: 'BacktalkValkeyNearlyFull',
+    at: '30m',
+    labels: n,
+    fires: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '1000x40' },
+    quiet: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '0x40' },
+  },
   {
     alert: 'BacktalkGatewayGone',
     at: '60m',
