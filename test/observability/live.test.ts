@@ -80,6 +80,8 @@ describe.skipIf(absent !== undefined)(
     it.each(queries)('$dashboard: $place: $expr', async ({ expr }) => {
       const variables = {
         namespace,
+        release: '.*',
+        pool: '.*',
         policy: 'backtalk',
         __rate_interval: '10s',
         __interval: `${String(stepSeconds)}s`,
