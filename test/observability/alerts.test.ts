@@ -41,6 +41,19 @@ describe('alerts', () => {
     expect([...sections].sort()).toEqual([...names].sort());
   });
 
+  it('commands of the runbook stand there as one machine and as a cluster run them, and work in the pod for commands', () => {
+    const text = readFileSync(runbook, 'utf8');
+    const commands = readFileSync(join(root, 'services', 'cli', 'README.md'), 'utf8');
+    const asked = [...text.matchAll(/`npx backtalk ([^`]+)`/g)].map(([, command = '']) => command);
+    for (const command of asked) {
+      expect(text).toContain(`\`kubectl exec deploy/<release>-commands -- backtalk ${command}\``);
+      expect(commands).toMatch(new RegExp(`\`${command.replace(/ <.*/, '')}\\b`));
+    }
+    expect(asked.length).toBeGreaterThan(5);
+    // It needs an engine, which the pod for commands does not reach.
+    expect(text).not.toContain('judge eval');
+  });
+
   it('alerts have a story each in which they fire and one in which they do not', () => {
     expect(alertCases.map(({ alert }) => alert).sort()).toEqual([...names].sort());
   });

@@ -16,7 +16,7 @@ const verdicts: Row = {
     {
       title: 'Share of verdicts in the time range',
       description:
-        'Which verdicts there were. A judge that says the same of everything teaches nothing: compare with `backtalk judge eval`.',
+        'Which verdicts there were. A judge that says the same of everything teaches nothing: read a few of the turns that it judged.',
       kind: 'bars',
       unit: 'percentunit',
       width: 8,
