@@ -198,6 +198,15 @@ describe('kinds of operators', () => {
     expect(ours.map(({ kind }) => kind)).toContain('ServiceMonitor');
   });
 
+  it('an engine that starts within the longest budget of its pools raises no alert', () => {
+    const waited = (values: Readonly<Record<string, unknown>>) =>
+      /"alert":"BacktalkEngineNotReady".*?"for":"(\w+)"/.exec(
+        JSON.stringify(render(values).filter(({ kind }) => kind === 'PrometheusRule')),
+      )?.[1];
+    expect(waited({})).toBe('960s');
+    expect(waited({ pools: { serving: { startSeconds: 2400 } } })).toBe('2460s');
+  });
+
   it.each([
     ['', 'RUNBOOK.md#'],
     ['https://example.com/backtalk/', 'https://example.com/backtalk/RUNBOOK.md#'],

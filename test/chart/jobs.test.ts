@@ -46,7 +46,7 @@ const jobs = podsOf(objects).flatMap((pod) =>
 const queries = ['dashboards', 'alerts'].flatMap((folder) =>
   readdirSync(join(chartFolder, 'files', folder)).flatMap((file) => {
     const text = readFileSync(join(chartFolder, 'files', folder, file), 'utf8').replaceAll('\\"', '"');
-    return [...text.matchAll(/\bjob(=~|=)"([^"]+)"/g)].map(([, , wanted = '']) => ({ file, wanted }));
+    return [...text.matchAll(/\bjob(=~|=)"([^"$]+)"/g)].map(([, , wanted = '']) => ({ file, wanted }));
   }),
 );
 

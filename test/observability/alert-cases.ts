@@ -13,8 +13,10 @@ export interface AlertCase {
   readonly quiet: Readonly<Record<string, string>>;
 }
 
-const ns = 'namespace="n"';
-const n = { namespace: 'n' };
+/** The label that tells releases apart; a machine without a cluster has none, and the stories hold there as well. */
+export const releaseLabel = ', release="r"';
+const ns = `namespace="n"${releaseLabel}`;
+const n = { namespace: 'n', release: 'r' };
 const chat = `backtalk_gateway_requests_total{${ns}, route="chat_completions", status=`;
 const stored = `backtalk_gateway_turns_stored_total{${ns}, where="nowhere"}`;
 const firstToken = (le: string) => `backtalk_gateway_first_token_seconds_bucket{${ns}, le="${le}"}`;
@@ -29,7 +31,7 @@ const vote = (result: string) => `backtalk_judge_votes_cast_total{${ns}, result=
 const engines = `backtalk_gateway_engines_ready{${ns}}`;
 const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy="p", instance="${instance}"}`;
 const measured = (name: string) => `backtalk_trainer_step_measurement{${ns}, policy="p", name="${name}"}`;
-const policy = { namespace: 'n', policy: 'p' };
+const policy = { namespace: 'n', release: 'r', policy: 'p' };
 
 function figure(alert: string, name: string, bad: string, good: string): AlertCase {
   return {
@@ -67,13 +69,81 @@ function counter(alert: string, series: string, labels: Record<string, string> =
   return { alert, at: '10m', labels, fires: { [series]: '0x5 1x10' }, quiet: { [series]: '3x20' } };
 }
 
+const present = (metric: string, job: string) => `${metric}{${ns}, job="${job}"}`;
+const judgedOver = `backtalk_judge_turns_judged_total{${ns}, source="votes", verdict="1"}`;
+const served = `backtalk_publisher_versions_total{${ns}, stage="stable"}`;
+const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{${ns}, policy="p", reason="${reason}"}`;
+/** The other release goes on, and says nothing about this one. */
+const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="another", job="gateway"}';
+
+const turnsBytes = (what: string) => `backtalk_collector_${what}{${ns}, stream="TURNS"}`;
+const valkeyBytes = (what: string) => `backtalk_collector_${what}{${ns}}`;
+
 export const alertCases: readonly AlertCase[] = [
+  gauge('BacktalkStoreAway', `backtalk_collector_store_up{${ns}, store="broker"}`, '1 0x40', '1x10 0 1x40', {
+    ...n,
+    store: 'broker',
+  }),
+  {
+    alert: 'BacktalkStreamNearlyFull',
+    at: '30m',
+    labels: { ...n, stream: 'TURNS' },
+    fires: { [turnsBytes('stream_bytes')]: '750x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+    quiet: { [turnsBytes('stream_bytes')]: '650x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+  },
+  {
+    alert: 'BacktalkValkeyNearlyFull',
+    at: '30m',
+    labels: n,
+    fires: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '1000x40' },
+    quiet: { [valkeyBytes('valkey_bytes')]: '850x40', [valkeyBytes('valkey_bytes_max')]: '0x40' },
+  },
+  {
+    alert: 'BacktalkGatewayGone',
+    at: '60m',
+    labels: n,
+    fires: { [present('backtalk_gateway_engines_ready', 'gateway')]: '1x10 stale', [anotherGateway]: '1x90' },
+    quiet: { [present('backtalk_gateway_engines_ready', 'gateway')]: '1x10 _x5 1x80' },
+  },
+  {
+    alert: 'BacktalkComponentGone',
+    at: '60m',
+    labels: { ...n, job: 'collector' },
+    fires: {
+      [present('backtalk_collector_sessions_open', 'collector')]: '3x10 stale',
+      [present('backtalk_judge_engines_known', 'judge')]: '1x90',
+    },
+    quiet: {
+      [present('backtalk_collector_sessions_open', 'collector')]: '3x10 stale 3x80',
+      [present('vllm:num_requests_running', 'engine-serving')]: '1x90',
+      'vllm:num_requests_running{namespace="n", job="of another product"}': '1x10 stale',
+    },
+  },
+  {
+    alert: 'BacktalkNothingLearned',
+    at: '8h',
+    minutes: 15,
+    labels: n,
+    fires: { [judgedOver]: '0+15x40', [served]: '0x2 1x40' },
+    quiet: { [judgedOver]: '0+15x40', [served]: '0x20 1x20' },
+  },
+  counter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),
+  gauge('BacktalkSpoolDiskFailed', `backtalk_gateway_spool_disk_failed{${ns}}`, '1x40', '1x20 0x20'),
+  counter('BacktalkTurnsCapped', `backtalk_gateway_turns_capped_total{${ns}, of="key"}`),
+  counter('BacktalkPromptsGivenUp', `backtalk_gateway_prompts_given_up_total{${ns}}`),
+  {
+    alert: 'BacktalkBatchAbandoned',
+    at: '10m',
+    labels: policy,
+    fires: { [abandoned('step_failed')]: '0x5 1x10' },
+    quiet: { [abandoned('abandoned')]: '0x5 1x10' },
+  },
   {
     alert: 'BacktalkGatewayErrors',
     at: '15m',
     labels: n,
     fires: { [`${chat}"200"}`]: '0+90x20', [`${chat}"503"}`]: '0+10x20' },
-    quiet: { [`${chat}"200"}`]: '0+99x20', [`${chat}"503"}`]: '0+1x20' },
+    quiet: { [`${chat}"200"}`]: '0+1x20', [`${chat}"503"}`]: '0+1x20' },
   },
   gauge('BacktalkNoEngine', engines, '0x40', '1x40'),
   {
@@ -183,9 +253,13 @@ export const alertCases: readonly AlertCase[] = [
     at: '20m',
     labels: policy,
     fires: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x40' },
-    quiet: { [fence('a')]: '4x10 7x30', [fence('b')]: '4x11 7x30' },
+    quiet: {
+      [fence('a')]: '4x10 7x30',
+      [fence('b')]: '4x11 7x30',
+      'backtalk_gateway_routes_fence{namespace="n", release="another", policy="p", instance="c"}': '90x40',
+    },
   },
-  gauge('BacktalkEngineNotReady', `backtalk_loader_engine_ready{${ns}, instance="a"}`, '0x40', '0x5 1x40', {
+  gauge('BacktalkEngineNotReady', `backtalk_loader_engine_ready{${ns}, instance="a"}`, '0x40', '0x14 1x40', {
     ...n,
     instance: 'a',
   }),

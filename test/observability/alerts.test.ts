@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { alertCases, type AlertCase } from './alert-cases.js';
+import { alertCases, releaseLabel, type AlertCase } from './alert-cases.js';
 import { root } from '../loop/machine.js';
 import { prometheusAbsent } from './prometheus.js';
 
@@ -41,6 +41,19 @@ describe('alerts', () => {
     expect([...sections].sort()).toEqual([...names].sort());
   });
 
+  it('commands of the runbook stand there as one machine and as a cluster run them, and work in the pod for commands', () => {
+    const text = readFileSync(runbook, 'utf8');
+    const commands = readFileSync(join(root, 'services', 'cli', 'README.md'), 'utf8');
+    const asked = [...text.matchAll(/`npx backtalk ([^`]+)`/g)].map(([, command = '']) => command);
+    for (const command of asked) {
+      expect(text).toContain(`\`kubectl exec deploy/<release>-commands -- backtalk ${command}\``);
+      expect(commands).toMatch(new RegExp(`\`${command.replace(/ <.*/, '')}\\b`));
+    }
+    expect(asked.length).toBeGreaterThan(5);
+    // It needs an engine, which the pod for commands does not reach.
+    expect(text).not.toContain('judge eval');
+  });
+
   it('alerts have a story each in which they fire and one in which they do not', () => {
     expect(alertCases.map(({ alert }) => alert).sort()).toEqual([...names].sort());
   });
@@ -57,7 +70,14 @@ function unitTests(minutes: number): string {
       .flatMap((one) => {
         const rule = annotations.get(one.alert);
         const fired = { exp_labels: { ...rule?.labels, ...one.labels }, exp_annotations: rule?.annotations };
-        return [story(one, 'fires', [fired]), story(one, 'quiet', [])];
+        const { release: _release, ...withoutRelease } = fired.exp_labels;
+        const bare = { exp_labels: withoutRelease, exp_annotations: rule?.annotations };
+        return [
+          story(one, 'fires', [fired]),
+          story(one, 'quiet', []),
+          withoutReleases(story(one, 'fires', [bare])),
+          withoutReleases(story(one, 'quiet', [])),
+        ];
       }),
   });
 }
@@ -73,6 +93,14 @@ function story(one: AlertCase, which: 'fires' | 'quiet', expected: readonly obje
     input_series: Object.entries(one[which]).map(([series, values]) => ({ series, values })),
     alert_rule_test: [{ eval_time: one.at, alertname: one.alert, exp_alerts: expected }],
   };
+}
+
+/** As on a machine without a cluster, where one installation is scraped and nothing names a release. */
+function withoutReleases(told: ReturnType<typeof story>) {
+  const series = told.input_series
+    .filter(({ series }) => series.includes(releaseLabel))
+    .map(({ series, values }) => ({ series: series.replace(releaseLabel, ''), values }));
+  return { interval: told.interval, name: told.name, input_series: series, alert_rule_test: told.alert_rule_test };
 }
 
 function run(args: readonly string[]): { readonly status: number | null; readonly said: string } {

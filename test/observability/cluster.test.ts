@@ -27,7 +27,15 @@ describe.skipIf(absent !== undefined)(
     });
 
     it.each(dashboardQueries().filter(needsCluster))('$dashboard: $place: $expr', async ({ expr }) => {
-      const variables = { namespace, policy: 'backtalk', __rate_interval: '20s', __interval: '2s', __range: '120s' };
+      const variables = {
+        namespace,
+        release: '.*',
+        pool: '.*',
+        policy: 'backtalk',
+        __rate_interval: '20s',
+        __interval: '2s',
+        __range: '120s',
+      };
       const query = filled(expr, variables);
       const found = await seriesOf(prometheus, { expr: query, fromMs: startedMs });
       // By what the panel's legend names, which an exporter's label must be.

@@ -31,7 +31,7 @@ export function dashboardQueries(): DashboardQuery[] {
 }
 
 function queriesOf(file: string, { panels = [], annotations }: DashboardJson): DashboardQuery[] {
-  const dashboard = file.replace('.json', '');
+  const dashboard = file.replace(/^backtalk-|\.json$/g, '');
   const ofPanels = panels.flatMap(({ title = '', targets = [] }) =>
     targets.map(({ expr = '' }) => ({ dashboard, place: title, expr })),
   );
@@ -42,7 +42,7 @@ function queriesOf(file: string, { panels = [], annotations }: DashboardJson): D
 /** As Grafana fills them in; one that is left over is a mistake. */
 export function filled(expr: string, variables: Variables): string {
   const text = expr.replaceAll(/\$(\w+)/g, (all, name: string) => variables[name] ?? all);
-  const [left] = /\$\w+/.exec(text) ?? [];
+  const [left] = /\$[a-z_]\w*/i.exec(text) ?? [];
   if (left !== undefined) throw new SyntaxError(`Nothing is known of ${left} in ${expr}`);
   return text;
 }

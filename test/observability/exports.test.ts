@@ -77,7 +77,15 @@ describe.skipIf(absent !== undefined)(
     });
 
     it.each(dashboardQueries().filter(needsEngine))('$dashboard: $place: $expr', async ({ expr }) => {
-      const variables = { namespace, policy: 'backtalk', __rate_interval: '20s', __interval: '2s', __range: '120s' };
+      const variables = {
+        namespace,
+        release: '.*',
+        pool: '.*',
+        policy: 'backtalk',
+        __rate_interval: '20s',
+        __interval: '2s',
+        __range: '120s',
+      };
       const found = await seriesOf(prometheus, { expr: filled(expr, variables), fromMs: startedMs });
       expect(found.length).toBeGreaterThan(0);
     });

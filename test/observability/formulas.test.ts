@@ -64,7 +64,15 @@ const cases: Readonly<Record<string, Case>> = {
 const absent = prometheusAbsent();
 const directory = new TemporaryDirectory('formulas');
 const promtool = join(root, '.venv', 'tools', 'prometheus', 'promtool');
-const variables = { namespace: 'n', policy: 'backtalk', __rate_interval: '5m', __interval: '1m', __range: '1h' };
+const variables = {
+  namespace: 'n',
+  release: '.*',
+  pool: '.*',
+  policy: 'backtalk',
+  __rate_interval: '5m',
+  __interval: '1m',
+  __range: '1h',
+};
 
 const queries = dashboardQueries().filter(({ dashboard }) => dashboard === 'judge' || dashboard === 'training');
 const panelOf = ({ dashboard, place }: DashboardQuery) => `${dashboard}: ${place}`;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
-import { chartFiles, dashboards, grafanaJson, root } from './grafana.js';
+import { chartFiles, dashboards, fileOf, grafanaJson, root } from './grafana.js';
 
 const folder = join(chartFiles, 'dashboards');
 const panels = dashboards.flatMap(({ name, rows }) =>
@@ -30,18 +30,41 @@ describe('dashboards', () => {
   it.each(dashboards.map((dashboard) => [dashboard.name, dashboard] as const))(
     'the dashboard %s in the chart is current',
     (name, dashboard) => {
-      const stored: unknown = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+      const stored: unknown = JSON.parse(readFileSync(join(folder, fileOf(name)), 'utf8'));
       expect(stored).toEqual(JSON.parse(grafanaJson(dashboard)));
     },
   );
 
   it('the chart holds all dashboards and no others', () => {
-    expect(readdirSync(folder).sort()).toEqual(dashboards.map(({ name }) => `${name}.json`).sort());
+    expect(readdirSync(folder).sort()).toEqual(dashboards.map(({ name }) => fileOf(name)).sort());
   });
 
   it('every panel has an explanation for a reader who has never read the code', () => {
     for (const { at, panel } of panels) expect(panel.description.length, at).toBeGreaterThan(40);
     expect(new Set(panels.map(({ at }) => at)).size).toBe(panels.length);
+  });
+
+  it('bounds that panels draw are those of the alerts that they name', () => {
+    const alerts = readFileSync(join(chartFiles, 'alerts', 'backtalk.yaml'), 'utf8').split('- alert: ');
+    const bounded = panels.flatMap(({ at, panel: { bounds } }) => (bounds === undefined ? [] : [{ at, bounds }]));
+    for (const { at, bounds } of bounded) {
+      const rule = alerts.find((text) => text.startsWith(`${bounds.alert}\n`)) ?? '';
+      const limits = [...rule.matchAll(/(?<=[<>] )[\d.]+$/gm)].map(([limit]) => Number(limit));
+      const around = rule.includes('} - 1)') ? 1 : 0;
+      const same = (bound: number) =>
+        limits.some((limit) =>
+          [limit, 1 - limit, around + limit, around - limit].some((one) => Math.abs(one - bound) < 1e-9),
+        );
+      for (const bound of [bounds.above, bounds.below])
+        if (bound !== undefined) expect(same(bound), `${at}: ${String(bound)}`).toBe(true);
+    }
+    expect(bounded.length).toBeGreaterThanOrEqual(10);
+  });
+
+  it('legends name pods, never addresses alone', () => {
+    const legends = panels.flatMap(({ panel }) => panel.queries.map(({ legend }) => legend));
+    expect(legends.filter((legend) => legend.includes('{{instance}}'))).toEqual([]);
+    expect(legends.filter((legend) => legend.includes('{{pod}}')).length).toBeGreaterThan(20);
   });
 
   it('panels stand on metrics that the services document', () => {

@@ -12,6 +12,8 @@ import { PanelBuilder as BarsBuilder } from '@grafana/grafana-foundation-sdk/bar
 import type * as cog from '@grafana/grafana-foundation-sdk/cog';
 import {
   GraphDrawStyle,
+  GraphThresholdsStyleConfigBuilder,
+  GraphThresholdsStyleMode,
   BigValueGraphMode,
   LegendDisplayMode,
   LegendPlacement,
@@ -30,6 +32,8 @@ import {
   DatasourceVariableBuilder,
   QueryVariableBuilder,
   RowBuilder,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
   VariableRefresh,
   type Panel as GrafanaPanel,
 } from '@grafana/grafana-foundation-sdk/dashboard';
@@ -37,7 +41,7 @@ import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as NumberBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as LinesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 import { happened, versionChange } from './queries.js';
-import type { Dashboard, Panel, PanelKind, Row } from './spec.js';
+import type { Bounds, Dashboard, Panel, PanelKind, Row } from './spec.js';
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 const tag = 'backtalk';
@@ -45,7 +49,12 @@ const gridWidth = 24;
 const widths: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 6, bars: 24 };
 const heights: Readonly<Record<PanelKind, number>> = { lines: 8, stacked: 8, number: 5, bars: 8 };
 
-export function grafanaJson({ name, title, description, byPolicy, rows }: Dashboard): string {
+/** Of the file and of the object: Grafana’s sidecar puts the files of all products into one folder. */
+export function fileOf(name: string): string {
+  return `backtalk-${name}.json`;
+}
+
+export function grafanaJson({ name, title, description, byPolicy, byPool = false, rows }: Dashboard): string {
   const otherDashboards = new DashboardLinkBuilder('Backtalk')
     .type(DashboardLinkType.Dashboards)
     .tags([tag])
@@ -62,9 +71,20 @@ export function grafanaJson({ name, title, description, byPolicy, rows }: Dashbo
     .tooltip(DashboardCursorSync.Crosshair)
     .link(otherDashboards)
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
-    .withVariable(choice('namespace', 'Namespace', 'label_values(backtalk_gateway_requests_in_hand, namespace)'));
+    .withVariable(choice('namespace', 'Namespace', 'label_values(backtalk_gateway_requests_in_hand, namespace)'))
+    .withVariable(
+      choice('release', 'Release', 'label_values(backtalk_gateway_requests_in_hand{namespace=~"$namespace"}, release)'),
+    );
   if (byPolicy)
     builder.withVariable(choice('policy', 'Policy', 'label_values(backtalk_trainer_version_number, policy)'));
+  if (byPool)
+    builder.withVariable(
+      choice(
+        'pool',
+        'Pool',
+        'label_values(vllm:num_requests_running{namespace=~"$namespace", release=~"$release"}, job)',
+      ),
+    );
   for (const each of annotations()) builder.annotation(each);
   placeRows(builder, rows);
   return `${JSON.stringify(builder.build(), null, 2)}\n`;
@@ -151,9 +171,19 @@ function builderOf(panel: Panel, id: number, place: { x: number; y: number; w: n
         return panel.kind === 'bars' ? query.instant() : query.range();
       }),
     );
+  if (panel.bounds !== undefined) drawBounds(builder, panel.bounds);
   if (panel.min !== undefined) builder.min(panel.min);
   if (panel.max !== undefined) builder.max(panel.max);
   return builder satisfies cog.Builder<GrafanaPanel>;
+}
+
+function drawBounds(builder: ReturnType<typeof ofKind>, { above, below }: Bounds): void {
+  const start = { value: null, color: below === undefined ? 'green' : 'red' };
+  const lower = below === undefined ? [] : [{ value: below, color: 'green' }];
+  const upper = above === undefined ? [] : [{ value: above, color: 'red' }];
+  builder.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([start, ...lower, ...upper]));
+  if (builder instanceof LinesBuilder)
+    builder.thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Dashed));
 }
 
 function ofKind(kind: PanelKind): LinesBuilder | NumberBuilder | BarsBuilder {

@@ -1,7 +1,11 @@
 // The few shapes of PromQL that the dashboards are made of. In: names of metrics. Out: expressions that are narrowed to the
-// namespace chosen (and the policy, where the metric has one), and whose ranges follow the dashboard's.
+// namespace and release chosen (and the policy, where the metric has one), and whose ranges follow the dashboard's.
 
-const inNamespace = 'namespace=~"$namespace"';
+const inNamespace = 'namespace=~"$namespace", release=~"$release"';
+/** Each process by itself: `{{pod}}` in the legend, which is the address of the scrape where there are no pods. */
+export const eachPod = 'pod, instance';
+/** For metrics of engines: the pools chosen, by the name of their workload. */
+export const ofPool = 'job=~"$pool"';
 /** For metrics that carry the policy as a label. */
 export const ofPolicy = 'policy=~"$policy"';
 
@@ -12,7 +16,14 @@ export function only(metric: string, matchers = ''): string {
 
 /** `sum`, or `sum by (labels)`. */
 function sum(expr: string, by: string): string {
-  return by === '' ? `sum(${expr})` : `sum by (${by}) (${expr})`;
+  return by === '' ? `sum(${expr})` : named(`sum by (${by}) (${expr})`, by);
+}
+
+/** Writes the address over the name of the pod where there is none. */
+function named(expr: string, by: string): string {
+  if (!by.includes(eachPod)) return expr;
+  const joined = `label_join(${expr}, "pod", "@", "pod", "instance")`;
+  return `label_replace(${joined}, "pod", "$1$2", "pod", "([^@]+)@.*|@(.*)")`;
 }
 
 /** Of a counter: how often a second. */
@@ -33,7 +44,7 @@ export function total(metric: string, by = '', matchers = ''): string {
 /** Of a gauge: the replica with most. */
 export function most(metric: string, by = '', matchers = ''): string {
   const selected = only(metric, matchers);
-  return by === '' ? `max(${selected})` : `max by (${by}) (${selected})`;
+  return by === '' ? `max(${selected})` : named(`max by (${by}) (${selected})`, by);
 }
 
 /** Of a histogram: what so large a share of the cases stays below. */
@@ -64,13 +75,13 @@ function stableNumber(ago = ''): string {
   const offset = ago === '' ? '' : ` offset ${ago}`;
   const number = `${only('backtalk_publisher_stable_number')}${offset}`;
   const leads = `${only('backtalk_publisher_leading')}${offset} == 1`;
-  return `max by (namespace) (${number} and on (instance) (${leads}))`;
+  return `max by (namespace, release) (${number} and on (instance) (${leads}))`;
 }
 
 export const stableVersion = stableNumber();
 
 /** One point, with the number as label `version`, in the minute in which another version began to answer. */
-export const versionChange = `count_values by (namespace) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
+export const versionChange = `count_values by (namespace, release) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
 
 /** One point in each minute in which a counter moved. */
 export function happened(metric: string, matchers = ''): string {

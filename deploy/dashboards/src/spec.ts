@@ -10,6 +10,13 @@ export interface Query {
 /** `lines`: over time. `stacked`: over time, one upon another. `number` and `bars`: one value over the time range. */
 export type PanelKind = 'lines' | 'stacked' | 'number' | 'bars';
 
+/** Those of an alert that watches what the panel shows; beyond them the panel turns red. */
+export interface Bounds {
+  readonly alert: string;
+  readonly above?: number;
+  readonly below?: number;
+}
+
 export interface Panel {
   readonly title: string;
   /** For an operator who has never read the code: what is shown, what is normal, what to do. */
@@ -20,6 +27,7 @@ export interface Panel {
   readonly queries: readonly Query[];
   /** Of 24; a third by default, a quarter for numbers. */
   readonly width?: number;
+  readonly bounds?: Bounds;
   readonly min?: number;
   readonly max?: number;
 }
@@ -36,5 +44,7 @@ export interface Dashboard {
   readonly description: string;
   /** Whether a policy can be chosen beside the namespace. */
   readonly byPolicy: boolean;
+  /** Whether pools of engines can be chosen. */
+  readonly byPool?: boolean;
   readonly rows: readonly Row[];
 }

@@ -5,6 +5,32 @@ import type { SessionClosed_Reason, TurnContinued } from '@backtalk/proto/facts'
 
 export type Events = ReturnType<typeof createEvents>;
 
+/** What holds the loop's state, as this process finds it. */
+function storeEvents(metrics: Metrics) {
+  const up = metrics.gauge('store_up', '1 while the store answers.', ['store']);
+  const bytes = metrics.gauge('stream_bytes', 'Bytes in a stream of the broker.', ['stream']);
+  const messages = metrics.gauge('stream_messages', 'Messages in a stream of the broker.', ['stream']);
+  const bound = metrics.gauge('stream_bytes_max', 'What a stream may hold; absent where nothing bounds it.', [
+    'stream',
+  ]);
+  const used = metrics.gauge('valkey_bytes', 'Memory that Valkey uses.');
+  const usedMax = metrics.gauge('valkey_bytes_max', 'What Valkey may use, 0 where nothing bounds it.');
+  return {
+    storeLooked: (store: 'broker' | 'valkey', isUp: boolean): void => {
+      up.set({ store }, isUp ? 1 : 0);
+    },
+    streamLooked: (stream: string, found: { bytes: number; messages: number; bytesMax: number }): void => {
+      bytes.set({ stream }, found.bytes);
+      messages.set({ stream }, found.messages);
+      if (found.bytesMax > 0) bound.set({ stream }, found.bytesMax);
+    },
+    valkeyLooked: (bytesUsed: number, bytesMax: number): void => {
+      used.set(bytesUsed);
+      usedMax.set(bytesMax);
+    },
+  };
+}
+
 export function createEvents(logger: Logger, metrics: Metrics) {
   const linked = metrics.counter('turns_linked_total', 'Opened turns by what they turned out to be.', ['outcome']);
   const closed = metrics.counter('sessions_closed_total', 'Sessions that ended.', ['reason']);
@@ -14,7 +40,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   ]);
   for (const source of withheldSources) withheld.inc({ source }, 0);
   const rebuilds = metrics.counter('index_rebuilds_total', 'Times that the index was rebuilt from the log.');
-  return {
+  return Object.assign(storeEvents(metrics), {
     continued: (fact: TurnContinued) => {
       linked.inc({ outcome: 'continued' });
       logger.debug('turn_continued', { turn: fact.turn, by: fact.continuedBy, messages: fact.nextState.length });
@@ -39,5 +65,5 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       rebuilds.inc();
       logger.info('index_rebuilt', { facts, milliseconds });
     },
-  };
+  });
 }

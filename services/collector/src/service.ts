@@ -17,6 +17,7 @@ import { relinkTurn, unlessGone, type AnswersTaken } from './inputs/link-turn.js
 import { IdleSessions, type InTurn } from './inputs/sessions.js';
 import { CollectorLog } from './outputs/collector-log.js';
 import { Rebuilder } from './outputs/rebuild.js';
+import { StoreWatch } from './outputs/store-watch.js';
 import { TurnIndex } from './outputs/turn-index.js';
 
 export type CollectorConfig = ConfigOf<typeof collectorSettings>;
@@ -37,6 +38,9 @@ async function start(context: ServiceContext<CollectorConfig>) {
   health.check('valkey', () => valkey.status === 'ready' || 'valkey cannot be reached');
   const events = createEvents(logger, metrics);
   const index = new TurnIndex(valkey, config.indexKeepMs);
+  const stores = new StoreWatch({ broker, valkey, events, clock });
+  stores.start();
+  lifecycle.add('store watch', () => stores.stop());
   const log = new CollectorLog(broker, reader, new FactPublisher(broker, { blobs }));
   const parts = { index, log, events };
   const rebuilder = new Rebuilder({

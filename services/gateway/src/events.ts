@@ -73,6 +73,8 @@ function turnEvents(logger: Logger, metrics: Metrics) {
   const capped = metrics.counter('turns_capped_total', 'Turns not stored: a share of the day was full, by whose.', [
     'of',
   ]);
+  // From 0, or the first of its kind would be no increase.
+  for (const of of ['key', 'tenant']) capped.inc({ of }, 0);
   const tokens = metrics.counter('tokens_total', 'Tokens, by kind.', ['kind']);
   const feedback = metrics.counter('feedback_total', 'Feedback stored, by score.', ['score']);
   const ended = metrics.counter('sessions_ended_total', 'Sessions that clients closed.');

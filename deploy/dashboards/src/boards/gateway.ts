@@ -1,5 +1,5 @@
 // What clients get: how many are answered, how fast, how often not, and whether their turns are kept.
-import { most, only, perSecond, quantile, shareOf, total } from '../queries.js';
+import { eachPod, most, perSecond, quantile, shareOf, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const chat = 'route="chat_completions"';
@@ -26,6 +26,7 @@ const clients: Row = {
     },
     {
       title: 'Share answered with 5xx',
+      bounds: { alert: 'BacktalkGatewayErrors', above: 0.05 },
       description: 'Of chat requests. Above 5 % for some minutes the alert BacktalkGatewayErrors fires.',
       kind: 'lines',
       unit: 'percentunit',
@@ -40,6 +41,7 @@ const clients: Row = {
     },
     {
       title: 'Time to the first token',
+      bounds: { alert: 'BacktalkFirstTokenSlow', above: 10 },
       description:
         'From request to first frame, engine included. What the gateway itself adds is a millisecond or two; the rest is the engine and its queue.',
       kind: 'lines',
@@ -65,7 +67,7 @@ const clients: Row = {
       description: 'Chat requests that are being answered now, by replica. Even lines mean that the load is spread.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('backtalk_gateway_requests_in_hand', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_gateway_requests_in_hand', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Tokens',
@@ -103,7 +105,7 @@ const engines: Row = {
       description: 'By gateway. All gateways should see the same number; 0 means that every request is refused.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_gateway_engines_ready', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_gateway_engines_ready', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Answers asked for again',
@@ -150,7 +152,7 @@ const keeping: Row = {
         'Bytes on disk that wait for the broker, by gateway. It drains by itself; a full spool refuses requests where capture is required.',
       kind: 'stacked',
       unit: 'bytes',
-      queries: [{ expr: total('backtalk_gateway_spool_bytes', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_gateway_spool_bytes', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Breaker',
@@ -159,7 +161,7 @@ const keeping: Row = {
       kind: 'lines',
       unit: 'none',
       max: 1,
-      queries: [{ expr: most('backtalk_gateway_breaker_open', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_gateway_breaker_open', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Spool drained, rejected, torn',
@@ -193,21 +195,21 @@ const process: Row = {
         'Cores in use, by gateway. A Node process uses one core for its own work: near 1 it is the bottleneck.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: perSecond('process_cpu_seconds_total', 'instance', inGateway), legend: '{{instance}}' }],
+      queries: [{ expr: perSecond('process_cpu_seconds_total', eachPod, inGateway), legend: '{{pod}}' }],
     },
     {
       title: 'Memory',
       description: 'Resident memory, by gateway. It should be flat under steady load.',
       kind: 'lines',
       unit: 'bytes',
-      queries: [{ expr: only('process_resident_memory_bytes', inGateway), legend: '{{instance}}' }],
+      queries: [{ expr: most('process_resident_memory_bytes', eachPod, inGateway), legend: '{{pod}}' }],
     },
     {
       title: 'Event loop lag',
       description: 'How late timers run, 99 %. It delays every stream of that gateway.',
       kind: 'lines',
       unit: 's',
-      queries: [{ expr: only('nodejs_eventloop_lag_p99_seconds', inGateway), legend: '{{instance}}' }],
+      queries: [{ expr: most('nodejs_eventloop_lag_p99_seconds', eachPod, inGateway), legend: '{{pod}}' }],
     },
   ],
 };

@@ -1,5 +1,5 @@
 // How turns are judged: how many, how fast, on what they rest, and how far votes agree.
-import { inRange, meanInRange, most, perSecond, quantile, shareOf, total } from '../queries.js';
+import { eachPod, inRange, meanInRange, most, perSecond, quantile, shareOf, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const verdicts: Row = {
@@ -16,7 +16,7 @@ const verdicts: Row = {
     {
       title: 'Share of verdicts in the time range',
       description:
-        'Which verdicts there were. A judge that says the same of everything teaches nothing: compare with `backtalk judge eval`.',
+        'Which verdicts there were. A judge that says the same of everything teaches nothing: read a few of the turns that it judged.',
       kind: 'bars',
       unit: 'percentunit',
       width: 8,
@@ -80,6 +80,7 @@ const votes: Row = {
     },
     {
       title: 'Share of valid votes',
+      bounds: { alert: 'BacktalkVotesInvalid', below: 0.7 },
       description:
         'Below 0.7 for some time the alert BacktalkVotesInvalid fires: the judge model does not answer, or not in the form asked for.',
       kind: 'lines',
@@ -116,6 +117,7 @@ const votes: Row = {
     },
     {
       title: 'Oldest waiting vote',
+      bounds: { alert: 'BacktalkVotesWaiting', above: 120 },
       description:
         'In the queue that all judges share; autoscaling of the judge looks at it. It says that votes wait, whatever their number.',
       kind: 'lines',
@@ -142,7 +144,7 @@ const work: Row = {
         'By the judge that holds the fact; any judge casts the votes. It is bounded by BACKTALK_JUDGE_TURNS_IN_FLIGHT: a line at the bound means that the judge is full.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('backtalk_judge_turns_in_flight', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_judge_turns_in_flight', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Facts not yet settled',
@@ -156,7 +158,7 @@ const work: Row = {
       description: 'As each judge knows them, by leases or by URL. 0 means that no vote can be cast.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_judge_engines_known', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_judge_engines_known', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Votes queued again',

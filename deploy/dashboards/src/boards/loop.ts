@@ -50,7 +50,7 @@ const funnel: Row = {
       kind: 'number',
       unit: 'none',
       width: 4,
-      queries: [{ expr: stableVersion, legend: '{{namespace}}' }],
+      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}}' }],
     },
     {
       title: 'Newest trained version',
@@ -183,7 +183,7 @@ const reasons: Row = {
       unit: 'ops',
       queries: [
         {
-          expr: `sum by (outcome) (rate({__name__=~"backtalk_.+_facts_handled_total", namespace=~"$namespace"}[$__rate_interval]))`,
+          expr: `sum by (outcome) (rate({__name__=~"backtalk_.+_facts_handled_total", namespace=~"$namespace", release=~"$release"}[$__rate_interval]))`,
           legend: '{{outcome}}',
         },
       ],
@@ -253,10 +253,66 @@ const words: Row = {
   ],
 };
 
+const stores: Row = {
+  title: 'Broker and Valkey',
+  panels: [
+    {
+      title: 'Stores that answer',
+      description:
+        '1 while the broker and Valkey answer the collector. 0 for two minutes: the alert BacktalkStoreAway.',
+      kind: 'lines',
+      unit: 'none',
+      max: 1,
+      queries: [{ expr: most('backtalk_collector_store_up', 'store'), legend: '{{store}}' }],
+    },
+    {
+      title: 'Bytes and messages of the streams',
+      description:
+        'What the broker holds: the turns until they are too old, the weights’ history, the blobs where the broker keeps them.',
+      kind: 'lines',
+      unit: 'short',
+      queries: [
+        { expr: most('backtalk_collector_stream_bytes', 'stream'), legend: '{{stream}} bytes' },
+        { expr: most('backtalk_collector_stream_messages', 'stream'), legend: '{{stream}} messages' },
+      ],
+    },
+    {
+      title: 'Fill of the streams',
+      description:
+        'Share of what a stream may hold, for those that are bounded. A full stream of turns refuses new ones.',
+      kind: 'lines',
+      unit: 'percentunit',
+      max: 1,
+      bounds: { alert: 'BacktalkStreamNearlyFull', above: 0.7 },
+      queries: [
+        {
+          expr: `${most('backtalk_collector_stream_bytes', 'stream')} / ${most('backtalk_collector_stream_bytes_max', 'stream')}`,
+          legend: '{{stream}}',
+        },
+      ],
+    },
+    {
+      title: 'Fill of Valkey',
+      description:
+        'Share of the memory that Valkey may use. A full one refuses writes: no vote is queued, nothing linked.',
+      kind: 'lines',
+      unit: 'percentunit',
+      max: 1,
+      bounds: { alert: 'BacktalkValkeyNearlyFull', above: 0.8 },
+      queries: [
+        {
+          expr: `${most('backtalk_collector_valkey_bytes')} / (${most('backtalk_collector_valkey_bytes_max')} > 0)`,
+          legend: 'valkey',
+        },
+      ],
+    },
+  ],
+};
+
 export const loop: Dashboard = {
   name: 'loop',
   title: 'Backtalk / Loop',
   description: 'Where turns are on their way from a request to weights that answer.',
   byPolicy: true,
-  rows: [funnel, flow, reasons, words],
+  rows: [funnel, flow, stores, reasons, words],
 };

@@ -1,6 +1,6 @@
 // The pools of engines and workers: who is there, how full, and on what hardware. Panels on `vllm:` metrics read the engines
 // themselves (the built-in engine uses the same names); those on `DCGM_` and `kube_` metrics need a cluster that exports them.
-import { inRange, most, only, perSecond, quantile, total } from '../queries.js';
+import { eachPod, inRange, most, ofPool, perSecond, quantile, total } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const presence: Row = {
@@ -12,7 +12,7 @@ const presence: Row = {
         '1 for each loader whose engine is alive and holds what it should. 0 with a reason in the loader’s log.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('backtalk_loader_engine_ready', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_loader_engine_ready', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Engines that lost what they held',
@@ -30,7 +30,7 @@ const presence: Row = {
       unit: 'short',
       queries: [
         {
-          expr: 'sum by (job) (up{namespace=~"$namespace", job=~".*(gateway|collector|judge|trainer|publisher|loader|engine|serving|rollout|evaluation|training).*"})',
+          expr: 'sum by (job) (up{namespace=~"$namespace", release=~"$release", job=~".*(gateway|collector|judge|trainer|publisher|loader|engine|serving|rollout|evaluation|training).*"})',
           legend: '{{job}}',
         },
       ],
@@ -47,14 +47,14 @@ const load: Row = {
         'By engine. Spread evenly, unless sessions are long: a session stays with its engine for the sake of the prefix cache.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('vllm:num_requests_running', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('vllm:num_requests_running', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
       title: 'Requests that wait in engines',
       description: 'By engine. A line that stays above 0 means that the pool is too small.',
       kind: 'stacked',
       unit: 'short',
-      queries: [{ expr: total('vllm:num_requests_waiting', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('vllm:num_requests_waiting', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
       title: 'KV cache in use',
@@ -62,14 +62,14 @@ const load: Row = {
       kind: 'lines',
       unit: 'percentunit',
       max: 1,
-      queries: [{ expr: most('vllm:kv_cache_usage_perc', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('vllm:kv_cache_usage_perc', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
       title: 'Tokens generated',
       description: 'How many a second, by engine: the work that the pool really does.',
       kind: 'stacked',
       unit: 'ops',
-      queries: [{ expr: perSecond('vllm:generation_tokens_total', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: perSecond('vllm:generation_tokens_total', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
       title: 'Prompt tokens from the cache',
@@ -80,8 +80,8 @@ const load: Row = {
       max: 1,
       queries: [
         {
-          expr: `${perSecond('vllm:prompt_tokens_cached_total', 'instance')} / ${perSecond('vllm:prompt_tokens_total', 'instance')}`,
-          legend: '{{instance}}',
+          expr: `${perSecond('vllm:prompt_tokens_cached_total', eachPod, ofPool)} / ${perSecond('vllm:prompt_tokens_total', eachPod, ofPool)}`,
+          legend: '{{pod}}',
         },
       ],
     },
@@ -90,14 +90,16 @@ const load: Row = {
       description: 'Without the gateway; 95 % of requests, by engine.',
       kind: 'lines',
       unit: 's',
-      queries: [{ expr: quantile(0.95, 'vllm:time_to_first_token_seconds', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: quantile(0.95, 'vllm:time_to_first_token_seconds', eachPod, ofPool), legend: '{{pod}}' }],
     },
     {
       title: 'Requests ended, by reason',
       description: 'stop and length are ordinary ends; abort means that the gateway hung up.',
       kind: 'stacked',
       unit: 'ops',
-      queries: [{ expr: perSecond('vllm:request_success_total', 'finished_reason'), legend: '{{finished_reason}}' }],
+      queries: [
+        { expr: perSecond('vllm:request_success_total', 'finished_reason', ofPool), legend: '{{finished_reason}}' },
+      ],
     },
   ],
 };
@@ -173,8 +175,12 @@ const hardware: Row = {
       unit: 'bytes',
       queries: [
         {
-          expr: only('process_resident_memory_bytes', 'job=~".*(engine|serving|rollout|evaluation|training).*"'),
-          legend: '{{instance}}',
+          expr: most(
+            'process_resident_memory_bytes',
+            eachPod,
+            'job=~".*(engine|serving|rollout|evaluation|training).*"',
+          ),
+          legend: '{{pod}}',
         },
       ],
     },
@@ -186,5 +192,6 @@ export const pools: Dashboard = {
   title: 'Backtalk / Pools',
   description: 'The pools of engines and workers: who is there, how full, on what hardware.',
   byPolicy: false,
+  byPool: true,
   rows: [presence, load, hardware],
 };

@@ -1,5 +1,5 @@
 // How versions come to answer: prepared, measured at the gate, routed to, rolled back, retired.
-import { inRange, most, only, perSecond, quantileInRange, stableVersion } from '../queries.js';
+import { eachPod, inRange, most, perSecond, quantileInRange, stableVersion } from '../queries.js';
 import type { Dashboard, Row } from '../spec.js';
 
 const versions: Row = {
@@ -11,7 +11,7 @@ const versions: Row = {
       kind: 'lines',
       unit: 'none',
       width: 12,
-      queries: [{ expr: stableVersion, legend: '{{namespace}}' }],
+      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}}' }],
     },
     {
       title: 'Staged in the time range',
@@ -117,8 +117,8 @@ const others: Row = {
       kind: 'lines',
       unit: 'none',
       queries: [
-        { expr: most('backtalk_gateway_routes_fence', 'instance, policy'), legend: 'gateway {{instance}} {{policy}}' },
-        { expr: most('backtalk_publisher_fence', 'instance'), legend: 'publisher {{instance}}' },
+        { expr: most('backtalk_gateway_routes_fence', `${eachPod}, policy`), legend: 'gateway {{pod}} {{policy}}' },
+        { expr: most('backtalk_publisher_fence', eachPod), legend: 'publisher {{pod}}' },
       ],
     },
     {
@@ -142,7 +142,7 @@ const others: Row = {
         'By loader, the base among them. Engines hold at least three of a policy: stable, the one before, and a candidate.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: only('backtalk_loader_versions_held'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_loader_versions_held', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Retired',
@@ -161,7 +161,7 @@ const others: Row = {
       kind: 'lines',
       unit: 'none',
       max: 1,
-      queries: [{ expr: most('backtalk_publisher_leading', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_publisher_leading', eachPod), legend: '{{pod}}' }],
     },
   ],
 };

@@ -1,11 +1,13 @@
 // What steps do to the weights: losses term by term, how far off-policy the samples are, how far a step moved.
-import { inRange, most, ofPolicy, only, perSecond, quantileInRange, total } from '../queries.js';
-import type { Dashboard, Panel, Row } from '../spec.js';
+import { eachPod, inRange, most, ofPolicy, only, perSecond, quantileInRange, total } from '../queries.js';
+import type { Bounds, Dashboard, Panel, Row } from '../spec.js';
 
 /** Figures of the last step, by the names that the training worker gives them. */
-function figures(title: string, description: string, names: readonly string[], unit = 'short'): Panel {
+function figures(title: string, description: string, names: readonly string[], unit = 'short', bounds?: Bounds): Panel {
   const expr = only('backtalk_trainer_step_measurement', `name=~"${names.join('|')}", ${ofPolicy}`);
-  return { title, description, kind: 'lines', unit, queries: [{ expr, legend: '{{policy}} {{name}}' }] };
+  const queries = [{ expr, legend: '{{policy}} {{name}}' }];
+  const panel = { title, description, kind: 'lines', unit, queries } as const;
+  return bounds === undefined ? panel : Object.assign(panel, { bounds });
 }
 
 const losses: Row = {
@@ -34,6 +36,8 @@ const policyDistance: Row = {
       'v: trainer against engine',
       'v = π_old / μ, the ratio of what the trainer computes to what the engine sampled with. Its mean should stay within 0.95 and 1.05; otherwise engine and trainer disagree about the same weights, or samples are too old.',
       ['v_mean', 'v_max'],
+      'short',
+      { alert: 'BacktalkRatioOff', below: 0.95, above: 1.05 },
     ),
     figures(
       'ρ: step against old weights',
@@ -45,17 +49,21 @@ const policyDistance: Row = {
       'Share of the samples that count after weighting with v; 1 is all. Below 0.3 a few samples decide the step.',
       ['ess'],
       'percentunit',
+      { alert: 'BacktalkFewSamplesCount', below: 0.3 },
     ),
     figures(
       'Masked and clipped shares',
       'Tokens whose ratio is out of bounds and that sampled terms leave out; tokens at which the clip acts. Above 20 % masked an alert fires.',
       ['masked_share', 'clipped_share'],
       'percentunit',
+      { alert: 'BacktalkTokensMasked', above: 0.2 },
     ),
     figures(
       'Logprobs: engine against trainer',
       'Mean |log μ − log π_old| and the same with its sign. The first rising from version to version, or a bias above 0.1, means that the engine does not serve what was trained.',
       ['logprob_difference', 'logprob_bias'],
+      'short',
+      { alert: 'BacktalkLogprobsBiased', below: -0.1, above: 0.1 },
     ),
     figures('Entropy', 'Nats a token. A steady fall says that answers become more and more alike.', ['entropy']),
   ],
@@ -71,7 +79,7 @@ const distance: Row = {
     ),
     figures(
       'KL of the step',
-      'Nats an answer between the weights before and after the step. It is held below its bound (0.5) by shrinking the step.',
+      'Nats an answer between the weights before and after the step. It is held below the recipe’s stepBoundNats (1 unless the recipe says otherwise) by shrinking the step.',
       ['kl_step'],
     ),
     figures(
@@ -147,7 +155,7 @@ const steps: Row = {
       kind: 'lines',
       unit: 'none',
       max: 1,
-      queries: [{ expr: most('backtalk_trainer_leader_active', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_trainer_leader_active', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Files of old versions removed',
@@ -168,7 +176,7 @@ const workers: Row = {
       description: 'Steps in flight, by training worker: 0 or 1.',
       kind: 'stacked',
       unit: 'none',
-      queries: [{ expr: total('backtalk_training_busy_steps', 'instance'), legend: '{{instance}}' }],
+      queries: [{ expr: total('backtalk_training_busy_steps', eachPod), legend: '{{pod}}' }],
     },
     {
       title: 'Answer tokens trained on',
@@ -183,7 +191,7 @@ const workers: Row = {
         'Adapters and optimiser states that a training worker keeps at hand. It is bounded; what falls out is fetched again.',
       kind: 'lines',
       unit: 'bytes',
-      queries: [{ expr: only('backtalk_training_blob_cache_bytes'), legend: '{{instance}}' }],
+      queries: [{ expr: most('backtalk_training_blob_cache_bytes', eachPod), legend: '{{pod}}' }],
     },
   ],
 };
