@@ -59,8 +59,11 @@ it('the test of Helm without a key sees that the gateway asks for one', () => {
 }, 60_000);
 
 it('the training worker answers where the trainer calls it, with the base model that loaders ask engines for', async () => {
-  const worker = chart.environmentOf('trainer', 'trainer')['BACKTALK_TRAINING_WORKER'] ?? '';
-  const client = grpcClient(TrainingWorkerServiceDefinition, worker, { caller: 'trainer' });
+  const trainer = chart.environmentOf('trainer', 'trainer');
+  const client = grpcClient(TrainingWorkerServiceDefinition, trainer['BACKTALK_TRAINING_WORKER'] ?? '', {
+    caller: 'trainer',
+    wire: { token: trainer['BACKTALK_SERVICE_TOKEN'] ?? '' },
+  });
   try {
     const { baseModel, device, dtype } = await client.status({}, { deadlineMs: 10_000 });
     const asked = chart.environmentOf('engine-serving', 'loader')['BACKTALK_BASE_MODEL'];
