@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -42,7 +43,9 @@ describe('the data folder', () => {
     for (const lines of said) expect((await lines.next()).value).toBe('here\n');
     for (const { stdin } of starts) stdin.write('go');
     const outcomes = await Promise.all(said.map(async (lines) => String((await lines.next()).value).trim()));
+    const ended = starts.map((start) => once(start, 'exit'));
     for (const start of starts) start.kill('SIGKILL');
+    await Promise.all(ended);
     expect(outcomes.sort()).toEqual([...Array<string>(5).fill('already_running'), 'taken']);
     expect(readdirSync(folder.path).filter((name) => name.startsWith('lock'))).toEqual(['lock']);
     expect(statSync(folder.join('lock')).mode & 0o777).toBe(0o600);

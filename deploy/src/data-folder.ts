@@ -5,7 +5,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statfsSync,
   statSync,
@@ -51,33 +50,51 @@ export function openDataFolder(path: string): DataFolder {
 /** Takes the folder for this process; gives the call that lets it go. Of two starts at one time, one gets it. */
 export function lockDataFolder(folder: DataFolder): () => void {
   const file = join(folder.path, 'lock');
-  const [own, stale] = ['new', 'old'].map((kind) => `${file}.${kind}.${randomUUID()}`) as [string, string];
+  const own = `${file}.new.${randomUUID()}`;
   writeFileSync(own, identityOf(process.pid) ?? '', { mode: 0o600 });
   try {
     // A link appears with its content or not at all, and never in place of another.
-    if (!hasLinked(own, file)) {
-      const holder = holderOf(file);
-      if (holder !== undefined) throw deployErrors.running({ folder: folder.path, pid: holder });
-      // The lock of a start that was killed. Another start may have taken its place since it was read: that one stays.
-      if (hasMoved(file, stale) && holderOf(stale) !== undefined) hasLinked(stale, file);
-      if (!hasLinked(own, file)) throw deployErrors.running({ folder: folder.path, pid: holderOf(file) ?? 0 });
-    }
+    if (!hasLinked(own, file) && !hasReplaced(own, file))
+      throw deployErrors.running({ folder: folder.path, pid: holderOf(file) ?? 0 });
   } finally {
-    for (const name of [own, stale]) rmSync(name, { force: true });
+    rmSync(own, { force: true });
   }
   return () => {
     rmSync(file, { force: true });
   };
 }
 
+/** Puts this lock in the place of one whose start was killed. One start at a time may: none takes away a lock that lives. */
+function hasReplaced(own: string, file: string): boolean {
+  const turn = `${file}.replaced`;
+  if (!hasLinked(own, turn)) {
+    // Where its start was killed in the middle of this, the next start finds the way free.
+    const left = textOf(turn);
+    if (left !== undefined && stillRuns(left) === undefined) rmSync(turn, { force: true });
+    return false;
+  }
+  try {
+    if (holderOf(file) !== undefined) return false;
+    rmSync(file, { force: true });
+    return hasLinked(own, file);
+  } finally {
+    rmSync(turn, { force: true });
+  }
+}
+
 /** The process that holds this lock and runs; this one may take its own again. */
 function holderOf(lock: string): number | undefined {
-  const pid = isDone('ENOENT', () => statSync(lock)) ? stillRuns(readFileSync(lock, 'utf8')) : undefined;
+  const pid = stillRuns(textOf(lock) ?? '');
   return pid === process.pid ? undefined : pid;
 }
 
+/** Undefined where there is no such file, or no more. */
+function textOf(lock: string): string | undefined {
+  let text = '';
+  return isDone('ENOENT', () => (text = readFileSync(lock, 'utf8'))) ? text : undefined;
+}
+
 const hasLinked = (from: string, to: string) => isDone('EEXIST', () => linkSync(from, to));
-const hasMoved = (from: string, to: string) => isDone('ENOENT', () => renameSync(from, to));
 
 /** False where the one expected thing was in the way. */
 function isDone(expected: string, work: () => unknown): boolean {
