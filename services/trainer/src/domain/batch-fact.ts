@@ -54,6 +54,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       effective: effective.has(weighed),
       lessons: activeInScope(lessons, weighed.candidate).map(({ id }) => id),
       giver: judged.giver,
+      hindsight: '',
     };
   });
   const number = chain.nextNumber();
@@ -78,6 +79,7 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
     klBeta: state.klBeta,
     marked: true,
     detail: '',
+    lessonsThrough: 0,
   };
 }
 
@@ -97,6 +99,7 @@ export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], wh
     settled: [...settled],
     why,
     detail,
+    lessonsThrough: 0,
     marked: true,
     ...carried,
   });

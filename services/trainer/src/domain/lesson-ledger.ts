@@ -53,6 +53,10 @@ function newLesson(hint: Hint, scope: LessonScope): Lesson {
     firstTurn: hint.turn,
     wordings: [],
     scopeTenant: hint.tenant,
+    session: '',
+    endedBy: '',
+    supersededBy: '',
+    sinceBatch: 0,
   };
 }
 
