@@ -17,6 +17,7 @@ const schema = z.discriminatedUnion('event', [measured, answer, other]);
 export type Measured = z.infer<typeof measured>;
 
 export interface SeedRun {
+  readonly user: string;
   readonly seed: string;
   readonly rows: readonly Measured[];
   readonly answers: readonly string[];

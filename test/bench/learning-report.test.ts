@@ -20,7 +20,7 @@ function run(headlines: readonly number[]): SeedRun {
     sessions: 0,
     scores: scores(0.5),
   } as const;
-  return { seed: '1', rows: [hinted, ...headlines.map(version)], answers: [], minutes: 1 };
+  return { user: 'short', seed: '1', rows: [hinted, ...headlines.map(version)], answers: [], minutes: 1 };
 }
 
 describe('the target of a learning run', () => {

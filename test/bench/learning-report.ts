@@ -51,7 +51,7 @@ function row({ name, kind, sessions, scores, kl }: Measured): string {
 export function printRuns(runs: readonly SeedRun[], say: (line: string) => void): void {
   for (const run of runs) {
     say('');
-    say(`seed ${run.seed}${' '.repeat(28)} sessions   obeys  hit@1  headline  KL/answer`);
+    say(`${`${run.user}, seed ${run.seed}`.padEnd(34)} sessions   obeys  hit@1  headline  KL/answer`);
     for (const measured of run.rows) say(row(measured));
   }
   const figures = runs.map(judgeRun);
@@ -60,10 +60,10 @@ export function printRuns(runs: readonly SeedRun[], say: (line: string) => void)
   say('');
   say('target                                                        figure             ');
   say(
-    `each seed: last three ≥ 0.70 × base shown the hint            ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}   ${verdict(ratios.every((ratio) => ratio >= 0.7))}`,
+    `each run:  last three ≥ 0.70 × base shown the hint            ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}   ${verdict(ratios.every((ratio) => ratio >= 0.7))}`,
   );
   say(
-    `mean over seeds ≥ 0.80 ×                                      ${mean(ratios).toFixed(2)}   ${verdict(mean(ratios) >= 0.8)}`,
+    `mean over runs ≥  0.80 ×                                      ${mean(ratios).toFixed(2)}   ${verdict(mean(ratios) >= 0.8)}`,
   );
   say(
     `two neighbours never > 0.15 below the best two                ${figures.map(({ fall }) => fall.toFixed(2)).join(', ')}   ${verdict(figures.every(({ fall }) => fall <= 0.15))}`,

@@ -1,5 +1,5 @@
-// `npm run bench:learning`: the curve of the running system, gateway in and weights out, for several seeds. It starts a
-// fresh machine for each seed, lets the simulated user talk until the wanted version, and prints tables, the target's
+// `npm run bench:learning`: the curve of the running system, gateway in and weights out, for several users and seeds. It
+// starts a fresh machine for each, lets the simulated user talk until the wanted version, and prints tables, the target's
 // figures and two dozen answers as they are. A figure that is missed is printed as missed; nothing here is asserted.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { judgeRun, printRuns } from './learning-report.js';
 
 const { values } = parseArgs({
   options: {
+    users: { type: 'string', default: 'short' },
     seeds: { type: 'string', default: '1,2,3' },
     versions: { type: 'string', default: '12' },
     sessions: { type: 'string', default: '400' },
@@ -54,8 +55,8 @@ async function stopMachine(machine: ChildProcess): Promise<void> {
   await gone;
 }
 
-async function simulate(folder: string, seed: string): Promise<SeedRun> {
-  const flags = ['--seed', seed, '--sessions', values.sessions, '--until-version', values.versions];
+async function simulate(folder: string, user: string, seed: string): Promise<SeedRun> {
+  const flags = ['--user', user, '--seed', seed, '--sessions', values.sessions, '--until-version', values.versions];
   const sizes = ['--questions', values.questions, '--samples', values.samples, '--print-answers', '24'];
   const command = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
   const startedAt = performance.now();
@@ -71,21 +72,27 @@ async function simulate(folder: string, seed: string): Promise<SeedRun> {
     if (event?.event === 'answer')
       answers.push(`${event.question} → ${event.answer.replaceAll('\n', ' ')}${event.ended ? '' : ' [cut]'}`);
   }
-  return { seed, rows, answers, minutes: (performance.now() - startedAt) / 60_000 };
+  return { user, seed, rows, answers, minutes: (performance.now() - startedAt) / 60_000 };
 }
 
-const runs: SeedRun[] = [];
-for (const seed of values.seeds.split(',')) {
+async function runSeed(user: string, seed: string): Promise<SeedRun> {
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-learning-'));
-  say(`seed ${seed}: starting a fresh machine in ${folder}`);
+  say(`${user}, seed ${seed}: starting a fresh machine in ${folder}`);
   const machine = await startMachine(folder, seed);
   try {
-    runs.push(await simulate(folder, seed));
+    return await simulate(folder, user, seed);
   } finally {
     await stopMachine(machine);
     if (!values.keep) rmSync(folder, { recursive: true, force: true });
   }
-  const last = runs.at(-1);
-  if (last !== undefined) say(`seed ${seed}: ${judgeRun(last).summary} (${last.minutes.toFixed(0)} min)`);
+}
+
+const runs: SeedRun[] = [];
+for (const user of values.users.split(',')) {
+  for (const seed of values.seeds.split(',')) {
+    const run = await runSeed(user, seed);
+    say(`${user}, seed ${seed}: ${judgeRun(run).summary} (${run.minutes.toFixed(0)} min)`);
+    runs.push(run);
+  }
 }
 printRuns(runs, say);

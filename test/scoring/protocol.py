@@ -1,9 +1,9 @@
 """The scorer's lines: a JSON request in, a JSON answer out, never an exception.
 
-- `{"id", "op": "score", "groups": {name: [{"question", "answer", "ended"}, ...]}}` → `{"id", "groups": {name:
-  {"count", "questions", "means", "answers": [scores]}}}`.
-- `{"id", "op": "compare", "base": [...], "hinted": [...], "seed"}` → the same for the groups `first_sentence` (of base)
-  and `shuffled` (of hinted), each with its `texts`. Either list may be left out.
+- `{"id", "op": "score", "rule", "groups": {name: [{"question", "answer", "ended"}, ...]}}` → `{"id", "groups": {name:
+  {"count", "questions", "means", "answers": [scores]}}}`; `rule` says when an answer violates the wish (see `rule.py`).
+- `{"id", "op": "compare", "rule", "base": [...], "hinted": [...], "seed"}` → the same for the groups `first_sentence`
+  (of base) and `shuffled` (of hinted), each with its `texts`. Either list may be left out.
 - anything else → `{"id", "error": {"code", "message"}}`, codes `not_json`, `request_invalid`, `internal`.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, cast
 from scoring.answer import Answer
 from scoring.embedding import Embedder
 from scoring.rows import first_sentences, shuffled
+from scoring.rule import Rule, obeys_by
 from scoring.score import mean_scores, score_answers
 
 ANSWERS_MAX = 10_000
@@ -43,21 +44,25 @@ def answer_line(line: str, embedder: Embedder) -> str:
 
 
 def _answered(request: Json, embedder: Embedder) -> Json:
-    operations: Mapping[str, Callable[[Json, Embedder], Json]] = {"score": _score, "compare": _compare}
+    operations: Mapping[str, Callable[[Json, Rule, Embedder], Json]] = {"score": _score, "compare": _compare}
     operation = operations.get(str(request.get("op")))
     if operation is None:
         raise _InvalidRequest(f"op must be one of {', '.join(operations)}")
-    return operation(request, embedder)
+    try:
+        obeys = obeys_by(request.get("rule"))
+    except ValueError as error:
+        raise _InvalidRequest(str(error)) from error
+    return operation(request, obeys, embedder)
 
 
-def _score(request: Json, embedder: Embedder) -> Json:
+def _score(request: Json, obeys: Rule, embedder: Embedder) -> Json:
     groups = request.get("groups")
     if not isinstance(groups, dict) or not groups:
         raise _InvalidRequest("groups must be an object of lists of answers")
-    return {str(name): _group(_answers(rows), embedder) for name, rows in cast(Json, groups).items()}
+    return {str(name): _group(_answers(rows), obeys, embedder) for name, rows in cast(Json, groups).items()}
 
 
-def _compare(request: Json, embedder: Embedder) -> Json:
+def _compare(request: Json, obeys: Rule, embedder: Embedder) -> Json:
     seed = request.get("seed", 0)
     if not isinstance(seed, int):
         raise _InvalidRequest("seed must be a whole number")
@@ -69,13 +74,13 @@ def _compare(request: Json, embedder: Embedder) -> Json:
     if not made:
         raise _InvalidRequest("compare needs base, hinted or both")
     return {
-        name: {**_group(answers, embedder), "texts": [answer.text for answer in answers]}
+        name: {**_group(answers, obeys, embedder), "texts": [answer.text for answer in answers]}
         for name, answers in made.items()
     }
 
 
-def _group(answers: list[Answer], embedder: Embedder) -> Json:
-    scores = score_answers(answers, embedder)
+def _group(answers: list[Answer], obeys: Rule, embedder: Embedder) -> Json:
+    scores = score_answers(answers, obeys, embedder)
     return {
         "count": len(answers),
         "questions": len({answer.question for answer in answers}),

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from scoring.answer import Answer
 from scoring.embedding import Embedder
-from scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words, words
+from scoring.one_answer import is_echo, is_empty, is_looping, without_copied_words, words
+from scoring.rule import Rule
 
 BLOCK = 32
 NEAR_SHARE = 0.6
@@ -38,7 +39,7 @@ class AnswerScore:
     words: int
 
 
-def score_answers(answers: Sequence[Answer], embedder: Embedder) -> list[AnswerScore]:
+def score_answers(answers: Sequence[Answer], obeys: Rule, embedder: Embedder) -> list[AnswerScore]:
     """One score for each answer, in order."""
     questions = list(dict.fromkeys(answer.question for answer in answers))
     place = {question: index for index, question in enumerate(questions)}

@@ -1,13 +1,12 @@
 // `npx backtalk simulate`: a seeded user talks through the gateway, and every version is measured on questions it never asks.
 import { createShell, endpointClient, stopSignal, switchLearning, whole, type CommandContext } from '@backtalk/cli';
 import { createEngineClient } from '@backtalk/dialects';
-import { Option } from 'commander';
 import { printCurve, printTable } from './learning-table.js';
-import { heldOutQuestions } from './scorer/held-out-questions.js';
 import { startScorer } from './scorer/scorer-process.js';
 import { Simulation, type AnswerScorer, type SimulationResult } from './simulate.js';
 import { Random } from './user/random.js';
-import { ShortUser } from './user/short-user.js';
+import { SimulatedUser } from './user/simulated-user.js';
+import { readUser, type UserFile } from './user/user-file.js';
 
 interface SimulateFlags {
   readonly user: string;
@@ -21,22 +20,26 @@ interface SimulateFlags {
   readonly printAnswers: number;
 }
 
-const hint = 'Answer in one short sentence.';
 const temperature = 0.8;
 const measureParallel = 16;
 const klAnswers = 32;
 const repliesMax = 1;
 
-function simulation(context: CommandContext, flags: SimulateFlags, scorer: AnswerScorer | undefined): Simulation {
+function simulation(
+  context: CommandContext,
+  flags: SimulateFlags,
+  file: UserFile,
+  scorer: AnswerScorer | undefined,
+): Simulation {
   const { connection, output, apiKey } = context;
   return new Simulation({
     client: endpointClient(connection.endpoint, apiKey),
     engine: createEngineClient({ dialect: 'vllm', url: connection.engine, apiKey: connection.engineKey }),
     engineBase: connection.baseModel,
     policy: connection.policy,
-    user: new ShortUser(new Random(flags.seed)),
+    user: new SimulatedUser(file, new Random(flags.seed)),
     scorer,
-    hint,
+    hint: file.wish,
     klAnswers,
     output,
     repliesMax,
@@ -46,7 +49,7 @@ function simulation(context: CommandContext, flags: SimulateFlags, scorer: Answe
     parallelSessions: flags.parallel,
     maxTokens: flags.maxTokens,
     measure: {
-      questions: heldOutQuestions.slice(0, flags.questions),
+      questions: file.questions.heldout.slice(0, flags.questions),
       samples: flags.samples,
       maxTokens: flags.maxTokens,
       temperature,
@@ -79,9 +82,10 @@ function report(
 }
 
 async function runSimulation(context: CommandContext, flags: SimulateFlags): Promise<void> {
-  const scorer = flags.questions === 0 ? undefined : await startScorer();
+  const file = readUser(flags.user);
+  const scorer = flags.questions === 0 ? undefined : await startScorer(file.rule);
   try {
-    report(context, await simulation(context, flags, scorer).run(context.signal), flags.printAnswers);
+    report(context, await simulation(context, flags, file, scorer).run(context.signal), flags.printAnswers);
   } finally {
     await scorer?.stop();
   }
@@ -90,7 +94,7 @@ async function runSimulation(context: CommandContext, flags: SimulateFlags): Pro
 const description = 'Let a seeded, simulated user talk, and watch held-out scores version by version.';
 const { program, run } = createShell('backtalk simulate', description, stopSignal());
 await program
-  .addOption(new Option('--user <name>', 'who talks').choices(['short']).default('short'))
+  .option('--user <name|file>', 'who talks: one of test/simulate/users, or a JSON file of that form', 'short')
   .option('--sessions <n>', 'sessions to hold', whole(1), 200)
   .option('--until-version <n>', 'stop once this version has been measured', whole(1))
   .option('--seed <n>', 'seed of the user', whole(0), 1)

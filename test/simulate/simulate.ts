@@ -7,7 +7,7 @@ import type { Output } from '@backtalk/cli';
 import type { HeldOutAnswer, Scores } from './scorer/scores.js';
 import type { LearningRow } from './learning-table.js';
 import { askHeldOut, klToBase, type MeasuredAnswers, type MeasureOptions } from './measure.js';
-import { emptyCounts, talkOnce, numberOf, type SimulatedUser, type TalkCounts } from './talk.js';
+import { emptyCounts, talkOnce, numberOf, type TalkCounts, type Talker } from './talk.js';
 
 export interface AnswerScorer {
   score(answers: readonly HeldOutAnswer[]): Promise<Scores>;
@@ -22,7 +22,7 @@ export interface SimulateOptions {
   /** The base model's name at the engine. */
   readonly engineBase: string;
   readonly policy: string;
-  readonly user: SimulatedUser;
+  readonly user: Talker;
   /** Undefined: nothing is measured. */
   readonly scorer: AnswerScorer | undefined;
   readonly hint: string;

@@ -3,11 +3,12 @@ import type OpenAI from 'openai';
 import { versionParts } from '@backtalk/kit';
 import type { ChatMessage } from '@backtalk/cli';
 import { ask } from './ask.js';
-import type { Reaction } from './user/short-user.js';
+import type { SeenAnswer } from './user/rule.js';
+import type { Reaction } from './user/simulated-user.js';
 
-export interface SimulatedUser {
+export interface Talker {
   question(): string;
-  react(question: string, answer: string): Reaction;
+  react(question: string, answer: SeenAnswer): Reaction;
 }
 
 export interface TalkCounts {
@@ -24,7 +25,7 @@ export interface TalkCounts {
 export interface TalkOptions {
   readonly client: OpenAI;
   readonly model: string;
-  readonly user: SimulatedUser;
+  readonly user: Talker;
   readonly maxTokens: number;
   readonly repliesMax: number;
 }
@@ -61,7 +62,7 @@ export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promis
     counts.answers += 1;
     if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
     if (replies >= repliesMax) break;
-    const reaction = user.react(asked, answer.text);
+    const reaction = user.react(asked, answer);
     count(counts, reaction);
     if (reaction.kind === 'leave') break;
     messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: reaction.words });

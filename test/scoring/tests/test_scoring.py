@@ -10,9 +10,10 @@ import torch
 
 from scoring.answer import Answer
 from scoring.embedding import Embedder
-from scoring.obedience import is_echo, is_empty, is_looping, obeys, without_copied_words
+from scoring.one_answer import is_echo, is_empty, is_looping, without_copied_words
 from scoring.protocol import answer_line
 from scoring.rows import first_sentences, shuffled
+from scoring.rule import obeys_by
 from scoring.score import mean_scores, score_answers
 
 FACTS = {
@@ -23,6 +24,10 @@ FACTS = {
     "What does a lawyer do?": "They advise clients and argue cases in court.",
     "How do boats float?": "The water they push aside weighs as much as they do.",
 }
+
+
+SHORT = {"violates_if": [{"op": "cut"}, {"op": "words_under", "min": 3}, {"op": "words_over", "max": 25}]}
+SHORT_RULE = obeys_by(SHORT)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,35 @@ def told(question="Why?", text="Because it is so.", ended=True):
     ],
 )
 def test_an_answer_obeys_when_it_ends_by_itself_with_3_to_25_words(text, ended, expected):
-    assert obeys(told(text=text, ended=ended)) is expected
+    assert obeys_by(SHORT)(told(text=text, ended=ended)) is expected
+
+
+@pytest.mark.parametrize(
+    ("violation", "text", "expected"),
+    [
+        ({"op": "matches", "pattern": "[A-Z]"}, " no capitals here ", True),
+        ({"op": "matches", "pattern": "[a-z]", "flags": "i"}, "ALL OF THEM", False),
+        ({"op": "not_matches", "pattern": r"\?$"}, "And you?\n", True),
+        ({"op": "not_matches", "pattern": "^b.*d$", "flags": "ms"}, "a\nb\nc d", True),
+        ({"op": "not_matches", "pattern": r"\?$"}, "And you.", False),
+    ],
+)
+def test_a_wish_is_violated_by_what_its_rule_says(violation, text, expected):
+    assert obeys_by({"violates_if": [violation]})(told(text=text)) is expected
+
+
+@pytest.mark.parametrize(
+    ("violations", "words"),
+    [
+        ([], "violates_if must be"),
+        ([{"op": "sings"}], "violates_if.0 is no operation"),
+        ([{"op": "cut"}, {"op": "matches", "pattern": "("}], "violates_if.1.pattern"),
+        ([{"op": "matches", "pattern": "a", "flags": "g"}], "violates_if.0.flags"),
+    ],
+)
+def test_a_broken_rule_is_named(violations, words):
+    with pytest.raises(ValueError, match=words):
+        obeys_by({"violates_if": violations})
 
 
 def test_empty_is_under_three_words():
@@ -72,8 +105,8 @@ def test_copied_words_are_removed_by_stem_and_a_dot_is_left_of_nothing():
 
 def test_the_own_question_ranks_first_for_a_true_answer_and_not_for_another_ones(embedder):
     answers = [told(question, text) for question, text in FACTS.items()]
-    right = mean_scores(score_answers(answers, embedder))
-    wrong = mean_scores(score_answers(shuffled(answers, seed=1), embedder))
+    right = mean_scores(score_answers(answers, SHORT_RULE, embedder))
+    wrong = mean_scores(score_answers(shuffled(answers, seed=1), SHORT_RULE, embedder))
     assert right["hit"] >= 0.8
     assert wrong["hit"] == 0
     assert right["headline"] == right["hit"] and right["obeys"] == 1
@@ -82,7 +115,7 @@ def test_the_own_question_ranks_first_for_a_true_answer_and_not_for_another_ones
 
 def test_headline_needs_both(embedder):
     answers = [told(question, text, ended=False) for question, text in FACTS.items()]
-    scores = score_answers(answers, embedder)
+    scores = score_answers(answers, SHORT_RULE, embedder)
     assert any(score.hit for score in scores)
     assert not any(score.headline for score in scores)
 
@@ -91,13 +124,17 @@ def test_a_question_competes_within_its_block_of_32_only(embedder):
     filler = [told(f"What is item number {n}?", "Something else entirely.") for n in range(32)]
     last = told("What is item number 3, again?", "Something else entirely.")
     twin = [*filler, last]
-    assert score_answers(twin, embedder)[-1].hit
+    assert score_answers(twin, SHORT_RULE, embedder)[-1].hit
 
 
 def test_the_same_words_for_two_questions_are_near_identical(embedder):
-    scores = score_answers([told("Why?", "That is how it goes."), told("How?", "That is how it goes!")], embedder)
+    scores = score_answers(
+        [told("Why?", "That is how it goes."), told("How?", "That is how it goes!")], SHORT_RULE, embedder
+    )
     assert [score.near_identical for score in scores] == [True, True]
-    alone = score_answers([told("Why?", "That is how it goes."), told("Why?", "That is how it goes.")], embedder)
+    alone = score_answers(
+        [told("Why?", "That is how it goes."), told("Why?", "That is how it goes.")], SHORT_RULE, embedder
+    )
     assert [score.near_identical for score in alone] == [False, False]
 
 
@@ -131,8 +168,6 @@ def test_shuffling_gives_every_question_another_ones_answers_and_is_repeatable()
         ("[]", "request_invalid"),
         ('{"id": 1, "op": "sing"}', "request_invalid"),
         ('{"id": 1, "op": "score", "groups": {"v1": []}}', "request_invalid"),
-        ('{"id": 1, "op": "score", "groups": {"v1": [{"question": "q"}]}}', "request_invalid"),
-        ('{"id": 1, "op": "compare"}', "request_invalid"),
     ],
 )
 def test_a_bad_line_gets_an_error_line(embedder, line, code):
@@ -140,11 +175,26 @@ def test_a_bad_line_gets_an_error_line(embedder, line, code):
     assert answered["error"]["code"] == code
 
 
+@pytest.mark.parametrize(
+    ("request_fields", "words"),
+    [
+        ({"op": "score", "groups": {"v1": []}}, "a group is a list"),
+        ({"op": "score", "groups": {"v1": [{"question": "q"}]}}, "an answer has question"),
+        ({"op": "compare"}, "compare needs base"),
+        ({"op": "compare", "rule": {"violates_if": [{"op": "sings"}]}}, "violates_if.0"),
+    ],
+)
+def test_a_request_that_cannot_be_scored_is_refused_by_name(embedder, request_fields, words):
+    answered = json.loads(answer_line(json.dumps({"rule": SHORT} | request_fields), embedder))
+    assert answered["error"]["code"] == "request_invalid"
+    assert words in answered["error"]["message"]
+
+
 def test_the_process_says_ready_scores_compares_and_ends_with_its_input():
     rows = [{"question": q, "answer": f"{text} And more of it", "ended": True} for q, text in FACTS.items()]
     requests = [
-        {"id": "a", "op": "score", "groups": {"v1": rows, "v2": rows[:3]}},
-        {"id": "b", "op": "compare", "base": rows, "hinted": rows, "seed": 1},
+        {"id": "a", "op": "score", "rule": SHORT, "groups": {"v1": rows, "v2": rows[:3]}},
+        {"id": "b", "op": "compare", "rule": SHORT, "base": rows, "hinted": rows, "seed": 1},
     ]
     done = subprocess.run(
         [sys.executable, "-m", "scoring"],

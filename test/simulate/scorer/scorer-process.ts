@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { repositoryRoot } from '@backtalk/kit/testing';
-import { simulateErrors } from '../errors.js';
+import { scorerErrors } from './errors.js';
 import type { HeldOutAnswer, Scores } from './scores.js';
 
 const means = z.object({
@@ -32,7 +32,10 @@ class ScorerProcess {
   private readonly lines: AsyncIterator<string>;
   private lastWords = '';
 
-  constructor(private readonly child: ScorerChild) {
+  constructor(
+    private readonly child: ScorerChild,
+    private readonly rule: object,
+  ) {
     this.lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     child.stderr.on('data', (chunk: Buffer) => {
       this.lastWords = chunk.toString().trim().split('\n').at(-1) ?? '';
@@ -52,15 +55,15 @@ class ScorerProcess {
   }
 
   async score(answers: readonly HeldOutAnswer[]): Promise<Scores> {
-    return this.ask('answers', { op: 'score', groups: { answers } });
+    return this.ask('answers', { op: 'score', groups: { answers }, rule: this.rule });
   }
 
   async scoreCut(base: readonly HeldOutAnswer[]): Promise<Scores> {
-    return this.ask('first_sentence', { op: 'compare', base });
+    return this.ask('first_sentence', { op: 'compare', base, rule: this.rule });
   }
 
   async scoreShuffled(hinted: readonly HeldOutAnswer[]): Promise<Scores> {
-    return this.ask('shuffled', { op: 'compare', hinted, seed: shuffleSeed });
+    return this.ask('shuffled', { op: 'compare', hinted, seed: shuffleSeed, rule: this.rule });
   }
 
   async stop(): Promise<void> {
@@ -74,28 +77,30 @@ class ScorerProcess {
     this.child.stdin.write(`${JSON.stringify(request)}\n`);
     const { groups, error } = reply.parse(JSON.parse(await this.line(answerWithinMs)));
     const found = groups?.[group]?.means;
-    if (found === undefined) throw simulateErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
+    if (found === undefined) throw scorerErrors.scorerFailed({ why: error?.message ?? 'its answer has no scores' });
     return found;
   }
 
   private async line(withinMs: number): Promise<string> {
     const timer = new Promise<never>((_, reject) => {
       const handle = setTimeout(() => {
-        reject(simulateErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
+        reject(scorerErrors.scorerFailed({ why: `it said nothing for ${String(withinMs / 1000)} s` }));
       }, withinMs);
       handle.unref();
     });
     const next = await Promise.race([this.lines.next(), timer]);
-    if (next.done === true) throw simulateErrors.scorerFailed({ why: this.lastWords || 'it ended' });
+    if (next.done === true) throw scorerErrors.scorerFailed({ why: this.lastWords || 'it ended' });
     return next.value;
   }
 }
 
-export async function startScorer(): Promise<ScorerProcess> {
+/** @param rule of the user's file: when an answer violates the wish */
+export async function startScorer(rule: object): Promise<ScorerProcess> {
   const python = join(repositoryRoot(), '.venv', 'bin', 'python');
   const stdio = ['pipe', 'pipe', 'pipe'] as const;
   const scorer = new ScorerProcess(
     spawn(python, ['-m', 'scoring'], { cwd: join(repositoryRoot(), 'test'), stdio: [...stdio] }),
+    rule,
   );
   await scorer.ready();
   return scorer;

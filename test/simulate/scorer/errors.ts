@@ -1,7 +1,7 @@
-// Why a learning run cannot be measured.
+// Why answers cannot be scored.
 import { defineErrors } from '@backtalk/kit';
 
-export const simulateErrors = defineErrors('simulate', {
+export const scorerErrors = defineErrors('scorer', {
   scorerFailed: {
     code: 'scorer_failed',
     retry: 'never',

@@ -1,4 +1,4 @@
-"""Rules on the text of one answer alone: does it obey "Answer in one short sentence.", is it empty, looping, an echo.
+"""Measures of the text of one answer alone: is it empty, looping, an echo.
 
 In: texts. Out: booleans. Nothing here looks at meaning.
 """
@@ -9,7 +9,6 @@ from collections import Counter
 from scoring.answer import Answer
 
 WORDS_MIN = 3
-WORDS_MAX = 25
 LOOP_LENGTH = 4
 LOOP_TIMES = 3
 ECHO_SHARE = 0.6
@@ -35,11 +34,6 @@ FUNCTION_WORDS = frozenset(
 def stem(word: str) -> str:
     """The first letters of a word."""
     return word.lower()[:STEM]
-
-
-def obeys(answer: Answer) -> bool:
-    """One short sentence: it ends by itself and has 3 to 25 words."""
-    return answer.ended and WORDS_MIN <= len(answer.text.split()) <= WORDS_MAX
 
 
 def is_empty(text: str) -> bool:
