@@ -1,5 +1,5 @@
 // The messages of a stored turn, whole.
-import { isJsonObject, type DecodedConversation, type TurnLog } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage, wordsIn, type DecodedConversation, type TurnLog } from '@backtalk/kit';
 import type { TurnOpened } from '@backtalk/proto/facts';
 import { cliErrors } from './errors.js';
 
@@ -8,9 +8,12 @@ export async function conversationOf(log: TurnLog, opened: TurnOpened): Promise<
   return log.conversation(opened, (turn) => cliErrors.nothingFound({ what: `turn ${turn} in the log` }));
 }
 
-/** What the person said last in a request. */
+/** What the person said last in a request; where none did, its last message in the role of a user. */
 export function lastUserText(messages: readonly unknown[]): string {
-  const last = messages.findLast((message) => isJsonObject(message) && message['role'] === 'user');
+  const isUsers = (message: unknown) => isJsonObject(message) && message['role'] === 'user';
+  const last = messages[lastHumanMessage(messages)] ?? messages.findLast(isUsers);
   const content = isJsonObject(last) ? last['content'] : undefined;
+  const words = wordsIn(content);
+  if (words !== '') return words;
   return typeof content === 'string' ? content : JSON.stringify(content ?? '');
 }

@@ -75,7 +75,7 @@ describe('a batch', () => {
       turn: 'turn3',
       hints: ['Answer in one short sentence.'],
       advantage: -1,
-      humanMessage: -1,
+      humanMessage: 0,
     });
     expect(JSON.parse(new TextDecoder().decode(request?.samples[3]?.messages))).toEqual([
       { role: 'user', content: 'Question of turn3?' },

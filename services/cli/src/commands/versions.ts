@@ -1,6 +1,13 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
 import { FactReader, TurnLog } from '@backtalk/kit';
-import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
+import {
+  Provenance,
+  type BatchClosed,
+  type BatchSample,
+  type TurnJudged,
+  type WeightsStaged,
+  type WeightsTrained,
+} from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { conversationOf, lastUserText } from '../conversation.js';
@@ -100,7 +107,10 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     effective: sample.effective,
     question: opened === undefined ? '' : lastUserText((await conversationOf(log, opened.message)).messages),
     answer: completed?.message.text ?? '',
-    nextState: (continued?.message.nextState ?? []).map(({ text }) => text).join(' · '),
+    nextState: (continued?.message.nextState ?? [])
+      .filter(({ provenance }) => provenance !== Provenance.PROVENANCE_CLIENT)
+      .map(({ text }) => text)
+      .join(' · '),
     hint: judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     divergence: report?.divergence,

@@ -1,6 +1,5 @@
 import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
-import { isClientContext, withoutClientBlocks } from './client-context.js';
 import { isSideRequest, lastWordsOf, readMessages } from './messages.js';
 import { nextStateOf, textsOf } from './next-state.js';
 
@@ -11,8 +10,6 @@ const said = (text: string) =>
   ]);
 
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
-  ['isClientContext', isClientContext],
-  ['withoutClientBlocks', withoutClientBlocks],
   ['isSideRequest', (text) => isSideRequest('', said(`generate ${text}`))],
   ['lastWordsOf', (text) => lastWordsOf(said(text))],
   ['nextStateOf', (text) => nextStateOf(said(text), 0, '', textsOf(said(text)))],

@@ -1,5 +1,5 @@
 // What the collector reads in an OpenAI chat request, from JSON of unknown shape.
-import { clip, isJsonObject } from '@backtalk/kit';
+import { clip, isJsonObject, personWords } from '@backtalk/kit';
 
 export interface ChatMessage {
   readonly role: string;
@@ -35,11 +35,12 @@ export function readMessages(messages: readonly unknown[]): ChatMessage[] {
   });
 }
 
-/** What the user said last. */
+/** The last text that a person had a part in, as it was sent. */
 export function lastWordsOf(messages: readonly ChatMessage[]): string | undefined {
   return messages
-    .findLast(({ role }) => role === 'user')
-    ?.texts.at(-1)
+    .filter(({ role }) => role === 'user')
+    .flatMap(({ texts }) => texts)
+    .findLast((text) => personWords(text) !== '')
     ?.trim();
 }
 

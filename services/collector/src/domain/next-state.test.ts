@@ -58,6 +58,25 @@ describe('nextStateOf', () => {
     expect(state.at(-1)?.text).toBe('Too long.');
   });
 
+  it('tells the words of a person from what their agent sends with them, though that changes from turn to turn', () => {
+    const context = (runs: string) =>
+      `<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nActive exec sessions:\n${runs}\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>`;
+    const messages = read([
+      { role: 'user', content: '[Sun 2026-11-22 11:26 UTC] How far is it?\n\nRuntime: agent=main | host=box' },
+      { role: 'user', content: context('none') },
+      { role: 'assistant', content: 'Ten miles.' },
+      { role: 'user', content: '[Sun 2026-11-22 11:28 UTC] Kilometres, please.' },
+      { role: 'user', content: context('pid 7: error: failed, no, wrong') },
+      { role: 'user', content: 'Observation: exit 0' },
+    ]);
+    const state = nextStateOf(messages, 0, '', textsOf(messages.slice(0, 2)));
+    expect(state.map(({ provenance, text }) => [provenance, text.slice(0, 19)])).toEqual([
+      [Provenance.PROVENANCE_USER, 'Kilometres, please.'],
+      [Provenance.PROVENANCE_CLIENT, '<<<BEGIN_OPENCLAW_I'],
+      [Provenance.PROVENANCE_ENVIRONMENT, 'Observation: exit 0'],
+    ]);
+  });
+
   it('keeps a short sentence that a user says twice as the words of the user', () => {
     const messages = read([
       { role: 'user', content: 'Shorter, please.' },

@@ -1,18 +1,20 @@
 // What happened after an answer: every message behind it in the request that continued it, each with where it came from.
 // In: the continuing request's messages, the position of the answer, the texts that stood in the request before.
 // Out: next-state messages in order. It never invents text and never reads meaning.
+import { isObservation, personWords } from '@backtalk/kit';
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
-import { isClientContext, withoutClientBlocks } from './client-context.js';
 import type { ChatMessage } from './messages.js';
 
 function provenanceOf(message: ChatMessage, text: string, turnType: string, earlier: ReadonlySet<string>): Provenance {
   if (message.role === 'tool' || message.role === 'function') return Provenance.PROVENANCE_TOOL;
   if (message.role !== 'user') return Provenance.PROVENANCE_CLIENT;
+  if (personWords(text) === '') return Provenance.PROVENANCE_CLIENT;
   const trimmed = text.trim();
-  if (trimmed === '' || isClientContext(trimmed)) return Provenance.PROVENANCE_CLIENT;
   // A person seldom says the same paragraph twice; a client does at every turn.
   if (trimmed.length > 80 && earlier.has(trimmed)) return Provenance.PROVENANCE_CLIENT;
-  return turnType === 'environment' ? Provenance.PROVENANCE_ENVIRONMENT : Provenance.PROVENANCE_USER;
+  return turnType === 'environment' || isObservation(text)
+    ? Provenance.PROVENANCE_ENVIRONMENT
+    : Provenance.PROVENANCE_USER;
 }
 
 /** @param answerIndex of the answer among the assistant messages */
@@ -33,7 +35,7 @@ export function nextStateOf(
         const provenance = provenanceOf(message, text, turnType, earlierTexts);
         return {
           provenance,
-          text: provenance === Provenance.PROVENANCE_USER ? withoutClientBlocks(text).trim() : text,
+          text: provenance === Provenance.PROVENANCE_USER ? personWords(text) : text,
           toolCallId: message.toolCallId,
           toolName: message.toolName === '' ? (toolNames.get(message.toolCallId) ?? '') : message.toolName,
         };

@@ -144,8 +144,9 @@ function after(...provenances: readonly Provenance[]): TurnContinued {
 }
 
 describe('the last human message', () => {
-  it('the last human message is the last user message when nothing else is known', () => {
-    expect(humanMessage([user('Hello')], undefined)).toBe(-1);
+  it('the last human message of a first request stands before what its client added', () => {
+    expect(humanMessage([user('Hello'), user('<<<BEGIN_CONTEXT>>>\nx\n<<<END_CONTEXT>>>')], undefined)).toBe(0);
+    expect(humanMessage([user('<system-reminder>x</system-reminder>')], undefined)).toBe(-1);
   });
 
   it('the last human message is not the context that a client adds after it', () => {
@@ -155,6 +156,6 @@ describe('the last human message', () => {
 
   it('the last human message is an earlier one when only tools spoke since', () => {
     const messages = [user('Hello'), { role: 'assistant' }, { role: 'tool' }];
-    expect(humanMessage(messages, after(Provenance.PROVENANCE_TOOL))).toBe(-1);
+    expect(humanMessage(messages, after(Provenance.PROVENANCE_TOOL))).toBe(0);
   });
 });

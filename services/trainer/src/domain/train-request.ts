@@ -1,5 +1,5 @@
 // What the training worker is asked to do for a batch, the same bytes each time. What the log has lost is left out and named.
-import { isJsonObject } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import type { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
@@ -82,19 +82,16 @@ function jsonBytes(values: readonly unknown[]): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(values));
 }
 
-const lastUserMessage = -1;
-
 /**
  * Which message of a request a person wrote last: agents add context of their own behind it.
  * @param before the next state of the turn before, which says where each new message came from
- * @returns an index in the messages; -1 when nothing is known, then the last user message counts
+ * @returns an index in the messages; -1 where no person wrote any, then the last user message counts
  */
 export function humanMessage(messages: readonly unknown[], before: TurnContinued | undefined): number {
-  if (before === undefined) return lastUserMessage;
-  const { nextState } = before;
+  const nextState = before?.nextState ?? [];
   const spoken = nextState.findLastIndex(({ provenance }) => provenance === Provenance.PROVENANCE_USER);
   const index = messages.length - nextState.length + spoken;
   const message = messages[index];
   const isUsers = isJsonObject(message) && message['role'] === 'user';
-  return spoken >= 0 && isUsers ? index : lastUserMessage;
+  return spoken >= 0 && isUsers ? index : lastHumanMessage(messages);
 }
