@@ -19,6 +19,8 @@ export interface CrowdOptions {
   readonly maxTokens?: number;
   /** Of the one user that all clients are; none where no key is asked for. */
   readonly key?: string;
+  /** How long a client that was refused goes on trying; a minute when left out. */
+  readonly patienceMs?: number;
 }
 
 export interface Crowd {
@@ -113,10 +115,11 @@ class RunningCrowd implements Crowd {
 
   /** A client that was refused tries until it is served again; the tries are no part of the ledger. */
   private async gatewayServes(): Promise<void> {
-    const models = `${this.options.gateway}/v1/models`;
+    const { gateway, patienceMs = 60_000 } = this.options;
+    const models = `${gateway}/v1/models`;
     await until(async () => this.stopping || (await fetch(models, { headers: this.authorization() })).ok, {
       what: 'The gateway serves again',
-      timeoutMs: 60_000,
+      timeoutMs: patienceMs,
       everyMs: 100,
     });
   }

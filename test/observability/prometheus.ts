@@ -29,11 +29,18 @@ export interface Asked {
   readonly stepSeconds: number;
 }
 
+export interface Alert {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly state: 'pending' | 'firing';
+}
+
 export interface Prometheus {
   /** Of a range of time. Throws what Prometheus says of a query that it refuses. */
   range(asked: Asked): Promise<Series[]>;
   /** Addresses that answered their last scrape. */
   up(): Promise<string[]>;
+  /** Those that are pending or fire now. */
+  alerts(): Promise<Alert[]>;
   stop(): Promise<void>;
 }
 
@@ -56,19 +63,34 @@ interface Answer {
   readonly data?: {
     readonly result?: readonly { readonly metric: Record<string, string>; readonly values?: [number, string][] }[];
     readonly activeTargets?: readonly { readonly scrapeUrl: string; readonly health: string }[];
+    readonly alerts?: readonly Alert[];
   };
 }
 
-export async function startPrometheus(targets: readonly Target[]): Promise<Prometheus> {
+export interface PrometheusFiles {
+  /** Written as prometheus.yml. */
+  readonly config: object;
+  /** Further files beside it, by name. */
+  readonly files?: Readonly<Record<string, object>>;
+  readonly flags?: readonly string[];
+}
+
+export function startPrometheus(targets: readonly Target[]): Promise<Prometheus> {
+  return runPrometheus({ config: configOf(targets) });
+}
+
+export async function runPrometheus({ config, files = {}, flags = [] }: PrometheusFiles): Promise<Prometheus> {
   const work = mkdtempSync(join(tmpdir(), 'backtalk-prometheus-'));
   const port = await freePort();
   const url = `http://127.0.0.1:${String(port)}`;
-  writeFileSync(join(work, 'prometheus.yml'), configOf(targets));
+  for (const [name, content] of Object.entries({ ...files, 'prometheus.yml': config }))
+    writeFileSync(join(work, name), stringify(content));
   const child = spawn(
     join(folder, 'prometheus'),
     [
       ...['--config.file', join(work, 'prometheus.yml'), '--storage.tsdb.path', join(work, 'data')],
       ...['--web.listen-address', `127.0.0.1:${String(port)}`, '--log.level', 'error'],
+      ...flags,
     ],
     { stdio: 'ignore', env: { GOMAXPROCS: '1' } },
   );
@@ -80,8 +102,8 @@ export async function startPrometheus(targets: readonly Target[]): Promise<Prome
   const killNow = () => child.kill('SIGKILL');
   process.once('exit', killNow);
   const ask = async (path: string, parameters: Readonly<Record<string, string>> = {}): Promise<Answer> => {
-    const body = new URLSearchParams(parameters);
-    const response = await fetch(`${url}${path}${path.endsWith('targets') ? '' : `?${body.toString()}`}`);
+    const query = new URLSearchParams(parameters).toString();
+    const response = await fetch(`${url}${path}${query === '' ? '' : `?${query}`}`);
     return (await response.json()) as Answer;
   };
   await until(async () => (await fetch(`${url}/-/ready`)).ok, { what: 'Prometheus is ready', timeoutMs: 60_000 });
@@ -105,6 +127,7 @@ export async function startPrometheus(targets: readonly Target[]): Promise<Prome
         .filter(({ health }) => health === 'up')
         .map(({ scrapeUrl }) => new URL(scrapeUrl).host);
     },
+    alerts: async () => [...((await ask('/api/v1/alerts')).data?.alerts ?? [])],
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
@@ -128,13 +151,13 @@ export async function seriesOf(
   );
 }
 
-function configOf(targets: readonly Target[]): string {
-  return stringify({
+function configOf(targets: readonly Target[]): object {
+  return {
     global: { scrape_interval: '1s', scrape_timeout: '1s' },
     scrape_configs: targets.map(({ job, address, honorLabels = false }) => ({
       job_name: job,
       honor_labels: honorLabels,
       static_configs: [{ targets: [address], labels: { namespace } }],
     })),
-  });
+  };
 }
