@@ -1,6 +1,9 @@
+import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { nextKlBeta } from './carried-state.js';
+import { BatchChain } from './batch-chain.js';
+import { carriedState, nextKlBeta } from './carried-state.js';
+import { recipeSchema } from './recipe.js';
 
 describe('the KL weight', () => {
   it('the KL weight is off until the policy drifts beyond the target', () => {
@@ -15,6 +18,18 @@ describe('the KL weight', () => {
     expect(nextKlBeta(0.004, 13, 20)).toBe(0.002);
     expect(nextKlBeta(0.001, 13, 20)).toBe(0);
     expect(nextKlBeta(0.9, 100, 20)).toBe(1);
+  });
+
+  it('the KL weight stays what the recipe says where there is no target', () => {
+    const recipe = recipeSchema.parse({ klBetaFirst: 0.02, klTargetNats: 0 });
+    const chain = new BatchChain('backtalk');
+    const batch = { policy: 'backtalk', number: 1, version: 'backtalk-v1', samples: [{ turn: 'turn_1' }] };
+    chain.closed(BatchClosed.fromPartial({ ...batch, klBeta: 0.005 }), 1);
+    expect(carriedState(chain, recipe).klBeta).toBe(0.02);
+    const report = { measurements: { kl_base: 5_000 }, samples: [] };
+    chain.trained(WeightsTrained.fromPartial({ policy: 'backtalk', batch: 1, version: 'backtalk-v1', report }), 2);
+    expect(carriedState(chain, recipe).klBeta).toBe(0.02);
+    expect(carriedState(chain, recipeSchema.parse({ klBetaFirst: 0.02 })).klBeta).toBe(0.01);
   });
 
   it('the KL weight stays where it is without a measurement', () => {

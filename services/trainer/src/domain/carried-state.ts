@@ -16,7 +16,9 @@ export interface CarriedState {
 export function carriedState(chain: BatchChain, recipe: Recipe): CarriedState {
   const last = chain.last();
   if (last === undefined) return { lessons: [], baselines: [], klBeta: recipe.klBetaFirst, meanAnswerLength: 0 };
-  const { lessons, baselines, klBeta, meanAnswerLength } = last;
+  const { lessons, baselines, meanAnswerLength } = last;
+  // Constant: what the recipe says now, not what an earlier one had come to.
+  const klBeta = recipe.klTargetNats === 0 ? recipe.klBetaFirst : last.klBeta;
   const unread = chain.unreadReport();
   if (unread === undefined) return { lessons, baselines, klBeta, meanAnswerLength };
   const report = unread.trained.report;
@@ -33,9 +35,12 @@ const betaFactor = 2;
 const betaMin = 0.001;
 const betaMax = 1;
 
-/** The KL term costs a forward pass of the base, so it is off (0) until the policy has drifted beyond the target; nats an answer. */
+/**
+ * The KL term costs a forward pass of the base, so it is off (0) until the policy has drifted beyond the target.
+ * @param target nats an answer; 0: β stays as it is
+ */
 export function nextKlBeta(beta: number, measured: number | undefined, target: number): number {
-  if (measured === undefined || !Number.isFinite(measured)) return beta;
+  if (target === 0 || measured === undefined || !Number.isFinite(measured)) return beta;
   if (measured > target * klTolerance) return Math.min(Math.max(beta * betaFactor, betaMin), betaMax);
   if (measured < target / klTolerance) return beta / betaFactor < betaMin ? 0 : beta / betaFactor;
   return beta;

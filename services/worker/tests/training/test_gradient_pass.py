@@ -37,16 +37,21 @@ def logprobs(model, prompt, answer, temperature):
 
 
 def written_out(policy, items, recipe):
-    """The objective of the batch, one sample after the other; at the first optimiser step π_old is the policy."""
+    """The objective of the batch, one sample after the other; at the first optimiser step π_old is the policy.
+
+    Scalar terms are at the turn's temperature, divergences over the vocabulary at 1.
+    """
     model, total = policy.network.model, torch.zeros((), dtype=torch.float64)
     for item in items:
         s = item.sample
         ids = torch.tensor(s.answer_ids)
         log_p = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
+        p = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()
         with torch.no_grad(), policy.network.without_adapter():
             log_t = logprobs(model, item.teacher_prompt, s.answer_ids, s.temperature)
             log_b = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
-        p, t, b = log_p.exp(), log_t.exp(), log_b.exp()
+            t = logprobs(model, item.teacher_prompt, s.answer_ids, 1.0).exp()
+            b = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()
         own = log_p[range(len(ids)), ids]
         old = own.detach()
         v = (old - torch.tensor(s.logprobs, dtype=torch.float64)).exp()
@@ -183,6 +188,42 @@ def test_the_mean_over_all_tokens_is_a_choice_of_the_constant_length(policy):
         v = (own[range(len(item.sample.answer_ids)), item.sample.answer_ids] - torch.tensor(item.sample.logprobs)).exp()
         rewards += (v.clamp(max=2) * ((v >= 0.5) & (v <= 5)) * item.sample.advantage).tolist()
     assert sums.binary == pytest.approx(-sum(rewards) / 11, abs=1e-6)
+
+
+def sampled_at(policy, item, temperature):
+    """The same answer as if the policy itself had sampled it at this temperature."""
+    s = item.sample
+    with torch.no_grad():
+        own = logprobs(policy.network.model, s.prompt_ids, s.answer_ids, temperature)
+    return changed(item, temperature=temperature, logprobs=tuple(own[range(len(s.answer_ids)), s.answer_ids].tolist()))
+
+
+@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jsd"])
+def test_whole_distributions_pull_alike_whatever_temperature_sampled_the_answer(policy, items, name):
+    recipe = replace(RECIPE, method="opd", divergence=name, kl_beta=0.2, kl_form="full")
+    found = {}
+    for temperature in (0.1, 0.8, 1.0):
+        _, pull, passes = run(policy, [sampled_at(policy, item, temperature) for item in items], recipe)
+        found[temperature] = (pull, [(x.divergence, x.kl_base, x.entropy) for x in passes.observed.values()])
+    for pull, figures in found.values():
+        assert relative_error(pull, found[1.0][0]) < 1e-9
+        assert [x for row in figures for x in row] == pytest.approx([x for row in found[1.0][1] for x in row])
+
+
+def test_low_temperatures_do_not_own_a_batch_of_mixed_ones(policy, items):
+    recipe = replace(RECIPE, method="opd")
+    cold, warm = sampled_at(policy, items[0], 0.1), sampled_at(policy, items[2], 0.8)
+    _, both, _ = run(policy, [cold, warm], recipe)
+    _, plain, _ = run(policy, [sampled_at(policy, items[0], 1.0), sampled_at(policy, items[2], 1.0)], recipe)
+    assert relative_error(both, plain) < 1e-9
+
+
+def test_a_verdict_pulls_at_the_temperature_of_its_turn(policy, items):
+    recipe = replace(RECIPE, method="binary")
+    item = changed(items[2], advantage=-1.0)
+    _, warm, _ = run(policy, [sampled_at(policy, item, 1.0)], recipe)
+    _, cold, _ = run(policy, [sampled_at(policy, item, 0.5)], recipe)
+    assert relative_error(cold, warm) > 1e-3
 
 
 def test_without_hints_distillation_is_exactly_nothing(policy, items):

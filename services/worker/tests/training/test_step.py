@@ -11,7 +11,7 @@ from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, 
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.step import take_step
-from backtalk_worker.training.domain.step_bound import shrink_to_fit
+from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, drawn, shrink_to_fit
 from backtalk_worker.training.errors import StepCancelledError, StepNotFiniteError
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
@@ -25,7 +25,7 @@ def step(recipe, items, weights=None, state=None, progress=silent, seed=1):
             policy.set_tensors(weights)
         before = policy.tensors()
         optimizer = make_optimizer(policy, recipe, state or {})
-        outcome = take_step(policy, optimizer, items, recipe, progress)
+        outcome = take_step(policy, optimizer, items, recipe, seed, progress)
         return outcome, before, policy.tensors(), optimizer_state(policy, optimizer)
 
 
@@ -34,7 +34,7 @@ def bytes_of(tensors):
 
 
 def answer_kl(weights_old, weights_new, items):
-    """KL(π_old ‖ π_new), nats an answer, from whole logits."""
+    """KL(π_old ‖ π_new) at T = 1, nats an answer, from whole logits."""
     rows = []
     for weights in (weights_old, weights_new):
         model = tiny_model()
@@ -42,16 +42,19 @@ def answer_kl(weights_old, weights_new, items):
             policy.set_tensors(weights)
             rows.append(
                 [
-                    (
-                        policy.network.model(input_ids=torch.tensor([[*s.prompt_ids, *s.answer_ids]])).logits[
-                            0, len(s.prompt_ids) - 1 : -1
-                        ]
-                        / s.temperature
-                    ).softmax(-1)
+                    policy.network.model(input_ids=torch.tensor([[*s.prompt_ids, *s.answer_ids]]))
+                    .logits[0, len(s.prompt_ids) - 1 : -1]
+                    .softmax(-1)
                     for s in (item.sample for item in items)
                 ]
             )
     return sum(float((p * (p / q).log()).sum()) for p, q in zip(*rows, strict=True)) / len(items)
+
+
+def start_of(items):
+    """The same weights to begin with, whatever the seed of a step."""
+    _, before, _, _ = step(RECIPE, items)
+    return before
 
 
 def test_step_bound_is_kept_and_the_measured_divergence_is_the_exact_one():
@@ -214,6 +217,23 @@ def test_report_names_every_measurement_and_the_exact_divergences():
     assert all(0 < sample.staleness < 3 for sample in outcome.samples)
 
 
+def test_step_bound_is_measured_on_answers_of_every_length_drawn_by_the_seed():
+    items = items_of(tiny_model(), ((5, 2), (5, 12)) * 8)
+    recipe = replace(RECIPE, learning_rate=0.1)
+    measured, start = set(), start_of(items)
+    for seed in range(4):
+        outcome, before, after, _ = step(recipe, items, weights=start, seed=seed)
+        chosen = [items[i] for i in drawn(range(16), ANSWERS_MAX, seed)]
+        assert len(chosen) == 8
+        assert outcome.measurements["kl_step"] == pytest.approx(answer_kl(before, after, chosen), rel=1e-9)
+        measured.add(outcome.measurements["kl_step"])
+        again, *_ = step(recipe, items, weights=start, seed=seed)
+        assert again.measurements["kl_step"] == outcome.measurements["kl_step"]
+        # The shortest answers, which a pass sees first, would say too little.
+        assert outcome.measurements["kl_step"] > 1.2 * answer_kl(before, after, items[::2])
+    assert len(measured) == 4
+
+
 def test_several_optimiser_steps_move_the_ratio_and_the_clip_acts():
     items = [replace(item, teacher_prompt=()) for item in items_of(tiny_model(), LENGTHS)]
     recipe = replace(RECIPE, method="binary", optimizer_steps=6, learning_rate=0.05)
@@ -222,13 +242,23 @@ def test_several_optimiser_steps_move_the_ratio_and_the_clip_acts():
     assert outcome.measurements["clipped_share"] > 0
 
 
+def test_clipped_share_counts_only_terms_that_the_clip_acts_on():
+    items = items_of(tiny_model(), LENGTHS)
+    several = replace(RECIPE, method="opd", optimizer_steps=6, learning_rate=0.05)
+    exact, *_ = step(several, items)
+    assert exact.measurements["rho_mean"] != pytest.approx(1.0, abs=1e-3)
+    assert exact.measurements["clipped_share"] == 0
+    sampled, *_ = step(replace(several, opd_form="sampled"), [changed(item, advantage=0.0) for item in items])
+    assert sampled.measurements["clipped_share"] > 0
+
+
 def test_a_loss_that_is_not_a_number_fails_the_step():
     items = items_of(tiny_model(), LENGTHS)
     model = tiny_model()
     with adapted(model, tiny_shape(model), 1) as policy:
         policy.set_tensors({name: torch.full_like(value, 1e200) for name, value in policy.tensors().items()})
         with pytest.raises(StepNotFiniteError):
-            take_step(policy, make_optimizer(policy, RECIPE, {}), items, RECIPE, silent)
+            take_step(policy, make_optimizer(policy, RECIPE, {}), items, RECIPE, 1, silent)
 
 
 def test_cancelling_stops_at_the_next_micro_batch():

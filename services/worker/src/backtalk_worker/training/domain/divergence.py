@@ -1,4 +1,8 @@
-"""Divergences over the whole vocabulary between the policy and a fixed distribution, exact at each position."""
+"""Divergences over the whole vocabulary between the policy and a fixed distribution, exact at each position.
+
+Both are taken at T = 1 whatever the turn was sampled at: at T = 0.1 the same pull would be twelve times as strong, so
+that agents with low temperatures would own every batch.
+"""
 
 import math
 

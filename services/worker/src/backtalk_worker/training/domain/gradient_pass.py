@@ -16,7 +16,7 @@ from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
-from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
+from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in, sampled_logprobs
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
@@ -106,12 +106,12 @@ class GradientPass:
         first: bool,
     ) -> None:
         """Loss and gradient of some positions; states are [tokens, hidden]."""
-        student = self.network.log_probabilities(states, tokens.temperature)  # [tokens, vocabulary]
+        student = self.network.log_probabilities(states)  # [tokens, vocabulary]
         with torch.no_grad():
             of = self.network.log_probabilities
             needs_base = bool(self.base) and (first or self.recipe.kl_beta > 0)
-            teacher = of(teacher_states, tokens.temperature) if tokens.taught.any() else None
-            base = of(base_states, tokens.temperature) if needs_base else None
+            teacher = of(teacher_states) if tokens.taught.any() else None
+            base = of(base_states) if needs_base else None
         terms = loss_terms(tokens, student, teacher, base, self.recipe)
         loss = terms.weighted(self.recipe) / self.normaliser
         if not torch.isfinite(loss):
@@ -119,10 +119,10 @@ class GradientPass:
         sums.add(terms, loss, self.normaliser)
         with torch.no_grad():
             fixed = student.detach()
-            log_policy = fixed.gather(-1, tokens.ids[:, None])[:, 0]
+            log_policy = sampled_logprobs(fixed, tokens.ids, tokens.temperature)
             sums.ratio += float(bounded_log_ratio(log_policy, tokens.log_old).exp().sum())
             sums.tokens += len(tokens.ids)
-            sums.clipped += clipped_count(tokens, fixed, self.recipe)
+            sums.clipped += clipped_count(tokens, log_policy, teacher, self.recipe)
             if first:
                 unknown = torch.zeros_like(log_policy)
                 divergence = unknown if teacher is None else reverse_kl(fixed, teacher)

@@ -41,11 +41,11 @@ class ChunkedNetwork:
         states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
         return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
 
-    def log_probabilities(self, states: Tensor, temperature: Tensor) -> Tensor:
-        """log softmax(logits/T), at least in float32. [tokens, hidden], [tokens] → [tokens, vocabulary]."""
+    def log_probabilities(self, states: Tensor) -> Tensor:
+        """log softmax(logits), at least in float32. [tokens, hidden] → [tokens, vocabulary]."""
         logits: Tensor = self.head(states)
         wide = logits if logits.dtype == torch.float64 else logits.float()
-        return torch.log_softmax(wide / temperature.to(wide.dtype)[:, None], dim=-1)
+        return torch.log_softmax(wide, dim=-1)
 
     def chunks(self, tokens: int) -> Iterator[slice]:
         """Slices of token positions whose logits are small enough to be held at once."""
@@ -55,9 +55,9 @@ class ChunkedNetwork:
 
     @torch.no_grad()
     def token_logprobs(self, states: Tensor, ids: Tensor, temperature: Tensor) -> Tensor:
-        """Logprobs of given tokens. [tokens, hidden], [tokens], [tokens] → [tokens]."""
+        """Logprobs of given tokens, each at its temperature. [tokens, hidden], [tokens], [tokens] → [tokens]."""
         parts = [
-            self.log_probabilities(states[part], temperature[part]).gather(-1, ids[part, None])[:, 0]
+            sampled_logprobs(self.log_probabilities(states[part]), ids[part], temperature[part])
             for part in self.chunks(len(ids))
         ]
         return torch.cat(parts)
@@ -66,6 +66,15 @@ class ChunkedNetwork:
         """Inside, the network is the frozen base."""
         disable = getattr(self.model, "disable_adapter", None)
         return disable() if disable is not None else nullcontext()
+
+
+def sampled_logprobs(log_probabilities: Tensor, ids: Tensor, temperature: Tensor) -> Tensor:
+    """log softmax(logits/T) of given tokens, from log-probabilities at T = 1, which differ from logits by a constant.
+
+    [tokens, vocabulary], [tokens], [tokens] → [tokens].
+    """
+    scaled = log_probabilities / temperature.to(log_probabilities.dtype)[:, None]
+    return scaled.gather(-1, ids[:, None])[:, 0] - scaled.logsumexp(-1)
 
 
 def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from backtalk_worker.training.domain.correction import bounded_log_ratio, importance_weight, token_mask
 from backtalk_worker.training.domain.divergence import divergence, reverse_kl
+from backtalk_worker.training.domain.network import sampled_logprobs
 from backtalk_worker.training.domain.policy_term import (
     Clip,
     binary_advantage,
@@ -65,14 +66,15 @@ def clip_of(recipe: Recipe) -> Clip:
 
 
 def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Tensor | None, recipe: Recipe) -> Terms:
-    """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary].
+    """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary], at T = 1.
 
-    Exact divergences use neither the weight w nor the token mask; sampled forms use both, and leave stale sequences
-    out. A sequence that is dropped is in none. `teacher` is None when no token is taught, `base` when β is 0.
+    Exact divergences use neither the turn's temperature nor the weight w nor the token mask; sampled forms use all
+    three, and leave stale sequences out. A sequence that is dropped is in none. `teacher` is None when no token is
+    taught, `base` when β is 0.
     """
     weight_rl, weight_opd = recipe.term_weights
     nothing = student.new_zeros(())
-    log_policy = student.gather(-1, tokens.ids[:, None])[:, 0]
+    log_policy = sampled_logprobs(student, tokens.ids, tokens.temperature)
     return Terms(
         binary=_binary(tokens, log_policy, recipe) if weight_rl else nothing,
         opd=_opd(tokens, log_policy, student, teacher, recipe) if weight_opd and teacher is not None else nothing,
@@ -80,12 +82,21 @@ def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Te
     )
 
 
-def clipped_count(tokens: Tokens, student: Tensor, recipe: Recipe) -> int:
-    """Tokens of the binary term whose gradient the trust region holds at 0."""
-    log_policy = student.gather(-1, tokens.ids[:, None])[:, 0]
-    advantage = binary_advantage(tokens.advantage, tokens.cut)
-    clipped = clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
-    return int((clipped & tokens.kept).sum())
+def clipped_count(tokens: Tokens, log_policy: Tensor, teacher: Tensor | None, recipe: Recipe) -> int:
+    """Tokens of which the trust region holds a term's gradient at 0, of the terms that the recipe takes.
+
+    Exact divergences know no clip.
+    """
+    weight_rl, weight_opd = recipe.term_weights
+    _, taken = _weighed(tokens)
+    held = torch.zeros_like(taken)
+    if weight_rl:
+        advantage = binary_advantage(tokens.advantage, tokens.cut)
+        held |= clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
+    if weight_opd and recipe.opd_form == "sampled" and teacher is not None:
+        advantage = _distillation_advantage(tokens, teacher, recipe)
+        held |= tokens.taught & clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
+    return int((held & taken).sum())
 
 
 def _weighed(tokens: Tokens) -> tuple[Tensor, Tensor]:
@@ -109,15 +120,19 @@ def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, r
         exact = divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
         return _masked_sum(exact, tokens.kept & tokens.taught)
     weight, taken = _weighed(tokens)
-    log_teacher = teacher.gather(-1, tokens.ids[:, None])[:, 0]
-    advantage = distillation_advantage(log_teacher, tokens.log_old, recipe.opd_advantage_clip)
+    advantage = _distillation_advantage(tokens, teacher, recipe)
     loss = policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe))
     return _masked_sum(loss, tokens.taught & taken)
+
+
+def _distillation_advantage(tokens: Tokens, teacher: Tensor, recipe: Recipe) -> Tensor:
+    log_teacher = sampled_logprobs(teacher, tokens.ids, tokens.temperature)
+    return distillation_advantage(log_teacher, tokens.log_old, recipe.opd_advantage_clip)
 
 
 def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recipe: Recipe) -> Tensor:
     if recipe.kl_form == "full":
         return _masked_sum(reverse_kl(student, base), tokens.kept)
     weight, taken = _weighed(tokens)
-    log_base = base.gather(-1, tokens.ids[:, None])[:, 0]
+    log_base = sampled_logprobs(base, tokens.ids, tokens.temperature)
     return _masked_sum(sampled_base_kl(log_policy, tokens.log_old, log_base, weight), taken)

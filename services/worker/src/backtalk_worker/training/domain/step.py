@@ -23,7 +23,7 @@ from backtalk_worker.training.domain.observation import (
 )
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
-from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, shrink_to_fit
+from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, drawn, shrink_to_fit
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import StepNotFiniteError
 
@@ -47,6 +47,7 @@ def take_step(
     optimizer: torch.optim.Optimizer,
     items: Sequence[BatchItem],
     recipe: Recipe,
+    seed: int,
     progress: Progress,
 ) -> StepOutcome:
     """Moves the adapter by one batch. A batch without any gradient moves nothing, momentum included."""
@@ -54,7 +55,8 @@ def take_step(
     budget = TokenBudget(recipe.micro_batch_tokens)
     hinted = {i: item.teacher_prompt for i, item in trained.items() if item.teacher_prompt}
     # The base is needed on every answer if the loss holds the policy near it, else on a few, to be measured.
-    plain = {i: trained[i].sample.prompt_ids for i in list(trained)[: None if recipe.kl_beta > 0 else BASE_ANSWERS_MAX]}
+    measured = list(trained) if recipe.kl_beta > 0 else drawn(list(trained), BASE_ANSWERS_MAX, seed)
+    plain = {i: trained[i].sample.prompt_ids for i in measured}
     passes = GradientPass(
         adapted,
         trained,
@@ -80,7 +82,7 @@ def take_step(
             break
         progress("optimizer", number, recipe.optimizer_steps, sums.loss)
         optimizer.step()
-        bounded = _bound_step(adapted, start, passes, recipe, budget, progress)
+        bounded = _bound_step(adapted, start, passes, seed, budget, progress)
     measurements = batch_measurements(list(passes.observed.values())) | _pass_measurements(sums, norm, bounded)
     return StepOutcome(measurements, sample_outcomes(items, passes.observed))
 
@@ -109,14 +111,14 @@ def _bound_step(
     adapted: AdaptedNetwork,
     start: Mapping[str, Tensor],
     passes: GradientPass,
-    recipe: Recipe,
+    seed: int,
     budget: TokenBudget,
     progress: Progress,
 ) -> BoundedStep:
     """Shrinks the way from the batch's starting weights until KL(π_old ‖ π_new) fits."""
     end = adapted.tensors()
-    kept = [(passes.items[index].sample, seen) for index, seen in passes.observed.items() if seen.kept]
-    measured = kept[:ANSWERS_MAX]
+    kept = sorted(index for index, seen in passes.observed.items() if seen.kept)
+    measured = [(passes.items[i].sample, passes.observed[i]) for i in drawn(kept, ANSWERS_MAX, seed)]
     attempt = 0
 
     def measure_at(scale: float) -> float:
@@ -127,7 +129,7 @@ def _bound_step(
             adapted.set_tensors({name: old + scale * (end[name] - old) for name, old in start.items()})
         return _mean_step_kl(adapted, measured, budget, progress)
 
-    bounded = shrink_to_fit(measure_at, recipe.step_bound)
+    bounded = shrink_to_fit(measure_at, passes.recipe.step_bound)
     if not math.isfinite(bounded.kl):
         raise StepNotFiniteError("the divergence of the step")
     return bounded
@@ -140,7 +142,7 @@ def _mean_step_kl(
     budget: TokenBudget,
     progress: Progress,
 ) -> float:
-    """KL(π_old ‖ π_new) over the whole vocabulary, summed over an answer's tokens, mean over answers."""
+    """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over an answer's tokens, mean over answers."""
     network = adapted.network
     states = frozen_states(
         network,
@@ -151,13 +153,10 @@ def _mean_step_kl(
     )
     old = torch.cat([seen.states for _, seen in answers])  # [tokens, hidden]
     new = torch.cat(states)  # [tokens, hidden]
-    counts = torch.tensor([len(part) for part in states])
-    spread = torch.tensor([sample.temperature for sample, _ in answers], dtype=torch.float64)
-    temperature = spread.repeat_interleave(counts).to(new.device)  # [tokens]
     total = 0.0
     for part in network.chunks(len(new)):
-        before = network.log_probabilities(old[part], temperature[part])
-        after = network.log_probabilities(new[part], temperature[part])
+        before = network.log_probabilities(old[part])
+        after = network.log_probabilities(new[part])
         total += float(reverse_kl(before, after).sum())
     return total / max(1, len(answers))
 

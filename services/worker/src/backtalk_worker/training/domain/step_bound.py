@@ -1,8 +1,10 @@
 """The trust region of a batch: a step that moves the answers too far is shrunk until it fits."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import torch
 
 MARGIN = 0.95
 FACTOR_MIN = 0.1
@@ -10,6 +12,12 @@ FACTOR_MAX = 0.95
 ATTEMPTS_MAX = 6
 ANSWERS_MAX = 8
 """The divergence is measured on at most this many answers."""
+
+
+def drawn(indices: Sequence[int], count: int, seed: int) -> list[int]:
+    """At most so many of the indices, by the step's seed: the first or the shortest would speak for no other."""
+    order = torch.randperm(len(indices), generator=torch.Generator().manual_seed(seed))
+    return sorted(indices[int(i)] for i in order[:count])
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
         if problem := state_mismatch(policy, state):
             raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
         optimizer = make_optimizer(policy, order.recipe, state)
-        outcome = take_step(policy, optimizer, items, order.recipe, progress)
+        outcome = take_step(policy, optimizer, items, order.recipe, order.seed, progress)
         answers = answer_probes(
             policy.network,
             probes,
