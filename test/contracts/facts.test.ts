@@ -4,6 +4,7 @@ import { catalogue, factNames } from '@backtalk/kit';
 import {
   BatchClosed,
   FeedbackGiven,
+  LessonChanged,
   PersonErased,
   SampleTaken,
   SessionClosed,
@@ -58,6 +59,7 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('personErased', PersonErased);
   holds('batchClosed', BatchClosed);
   holds('sampleTaken', SampleTaken);
+  holds('lessonChanged', LessonChanged);
   holds('weightsTrained', WeightsTrained);
   holds('weightsStaged', WeightsStaged);
 

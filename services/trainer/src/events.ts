@@ -30,6 +30,7 @@ export type JudgedOutcome = 'pending' | 'settled_before';
 export type StepOutcome = 'trained' | GivingUp | 'interrupted';
 
 const lessonStates = {
+  heard: Lesson_State.STATE_HEARD,
   active: Lesson_State.STATE_ACTIVE,
   learned: Lesson_State.STATE_LEARNED,
   retired: Lesson_State.STATE_RETIRED,

@@ -250,7 +250,7 @@ describe('versions', () => {
 });
 
 describe('lessons', () => {
-  it('a lesson is left alone when its divergence is small in two batches running, until a correction returns', async () => {
+  it('a learned lesson stays in every teacher, and is active again when a correction returns', async () => {
     await rigWith({
       environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
       worker: { divergence: () => 1.5 },
@@ -263,14 +263,15 @@ describe('lessons', () => {
     }
     await rig.correct(2, { name: 'praise', verdict: 1, hint: '' });
     const [, , praised] = await rig.untilBatches(3);
-    expect(praised?.lessons[0]?.state).toBe(Lesson_State.STATE_LEARNED);
-    expect(praised?.samples.map(({ lessons }) => lessons)).toEqual([[], []]);
+    const [learned] = praised?.lessons ?? [];
+    expect(learned?.state).toBe(Lesson_State.STATE_LEARNED);
+    expect(praised?.samples.map(({ lessons }) => lessons)).toEqual([[learned?.id], [learned?.id]]);
     await rig.untilVersions(3);
-    expect(rig.worker.steps[2]?.request.samples.map(({ hints }) => hints)).toEqual([[], []]);
+    expect(rig.worker.steps[2]?.request.samples.map(({ hints }) => hints)).toEqual([[learned?.text], [learned?.text]]);
     await rig.stage('backtalk-v3', STAGE_STABLE);
     await rig.correct(2, { name: 'again' });
     const [, , , again] = await rig.untilBatches(4);
-    expect(again?.lessons[0]).toMatchObject({ state: Lesson_State.STATE_ACTIVE, divergences: [1.5, 1.5] });
+    expect(again?.lessons[0]).toMatchObject({ state: Lesson_State.STATE_ACTIVE, divergences: [1.5, 1.5, 1.5] });
   });
 });
 

@@ -12,6 +12,7 @@ import {
 } from '@backtalk/kit';
 
 import { recipeOf, retiredVariables, type TrainerConfig } from './config.js';
+import { lexicalRelations } from './domain/lexical-relation.js';
 import { planOf } from './domain/step-plan.js';
 import { createEvents } from './events.js';
 import { trainPolicy } from './inputs/policy-trainer.js';
@@ -62,7 +63,16 @@ async function start(
   });
   const turns = new SourceLog(reader);
   const tries = new StepTries(broker);
-  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), tries, worker, events };
+  const tools: TrainerTools = {
+    recipe,
+    plan,
+    turns,
+    store: new StepStore(blobs),
+    tries,
+    worker,
+    relations: lexicalRelations,
+    events,
+  };
 
   const publisher = new FactPublisher(broker, { blobs });
   const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher, rememberedMax));

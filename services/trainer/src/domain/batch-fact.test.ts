@@ -1,22 +1,24 @@
-import { BatchClosed, Lesson_State, WeightsTrained } from '@backtalk/proto/facts';
+import { BatchClosed, Lesson_State, LessonChanged, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
 import { BatchChain } from './batch-chain.js';
-import { batchSeed, givenUp, settlingBatch, trainingBatch, type ChainEnd } from './batch-fact.js';
+import { batchSeed, givenUp, lessonsBatch, settlingBatch, trainingBatch, type ChainEnd } from './batch-fact.js';
 import { decideBatch, type TrainDecision } from './batch-rule.js';
 import { carriedState } from './carried-state.js';
+import { relateByWords } from './lexical-relation.js';
+import { VersionLine } from './version-line.js';
 import { weighTurns } from './weigh-turns.js';
 
 const stepFact = { parent: 'backtalk-v0', planDigest: 'plan', seed: 0 };
 
 function chainEnd(chain = new BatchChain('backtalk')): ChainEnd {
-  return { policy: 'backtalk', chain, state: carriedState(chain, recipeWith()) };
+  return { policy: 'backtalk', chain, state: carriedState(chain, new VersionLine('backtalk'), recipeWith()) };
 }
 
-function decision(): TrainDecision {
+function decision(stands = true): TrainDecision {
   const corrected = Array.from({ length: 8 }, (_, n) =>
-    candidate({ turn: `c${n}`, hint: 'Answer in one short sentence.' }, n),
+    candidate({ turn: `c${n}`, hint: 'Answer in one short sentence.', stands }, n),
   );
   const praised = Array.from({ length: 2 }, (_, n) => candidate({ turn: `p${n}`, verdict: 0 }, 100 + n));
   const untrainable = candidate({ turn: 'u', reasons: ['aborted'] }, 200);
@@ -30,7 +32,7 @@ function decision(): TrainDecision {
 }
 
 describe('a batch that is trained', () => {
-  const fact = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact);
+  const fact = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact, relateByWords);
 
   it('names samples, anchors, settled turns, parent, version and seed', () => {
     expect(fact).toMatchObject({
@@ -55,6 +57,29 @@ describe('a batch that is trained', () => {
     expect(new Set(fact.samples.map(({ lessons }) => lessons.join()))).toEqual(new Set([fact.lessons[0]?.id]));
   });
 
+  it('shows hindsight to its own sample alone, and keeps no anchor where no lesson is in force', () => {
+    const unsaid = trainingBatch(chainEnd(), decision(false), recipeWith(), stepFact, relateByWords);
+    expect(unsaid.lessons).toMatchObject([{ state: Lesson_State.STATE_HEARD, hints: 8 }]);
+    expect(unsaid.samples.map(({ lessons, hindsight }) => [lessons, hindsight])).toEqual(
+      Array(8).fill([[], 'Answer in one short sentence.']),
+    );
+    expect(unsaid.settled.map(({ turn, reason }) => [turn, reason])).toEqual([
+      ['u', 'aborted'],
+      ['p0', 'nothing_to_learn'],
+      ['p1', 'nothing_to_learn'],
+    ]);
+    expect(new Set(fact.samples.map(({ hindsight }) => hindsight))).toEqual(new Set(['']));
+  });
+
+  it('makes no lesson of feedback on the turn of another person', () => {
+    const given = candidate({ turn: 'g', user: 'a', hint: 'Use tables.', stands: true, judged: { giver: 'b' } });
+    const weighed = { candidate: given, advantage: -1, hinted: true };
+    const alone: TrainDecision = { kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] };
+    const batch = trainingBatch(chainEnd(), alone, recipeWith(), stepFact, relateByWords);
+    expect(batch.lessons).toEqual([]);
+    expect(batch.samples[0]).toMatchObject({ lessons: [], hindsight: 'Use tables.' });
+  });
+
   it('leaves its own verdicts to the baselines of later batches', () => {
     expect(new Set(fact.samples.filter(({ effective }) => effective).map(({ advantage }) => advantage))).toEqual(
       new Set([-1]),
@@ -67,9 +92,23 @@ describe('a batch that is trained', () => {
   });
 });
 
+describe('a fact that takes in what was said of lessons', () => {
+  it('has no step, and says up to where it has read', () => {
+    const message = LessonChanged.fromPartial({
+      action: LessonChanged_Action.ACTION_ADD,
+      lesson: 'given',
+      tenant: 'tenant0',
+      text: 'Use tables.',
+    });
+    const fact = lessonsBatch(chainEnd(), [{ message, sequence: 12 }], relateByWords);
+    expect(fact).toMatchObject({ why: 'lessons', samples: [], settled: [], version: '', lessonsThrough: 12 });
+    expect(fact.lessons).toMatchObject([{ id: 'given', state: Lesson_State.STATE_ACTIVE }]);
+  });
+});
+
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
-  const first = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact);
+  const first = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact, relateByWords);
   chain.closed(first, 1);
   chain.trained(
     WeightsTrained.fromPartial({

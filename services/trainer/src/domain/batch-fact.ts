@@ -7,9 +7,12 @@ import type { BatchChain } from './batch-chain.js';
 import type { TrainDecision } from './batch-rule.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
-import { activeInScope, withHints } from './lesson-ledger.js';
+import { withChanges, type StoredChange } from './lesson-changes.js';
+import { withWishes, type Wish } from './lesson-ledger.js';
+import { asWording, hindsightBeside, inForce } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
-import type { Settling } from './weigh-turns.js';
+import { settling, type Settling, type Weighed } from './weigh-turns.js';
+import type { Relate } from './wish-relation.js';
 
 /** Where the chain of a policy is when a fact is added to it. */
 export interface ChainEnd {
@@ -27,23 +30,26 @@ export interface StepStart {
 }
 
 /** A batch that will be trained. */
-export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Recipe, step: StepStart): BatchClosed {
+export function trainingBatch(
+  end: ChainEnd,
+  decision: TrainDecision,
+  recipe: Recipe,
+  step: StepStart,
+  relate: Relate,
+): BatchClosed {
   const { policy, chain, state } = end;
-  const taken = [...decision.effective, ...decision.anchors].sort(
+  const number = chain.nextNumber();
+  const lessons = withWishes(state.lessons, wishesOf(decision), recipe.lessonScope, { batch: number, relate });
+  // Without a lesson in force there is nothing to hold an anchor to.
+  const isHeld = ({ candidate }: Weighed): boolean => inForce(lessons, candidate).length > 0;
+  const idle = decision.anchors.filter((anchor) => !isHeld(anchor));
+  const taken = [...decision.effective, ...decision.anchors.filter(isHeld)].sort(
     (a, b) => a.candidate.sequence - b.candidate.sequence,
   );
-  const hints = decision.effective
-    .filter(({ hinted }) => hinted)
-    .map(({ candidate }) => ({
-      turn: candidate.turn,
-      tenant: candidate.tenant,
-      user: candidate.user,
-      text: candidate.judged.hint,
-    }));
-  const lessons = withHints(state.lessons, hints, recipe.lessonScope);
   const effective = new Set(decision.effective);
   const samples = taken.map((weighed): BatchSample => {
     const { turn, tenant, user, judged } = weighed.candidate;
+    const shown = inForce(lessons, weighed.candidate);
     return {
       turn,
       tenant,
@@ -52,12 +58,11 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
       verdict: judged.verdict,
       advantage: weighed.advantage,
       effective: effective.has(weighed),
-      lessons: activeInScope(lessons, weighed.candidate).map(({ id }) => id),
+      lessons: shown.map(({ id }) => id),
       giver: judged.giver,
-      hindsight: '',
+      hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown) : '',
     };
   });
-  const number = chain.nextNumber();
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
   const meanLength = Math.max(1, tokens / Math.max(1, taken.length));
   return {
@@ -66,7 +71,9 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
     parent: step.parent,
     version: versionName(policy, chain.nextVersionNumber()),
     samples,
-    settled: decision.settled.map(settledTurn),
+    settled: [...decision.settled, ...idle.map(({ candidate }) => settling(candidate, 'nothing_to_learn'))].map(
+      settledTurn,
+    ),
     seed: batchSeed(policy, number, step.seed),
     configDigest: step.planDigest,
     lessons,
@@ -79,8 +86,17 @@ export function trainingBatch(end: ChainEnd, decision: TrainDecision, recipe: Re
     klBeta: state.klBeta,
     marked: true,
     detail: '',
-    lessonsThrough: 0,
+    lessonsThrough: state.lessonsThrough,
   };
+}
+
+/** What people said in their own words. Feedback on the turn of another person is about that turn alone. */
+export function wishesOf({ effective }: Pick<TrainDecision, 'effective'>): Wish[] {
+  return effective.flatMap(({ hinted, candidate: { turn, tenant, user, judged } }) => {
+    const isOwn = judged.giver === '' || judged.giver === user;
+    const { session, stands } = judged;
+    return hinted && isOwn ? [{ turn, tenant, user, session, stands, text: asWording(judged.hint) }] : [];
+  });
 }
 
 /** A whole number below 2^48; it stands in the fact, so that the same batch always has the same seed. */
@@ -91,18 +107,25 @@ export function batchSeed(policy: string, batch: number, seed: number): number {
 /** A fact that only settles: no samples, no version, no parent, no step. */
 export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string, detail = ''): BatchClosed {
   const { policy, chain, state } = end;
-  const { lessons, baselines, meanAnswerLength, klBeta } = state;
-  const carried = { lessons: [...lessons], baselines: [...baselines], meanAnswerLength, klBeta };
+  const { lessons, baselines, meanAnswerLength, klBeta, lessonsThrough } = state;
+  const carried = { lessons: [...lessons], baselines: [...baselines], meanAnswerLength, klBeta, lessonsThrough };
   return BatchClosed.fromPartial({
     policy,
     number: chain.nextNumber(),
     settled: [...settled],
     why,
     detail,
-    lessonsThrough: 0,
     marked: true,
     ...carried,
   });
+}
+
+/** A fact that takes in what people and operators said of lessons: it settles nothing, and no step follows. */
+export function lessonsBatch(end: ChainEnd, changes: readonly StoredChange[], relate: Relate): BatchClosed {
+  const batch = end.chain.nextNumber();
+  const lessons = withChanges(end.state.lessons, changes, { batch, relate });
+  const lessonsThrough = Math.max(end.state.lessonsThrough, ...changes.map(({ sequence }) => sequence));
+  return settlingBatch({ ...end, state: { ...end.state, lessons, lessonsThrough } }, [], 'lessons');
 }
 
 export type GivingUp = 'step_failed' | 'burned_parent' | 'abandoned';

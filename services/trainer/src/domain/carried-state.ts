@@ -2,7 +2,7 @@
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import type { BatchChain } from './batch-chain.js';
-import { afterReport } from './lesson-ledger.js';
+import { afterReport, afterVersions, type VersionsSince } from './lesson-progress.js';
 import type { Recipe } from './recipe.js';
 
 export interface CarriedState {
@@ -11,22 +11,29 @@ export interface CarriedState {
   readonly klBeta: number;
   /** In tokens; 0 before the first step. */
   readonly meanAnswerLength: number;
+  /** Where in the log the last change of a lesson stands that `lessons` has in it. */
+  readonly lessonsThrough: number;
 }
 
-export function carriedState(chain: BatchChain, recipe: Recipe): CarriedState {
+export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Recipe): CarriedState {
   const last = chain.last();
-  if (last === undefined) return { lessons: [], baselines: [], klBeta: recipe.klBetaFirst, meanAnswerLength: 0 };
-  const { lessons, baselines, meanAnswerLength } = last;
+  if (last === undefined)
+    return { lessons: [], baselines: [], klBeta: recipe.klBetaFirst, meanAnswerLength: 0, lessonsThrough: 0 };
+  const { baselines, meanAnswerLength, lessonsThrough } = last;
   // Constant: what the recipe says now, not what an earlier one had come to.
   const klBeta = recipe.klTargetNats === 0 ? recipe.klBetaFirst : last.klBeta;
   const unread = chain.unreadReport();
-  if (unread === undefined) return { lessons, baselines, klBeta, meanAnswerLength };
-  const report = unread.trained.report;
+  const report = unread?.trained.report;
+  const reported =
+    unread === undefined
+      ? last.lessons
+      : afterReport(last.lessons, unread.batch, report?.samples ?? [], recipe.learnedNats);
   return {
-    lessons: afterReport(lessons, unread.batch.samples, report?.samples ?? [], recipe.learnedNats),
+    lessons: afterVersions(reported, line, chain.nextNumber()),
     baselines,
-    klBeta: nextKlBeta(klBeta, report?.measurements['kl_base'], recipe.klTargetNats),
+    klBeta: unread === undefined ? klBeta : nextKlBeta(klBeta, report?.measurements['kl_base'], recipe.klTargetNats),
     meanAnswerLength,
+    lessonsThrough,
   };
 }
 

@@ -1,113 +1,157 @@
-import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { activeInScope, afterReport, teaches, withHints } from './lesson-ledger.js';
+import { inBatch, lesson, onlyLesson, wish } from '../testing/lessons.js';
+import { withWishes, type Wish } from './lesson-ledger.js';
 
-const shortLesson = { turn: 't1', tenant: 't', user: 'a', text: 'Answer in one short sentence.' };
+const { STATE_HEARD, STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
-function steps(lesson: Lesson, divergences: readonly number[]): Lesson {
-  const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
-  return divergences.reduce((at, divergence) => {
-    const [next] = afterReport([at], [sample], [{ turn: 't', dropped: '', divergence, staleness: 0 }], 2);
-    return next ?? at;
-  }, lesson);
+function heard(lessons: readonly Lesson[], wishes: readonly Wish[], scope: 'user' | 'policy' = 'user'): Lesson[] {
+  return withWishes(lessons, wishes, scope, inBatch(7));
 }
 
-function first(lessons: readonly Lesson[]): Lesson {
-  const [lesson] = lessons;
-  if (lesson === undefined) throw new TypeError('no lesson');
-  return lesson;
-}
+const states = (lessons: readonly Lesson[]) => lessons.map(({ text, state }) => [text, state]);
 
-describe('the ledger of lessons', () => {
-  it('makes one lesson of hints that say the same, taught in one wording', () => {
-    const lessons = withHints(
-      [],
-      [shortLesson, { turn: 't2', tenant: 't', user: 'a', text: 'Please keep it to one short sentence from now on.' }],
-      'user',
-    );
-    expect(lessons).toHaveLength(1);
-    expect(first(lessons)).toMatchObject({
-      hints: 2,
-      text: 'Please keep it to one short sentence from now on.',
-      wordings: [shortLesson.text],
-      firstTurn: 't1',
-      scopeUser: 'a',
+describe('when a wish becomes a lesson', () => {
+  it('does not make a lesson of what is heard in one session, however often', () => {
+    const once = heard([], [wish({ text: 'The capital is Oslo.' })]);
+    expect(onlyLesson(once)).toMatchObject({ state: STATE_HEARD, hints: 1, session: 's1', sinceBatch: 7 });
+    const again = heard(once, [wish({ text: 'The capital is Oslo!', turn: 't2' })]);
+    expect(onlyLesson(again)).toMatchObject({ state: STATE_HEARD, hints: 2 });
+  });
+
+  it('makes a lesson of what a second session brings again', () => {
+    const first = heard([], [wish({ text: 'Use tables.' })]);
+    const second = heard(first, [wish({ text: 'Tables, please!', session: 's2', turn: 't2' })]);
+    expect(onlyLesson(second)).toMatchObject({ state: STATE_ACTIVE, hints: 2, wordings: ['Use tables.'] });
+  });
+
+  it('takes an unknown session for the same one', () => {
+    const first = heard([], [wish({ text: 'Use tables.', session: '' })]);
+    expect(onlyLesson(heard(first, [wish({ text: 'Use tables.', turn: 't2' })])).state).toBe(STATE_HEARD);
+    const named = heard([], [wish({ text: 'Use tables.' })]);
+    expect(onlyLesson(heard(named, [wish({ text: 'Use tables.', session: '', turn: 't2' })])).state).toBe(STATE_HEARD);
+  });
+
+  it('makes a lesson at once of what is said to stand, also where it was heard before', () => {
+    const stands = wish({ text: 'Always use tables.', stands: true });
+    expect(onlyLesson(heard([], [stands])).state).toBe(STATE_ACTIVE);
+    expect(onlyLesson(heard(heard([], [wish({ text: 'Use tables.' })]), [stands])).state).toBe(STATE_ACTIVE);
+  });
+
+  it('keeps wishes of two people and of two tenants apart, whatever the scope is and whatever people are called', () => {
+    const mine = wish({ text: 'Use tables.' });
+    const otherUser = wish({ text: 'Use tables.', user: 'b', session: 's2', turn: 't2' });
+    const otherTenant = wish({ text: 'Use tables.', tenant: 'other', session: 's3', turn: 't3' });
+    expect(heard([], [mine, otherUser, otherTenant]).map(({ state }) => state)).toEqual(Array(3).fill(STATE_HEARD));
+    const widened = heard([], [mine, otherUser, otherTenant], 'policy');
+    expect(widened.map(({ scopeTenant, state }) => [scopeTenant, state])).toEqual([
+      ['t', STATE_ACTIVE],
+      ['other', STATE_HEARD],
+    ]);
+  });
+});
+
+describe('a change of mind', () => {
+  const older = lesson({ text: 'Use emojis.', id: 'older' });
+
+  it.each([STATE_ACTIVE, STATE_LEARNED, STATE_HEARD, STATE_UNTEACHABLE])(
+    'ends an older opposite lesson in state %s, visibly',
+    (state) => {
+      const [before, after] = heard([{ ...older, state }], [wish({ text: "Don't ever use emojis.", stands: true })]);
+      expect(after).toMatchObject({ text: "Don't ever use emojis.", state: STATE_ACTIVE });
+      const ended = { state: STATE_RETIRED, endedBy: 'superseded', supersededBy: after?.id, sinceBatch: 7 };
+      expect(before).toMatchObject({ id: 'older', ...ended });
+    },
+  );
+
+  it('ends nothing while the opposite is only heard', () => {
+    expect(states(heard([older], [wish({ text: 'No emojis.' })]))).toEqual([
+      ['Use emojis.', STATE_ACTIVE],
+      ['No emojis.', STATE_HEARD],
+    ]);
+  });
+
+  it('ends nothing of another person, another tenant or the whole tenant', () => {
+    const others = [
+      lesson({ id: 'b', scopeUser: 'b' }),
+      lesson({ id: 'c', scopeTenant: 'other' }),
+      lesson({ id: 'd', scopeUser: '' }),
+    ];
+    const after = heard(others, [wish({ text: 'Always answer in German.', stands: true })]);
+    expect(after.slice(0, 3)).toEqual(others);
+  });
+
+  it('takes up what was superseded once it is said to stand again, as the newest, and ends the other', () => {
+    const changed = heard([older], [wish({ text: 'Never use emojis.', stands: true })]);
+    const back = heard(changed, [wish({ text: 'Use emojis.', stands: true, turn: 't9' })]);
+    expect(states(back)).toEqual([
+      ['Never use emojis.', STATE_RETIRED],
+      ['Use emojis.', STATE_ACTIVE],
+    ]);
+    expect(back[1]).toMatchObject({ id: 'older', endedBy: '', supersededBy: '', divergences: [] });
+  });
+
+  it('begins anew with a wish that its person had ended, and leaves alone what an operator ended', () => {
+    const ended = (endedBy: string) => lesson({ text: 'Use tables.', state: STATE_RETIRED, endedBy, session: 's0' });
+    const again = wish({ text: 'Use tables.', session: 's5', turn: 't5' });
+    expect(onlyLesson(heard([ended('person')], [again]))).toMatchObject({
+      state: STATE_HEARD,
+      session: 's5',
+      endedBy: '',
+    });
+    const stands = { ...again, stands: true };
+    expect(onlyLesson(heard([ended('person')], [stands])).state).toBe(STATE_ACTIVE);
+    expect(heard([ended('operator')], [stands])).toEqual([ended('operator')]);
+  });
+});
+
+describe('a correction that returns', () => {
+  it('takes a learned lesson up again, with all that was measured of it', () => {
+    const learned = lesson({ text: 'Use tables.', state: STATE_LEARNED, divergences: [9, 1, 1] });
+    const again = onlyLesson(heard([learned], [wish({ text: 'Use tables!', session: 's2' })]));
+    expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, divergences: [9, 1, 1], sinceBatch: 7 });
+  });
+
+  it('does not make a lesson teachable that was found not to be', () => {
+    const given = lesson({ text: 'Use tables.', state: STATE_UNTEACHABLE, hints: 3 });
+    expect(onlyLesson(heard([given], [wish({ text: 'Use tables.', stands: true })]))).toMatchObject({
+      state: STATE_UNTEACHABLE,
+      hints: 4,
     });
   });
 
-  it('keeps lessons of two users apart, unless an operator has widened the scope', () => {
-    const hints = [shortLesson, { ...shortLesson, turn: 't2', tenant: 't', user: 'b' }];
-    expect(withHints([], hints, 'user')).toHaveLength(2);
-    expect(withHints([], hints, 'policy')).toHaveLength(1);
-    expect(activeInScope(withHints([], [shortLesson], 'user'), { tenant: 't', user: 'b' })).toEqual([]);
-    expect(activeInScope(withHints([], [shortLesson], 'policy'), { tenant: 't', user: 'b' })).toHaveLength(1);
+  it('changes the words of a lesson that was heard, and never those of one that was given', () => {
+    const said = ['Use tables for numbers.', 'Always use tables for numbers.', 'Tables for numbers!'];
+    const wishes = said.map((text, n) => wish({ text, stands: true, turn: `t${n}` }));
+    expect(onlyLesson(heard([], wishes)).text).toBe('Use tables for numbers.');
+    const given = lesson({ text: 'Numbers: tables.', session: '' });
+    expect(onlyLesson(heard([given], wishes))).toMatchObject({ text: 'Numbers: tables.', hints: 3, wordings: said });
+  });
+});
+
+describe('the bound of the ledger', () => {
+  const letters = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  const many = (count: number, user = 'a') =>
+    Array.from({ length: count }, (_, n) => wish({ text: `Mention ${letters(n)}zz`, user, turn: `${user}${n}` }));
+
+  it('forgets the oldest of what a person was only heard to say, and keeps what is in force', () => {
+    const kept = [lesson({ id: 'active' }), lesson({ id: 'learned', text: 'Use tables.', state: STATE_LEARNED })];
+    const lessons = heard(kept, many(70));
+    expect(lessons).toHaveLength(64);
+    expect(lessons.slice(0, 3).map(({ id, text }) => [id.slice(0, 7), text])).toEqual([
+      ['active', 'Answer in French.'],
+      ['learned', 'Use tables.'],
+      ['lesson_', 'Mention izz'],
+    ]);
   });
 
-  it('keeps lessons of two tenants apart, whatever the scope and whatever their users are called', () => {
-    const hints = [shortLesson, { ...shortLesson, turn: 't2', tenant: 'other' }];
-    for (const scope of ['user', 'policy'] as const) {
-      const lessons = withHints([], hints, scope);
-      expect(lessons).toHaveLength(2);
-      expect(activeInScope(lessons, { tenant: 'other', user: 'a' }).map(({ firstTurn }) => firstTurn)).toEqual(['t2']);
-    }
-  });
-
-  it('leaves a lesson alone after two batches running at 2 nats or less', () => {
-    const lesson = first(withHints([], [shortLesson], 'user'));
-    expect(steps(lesson, [9, 1.9]).state).toBe(Lesson_State.STATE_ACTIVE);
-    expect(steps(lesson, [9, 1.9, 2.1, 2]).state).toBe(Lesson_State.STATE_ACTIVE);
-    expect(steps(lesson, [9, 1.9, 2]).state).toBe(Lesson_State.STATE_LEARNED);
-  });
-
-  it('takes a learned lesson up again when a correction returns', () => {
-    const learned = steps(first(withHints([], [shortLesson], 'user')), [1, 1]);
-    expect(activeInScope([learned], { tenant: 't', user: 'a' })).toEqual([]);
-    const again = first(withHints([learned], [{ turn: 't9', tenant: 't', user: 'a', text: 'Shorter!' }], 'user'));
-    expect(again.state).toBe(Lesson_State.STATE_ACTIVE);
-    expect(again.id).toBe(learned.id);
-  });
-
-  it('marks a lesson that has not fallen by a third in five steps, and hints for it teach no more', () => {
-    const lesson = first(withHints([], [shortLesson], 'user'));
-    expect(steps(lesson, [12, 11, 11, 10, 10]).state).toBe(Lesson_State.STATE_ACTIVE);
-    const marked = steps(lesson, [12, 11, 11, 10, 10, 9]);
-    expect(marked.state).toBe(Lesson_State.STATE_UNTEACHABLE);
-    expect(teaches([marked], 'Shorter!', { tenant: 't', user: 'a' })).toBe(false);
-    expect(first(withHints([marked], [{ turn: 't9', tenant: 't', user: 'a', text: 'Shorter!' }], 'user')).state).toBe(
-      Lesson_State.STATE_UNTEACHABLE,
-    );
-  });
-
-  it('a lesson that fell and then stays near its floor is not marked', () => {
-    const lesson = first(withHints([], [shortLesson], 'user'));
-    expect(steps(lesson, [12, 8, 7, 6, 5, 4, 4, 4, 4, 4, 4, 4]).state).toBe(Lesson_State.STATE_ACTIVE);
-  });
-
-  it('samples that were dropped or not taught a lesson do not measure it', () => {
-    const lesson = first(withHints([], [shortLesson], 'user'));
-    const sample = { turn: 't', lessons: [lesson.id] } as unknown as BatchSample;
-    const other = { turn: 'u', lessons: [] } as unknown as BatchSample;
-    const reports = [
-      { turn: 't', dropped: 'stale', divergence: 0, staleness: 0 },
-      { turn: 'u', dropped: '', divergence: 0, staleness: 0 },
-    ];
-    expect(first(afterReport([lesson], [sample, other], reports, 2)).divergences).toEqual([]);
-  });
-
-  it('the ledger stays bounded and never drops an active lesson', () => {
-    const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
-    const hints = Array.from({ length: 300 }, (_, n) => ({
-      turn: `t${n}`,
-      tenant: 't',
-      user: 'a',
-      text: `Mention ${word(n)}zz`,
-    }));
-    const lessons = withHints([], hints, 'user');
-    expect(lessons).toHaveLength(300);
-    const learned = lessons.map((lesson) => ({ ...lesson, state: Lesson_State.STATE_LEARNED }));
+  it('does not let one person crowd out another', () => {
     expect(
-      withHints(learned, [{ turn: 'new', tenant: 't', user: 'a', text: 'Write in French.' }], 'user'),
-    ).toHaveLength(256);
+      heard(
+        many(3, 'b').reduce<Lesson[]>((at, said) => heard(at, [said]), []),
+        many(200),
+      ),
+    ).toHaveLength(67);
   });
 });

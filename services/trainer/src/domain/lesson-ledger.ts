@@ -1,121 +1,151 @@
-// What a policy is being taught: hints that say the same are one lesson. An active lesson is never removed, and every change is a
-// function of facts, so that a restart computes the same ledger.
-import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
-import type { SampleReport } from '@backtalk/proto/weights';
+// What a policy is being taught. A wish that is heard becomes a lesson when its words say that it stands, or when a second session brings it
+// again; until then no teacher is shown it beyond its own turn. Every change is a function of facts, so that a restart computes the same.
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
-import { centralWording, inScope, lessonOf, type Speaker, wordingCharsMax } from './lesson-matching.js';
+import { centralWording, lessonOf, type Speaker } from './lesson-matching.js';
+import { isInForce } from './lessons-in-force.js';
 import type { LessonScope } from './recipe.js';
+import type { Relate } from './wish-relation.js';
 
-export interface Hint extends Speaker {
+/** A wish in a person's own words, on one line. */
+export interface Wish extends Speaker {
   readonly turn: string;
+  readonly session: string;
   readonly text: string;
+  /** The person says that it holds beyond the turn. */
+  readonly stands: boolean;
 }
 
-const lessonsMax = 256;
+/** What decides about a change beside the change itself. */
+export interface LedgerChange {
+  /** The batch that it will stand in. */
+  readonly batch: number;
+  readonly relate: Relate;
+}
+
+const personLessonsMax = 64;
+const lessonsMax = 2_048;
 const wordingsMax = 16;
-/** The teacher's prompt stays short: the newest lessons in scope are shown. */
-const shownMax = 8;
 
-export function activeInScope(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
-  const active = lessons.filter((lesson) => lesson.state === Lesson_State.STATE_ACTIVE && inScope(lesson, speaker));
-  return active.slice(-shownMax);
-}
-
-/** A hint teaches unless it belongs to a lesson that was given up. */
-export function teaches(lessons: readonly Lesson[], hint: string, speaker: Speaker): boolean {
-  if (hint === '') return false;
-  const lesson = lessonOf(lessons, hint, speaker);
-  return lesson === undefined || !givenUp(lesson);
-}
-
-export function withHints(lessons: readonly Lesson[], hints: readonly Hint[], scope: LessonScope): Lesson[] {
-  const ledger = [...lessons];
-  for (const hint of hints) {
-    const home = lessonOf(ledger, hint.text, hint);
-    if (home === undefined) ledger.push(newLesson(hint, scope));
-    else ledger[ledger.indexOf(home)] = confirmed(home, hint);
+export function withWishes(
+  lessons: readonly Lesson[],
+  wishes: readonly Wish[],
+  scope: LessonScope,
+  change: LedgerChange,
+): Lesson[] {
+  let ledger = [...lessons];
+  for (const wish of wishes) {
+    const home = lessonOf(ledger, wish.text, wish, change.relate);
+    if (home === undefined) {
+      const first = firstHeard(wish, scope, change.batch);
+      ledger = wish.stands ? takenUp(ledger, first, change) : [...ledger, first];
+    } else ledger = heardAgain(ledger, home, wish, change);
   }
-  // Lessons that are not active go first, oldest first.
-  const surplus = Math.max(0, ledger.length - lessonsMax);
-  const leaving = new Set(ledger.filter(({ state }) => state !== Lesson_State.STATE_ACTIVE).slice(0, surplus));
-  return ledger.filter((lesson) => !leaving.has(lesson));
+  return bounded(ledger);
 }
 
-function newLesson(hint: Hint, scope: LessonScope): Lesson {
+function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonScope, batch: number): Lesson {
   return {
-    id: `lesson_${createHash('sha256').update(hint.turn).digest('hex').slice(0, 16)}`,
-    text: centralWording([hint.text]),
-    scopeUser: scope === 'policy' ? '' : hint.user,
-    state: Lesson_State.STATE_ACTIVE,
+    id: `lesson_${createHash('sha256').update(turn).digest('hex').slice(0, 16)}`,
+    text,
+    scopeUser: scope === 'policy' ? '' : user,
+    state: Lesson_State.STATE_HEARD,
     hints: 1,
     divergences: [],
-    firstTurn: hint.turn,
+    firstTurn: turn,
     wordings: [],
-    scopeTenant: hint.tenant,
-    session: '',
+    scopeTenant: tenant,
+    session,
     endedBy: '',
     supersededBy: '',
-    sinceBatch: 0,
+    sinceBatch: batch,
   };
 }
 
-/** A correction returned: a learned lesson is active again. One that was given up stays so. */
-function confirmed(lesson: Lesson, hint: Hint): Lesson {
-  const seen = new Set([...lesson.wordings, lesson.text, hint.text.slice(0, wordingCharsMax)]);
-  const wordings = [...seen].slice(0, wordingsMax + 1);
-  const text = centralWording(wordings);
-  return {
-    ...lesson,
-    text,
-    state: givenUp(lesson) ? lesson.state : Lesson_State.STATE_ACTIVE,
-    hints: lesson.hints + 1,
-    wordings: wordings.filter((wording) => wording !== text),
-  };
-}
-
-function givenUp(lesson: Lesson): boolean {
-  return lesson.state === Lesson_State.STATE_UNTEACHABLE || lesson.state === Lesson_State.STATE_RETIRED;
-}
-
-/** The mean divergence of the samples that were taught each lesson becomes its newest measurement. */
-export function afterReport(
-  lessons: readonly Lesson[],
-  samples: readonly BatchSample[],
-  reports: readonly SampleReport[],
-  learnedNats: number,
-): Lesson[] {
-  const trained = new Map(
-    reports.filter((report) => report.dropped === '').map((report) => [report.turn, report.divergence]),
-  );
-  return lessons.map((lesson) => {
-    const measured = samples
-      .filter((sample) => sample.lessons.includes(lesson.id))
-      .flatMap((sample) => trained.get(sample.turn) ?? []);
-    if (measured.length === 0) return lesson;
-    return afterStep(lesson, measured.reduce((sum, value) => sum + value, 0) / measured.length, learnedNats);
-  });
-}
-
-const learnedBatches = 2;
-/** After this many steps the divergence must have fallen by a third. */
-const patienceSteps = 5;
-const mustFallBy = 1 / 3;
-const divergencesMax = 16;
-
-/** Never makes a lesson active: only a correction does. At or below `learnedNats`, in two batches running, it is learned. */
-function afterStep(lesson: Lesson, divergence: number, learnedNats: number): Lesson {
-  const divergences = [...lesson.divergences, divergence];
-  const kept = divergences.slice(-divergencesMax);
-  if (lesson.state !== Lesson_State.STATE_ACTIVE) return { ...lesson, divergences: kept };
-  const recent = divergences.slice(-learnedBatches);
-  if (recent.length === learnedBatches && recent.every((value) => value <= learnedNats)) {
-    return { ...lesson, divergences: kept, state: Lesson_State.STATE_LEARNED };
+function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: LedgerChange): Lesson[] {
+  const lesson = withWording(home, wish.text);
+  // Where it is not known, it counts as the same session.
+  const isSecond = home.session !== '' && wish.session !== '' && home.session !== wish.session;
+  switch (home.state) {
+    case Lesson_State.STATE_HEARD:
+      return wish.stands || isSecond ? takenUp(ledger, lesson, change) : replaced(ledger, lesson);
+    case Lesson_State.STATE_LEARNED:
+      // Its measurements stay: they say how far it had come.
+      return replaced(ledger, { ...lesson, state: Lesson_State.STATE_ACTIVE, sinceBatch: change.batch });
+    case Lesson_State.STATE_RETIRED:
+      if (home.endedBy === 'operator') return [...ledger];
+      if (wish.stands) return takenUp(ledger, { ...lesson, divergences: [] }, change);
+      return replaced(ledger, heardAnew(lesson, wish, change.batch));
+    default:
+      return replaced(ledger, lesson);
   }
-  // Looked at once, five steps after the first measurement: a lesson that fell once and is later taken up again near its
-  // floor has nothing left to fall by. A lesson near its end is not marked either: both would punish success.
-  const [first = 0, ...later] = divergences;
-  const doesNotMove = later.length === patienceSteps && Math.min(...later) > first * (1 - mustFallBy);
-  if (doesNotMove) return { ...lesson, divergences: kept, state: Lesson_State.STATE_UNTEACHABLE };
-  return { ...lesson, divergences: kept };
+}
+
+/** Of a wish that ended: it begins where every wish begins. */
+function heardAnew(lesson: Lesson, { session, turn }: Wish, batch: number): Lesson {
+  const state = Lesson_State.STATE_HEARD;
+  const anew = { ...lesson, state, session, firstTurn: turn, divergences: [], sinceBatch: batch };
+  return { ...anew, endedBy: '', supersededBy: '' };
+}
+
+/** A lesson that was given keeps the words in which it was given. */
+function withWording(lesson: Lesson, wording: string): Lesson {
+  const wordings = [...new Set([...lesson.wordings, lesson.text, wording])].slice(0, wordingsMax + 1);
+  const text = lesson.session === '' ? lesson.text : centralWording(wordings);
+  return { ...lesson, text, hints: lesson.hints + 1, wordings: wordings.filter((other) => other !== text) };
+}
+
+/**
+ * Active from now on, as the newest. The older ones of the same scope that cannot hold beside it are superseded.
+ * @param ends which relations end an older one
+ */
+export function takenUp(
+  ledger: readonly Lesson[],
+  lesson: Lesson,
+  { batch, relate }: LedgerChange,
+  ends: readonly ReturnType<Relate>[] = ['opposite'],
+): Lesson[] {
+  const others = ledger.filter(({ id }) => id !== lesson.id);
+  const remaining = others.map((other) => {
+    const isBeside = other.scopeTenant === lesson.scopeTenant && other.scopeUser === lesson.scopeUser;
+    const isOver = other.state === Lesson_State.STATE_RETIRED;
+    if (!isBeside || isOver || !ends.includes(relate(other.text, lesson.text))) return other;
+    return retired(other, batch, 'superseded', lesson.id);
+  });
+  const state = Lesson_State.STATE_ACTIVE;
+  return [...remaining, { ...lesson, state, endedBy: '', supersededBy: '', sinceBatch: batch }];
+}
+
+export type EndedBy = 'person' | 'operator' | 'superseded';
+
+export function retired(lesson: Lesson, batch: number, endedBy: EndedBy, supersededBy = ''): Lesson {
+  return { ...lesson, state: Lesson_State.STATE_RETIRED, endedBy, supersededBy, sinceBatch: batch };
+}
+
+export function replaced(ledger: readonly Lesson[], lesson: Lesson): Lesson[] {
+  return ledger.map((other) => (other.id === lesson.id ? lesson : other));
+}
+
+/** What is only heard goes first, then what ended, then what cannot be taught; what is in force goes last. Of each, the oldest. */
+export function bounded(ledger: readonly Lesson[]): Lesson[] {
+  const persons = new Map<string, Lesson[]>();
+  for (const lesson of ledger) {
+    const person = `${lesson.scopeTenant}.${lesson.scopeUser}`;
+    persons.set(person, [...(persons.get(person) ?? []), lesson]);
+  }
+  const kept = new Set([...persons.values()].flatMap((lessons) => lastToGo(lessons, personLessonsMax)));
+  return lastToGo(
+    ledger.filter((lesson) => kept.has(lesson)),
+    lessonsMax,
+  );
+}
+
+const goFirst = [Lesson_State.STATE_HEARD, Lesson_State.STATE_RETIRED, Lesson_State.STATE_UNTEACHABLE];
+
+function lastToGo(lessons: readonly Lesson[], most: number): Lesson[] {
+  if (lessons.length <= most) return [...lessons];
+  const turnOf = (lesson: Lesson): number => (isInForce(lesson) ? goFirst.length : goFirst.indexOf(lesson.state));
+  const leaving = lessons.toSorted((a, b) => turnOf(a) - turnOf(b)).slice(0, lessons.length - most);
+  return lessons.filter((lesson) => !leaving.includes(lesson));
 }

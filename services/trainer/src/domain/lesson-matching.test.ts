@@ -1,71 +1,51 @@
+import { Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
-import { centralWording, lessonOf, wordingCharsMax } from './lesson-matching.js';
-import { withHints } from './lesson-ledger.js';
-import { contentStems, likeness } from './same-hint.js';
+import { lesson } from '../testing/lessons.js';
+import { centralWording, lessonOf } from './lesson-matching.js';
+import { relateByWords } from './lexical-relation.js';
 
-const same = (a: string, b: string): boolean => likeness(contentStems(a), contentStems(b)) > 0;
+const french = lesson({ id: 'french' });
+const tables = lesson({ id: 'tables', text: 'Use tables.', wordings: ['Columns, please.'] });
 
-describe('hints that say the same', () => {
-  it.each([
-    ['Answer in one short sentence.', 'Keep it to a single sentence, please.'],
-    ['Answer in one short sentence.', 'Shorter please!'],
-    ['Just one sentence next time.', 'I only want one short sentence.'],
-    ['That was too long.', 'Be brief.'],
-    ['Use bullet points.', 'Give me a bulleted list.'],
-  ])('these hints say the same: %s = %s', (a, b) => {
-    expect(same(a, b)).toBe(true);
+function found(wish: string, user = 'a', lessons = [french, tables]): string | undefined {
+  return lessonOf(lessons, wish, { tenant: 't', user }, relateByWords)?.id;
+}
+
+describe('which lesson a wish belongs to', () => {
+  it('finds the one that asks for the same, or that was said in the same words', () => {
+    expect(found('In French, please.')).toBe('french');
+    expect(found('Columns, please.')).toBe('tables');
+    expect(found('Columns for each year.')).toBeUndefined();
+    expect(found('No tables.')).toBeUndefined();
   });
 
-  it.each([
-    ['Answer in one short sentence.', 'Answer in three sentences.'],
-    ['Be brief.', 'Give more detail.'],
-    ['Use bullet points.', 'Write in French.'],
-    ['Answer in one short sentence.', 'Always start with a greeting.'],
-  ])('these hints say something else: %s ≠ %s', (a, b) => {
-    expect(same(a, b)).toBe(false);
+  it('never finds the lesson of another person', () => {
+    expect(found('In French, please.', 'b')).toBeUndefined();
+    expect(found('In French, please.', 'b', [lesson({ id: 'all', scopeUser: '' })])).toBe('all');
   });
 
-  it('a hint without content belongs nowhere', () => {
-    expect(same('Please do it again.', 'Please do it again.')).toBe(false);
-  });
-});
-
-describe('which lesson', () => {
-  const lessons = withHints(
-    [],
-    [
-      { turn: 't1', tenant: 't', user: 'a', text: 'Answer in one short sentence.' },
-      { turn: 't2', tenant: 't', user: 'a', text: 'Write in French.' },
-    ],
-    'user',
-  );
-
-  it('finds the closest in the scope of the user', () => {
-    expect(lessonOf(lessons, 'One sentence only.', { tenant: 't', user: 'a' })?.firstTurn).toBe('t1');
-    expect(lessonOf(lessons, 'In French, please.', { tenant: 't', user: 'a' })?.firstTurn).toBe('t2');
-  });
-
-  it('never finds the lesson of another user', () => {
-    expect(lessonOf(lessons, 'One sentence only.', { tenant: 't', user: 'b' })).toBeUndefined();
+  it('prefers one that goes on to one that has ended, and the newer of two', () => {
+    const ended = lesson({ id: 'ended', state: Lesson_State.STATE_RETIRED });
+    expect(found('Answer in French.', 'a', [french, ended])).toBe('french');
+    expect(found('Answer in French.', 'a', [french, lesson({ id: 'newer' })])).toBe('newer');
+    expect(found('Answer in French.', 'a', [ended])).toBe('ended');
   });
 });
 
-describe('wording', () => {
-  it('a lesson’s wording is what all wordings have in common, with the least beside it', () => {
+describe('the words of a lesson', () => {
+  it('are those that all wordings have in common, with the least beside them', () => {
     const said = [
-      'Be briefer. Answer with one short sentence.',
-      'Answer in one short sentence.',
-      'Always answer me in one short sentence.',
-      'Keep your answer to one short sentence.',
-      'Answer in one short sentence as an answer.',
+      'I keep saying it: metric units, whatever the recipe says.',
+      'Use metric units.',
+      'Use metric units in recipes.',
+      'Please use metric units from now on.',
     ];
-    expect(centralWording(said)).toBe('Answer in one short sentence.');
-    expect(centralWording([...said].reverse())).toBe('Answer in one short sentence.');
+    expect(centralWording(said)).toBe('Use metric units.');
+    expect(centralWording([...said].reverse())).toBe('Use metric units.');
   });
 
-  it('a lesson’s wording is the longest of equals, up to a bound', () => {
-    expect(centralWording(['Be brief.', 'Use few words.'])).toBe('Use few words.');
-    expect(centralWording(['x'.repeat(wordingCharsMax + 1)])).toHaveLength(wordingCharsMax);
+  it('are the longest of equals', () => {
+    expect(centralWording(['Use tables.', 'Columns, please.'])).toBe('Columns, please.');
   });
 });

@@ -1,10 +1,7 @@
-// Which lesson a hint belongs to, and in which words the lesson is put.
-import type { Lesson } from '@backtalk/proto/facts';
+// Which lesson a wish belongs to, and in which words the lesson is put.
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
-import { contentStems, likeness } from './same-hint.js';
-
-/** Beyond this a wording tells a story. */
-export const wordingCharsMax = 200;
+import type { Relate } from './wish-relation.js';
 
 /** Whose samples a lesson may hold for. */
 export interface Speaker {
@@ -17,25 +14,26 @@ export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Sp
   return (scopeTenant === '' || scopeTenant === tenant) && (scopeUser === '' || scopeUser === user);
 }
 
-export function lessonOf(lessons: readonly Lesson[], hint: string, speaker: Speaker): Lesson | undefined {
-  const stems = contentStems(hint);
-  let best: { lesson: Lesson; score: number } | undefined;
-  for (const lesson of lessons) {
-    if (!inScope(lesson, speaker)) continue;
+/** One that was said in the same words; else the newest that asks for the same, what has not ended before what has. */
+export function lessonOf(
+  lessons: readonly Lesson[],
+  wish: string,
+  speaker: Speaker,
+  relate: Relate,
+): Lesson | undefined {
+  const near = lessons.filter((lesson) => inScope(lesson, speaker)).reverse();
+  const going = near.filter(({ state }) => state !== Lesson_State.STATE_RETIRED);
+  const inOrder = [...going, ...near.filter((lesson) => !going.includes(lesson))];
+  return (
+    inOrder.find(({ text, wordings }) => text === wish || wordings.includes(wish)) ??
     // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
-    const isKnown = hint === lesson.text || lesson.wordings.includes(hint);
-    const score = isKnown ? 1 : likeness(contentStems(lesson.text), stems);
-    if (score > (best?.score ?? 0)) best = { lesson, score };
-  }
-  return best?.lesson;
+    inOrder.find(({ text }) => relate(text, wish) === 'same')
+  );
 }
 
-/**
- * The wording that is most like all the others: what they have in common, with the least beside it. On the laptop's model the
- * plain core of a correction teaches better than its longest form (84 % against 56 % of hinted answers obey). Of equals, the longest.
- */
+/** The wording that is most like all the others: what they have in common, with the least beside it. Of equals, the longest. */
 export function centralWording(wordings: readonly string[]): string {
-  const candidates = [...new Set(wordings.map((wording) => wording.slice(0, wordingCharsMax)))];
+  const candidates = [...new Set(wordings)];
   const words = candidates.map((wording) => new Set(wording.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []));
   let best = { wording: '', score: -1 };
   for (const [index, wording] of candidates.entries()) {

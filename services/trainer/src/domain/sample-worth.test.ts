@@ -1,8 +1,9 @@
+import { Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
+import { lesson } from '../testing/lessons.js';
 import type { TurnShape } from '../testing/turns.js';
-import { withHints } from './lesson-ledger.js';
 import type { Recipe } from './recipe.js';
 import { worthOf, type LearningContext } from './sample-worth.js';
 
@@ -79,13 +80,10 @@ describe('what a turn is worth', () => {
     expect(worth({ verdict: 0, hint: shortHint }, {}, { method: 'binary' }).kind).toBe('idle');
   });
 
-  it('a hint for a lesson that was given up does not count', () => {
-    const lessons = withHints([], [{ turn: 't0', tenant: 'tenant0', user: 'user0', text: shortHint }], 'user').map(
-      (lesson) => ({
-        ...lesson,
-        state: 'STATE_UNTEACHABLE' as (typeof lesson)['state'],
-      }),
-    );
-    expect(worth({ verdict: 0, hint: shortHint }, { lessons }).kind).toBe('idle');
+  it('a hint makes a turn effective, whatever lessons there are', () => {
+    const lessons = [
+      lesson({ text: shortHint, scopeTenant: 'tenant0', scopeUser: 'user0', state: Lesson_State.STATE_UNTEACHABLE }),
+    ];
+    expect(worth({ verdict: 0, hint: shortHint }, { lessons }).kind).toBe('effective');
   });
 });

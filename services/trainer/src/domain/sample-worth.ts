@@ -3,7 +3,6 @@ import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
-import { teaches } from './lesson-ledger.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 
@@ -41,7 +40,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
-  const hinted = hintCounts && teaches(context.lessons, judged.hint, candidate);
+  const hinted = hintCounts && judged.hint !== '';
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
   if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };

@@ -5,6 +5,7 @@ import type { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
 
 import { isCut, isGreedy } from './candidate.js';
+import { hintsOf } from './lessons-in-force.js';
 import type { TurnFacts } from './settle-reason.js';
 import type { StepPlan } from './step-plan.js';
 
@@ -61,8 +62,6 @@ export function callOf({ policy, number }: BatchClosed): string {
 export function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSource): TrainSample | LeftOut {
   const { completed } = source.facts;
   if (completed === undefined) return 'missing';
-  // In the ledger's order, which is the order in which the lessons began.
-  const hints = batch.lessons.filter(({ id }) => sample.lessons.includes(id)).map(({ text }) => text);
   return {
     turn: sample.turn,
     promptIds: completed.promptIds,
@@ -71,7 +70,7 @@ export function trainSample(sample: BatchSample, batch: BatchClosed, source: Sam
     temperature: isGreedy(completed) ? 1 : (completed.sampling?.temperature ?? 1),
     advantage: sample.advantage,
     cut: isCut(completed),
-    hints,
+    hints: hintsOf(batch, sample),
     messages: jsonBytes(source.messages),
     tools: source.tools.length === 0 ? new Uint8Array() : jsonBytes(source.tools),
     humanMessage: source.humanMessage,

@@ -3,6 +3,7 @@
 import { baseVersion, versionNumber } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsStaged, type WeightsTrained } from '@backtalk/proto/facts';
 
+import type { VersionsSince } from './lesson-progress.js';
 import type { VersionsBack } from './sample-worth.js';
 
 export interface VersionRecord {
@@ -10,6 +11,8 @@ export interface VersionRecord {
   readonly parent: string;
   readonly manifestDigest: string;
   readonly trainedAtMs: number;
+  /** Number of the batch that it was made from. */
+  readonly batch: number;
 }
 
 const undecidedStages = new Set<WeightsStaged_Stage>([
@@ -18,7 +21,7 @@ const undecidedStages = new Set<WeightsStaged_Stage>([
   WeightsStaged_Stage.STAGE_CANARY,
 ]);
 
-export class VersionLine {
+export class VersionLine implements VersionsSince {
   /** In the order in which they were trained. */
   private readonly byName = new Map<string, VersionRecord>();
   /** By version; a verdict may be read before the version it is about, since the two are separate subjects. */
@@ -26,8 +29,8 @@ export class VersionLine {
 
   constructor(private readonly policy: string) {}
 
-  trained({ version, parent, manifestDigest }: WeightsTrained, trainedAtMs: number): void {
-    if (!this.byName.has(version)) this.byName.set(version, { version, parent, manifestDigest, trainedAtMs });
+  trained({ version, parent, manifestDigest, batch }: WeightsTrained, trainedAtMs: number): void {
+    if (!this.byName.has(version)) this.byName.set(version, { version, parent, manifestDigest, trainedAtMs, batch });
   }
 
   /** A burned version stays burned; otherwise the latest stage holds. */
@@ -68,6 +71,15 @@ export class VersionLine {
   isTainted(version: string): boolean {
     for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
     return false;
+  }
+
+  isUndone(batch: number): boolean {
+    const made = this.versions().find((record) => record.batch === batch);
+    return made !== undefined && this.isTainted(made.version);
+  }
+
+  versionsAfter(batch: number): number {
+    return this.versions().filter((record) => record.batch > batch).length;
   }
 
   nextParent(): string {

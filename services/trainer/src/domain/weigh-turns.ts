@@ -1,6 +1,6 @@
 // What each waiting turn brings: a signal, an anchor, or nothing; the same input gives the same sorting, whatever the order of arrival.
 import type { Candidate } from './candidate.js';
-import { activeInScope } from './lesson-ledger.js';
+import { inForce } from './lessons-in-force.js';
 import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
 import { anchorsMax, type Recipe } from './recipe.js';
 import { distils, worthOf, type LearningContext } from './sample-worth.js';
@@ -42,14 +42,13 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   const effective = signals.filter((weighed) => unique.adds(weighed));
   const idle = silent.filter((weighed) => unique.adds(weighed));
 
-  // Turns without a signal are kept while there is a lesson to hold them to: one that is active, or one that a waiting
-  // hint begins.
+  // Turns without a signal are kept while there is a lesson to hold them to: one in force, or one that a waiting hint may begin.
   const hinted = effective.filter((weighed) => weighed.hinted);
   const useful = idle.filter(({ candidate: { tenant, user } }) => {
     const isHinted = hinted.some(
       ({ candidate }) => candidate.tenant === tenant && (recipe.lessonScope === 'policy' || candidate.user === user),
     );
-    return distils(recipe) && (isHinted || activeInScope(context.lessons, { tenant, user }).length > 0);
+    return distils(recipe) && (isHinted || inForce(context.lessons, { tenant, user }).length > 0);
   });
   const anchors = newestOfEach(useful, anchorsMax(recipe));
   const unkept = idle
@@ -88,6 +87,6 @@ class UniqueTurns {
   }
 }
 
-function settling(candidate: Candidate, reason: SettleReason): Settling {
+export function settling(candidate: Candidate, reason: SettleReason): Settling {
   return { candidate, reason };
 }

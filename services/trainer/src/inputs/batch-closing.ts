@@ -5,17 +5,21 @@ import type { BatchClosed } from '@backtalk/proto/facts';
 
 import {
   givenUp,
+  lessonsBatch,
   settledTurn,
   settlingBatch,
   trainingBatch,
+  wishesOf,
   type ChainEnd,
   type GivingUp,
 } from '../domain/batch-fact.js';
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
+import { asWording } from '../domain/lessons-in-force.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { batchBytesMax } from '../domain/step-size.js';
 import { weighTurns, type Weighed } from '../domain/weigh-turns.js';
+import type { Relate } from '../domain/wish-relation.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
@@ -41,7 +45,8 @@ export class BatchClosing {
     const { state, clock } = this;
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
-    const { lessons, baselines } = carriedState(chain, recipe);
+    if (await this.takeChanges(ledger)) return 'closed';
+    const { lessons, baselines } = carriedState(chain, line, recipe);
     const context = { lessons, baselines, versionsBack: line.versionsBackFrom(line.nextParent()) };
     const waiting = weighTurns(state.pending.candidates(), context, recipe);
     events.turnsWeighed(state.policy, waiting, lessons);
@@ -69,13 +74,36 @@ export class BatchClosing {
     if (before !== undefined && before.loraRank !== recipe.loraRank)
       throw trainerErrors.rankChanged({ version: parent, rank: before.loraRank, configured: recipe.loraRank });
     await store.keepPlan(plan);
-    const batch = trainingBatch(this.chainEnd(ledger), decision, recipe, { parent, planDigest: plan.digest, seed });
+    const end = this.chainEnd(ledger);
+    const relate = await this.relate(
+      end,
+      wishesOf(decision).map(({ text }) => text),
+    );
+    const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, relate);
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
     const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);
     if (!(await this.closeMarked(ledger, batch, traces))) return;
     const saidAtMs = decision.effective.map(({ candidate }) => candidate.saidAtMs);
     state.closed = { version: batch.version, saidAtMs };
+  }
+
+  /** What was said of lessons is in the ledger before anything else is decided, also while learning rests. */
+  private async takeChanges(ledger: LedgerState): Promise<boolean> {
+    const changes = await this.ledger.changes(ledger);
+    if (changes.length === 0) return false;
+    const end = this.chainEnd(ledger);
+    const relate = await this.relate(
+      end,
+      changes.map(({ message }) => asWording(message.text)),
+    );
+    await this.close(ledger, lessonsBatch(end, changes, relate));
+    return true;
+  }
+
+  private relate({ state }: ChainEnd, wishes: readonly string[]): Promise<Relate> {
+    const known = state.lessons.flatMap(({ text, wordings }) => [text, ...wordings]);
+    return this.tools.relations.among([...new Set([...known, ...wishes])]);
   }
 
   /** Those that fit one step; the others wait for the next batch. Nothing when some are too large for any: it is decided anew. */
@@ -118,8 +146,8 @@ export class BatchClosing {
     return false;
   }
 
-  private chainEnd({ chain }: LedgerState): ChainEnd {
-    return { policy: this.state.policy, chain, state: carriedState(chain, this.tools.recipe) };
+  private chainEnd({ chain, line }: LedgerState): ChainEnd {
+    return { policy: this.state.policy, chain, state: carriedState(chain, line, this.tools.recipe) };
   }
 
   private async close(ledger: LedgerState, batch: BatchClosed, traces: readonly Trace[] = []): Promise<void> {

@@ -23,6 +23,15 @@ export function judgedTurns({ turns, events }: TrainerTools, state: PolicyState,
   };
 }
 
+/** It is in the log for good, and batches say how far they have taken it in: the delivery itself only wakes. */
+export function changedLessons(state: PolicyState) {
+  return async function onChanged({ sequence }: StoredFact<'lessonChanged'>): Promise<void> {
+    const ledger = await state.ledger();
+    ledger.changedAt = Math.max(ledger.changedAt, sequence);
+    state.wake.notify();
+  };
+}
+
 export function stagedVersions({ events }: TrainerTools, state: PolicyState) {
   return async function onStaged({ message, sequence, timeMs }: StoredFact<'weightsStaged'>): Promise<void> {
     const { line } = await state.ledger();

@@ -4,7 +4,12 @@ import { SettledTurns } from '../domain/settled-turns.js';
 import { VersionLine } from '../domain/version-line.js';
 import { PolicyState } from './policy-state.js';
 
-const ledger = () => ({ chain: new BatchChain('p'), line: new VersionLine('p'), settled: new SettledTurns() });
+const ledger = () => ({
+  chain: new BatchChain('p'),
+  line: new VersionLine('p'),
+  settled: new SettledTurns(),
+  changedAt: 0,
+});
 
 describe('PolicyState', () => {
   it('gives the ledger that was read last, also to deliveries that asked while it was read', async () => {

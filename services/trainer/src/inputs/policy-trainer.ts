@@ -5,7 +5,7 @@ import { consumeFacts, type ServiceContext } from '@backtalk/kit';
 import type { TrainerConfig } from '../config.js';
 import type { Ledger } from '../outputs/ledger.js';
 import { BatchClosing } from './batch-closing.js';
-import { judgedTurns, stagedVersions } from './deliveries.js';
+import { changedLessons, judgedTurns, stagedVersions } from './deliveries.js';
 import { watchLearning } from './learning-switch.js';
 import { LedgerLoop } from './ledger-loop.js';
 import { PolicyState } from './policy-state.js';
@@ -45,14 +45,22 @@ export async function trainPolicy(
     concurrency: 1,
     onFatal: fail,
   });
+  const changed = consumeFacts({
+    ...consumption,
+    facts: ['lessonChanged'],
+    filter: { lessonChanged: { policy } },
+    handlers: { lessonChanged: changedLessons(state) },
+    concurrency: 1,
+    onFatal: fail,
+  });
   const closing = new BatchClosing(tools, state, ledger, config.seed, clock);
   const steps = new StepTaking(tools, state, ledger, closing, clock);
   const loop = new LedgerLoop(service, tools.events, state, { ledger, closing, steps });
   try {
     await watchLearning(broker, state, tools.events, signal);
-    await Promise.all([judged.start(), staged.start()]);
+    await Promise.all([judged.start(), staged.start(), changed.start()]);
     await Promise.all([loop.run(signal), sweepFiles(tools, state, config, clock, signal)]);
   } finally {
-    await Promise.all([judged.stop(stopDeadlineMs), staged.stop(stopDeadlineMs)]);
+    await Promise.all([judged, staged, changed].map((consumer) => consumer.stop(stopDeadlineMs)));
   }
 }

@@ -1,6 +1,7 @@
 // What the inputs of all policies share.
 import type { Recipe } from '../domain/recipe.js';
 import type { StoredPlan } from '../domain/step-plan.js';
+import type { WishRelations } from '../domain/wish-relation.js';
 import type { TrainerEvents } from '../events.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
@@ -14,5 +15,7 @@ export interface TrainerTools {
   readonly store: StepStore;
   readonly tries: StepTries;
   readonly worker: TrainingWorker;
+  /** How wishes stand to each other. */
+  readonly relations: WishRelations;
   readonly events: TrainerEvents;
 }

@@ -4,6 +4,7 @@ import { startSpan, type FactPublisher, type FactReader, type Trace, type TurnId
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
+import type { StoredChange } from '../domain/lesson-changes.js';
 import { SettledTurns, turnsOf } from '../domain/settled-turns.js';
 import { VersionLine } from '../domain/version-line.js';
 import { SampleMarks } from './sample-marks.js';
@@ -12,9 +13,13 @@ export interface LedgerState {
   readonly chain: BatchChain;
   readonly line: VersionLine;
   readonly settled: SettledTurns;
+  /** Where in the log the last change of a lesson stands, as far as is known here. */
+  changedAt: number;
   /** Of the newest batch: its step goes on in it. */
   trace?: Trace;
 }
+
+const ledgerFacts = ['batchClosed', 'weightsTrained', 'weightsStaged', 'lessonChanged'] as const;
 
 /** Members of a cluster need not agree on the time to the second. */
 const clocksDifferMs = 3_600_000;
@@ -38,9 +43,10 @@ export class Ledger {
     const chain = new BatchChain(policy);
     const line = new VersionLine(policy);
     const settled = new SettledTurns(this.rememberedMax);
-    const ledger: LedgerState = { chain, line, settled };
-    const filter = { batchClosed: { policy }, weightsTrained: { policy }, weightsStaged: { policy } };
-    for await (const fact of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'], { filter, signal })) {
+    const ledger: LedgerState = { chain, line, settled, changedAt: 0 };
+    const ids = { policy };
+    const filter = { batchClosed: ids, weightsTrained: ids, weightsStaged: ids, lessonChanged: ids };
+    for await (const fact of this.reader.read(ledgerFacts, { filter, signal })) {
       switch (fact.name) {
         case 'batchClosed':
           chain.closed(fact.message, fact.sequence);
@@ -53,9 +59,23 @@ export class Ledger {
           break;
         case 'weightsStaged':
           line.staged(fact.message, fact.sequence);
+          break;
+        case 'lessonChanged':
+          ledger.changedAt = fact.sequence;
       }
     }
     return ledger;
+  }
+
+  /** What was said of lessons and is not in the ledger yet, in the order of the log, which alone says what there is. */
+  async changes({ chain, changedAt }: LedgerState): Promise<StoredChange[]> {
+    const from = (chain.last()?.lessonsThrough ?? 0) + 1;
+    const changes: StoredChange[] = [];
+    if (changedAt < from) return changes;
+    const filter = { lessonChanged: { policy: this.policy } };
+    for await (const { message, sequence } of this.reader.read(['lessonChanged'], { filter, from }))
+      changes.push({ message, sequence });
+    return changes;
   }
 
   private async firstJudgedMs(signal: AbortSignal): Promise<number | undefined> {

@@ -122,10 +122,11 @@ export class TrainerRig {
     await this.speakers.judge.publish('turnJudged', judgedTurn(shape));
   }
 
+  /** Each a wish that is said to stand. */
   async correct(count: number, shape: Partial<TurnShape> & { readonly name?: string } = {}): Promise<string[]> {
     const { name = 'turn', ...rest } = shape;
     const turns = Array.from({ length: count }, (_, n) => `${name}${n}`);
-    for (const turn of turns) await this.say({ hint: 'Answer in one short sentence.', ...rest, turn });
+    for (const turn of turns) await this.say({ hint: 'Answer in one short sentence.', stands: true, ...rest, turn });
     return turns;
   }
 

@@ -11,6 +11,9 @@ export interface TurnShape {
   readonly version?: string;
   readonly verdict?: number;
   readonly hint?: string;
+  readonly session?: string;
+  /** The hint is said to hold beyond this turn. */
+  readonly stands?: boolean;
   readonly revision?: number;
   readonly temperature?: number;
   readonly finishReason?: string;
@@ -88,13 +91,14 @@ export function completedTurn(shape: TurnShape): TurnCompleted {
 
 export function judgedTurn(shape: TurnShape): TurnJudged {
   const { turn, tenant = defaultTenant, user = 'user0', policy = 'backtalk', verdict = -1 } = shape;
-  const { hint = '', revision = 0 } = shape;
+  const { hint = '', revision = 0, session = 'session0', stands = false } = shape;
   return TurnJudged.fromPartial({
     turn,
     tenant,
     user,
     policy,
-    session: 'session0',
+    session,
+    stands,
     revision,
     verdict,
     hint,

@@ -3,6 +3,7 @@
 import {
   BatchClosed,
   FeedbackGiven,
+  LessonChanged,
   PersonErased,
   SampleTaken,
   SessionClosed,
@@ -173,9 +174,21 @@ const rows = {
     tokens: ['policy'],
     kind: 'chain',
     publishers: ['trainer'],
-    readers: ['judge', 'publisher', 'cli'],
+    readers: ['gateway', 'judge', 'publisher', 'cli'],
     consumers: [],
     bytesMax: 32 * mebibyte,
+  }),
+  /** In the stream of weights, so that it lives as long as the lessons that it made. */
+  lessonChanged: fact({
+    codec: LessonChanged,
+    stream: 'WEIGHTS',
+    subject: 'lesson.changed',
+    tokens: ['tenant', 'policy', 'id'],
+    kind: 'once',
+    publishers: ['gateway', 'cli'],
+    readers: ['trainer'],
+    consumers: ['trainer'],
+    bytesMax: mebibyte,
   }),
   weightsTrained: fact({
     codec: WeightsTrained,

@@ -1,0 +1,74 @@
+import { Lesson_State, LessonChanged, LessonChanged_Action, type Lesson } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { inBatch, lesson, onlyLesson } from '../testing/lessons.js';
+import { withChanges } from './lesson-changes.js';
+
+const { ACTION_ADD, ACTION_EDIT, ACTION_RETIRE, ACTION_REACTIVATE } = LessonChanged_Action;
+const { STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
+
+function changed(lessons: readonly Lesson[], ...said: Partial<LessonChanged>[]): Lesson[] {
+  const plain = { tenant: 't', user: 'a', giver: 'a', lesson: 'l1' };
+  const changes = said.map((one, n) => ({ message: LessonChanged.fromPartial({ ...plain, ...one }), sequence: n + 1 }));
+  return withChanges(lessons, changes, inBatch(9));
+}
+
+const french = lesson({ id: 'l1', divergences: [9, 1, 1], wordings: ['French!'] });
+
+describe('what is said of lessons in so many words', () => {
+  it('a lesson that is given is active at once, once', () => {
+    const said = { action: ACTION_ADD, lesson: 'new', text: ' Use\ntables. ' };
+    expect(onlyLesson(changed([], said, said))).toMatchObject({
+      id: 'new',
+      text: 'Use tables.',
+      state: STATE_ACTIVE,
+      scopeTenant: 't',
+      scopeUser: 'a',
+      hints: 0,
+      sinceBatch: 9,
+    });
+    expect(onlyLesson(changed([], { ...said, user: '' })).scopeUser).toBe('');
+  });
+
+  it('a lesson that is given ends what asks for the same or the opposite, in its own scope', () => {
+    const others = [french, lesson({ id: 'l2', text: 'Use tables.' }), lesson({ id: 'b', scopeUser: 'b' })];
+    const after = changed(others, { action: ACTION_ADD, lesson: 'new', text: 'Reply in German.' });
+    expect(after.map(({ id, state, supersededBy }) => [id, state, supersededBy])).toEqual([
+      ['l1', STATE_RETIRED, 'new'],
+      ['l2', STATE_ACTIVE, ''],
+      ['b', STATE_ACTIVE, ''],
+      ['new', STATE_ACTIVE, ''],
+    ]);
+  });
+
+  it('a lesson that is edited is to be learned anew, in the words that were given', () => {
+    const after = onlyLesson(
+      changed([{ ...french, state: STATE_LEARNED }], { action: ACTION_EDIT, text: 'In Dutch.' }),
+    );
+    expect(after).toMatchObject({ text: 'In Dutch.', state: STATE_ACTIVE, wordings: [], divergences: [], session: '' });
+    const ended = { ...french, state: STATE_RETIRED, endedBy: 'person' };
+    expect(onlyLesson(changed([ended], { action: ACTION_EDIT, text: 'In Dutch.' }))).toMatchObject({
+      text: 'In Dutch.',
+      state: STATE_RETIRED,
+    });
+  });
+
+  it('a lesson is retired by its person or by an operator, and taken up again', () => {
+    const [ended] = changed([french], { action: ACTION_RETIRE });
+    expect(ended).toMatchObject({ state: STATE_RETIRED, endedBy: 'person', sinceBatch: 9 });
+    expect(onlyLesson(changed([french], { action: ACTION_RETIRE, giver: '' })).endedBy).toBe('operator');
+    for (const state of [STATE_RETIRED, STATE_UNTEACHABLE, STATE_LEARNED])
+      expect(onlyLesson(changed([{ ...french, state, endedBy: 'x' }], { action: ACTION_REACTIVATE }))).toMatchObject({
+        state: STATE_ACTIVE,
+        endedBy: '',
+        divergences: [],
+      });
+  });
+
+  it('changes nothing of another tenant, and nothing that is gone', () => {
+    for (const action of [ACTION_EDIT, ACTION_RETIRE, ACTION_REACTIVATE]) {
+      expect(changed([french], { action, tenant: 'other', text: 'x' })).toEqual([french]);
+      expect(changed([french], { action, lesson: 'gone', text: 'x' })).toEqual([french]);
+    }
+  });
+});

@@ -1,0 +1,67 @@
+// What people and operators say of lessons in so many words (`lesson.changed`), taken into the ledger in the order of the log.
+import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
+
+import { bounded, replaced, retired, takenUp, type LedgerChange } from './lesson-ledger.js';
+import { asWording } from './lessons-in-force.js';
+
+/** A change and where it stands in the log. */
+export interface StoredChange {
+  readonly message: LessonChanged;
+  readonly sequence: number;
+}
+
+export function withChanges(
+  lessons: readonly Lesson[],
+  changes: readonly StoredChange[],
+  change: LedgerChange,
+): Lesson[] {
+  return bounded(changes.reduce((ledger, { message }) => withChange(ledger, message, change), [...lessons]));
+}
+
+function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange): Lesson[] {
+  // Of another tenant, or gone: nothing that this one may change.
+  const lesson = ledger.find(({ id, scopeTenant }) => id === said.lesson && scopeTenant === said.tenant);
+  if (said.action === LessonChanged_Action.ACTION_ADD)
+    return ledger.some(({ id }) => id === said.lesson) ? ledger : added(ledger, said, change);
+  if (lesson === undefined) return ledger;
+  switch (said.action) {
+    case LessonChanged_Action.ACTION_EDIT: {
+      // The words are given now: what was heard before is another wording no more, and says nothing of how far this one has come.
+      const edited = { ...lesson, text: asWording(said.text), wordings: [], session: '', divergences: [] };
+      return lesson.state === Lesson_State.STATE_RETIRED
+        ? replaced(ledger, edited)
+        : takenUp(ledger, edited, change, ['opposite', 'same']);
+    }
+    case LessonChanged_Action.ACTION_RETIRE:
+      return replaced(ledger, retired(lesson, change.batch, said.giver === '' ? 'operator' : 'person'));
+    case LessonChanged_Action.ACTION_REACTIVATE:
+      if (lesson.state === Lesson_State.STATE_ACTIVE) return ledger;
+      return takenUp(ledger, { ...lesson, divergences: [] }, change);
+    default:
+      return ledger;
+  }
+}
+
+/** A wish that is given is the newest word on its matter: older lessons that ask for the same end as well, so that it stands once. */
+function added(
+  ledger: readonly Lesson[],
+  { lesson, text, tenant, user }: LessonChanged,
+  change: LedgerChange,
+): Lesson[] {
+  const given: Lesson = {
+    id: lesson,
+    text: asWording(text),
+    scopeUser: user,
+    state: Lesson_State.STATE_ACTIVE,
+    hints: 0,
+    divergences: [],
+    firstTurn: '',
+    wordings: [],
+    scopeTenant: tenant,
+    session: '',
+    endedBy: '',
+    supersededBy: '',
+    sinceBatch: change.batch,
+  };
+  return takenUp(ledger, given, change, ['opposite', 'same']);
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+
+import { lexicalRelations, relateByWords } from './lexical-relation.js';
+
+describe('how two wishes stand to each other', () => {
+  it.each([
+    ['Use metric units.', 'Metric units, please!'],
+    ['Answer in French.', 'Please always reply in French from now on.'],
+    ['Never use emojis.', 'No emojis!'],
+    ["Don't be long-winded or long.", 'Not long-winded, not long.'],
+    ['Reply in at most eight words.', 'At most 8 words, always.'],
+    ['Start with a summary.', 'Always start with a summary'],
+    ['Answer in one sentence.', 'Just a single short sentence.'],
+    ['Antworte auf Deutsch.', 'Bitte immer auf Deutsch!'],
+    ["That's too formal.", 'Be casual.'],
+  ])('finds the same wish in “%s” and “%s”', (a, b) => {
+    expect(relateByWords(a, b)).toBe('same');
+    expect(relateByWords(b, a)).toBe('same');
+  });
+
+  it.each([
+    ['Use emojis.', "Don't use emojis."],
+    ['Always give an example.', 'Never give an example.'],
+    ['Use tables.', 'Stop using tables.'],
+    ['Answer in 8 words.', 'Answer in 30 words.'],
+    ['Answer in one sentence.', 'Answer in two sentences.'],
+    ['Answer in French.', 'Answer in German.'],
+    ['Réponds en français.', 'Antworte auf Deutsch.'],
+    ['Be brief.', 'Give more detail.'],
+    ['Too long!', 'Longer answers please.'],
+    ['Be formal.', 'Be casual.'],
+    ['Use metric units.', 'Use imperial units.'],
+    ['No, use bullet points.', 'Without bullet points, please.'],
+    ['Answer in one short sentence.', 'Give a longer answer.'],
+  ])('finds that “%s” and “%s” cannot both hold', (a, b) => {
+    expect(relateByWords(a, b)).toBe('opposite');
+    expect(relateByWords(b, a)).toBe('opposite');
+  });
+
+  it.each([
+    ['Answer in one short sentence.', 'Explain each step in one sentence.'],
+    ['Use short sentences.', 'Give a short example.'],
+    ['Call me Robin.', 'Call me Kim.'],
+    ['Use bullet points.', 'Use bullet points for shopping lists.'],
+    ['End with a question.', 'End with a summary.'],
+    ['Answer in French.', 'Explain each step in German.'],
+    ["Don't answer in French.", 'Answer in German.'],
+    ['Answer in one short sentence.', 'Be brief.'],
+    ['Use a formal tone.', 'Name the format.'],
+    ['Please do it again.', 'Please do it again.'],
+    ['At most 8 words.', 'At most 2 sentences.'],
+  ])('is not sure of “%s” and “%s”, so they are different', (a, b) => {
+    expect(relateByWords(a, b)).toBe('different');
+    expect(relateByWords(b, a)).toBe('different');
+  });
+
+  it('relates whatever it was handed', async () => {
+    const relate = await lexicalRelations.among(['Use tables.']);
+    expect(relate('Use tables.', 'No tables!')).toBe('opposite');
+  });
+});
