@@ -169,23 +169,25 @@ const badKeys: Attack = {
 
 const leavers: Attack = {
   name: 'leaving-clients',
-  about: '10,000 requests that are left at a random moment, 50 at a time',
+  about: '10,000 requests that are left at a random moment, 50 at a time, 1,000 a second',
   before: 'nothing leaks (seen with 2,000)',
   on: 'keyed',
   run: async (scene) => {
     const { machine, mallory } = scene;
     const files = () => readdirSync(`/proc/${String(machine.pid('gateway'))}/fd`).length;
     const before = files();
-    let begun = 0;
+    let count = 0;
     const client = async () => {
-      for (const enough = begun + 200; begun < enough;) {
-        begun += 1;
+      for (const enough = count + 200; count < enough;) {
+        count += 1;
+        const pause = passed(50);
         const signal = AbortSignal.timeout(Math.floor(Math.random() * 20));
-        const messages = [{ role: 'user' as const, content: `a long story, the ${String(begun)}th` }];
+        const messages = [{ role: 'user' as const, content: `a long story, the ${String(count)}th` }];
         await ask(machine.gateway, { messages, headers: mallory, signal });
+        await pause;
       }
     };
-    while (begun < 10_000) await scene.rounds(() => Promise.all(Array.from({ length: 50 }, client)));
+    while (count < 10_000) await scene.rounds(() => Promise.all(Array.from({ length: 50 }, client)));
     const idle = async () => (await engineCounts(machine.engine)).running <= 1 && files() <= before + 150;
     const held = await until(idle, { what: 'Nothing is left', timeoutMs: 30_000 }).then(
       () => true,
