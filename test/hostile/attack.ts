@@ -14,7 +14,17 @@ export interface Attack {
   readonly about: string;
   /** What the same attack reached before there was a bound. */
   readonly before: string;
-  /** `keyed`: two tenants, stand-ins for models. `laptop`: as `npm start` leaves it, without keys, with the built-in engine. */
-  readonly on: 'keyed' | 'laptop';
+  /**
+   * `keyed`: two tenants. `keyless`: no key was ever made. Both with stand-ins for models. `laptop`: as `npm start` leaves
+   * it, without keys, with the built-in engine.
+   */
+  readonly on: Place;
+  /** Why another client's latency says nothing here; it is measured where this is left out. */
+  readonly unmeasured?: string | undefined;
+  /** Sets up what attack and calm have in common, before either is measured; gives what takes it back. */
+  prepare?(scene: Scene): Promise<() => Promise<void>>;
+  /** Goes on at least until the other client has been measured: see `Scene.rounds`. */
   run(scene: Scene): Promise<Outcome>;
 }
+
+export type Place = 'keyed' | 'keyless' | 'laptop';

@@ -1,14 +1,18 @@
 // `npm run test:hostile`: every attack against a scratch installation, with the other client's latency beside it.
 // No part of `npm test`: it takes minutes. The last line is `N passed, N failed`; an attack that reached its aim has failed.
+import { cpus } from 'node:os';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { ProcessSpec } from '@backtalk/deploy';
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
-import { percentile } from '../bench/statistics.js';
+import { cpuMicroseconds } from '../bench/process-figures.js';
 import type { Attack, Outcome } from './attack.js';
 import { accessAttacks } from './attacks/access.js';
 import { bodyAttacks } from './attacks/bodies.js';
 import { partAttacks } from './attacks/parts.js';
 import { wordAttacks } from './attacks/words.js';
+import { isHeld, latencyOf, summaryOf, tableOf, type CoresUsed, type Latency, type Row } from './report.js';
 import { startScene, type Scene } from './scene.js';
 
 /** Each secret that a fault could have written is searched for at the end: the attacks by parts come last. */
@@ -21,41 +25,25 @@ a bound, what happens now, and the latency of another tenant's client during it.
 
 Options:
   --only NAME[,NAME…]  only these
+  --profile FOLDER     CPU profiles of all processes, there
   --json               the same as JSON on standard output; progress goes to standard error
   --help               this text
 
 Attacks:
 ${attacks.map(({ name, about }) => `  ${name.padEnd(22)}${about}`).join('\n')}`;
 
-interface Row extends Outcome {
-  readonly name: string;
-  readonly about: string;
-  readonly before: string;
-  /** Milliseconds of the other client's answers. */
-  readonly p50: number;
-  readonly p99: number;
-  readonly calmP99: number;
-  readonly answers: number;
-  readonly failed: readonly string[];
-}
-
 const output = createOutput();
-/** Answers of the other client that a percentile stands on. */
-const answersMin = 200;
-const calmMs = 8_000;
 
-async function attackAll(chosen: readonly Attack[]): Promise<Row[]> {
+async function attackAll(chosen: readonly Attack[], adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const on of ['keyed', 'laptop'] as const) {
+  for (const on of ['keyed', 'keyless', 'laptop'] as const) {
     const own = chosen.filter((attack) => attack.on === on);
     if (own.length === 0) continue;
     output.progress(`starting the installation: ${on}`);
-    const scene = await startScene(on);
+    const scene = await startScene(on, adapt);
     try {
-      await scene.noted();
-      await new Promise((resolve) => setTimeout(resolve, calmMs));
-      const calmP99 = percentile((await scene.noted()).answeredMs, 0.99);
-      for (const attack of own) rows.push(await attackOnce(scene, attack, calmP99));
+      const calm = await calmOf(scene);
+      for (const attack of own) rows.push(await attackPrepared(scene, attack, calm));
     } finally {
       await scene.stop();
     }
@@ -63,32 +51,72 @@ async function attackAll(chosen: readonly Attack[]): Promise<Row[]> {
   return rows;
 }
 
-async function attackOnce(scene: Scene, attack: Attack, calmP99: number): Promise<Row> {
-  const { name, about, before } = attack;
+/** Twice as many answers as an attack needs: compilers go on improving hot code, and the first half is not counted. */
+async function calmOf(scene: Scene): Promise<Latency> {
+  for (let half = 0; half < 2; half += 1) {
+    await scene.noted();
+    await scene.measured();
+  }
+  return latencyOf((await scene.noted()).answeredMs);
+}
+
+async function attackPrepared(scene: Scene, attack: Attack, calm: Latency): Promise<Row> {
+  if (attack.prepare === undefined) return attackOnce(scene, attack, calm);
+  const restore = await attack.prepare(scene);
+  try {
+    return await attackOnce(scene, attack, await calmOf(scene));
+  } finally {
+    await restore();
+  }
+}
+
+async function attackOnce(scene: Scene, attack: Attack, calm: Latency): Promise<Row> {
+  const { name, about, before, unmeasured } = attack;
   output.progress(`${name}: ${about}`);
+  const cores = startCores(scene);
   await scene.noted();
   const outcome = await attack.run(scene).catch((thrown: unknown): Outcome => {
     return { held: false, now: `the attack broke off: ${asBacktalkError(thrown).message}` };
   });
   const { answeredMs, failed } = await scene.noted();
+  const used = cores();
   // An attack that held ends nothing; after one that did, the next meets a gateway that serves, where it comes back at all.
   if (!outcome.held) await scene.machine.serves('gateway').catch(() => undefined);
-  const [p50, p99] = [percentile(answeredMs, 0.5), percentile(answeredMs, 0.99)];
-  const row = { name, about, before, ...outcome, p50, p99, calmP99, answers: answeredMs.length, failed };
-  output.settle(`${row.held ? '✓' : '✗'} ${name}: ${row.now}; ${latencyOf(row)}`);
+  const latency = { calm, attacked: latencyOf(answeredMs), cores: used, failed };
+  const row: Row = { name, about, before, unmeasured, ...outcome, ...latency };
+  output.settle(summaryOf(row));
   return row;
 }
 
-function latencyOf({ p50, p99, calmP99, answers, failed }: Row): string {
-  const figures = `p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms (calm ${calmP99.toFixed(0)} ms)`;
-  const few = answers < answersMin ? ` of ${String(answers)} answers` : '';
-  return `${figures}${few}${failed.length === 0 ? '' : `, ${String(failed.length)} failed: ${failed[0] ?? ''}`}`;
+/** The attacker is this process. */
+function startCores({ machine }: Scene): () => CoresUsed {
+  const gateway = machine.pid('gateway');
+  const take = () => [process.cpuUsage(), gatewayMicroseconds(gateway), busyMs(), performance.now()] as const;
+  const [own, gatewayBefore, busy, since] = take();
+  return () => {
+    const [, gatewayAfter, busyAfter, now] = take();
+    const { user, system } = process.cpuUsage(own);
+    const microseconds = (now - since) * 1_000;
+    return {
+      attacker: (user + system) / microseconds,
+      gateway: (gatewayAfter - gatewayBefore) / microseconds,
+      all: ((busyAfter - busy) * 1_000) / microseconds,
+      of: cpus().length,
+    };
+  };
 }
 
-function tableOf(rows: readonly Row[]): string {
-  const cells = rows.map((row) => [row.held ? '✓' : '✗', row.name, row.before, row.now, latencyOf(row)]);
-  const head = ['', 'attack', 'before', 'now', "the other client's latency"];
-  return [head, head.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');
+/** One that has ended has used nothing since. */
+function gatewayMicroseconds(pid: number): number {
+  try {
+    return cpuMicroseconds(pid);
+  } catch {
+    return 0;
+  }
+}
+
+function busyMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.sys + times.nice + times.irq, 0);
 }
 
 function chosenBy(only: readonly string[]): readonly Attack[] {
@@ -98,21 +126,29 @@ function chosenBy(only: readonly string[]): readonly Attack[] {
   return names.length === 0 ? attacks : attacks.filter(({ name }) => names.includes(name));
 }
 
+/** Has every Node process write a CPU profile when it ends. */
+function profiled(folder: string): (spec: ProcessSpec) => ProcessSpec {
+  const flags = ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${resolve(folder)}`];
+  return (spec) =>
+    folder === '' || spec.command !== process.execPath ? spec : { ...spec, args: [...flags, ...spec.args] };
+}
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 try {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', multiple: true, default: [] },
+      profile: { type: 'string', default: '' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
   if (values.help) output.line(help);
   else {
-    const rows = await attackAll(chosenBy(values.only));
+    const rows = await attackAll(chosenBy(values.only), profiled(values.profile));
     output.line(values.json ? JSON.stringify(rows, null, 2) : tableOf(rows));
-    const failed = rows.filter(({ held }) => !held).length;
+    const failed = rows.filter((row) => !isHeld(row)).length;
     output.line(`${String(rows.length - failed)} passed, ${String(failed)} failed`);
     process.exitCode = failed === 0 ? 0 : 1;
   }

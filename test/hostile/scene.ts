@@ -1,10 +1,10 @@
 // A scratch installation that is attacked, with another client that goes on asking meanwhile.
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { request } from 'node:http';
-import { fileURLToPath } from 'node:url';
+import type { ProcessSpec } from '@backtalk/deploy';
 import { LogBook } from '../loop/fact-log.js';
 import { startTestMachine, type TestMachine } from '../loop/machine.js';
+import type { Place } from './attack.js';
+import { Probe } from './probe.js';
 import type { Noted } from './probe-main.js';
 
 export interface Reply {
@@ -26,12 +26,19 @@ export interface Sent {
 export interface Scene {
   readonly machine: TestMachine;
   readonly book: LogBook;
+  /** Process id of the other client. */
+  readonly otherPid: number;
   /** Header of the attacker, who has a key of a tenant of its own; empty where no key is asked for. */
   readonly mallory: Readonly<Record<string, string>>;
   /** Header of the other tenant's client. */
   readonly bob: Readonly<Record<string, string>>;
   /** To the gateway's path, as JSON unless it says otherwise. */
   post(path: string, body: unknown, sent?: Sent): Promise<Reply>;
+  /** Once, and again until the other client has been measured; gives what each round gave. */
+  rounds<T>(round: () => Promise<T>): Promise<T[]>;
+  /** Resolves when the other client has been measured since `noted`. */
+  measured(): Promise<void>;
+  /** What the other client noted since the last time; it begins anew. */
   noted(): Promise<Noted>;
   stop(): Promise<void>;
 }
@@ -39,10 +46,11 @@ export interface Scene {
 const keys = { mallory: 'sk-mallory', bob: 'sk-bob' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-export async function startScene(on: 'keyed' | 'laptop'): Promise<Scene> {
+/** Processes are changed by `adapt` before they start. */
+export async function startScene(on: Place, adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Scene> {
   const isKeyed = on === 'keyed';
   const machine = await startTestMachine({
-    engine: isKeyed ? 'stand-in' : 'builtin',
+    engine: on === 'laptop' ? 'builtin' : 'stand-in',
     training: 'stand-in',
     ...(isKeyed && {
       keys: [
@@ -50,17 +58,16 @@ export async function startScene(on: 'keyed' | 'laptop'): Promise<Scene> {
         { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
       ],
     }),
+    adapt,
     environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
   });
   const book = await LogBook.open(machine);
-  const probe = fork(fileURLToPath(new URL('probe-main.js', import.meta.url)), [
-    machine.gateway,
-    isKeyed ? keys.bob : '',
-  ]);
+  const probe = new Probe(machine.gateway, isKeyed ? keys.bob : '');
   const mallory = isKeyed ? bearer(keys.mallory) : {};
   return {
     machine,
     book,
+    otherPid: probe.pid,
     mallory,
     bob: isKeyed ? bearer(keys.bob) : {},
     post: (path, body, sent = {}) =>
@@ -70,20 +77,20 @@ export async function startScene(on: 'keyed' | 'laptop'): Promise<Scene> {
         headers: { ...mallory, ...sent.headers },
         body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
       }),
-    noted: () => notedBy(probe),
+    rounds: (round) => probe.rounds(round),
+    measured: () => probe.measured(),
+    noted: () => probe.noted(),
     stop: async () => {
-      probe.kill('SIGKILL');
+      probe.stop();
       await book.close();
       await machine.stop();
     },
   };
 }
 
-async function notedBy(probe: ChildProcess): Promise<Noted> {
-  const reply = once(probe, 'message', { signal: AbortSignal.timeout(10_000) });
-  probe.send('noted');
-  const [noted] = (await reply) as [Noted];
-  return noted;
+/** Resolves after so many milliseconds. */
+export function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** One request as an attacker makes it, header by header; how it ends is an outcome here, not an exception. */

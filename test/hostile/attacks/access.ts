@@ -1,5 +1,5 @@
 // Attacks on doors: who may ask, for what, and with which fields.
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { until } from '@backtalk/kit/testing';
 import { ask } from '../../loop/talk.js';
 import type { Attack } from '../attack.js';
@@ -7,16 +7,18 @@ import { send, statusesOf } from '../scene.js';
 
 const chat = '/v1/chat/completions';
 const messages = [{ role: 'user' as const, content: 'hi' }];
-const plain = { model: 'backtalk', messages };
+/** An answer of one token: one without an end would hold its attack up. */
+const plain = { model: 'backtalk', messages, max_tokens: 1 };
 
 const fields: Attack = {
   name: 'engine-fields',
   about: "an engine's own fields: rid, custom_logit_processor, return_hidden_states, guided_regex, mm_processor_kwargs",
   before: 'passed on to the engine',
   on: 'keyed',
-  run: async ({ post }) => {
+  run: async ({ post, rounds }) => {
     const own = ['rid', 'custom_logit_processor', 'return_hidden_states', 'guided_regex', 'mm_processor_kwargs'];
-    const replies = await Promise.all(own.map((field) => post(chat, { ...plain, [field]: 'x' })));
+    const round = () => Promise.all(own.map((field) => post(chat, { ...plain, [field]: 'x' })));
+    const replies = (await rounds(round)).flat();
     return { held: replies.every(({ status }) => status === 400), now: statusesOf(replies) };
   },
 };
@@ -26,14 +28,14 @@ const template: Attack = {
   about: 'a chat template of the caller that counts to 10^15, by way of the gateway',
   before: 'rendered in the engine, which answers nobody for the rest of its life',
   on: 'laptop',
-  run: async ({ post, machine }) => {
+  run: async ({ post, machine, rounds }) => {
     const loop =
       '{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}';
     const body = { ...plain, chat_template_kwargs: { chat_template: loop } };
-    const reply = await post(chat, body, { withinMs: 15_000 });
+    const replies = await rounds(() => post(chat, body, { withinMs: 15_000 }));
     const health = await send(`${machine.engine}/health`, { method: 'GET', withinMs: 5_000 });
-    const held = reply.status === 400 && health.status === 200;
-    return { held, now: `${statusesOf([reply])}; the engine's health: ${statusesOf([health])}` };
+    const held = replies.every(({ status }) => status === 400) && health.status === 200;
+    return { held, now: `${statusesOf(replies)}; the engine's health: ${statusesOf([health])}` };
   },
 };
 
@@ -41,14 +43,16 @@ const rebinding: Attack = {
   name: 'rebound-name',
   about: 'a page whose name was bound to 127.0.0.1 asks, gives feedback and lists models, without a key',
   before: '200 for all of them',
-  on: 'laptop',
-  run: async ({ post, machine }) => {
+  on: 'keyless',
+  run: async ({ post, machine, rounds }) => {
     const headers = { host: `attacker.example:${String(machine.ports.endpoint)}` };
-    const replies = await Promise.all([
-      post(chat, plain, { headers }),
-      post('/v1/feedback', { turn_id: 'turn_a', score: -1 }, { headers }),
-      send(`${machine.gateway}/v1/models`, { method: 'GET', headers }),
-    ]);
+    const round = () =>
+      Promise.all([
+        post(chat, plain, { headers }),
+        post('/v1/feedback', { turn_id: 'turn_a', score: -1 }, { headers }),
+        send(`${machine.gateway}/v1/models`, { method: 'GET', headers }),
+      ]);
+    const replies = (await rounds(round)).flat();
     return { held: replies.every(({ status }) => status === 403), now: statusesOf(replies) };
   },
 };
@@ -57,12 +61,14 @@ const crossSite: Attack = {
   name: 'cross-site',
   about: 'a page of another site asks the keyless gateway, by Origin and by Sec-Fetch-Site',
   before: '200 for a client that sends JSON',
-  on: 'laptop',
-  run: async ({ post }) => {
-    const replies = await Promise.all([
-      post(chat, plain, { headers: { origin: 'https://attacker.example' } }),
-      post(chat, plain, { headers: { 'sec-fetch-site': 'cross-site' } }),
-    ]);
+  on: 'keyless',
+  run: async ({ post, rounds }) => {
+    const round = () =>
+      Promise.all([
+        post(chat, plain, { headers: { origin: 'https://attacker.example' } }),
+        post(chat, plain, { headers: { 'sec-fetch-site': 'cross-site' } }),
+      ]);
+    const replies = (await rounds(round)).flat();
     return { held: replies.every(({ status }) => status === 403), now: statusesOf(replies) };
   },
 };
@@ -72,14 +78,16 @@ const engineDoor: Attack = {
   about: 'a page unloads weights of the built-in engine: no media type, no key, a foreign name',
   before: 'obeyed without a media type',
   on: 'laptop',
-  run: async ({ machine }) => {
+  run: async ({ machine, rounds }) => {
     const url = `${machine.engine}/v1/unload_lora_adapter`;
     const body = JSON.stringify({ lora_name: 'backtalk-v7' });
-    const replies = await Promise.all([
-      send(url, { body }),
-      send(url, { body, type: 'application/json' }),
-      send(url, { body, type: 'application/json', headers: { host: 'attacker.example' } }),
-    ]);
+    const round = () =>
+      Promise.all([
+        send(url, { body }),
+        send(url, { body, type: 'application/json' }),
+        send(url, { body, type: 'application/json', headers: { host: 'attacker.example' } }),
+      ]);
+    const replies = (await rounds(round)).flat();
     return { held: replies.every(({ status }) => [401, 403, 415].includes(status)), now: statusesOf(replies) };
   },
 };
@@ -88,7 +96,8 @@ const lastKey: Attack = {
   name: 'last-key-revoked',
   about: 'a client without a key asks after a key was made and the last one was revoked',
   before: 'answered: the gateway is open again, for the revoked key too',
-  on: 'laptop',
+  on: 'keyless',
+  unmeasured: 'the other client has no key either',
   run: async ({ machine, post }) => {
     const write = (keys: readonly unknown[]) => writeFileSync(machine.data.keys, JSON.stringify({ keys }));
     const status = async () => (await post(chat, plain)).status;
@@ -105,8 +114,6 @@ const lastKey: Attack = {
       () => true,
       () => false,
     );
-    // The attacks that follow ask without a key again.
-    rmSync(machine.data.keys, { force: true });
     return { held: !opened, now: opened ? 'open' : 'still 401 after 15 s' };
   },
 };
@@ -116,13 +123,17 @@ const foreignTurn: Attack = {
   about: "feedback on another tenant's turn, and the end of its session",
   before: '404',
   on: 'keyed',
-  run: async ({ machine, bob, post, mallory }) => {
+  run: async ({ machine, bob, post, mallory, rounds }) => {
     const { turn, session } = await ask(machine.gateway, { messages, headers: bob });
-    const replies = [
+    const round = async () => [
       await post('/v1/feedback', { turn_id: turn, score: -1 }),
       await send(`${machine.gateway}/v1/sessions/${session}`, { method: 'DELETE', headers: mallory }),
     ];
-    return { held: turn !== '' && replies.every(({ status }) => status === 404), now: statusesOf(replies) };
+    const replies = (await rounds(round)).flat();
+    return {
+      held: turn !== '' && replies.every(({ status }) => status === 404 || status === 429),
+      now: statusesOf(replies),
+    };
   },
 };
 

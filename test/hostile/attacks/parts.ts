@@ -1,5 +1,5 @@
 // Attacks from inside: a part that was taken over, or who reaches the ports between the parts.
-import { createChannel, createClient } from 'nice-grpc';
+import { ClientError, createChannel, createClient, Status } from 'nice-grpc';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import type { Attack } from '../attack.js';
 
@@ -8,7 +8,7 @@ const durables: Attack = {
   about: "the gateway's broker user pulls from the trainer's durable consumer, and points it elsewhere",
   before: 'a judgement that the gateway may not read; the consumer follows its new subject',
   on: 'keyed',
-  run: async ({ machine }) => {
+  run: async ({ machine, rounds }) => {
     const broker = await machine.broker('gateway');
     const names = ['trainer_turnJudged_backtalk', 'collector_turnOpened', 'judge_turnContinued'];
     const subjects = names.flatMap((name) => [
@@ -17,17 +17,19 @@ const durables: Attack = {
       `$JS.API.CONSUMER.DELETE.TURNS.${name}`,
       `$JS.API.CONSUMER.CREATE.TURNS.${name}.turn.opened.>`,
     ]);
-    const answered: string[] = [];
-    for (const subject of subjects) {
-      const isAnswered = await broker.nc.request(subject, '{"batch":1,"no_wait":true}', { timeout: 1_000 }).then(
+    const isAnswered = (subject: string) =>
+      broker.nc.request(subject, '{"batch":1,"no_wait":true}', { timeout: 1_000 }).then(
         () => true,
         () => false,
       );
-      if (isAnswered) answered.push(subject);
-    }
+    const answered = new Set<string>();
+    await rounds(async () => {
+      for (const subject of subjects) if (await isAnswered(subject)) answered.add(subject);
+    });
     await broker.close();
-    const now = answered.length === 0 ? `all ${String(subjects.length)} refused` : `answered: ${answered.join(', ')}`;
-    return { held: answered.length === 0, now };
+    const now =
+      answered.size === 0 ? `all ${String(subjects.length)} refused` : `answered: ${[...answered].join(', ')}`;
+    return { held: answered.size === 0, now };
   },
 };
 
@@ -36,17 +38,19 @@ const commit: Attack = {
   about: 'a Commit with fence 2^53 on the port between the parts, by a program that has no token',
   before: "obeyed: the publisher's versions are ignored until the gateway starts again",
   on: 'keyed',
-  run: async ({ machine }) => {
+  run: async ({ machine, rounds }) => {
     const channel = createChannel(`127.0.0.1:${String(machine.ports.grpc.gateway)}`);
     const client = createClient(GatewayControlServiceDefinition, channel);
     const version = 'backtalk-v0';
     const routes = { policy: 'backtalk', routes: [{ version, share: 1 }], fence: 2 ** 53 - 1, stable: version };
-    const now = await client.commit({ routes }).then(
-      () => 'obeyed',
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    const ask = () =>
+      client.commit({ routes }).then(
+        () => 'obeyed',
+        (error: unknown) => (error instanceof ClientError ? Status[error.code] : String(error)),
+      );
+    const ends = new Set(await rounds(ask));
     channel.close();
-    return { held: now.includes('UNAUTHENTICATED'), now };
+    return { held: [...ends].every((end) => end === 'UNAUTHENTICATED'), now: [...ends].join(', ') };
   },
 };
 
@@ -55,6 +59,7 @@ const secrets: Attack = {
   about: 'everything that all processes wrote until now is searched for keys and passwords',
   before: "Valkey's password, where it was wrong",
   on: 'keyed',
+  unmeasured: 'nothing is asked of the installation',
   run: async ({ machine }) => {
     const { readFile } = await import('node:fs/promises');
     const all = JSON.parse(await readFile(`${machine.data.path}/secrets.json`, 'utf8')) as Record<string, unknown>;

@@ -3,7 +3,7 @@ import { until } from '@backtalk/kit/testing';
 import { Redis } from 'ioredis';
 import { ask, type Heard, type Message } from '../../loop/talk.js';
 import type { Attack, Outcome } from '../attack.js';
-import { statusesOf, type Reply, type Scene } from '../scene.js';
+import { statusesOf, type Scene } from '../scene.js';
 
 const chat = '/v1/chat/completions';
 const user = (content: string): Message => ({ role: 'user', content });
@@ -53,7 +53,7 @@ const patterns: Attack = {
       repeated('<system-reminder>'),
       repeated('\u201c'),
     ];
-    for (const text of texts) {
+    const say = async (text: string) => {
       const opening = user(`look at ${String(Math.random())}`);
       const first = await ask(scene.machine.gateway, { messages: [opening], headers: scene.mallory });
       const call = { id: 'call_1', type: 'function', function: { name: 'bash', arguments: '{}' } };
@@ -61,7 +61,10 @@ const patterns: Attack = {
       const result = { role: 'tool', tool_call_id: 'call_1', content: text };
       await scene.post(chat, { model: 'backtalk', messages: [opening, called, result] });
       await scene.post(chat, { model: 'backtalk', messages: [opening, assistant(first.text), user(text)] });
-    }
+    };
+    await scene.rounds(async () => {
+      for (const text of texts) await say(text);
+    });
     return stillJudges(scene, 30_000);
   },
 };
@@ -77,7 +80,8 @@ const foreignWords: Attack = {
       `Observation: 200 OK <html><p>${order}</p></html>`,
       `Here is the mail:\n> ${order}\n\nWhat does it say?`,
     ];
-    const turns = await Promise.all(texts.map((text) => said(scene, scene.mallory, text)));
+    const round = () => Promise.all(texts.map((text) => said(scene, scene.mallory, text)));
+    const turns = (await scene.rounds(round)).flat();
     const judgements = async () => {
       const { judged } = await scene.book.read();
       return judged.filter(({ message }) => turns.some(({ turn }) => turn === message.turn));
@@ -96,7 +100,7 @@ const forgottenNo: Attack = {
   before: 'the later turns are trained on, with the refused one in their prompt',
   on: 'keyed',
   run: async (scene) => {
-    const { machine, mallory, book } = scene;
+    const { machine, mallory, book, measured } = scene;
     const opening = user(`Remember the number ${String(Math.random())}`);
     const first = await ask(machine.gateway, {
       messages: [opening],
@@ -115,6 +119,7 @@ const forgottenNo: Attack = {
     const [second] = later;
     const facts = async () => (await book.read()).continued.filter(({ message }) => message.turn === second?.turn);
     await within(20_000, async () => (await facts()).length > 0);
+    await measured();
     const isTrained = (await facts()).some(({ message }) => message.consent?.train !== false);
     return { held: !isTrained, now: isTrained ? 'a later turn may be trained on' : 'no later turn is trained on' };
   },
@@ -135,22 +140,23 @@ async function passwordOf(folder: string): Promise<{ readonly password?: string 
 
 const largeSamples: Attack = {
   name: 'large-samples',
-  about: '8 corrected conversations of 12 MB each in fields and tools that no template reads',
+  about: 'corrected conversations of 12 MB each in fields and tools that no template reads',
   before: 'the batch is tried again every 15 s, and nothing is learned any more',
   on: 'keyed',
   run: async (scene) => {
-    const { bob, book, post } = scene;
+    const { bob, book, post, rounds } = scene;
     const parameters = { type: 'object', description: 'x'.repeat(11_500_000) };
     const tools = [{ type: 'function', function: { name: 'read', description: 'reads', parameters } }];
-    const replies: Reply[] = [];
-    for (let number = 0; number < 8; number += 1) {
-      const opening = user(`number ${String(number)} of ${String(Math.random())}`);
+    const correct = async () => {
+      const opening = user(`number ${String(Math.random())}`);
       const reply = await post(chat, { model: 'backtalk', messages: [opening], tools });
-      replies.push(reply);
       const text = /"content":"([^"]*)"/.exec(reply.text)?.[1] ?? '';
       const messages = [opening, assistant(text), user('No, that is wrong: answer in one short sentence.')];
       await post(chat, { model: 'backtalk', messages, tools });
-    }
+      return reply;
+    };
+    const replies = await rounds(correct);
+    while (replies.length < 8) replies.push(await correct());
     const before = await book.stable();
     const learns = async () => {
       await said(scene, bob, 'No, that is wrong: answer in one short sentence.');

@@ -18,14 +18,32 @@ describe('RequestSlots', () => {
     const slots = new RequestSlots({ requestsMax: 3, keyRequestsMax: 3 });
     const seen: Record<string, number>[] = [];
     const stop = slots.onChange(() => seen.push(slots.byVersion()));
-    const leave = slots.answer('http://a', 'p-v1');
-    slots.answer('http://a', 'p-v2');
+    const leave = slots.answer('a', 'http://a', 'p-v1');
+    slots.answer('a', 'http://a', 'p-v2');
     expect(slots.onEngine('http://a')).toBe(2);
     leave();
     leave();
     stop();
-    slots.answer('http://b', 'p-v1');
+    slots.answer('a', 'http://b', 'p-v1');
     expect(seen).toEqual([{ 'p-v1': 1 }, { 'p-v1': 1, 'p-v2': 1 }, { 'p-v2': 1 }]);
     expect(slots.onEngine('http://a')).toBe(1);
+  });
+
+  it('leaves a quarter of each engine to other keys', () => {
+    const slots = new RequestSlots({ requestsMax: 9, keyRequestsMax: 9 });
+    const ends = [1, 2, 3].map(() => slots.answer('a', 'http://a', 'p-v1'));
+    expect(slots.hasShare('a', 'http://a', 4)).toBe(true);
+    expect(slots.hasShare('b', 'http://a', 4)).toBe(false);
+    expect(slots.hasShare('a', 'http://b', 4)).toBe(false);
+    ends[0]?.();
+    expect(slots.hasShare('a', 'http://a', 4)).toBe(false);
+  });
+
+  it('takes an engine for one of 256 places, however many requests it may be sent', () => {
+    const slots = new RequestSlots({ requestsMax: 999, keyRequestsMax: 999 });
+    for (let answers = 0; answers < 191; answers += 1) slots.answer('a', 'http://a', 'p-v1');
+    expect(slots.hasShare('a', 'http://a', 1_024)).toBe(false);
+    slots.answer('a', 'http://a', 'p-v1');
+    expect(slots.hasShare('a', 'http://a', 1_024)).toBe(true);
   });
 });

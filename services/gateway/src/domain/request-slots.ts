@@ -1,7 +1,7 @@
 // How many requests are being answered now?
 //
 // In: answers that begin and end. Out: counts by key, by engine and by weights version, and a refusal where a bound is
-// reached. It counts in memory only, so its bounds hold whatever else is down. No I/O.
+// reached. No key fills an engine, or all others would wait in the engine behind its answers. It counts in memory only, so its bounds hold whatever else is down. No I/O.
 import { gatewayErrors } from '../errors.js';
 
 interface SlotBounds {
@@ -9,11 +9,16 @@ interface SlotBounds {
   readonly keyRequestsMax: number;
 }
 
+/** As many answers a vLLM engine gives at once unless it was started otherwise; what is beyond them waits there, in order. */
+const enginePlaces = 256;
+/** Of an engine, for one key. */
+const keyShare = 3 / 4;
 const retryAfterSeconds = 1;
 
 export class RequestSlots {
   private readonly byKey = new Counts();
   private readonly byEngine = new Counts();
+  private readonly byKeyOnEngine = new Counts();
   private readonly versionCounts = new Counts();
   private readonly listeners = new Set<() => void>();
   private count = 0;
@@ -35,9 +40,10 @@ export class RequestSlots {
     };
   }
 
-  /** An engine begins to answer with a version; the returned function ends it. */
-  answer(engine: string, version: string): () => void {
+  /** An engine begins to answer a key with a version; the returned function ends it. */
+  answer(keyId: string, engine: string, version: string): () => void {
     const leaveEngine = this.byEngine.add(engine);
+    const leaveKey = this.byKeyOnEngine.add(nameOn(engine, keyId));
     const leaveVersion = this.versionCounts.add(version);
     this.announce();
     let left = false;
@@ -45,6 +51,7 @@ export class RequestSlots {
       if (left) return;
       left = true;
       leaveEngine();
+      leaveKey();
       leaveVersion();
       this.announce();
     };
@@ -52,6 +59,12 @@ export class RequestSlots {
 
   onEngine(engine: string): number {
     return this.byEngine.of(engine);
+  }
+
+  /** Whether the engine answers as many of the key's requests as it may at once. */
+  hasShare(keyId: string, engine: string, engineRequestsMax: number): boolean {
+    const shareMax = Math.ceil(Math.min(engineRequestsMax, enginePlaces) * keyShare);
+    return this.byKeyOnEngine.of(nameOn(engine, keyId)) >= shareMax;
   }
 
   byVersion(): Record<string, number> {
@@ -67,6 +80,10 @@ export class RequestSlots {
   private announce(): void {
     for (const listener of this.listeners) listener();
   }
+}
+
+function nameOn(engine: string, keyId: string): string {
+  return `${keyId} ${engine}`;
 }
 
 /** Counters by name; names at zero are forgotten, so that old ones do not pile up. */

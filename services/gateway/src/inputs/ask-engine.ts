@@ -8,6 +8,7 @@
 import { dialectNamed, isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
 import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
+import { keylessId } from '../domain/caller.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
 import { areFull, chooseReplica, type Replica, type ReplicaRequest } from '../domain/replica-choice.js';
 import type { Turn } from '../domain/turn.js';
@@ -89,7 +90,11 @@ class Asking<T> {
   private wanted(): ReplicaRequest {
     const { fleet, slots } = this.parts.serving;
     const slotsMax = this.parts.config.engineRequestsMax;
-    const isFull = (url: string) => isEngineError(this.failed.get(url), 'engine_overloaded');
+    const { keyId, limits } = this.turn.caller;
+    // With a limit of its own, the operator has said how much of the engines it may take.
+    const hasShare = (url: string) =>
+      keyId !== keylessId && limits.concurrency === undefined && slots.hasShare(keyId, url, slotsMax);
+    const isFull = (url: string) => isEngineError(this.failed.get(url), 'engine_overloaded') || hasShare(url);
     return {
       engines: fleet.candidates(this.turn.version),
       version: this.turn.version,
@@ -109,7 +114,7 @@ class Asking<T> {
     if (deadlineMs <= 0) throw gatewayErrors.engineTimeout({ retryAfterSeconds });
     const engineModel = engineModelOf(turn.version, replica);
     const body = engineRequest(exchange.request, exchange.sampling, engineModel, dialectNamed(replica.dialect));
-    const leave = slots.answer(replica.url, turn.version);
+    const leave = slots.answer(turn.caller.keyId, replica.url, turn.version);
     try {
       return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };
     } catch (thrown) {

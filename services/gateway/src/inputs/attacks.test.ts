@@ -51,7 +51,11 @@ beforeAll(async () => {
     { sha256: sha256('one'), tenant: 'evil', user: 'one', policies, limits: { concurrency: 1 } },
   ];
   await writeFile(path, JSON.stringify({ keys }));
-  started = await startGateway(around, { BACKTALK_KEYS_FILE: path, BACKTALK_READER_WAIT: '300ms' });
+  started = await startGateway(around, {
+    BACKTALK_KEYS_FILE: path,
+    BACKTALK_READER_WAIT: '300ms',
+    BACKTALK_ENGINE_REQUESTS_MAX: '8',
+  });
   await ready(started);
   const [http, health] = [await freePort(), await freePort()];
   const environment = gatewayEnvironment(around, {
@@ -249,6 +253,27 @@ describe('one client’s share', () => {
     await until(async () => (await started.metric('slow_readers_total')) > cutBefore, { what: 'the cut' });
     expect((await chat('one', valid, started.url)).status).toBe(200);
     socket.destroy();
+  });
+
+  it('one key’s answers leave a quarter of the engine to others', async () => {
+    leased.engine.settings.firstTokenMs = 60_000;
+    const leaving = new AbortController();
+    const held = Array.from({ length: 6 }, () =>
+      fetch(`${started.url}/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer eve' },
+        body: JSON.stringify(valid),
+        signal: leaving.signal,
+      }),
+    );
+    await until(() => leased.engine.counts.running === held.length, { what: 'the answers that are held' });
+    leased.engine.settings.firstTokenMs = 0;
+    const refused = { status: 429, body: { error: { code: 'server_overloaded' } } };
+    expect(await chat('eve', valid, started.url)).toMatchObject(refused);
+    expect((await chat('ann', valid, started.url)).status).toBe(200);
+    leaving.abort();
+    await Promise.allSettled(held);
+    await until(async () => (await chat('eve', valid, started.url)).status === 200, { what: 'places that are free' });
   });
 
   it('feedback finds the owner of a turn without reading the turn’s text', async () => {
