@@ -1,31 +1,39 @@
-// What a fault is: an alert, what is broken for it, and how it is mended.
+// What a fault is: something broken, the alerts that fire for it, and how it is mended.
 import type { Scene } from './scene.js';
 
-export interface Fault {
+export interface Expected {
   readonly alert: string;
-  /** What is done to the installation, in a few words. */
-  readonly fault: string;
   /** Labels that the alert has beside `namespace` and `release`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Gives what mends it, which resolves when nothing more has to be done. */
-  break(scene: Scene): Promise<() => Promise<void>> | (() => Promise<void>);
 }
 
-/** An alert whose fault no single machine can have, or that is not made here; with the reason. */
+export type Mend = () => Promise<void> | void;
+
+export interface Fault {
+  /** What is done to the installation, in a few words. */
+  readonly fault: string;
+  readonly fires: readonly Expected[];
+  /** Gives what mends it, which resolves when nothing more has to be done. */
+  break(scene: Scene): Promise<Mend> | Mend;
+}
+
+/** An alert that is not fired here, with the reason. */
 export interface Unmade {
   readonly alert: string;
   readonly reason: string;
 }
 
 /** The process is killed and kept away until the mending. */
-export function awayFor(alert: string, name: string, labels?: Fault['labels']): Fault {
+export function awayFor(name: string, ...fires: readonly Expected[]): Fault {
   return {
-    alert,
     fault: `${name} is killed and stays away`,
-    ...(labels !== undefined && { labels }),
+    fires,
     break: (scene) => {
       scene.away(name);
       return () => scene.back(name);
     },
   };
 }
+
+/** What needs no mending: it has happened once, and is over. */
+export const over: Mend = () => undefined;

@@ -6,12 +6,13 @@ import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
 import { prometheusAbsent } from '../observability/prometheus.js';
 import { timesFaster } from './faster.js';
-import type { Fault } from './fault.js';
 import { scenes, unmade } from './scenes.js';
 import { tryFault, type Row } from './try-fault.js';
 
 const output = createOutput();
-const all = scenes.flatMap(({ faults }) => faults);
+const all = scenes.flatMap(({ faults }) =>
+  faults.flatMap(({ fault, fires }) => fires.map((one) => ({ ...one, fault }))),
+);
 
 const help = `Usage: npm run test:alerts -- [options]
 
@@ -32,16 +33,18 @@ ${unmade.map(({ alert, reason }) => `  ${alert.padEnd(28)}${reason}`).join('\n')
 async function tryAll(chosen: ReadonlySet<string>): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { name, start, faults } of scenes) {
-    const own = faults.filter(({ alert }) => chosen.has(alert));
+    const own = faults
+      .map((fault) => ({ ...fault, fires: fault.fires.filter(({ alert }) => chosen.has(alert)) }))
+      .filter(({ fires }) => fires.length > 0);
     if (own.length === 0) continue;
     output.progress(`starting the installation: ${name}`);
     const scene = await start();
     try {
       for (const fault of own) {
-        output.progress(`${fault.alert}: ${fault.fault}`);
-        const row = await tryFault(scene, fault);
-        rows.push(row);
-        output.settle(`${row.problem === '' ? '✓' : '✗'} ${lineOf(row).join(', ')}`);
+        output.progress(fault.fault);
+        const tried = await tryFault(scene, fault);
+        rows.push(...tried);
+        for (const row of tried) output.settle(`${row.problem === '' ? '✓' : '✗'} ${lineOf(row).join(', ')}`);
       }
     } finally {
       await scene.stop();
@@ -50,9 +53,10 @@ async function tryAll(chosen: ReadonlySet<string>): Promise<Row[]> {
   return rows;
 }
 
-function lineOf({ alert, fault, firedSeconds, clearedSeconds, also, problem }: Row): string[] {
+function lineOf({ alert, labels = {}, fault, firedSeconds, clearedSeconds, also, problem }: Row): string[] {
+  const name = [alert, ...Object.values(labels)].join(' ');
   const seconds = (value: number | undefined) => (value === undefined ? '—' : `${value.toFixed(0)} s`);
-  return [alert, fault, seconds(firedSeconds), seconds(clearedSeconds), also.join(' '), problem];
+  return [name, fault, seconds(firedSeconds), seconds(clearedSeconds), also.join(' '), problem];
 }
 
 function tableOf(rows: readonly Row[]): string {
@@ -64,7 +68,7 @@ function tableOf(rows: readonly Row[]): string {
 
 function chosenBy(only: readonly string[]): ReadonlySet<string> {
   const names = only.flatMap((list) => list.split(','));
-  const known = new Set(all.map(({ alert }: Fault) => alert));
+  const known = new Set(all.map(({ alert }) => alert));
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined) throw new RangeError(`There is no fault for the alert '${unknown}'; --help lists them.`);
   return names.length === 0 ? known : new Set(names);

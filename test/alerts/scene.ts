@@ -1,26 +1,39 @@
 // A scratch installation that is broken and mended, clients that talk meanwhile, and a Prometheus that watches it by the chart's
-// rules. In: which models stand behind it. Out: the means of breaking it; what is away stays away until it is let back.
+// rules. In: what runs beside the usual. Out: the means of breaking it; what is away stays away until it is let back.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProcessSpec } from '@backtalk/deploy';
 import { until } from '@backtalk/kit/testing';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
-import { LogBook } from '../loop/fact-log.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
 import { runPrometheus, type Prometheus } from '../observability/prometheus.js';
-import { prometheusOf, release, type Scraped } from './rendered.js';
+import { prometheusOf } from './rendered.js';
+import { scrapedOf, type Replica } from './scraped.js';
+import { startWire, type Wire } from './wire.js';
+
+export interface SceneOptions extends Partial<TestMachineOptions> {
+  /** `gateway-2` reaches the broker over the scene's wire; `engine-2` is of the pools of `secondPools`. */
+  readonly replicas?: readonly Replica[];
+  readonly secondPools?: string;
+  /** Before the first client talks. */
+  readonly before?: (machine: TestMachine) => Promise<void>;
+}
 
 export interface Scene {
   readonly machine: TestMachine;
   readonly prometheus: Prometheus;
-  readonly book: LogBook;
+  /** Between the broker and `gateway-2`. */
+  readonly wire: Wire;
   /** Resolves when all that is scraped answers and no alert fires. */
   calm(timeoutMs: number): Promise<void>;
   /** Kills the process with SIGKILL; whatever starts it again waits until it is let back. */
   away(name: string): void;
   back(name: string): Promise<void>;
-  /** More clients, until the scene has them all stopped. */
+  /** No file of the process may grow beyond so many bytes, as on a disk that is full; any number again without one. */
+  limitFiles(name: string, bytes?: number): void;
+  /** More clients, until the scene is hushed. */
   talk(clients: number, key?: string): Crowd;
   /** The clients that `talk` began leave. */
   hush(): Promise<void>;
@@ -30,31 +43,43 @@ export interface Scene {
 const steadyClients = 3;
 /** A fault lasts minutes at most; clients outlive each. */
 const patienceMs = 600_000;
+/** The steady clients' own, and that of a client whose share of the log is small. */
+export const keys = { steady: 'sk-steady', capped: 'sk-capped' };
+const keyRecords = [
+  { key: keys.steady, tenant: 'one', user: 'ann' },
+  { key: keys.capped, tenant: 'two', user: 'bob', limits: { captureBytesPerDay: 1_000 } },
+];
 
-export async function startScene(options: Partial<TestMachineOptions> = {}): Promise<Scene> {
+export async function startScene(options: SceneOptions = {}): Promise<Scene> {
+  const { replicas = [], secondPools = 'serving,judge', before, ...machineOptions } = options;
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
   const held = join(folder, 'held');
   mkdirSync(held);
+  const raw = new Map<string, ProcessSpec>();
   const machine = await startTestMachine({
     engine: 'stand-in',
     training: 'stand-in',
     folder,
-    adapt: (spec) => holdable(spec, held),
-    ...options,
+    keys: keyRecords,
+    ...machineOptions,
+    adapt: (spec) => {
+      raw.set(spec.name, spec);
+      return holdable(spec, spec.name, held);
+    },
   });
-  const targets = targetsOf(machine, options.training === 'real');
+  await before?.(machine);
+  const wire = await startWire(() => machine.ports.nats);
+  if (replicas.includes('engine-2')) {
+    const engine = raw.get('engine');
+    await machine.addEngine(engine && holdable(engine, 'engine-2', held), { BACKTALK_ENGINE_POOLS: secondPools });
+  }
+  if (replicas.includes('gateway-2'))
+    await machine.addGateway({ BACKTALK_NATS_URL: `nats://127.0.0.1:${String(wire.port)}` });
+  const targets = scrapedOf(machine, { replicas, secondPools, hasTraining: machineOptions.training === 'real' });
   const prometheus = await runPrometheus(prometheusOf(targets));
-  const book = await LogBook.open(machine);
-  const clients = (count: number, seed: number, key?: string) =>
-    startCrowd({
-      gateway: machine.gateway,
-      seed,
-      clients: count,
-      optsOut: 0.05,
-      patienceMs,
-      ...(key !== undefined && { key }),
-    });
-  const steady = clients(steadyClients, 1);
+  const clients = (count: number, seed: number, key: string) =>
+    startCrowd({ gateway: machine.gateway, seed, clients: count, optsOut: 0.05, patienceMs, key });
+  const steady = clients(steadyClients, 1, keys.steady);
   const more: Crowd[] = [];
   const hush = async () => {
     await Promise.all(more.splice(0).map((crowd) => crowd.stop()));
@@ -62,7 +87,8 @@ export async function startScene(options: Partial<TestMachineOptions> = {}): Pro
   return {
     machine,
     prometheus,
-    book,
+    wire,
+    hush,
     calm: async (timeoutMs) => {
       const allUp = async () => (await prometheus.up()).length >= targets.length;
       await until(allUp, { what: 'Everything is scraped', timeoutMs, everyMs: 500 });
@@ -77,50 +103,27 @@ export async function startScene(options: Partial<TestMachineOptions> = {}): Pro
       rmSync(join(held, name), { force: true });
       await machine.serves(name);
     },
-    talk: (count, key) => {
+    limitFiles: (name, bytes) => {
+      const limit = bytes === undefined ? 'unlimited' : String(bytes);
+      execFileSync('prlimit', ['--pid', String(machine.pid(name)), `--fsize=${limit}:`]);
+    },
+    talk: (count, key = keys.steady) => {
       const crowd = clients(count, 100 + more.length, key);
       more.push(crowd);
       return crowd;
     },
-    hush,
     stop: async () => {
       await Promise.all([hush(), steady.stop()]);
-      await book.close();
       await prometheus.stop();
+      wire.stop();
       await machine.stop();
     },
   };
 }
 
-/** Before it becomes the process, it waits while a file of the process's name is there. */
+/** Before it becomes the process, it waits while a file of that name is there. */
 const waits = 'while [ -e "$0" ]; do sleep 0.1; done; exec "$@"';
 
-function holdable(spec: ProcessSpec, held: string): ProcessSpec {
-  return { ...spec, command: '/bin/sh', args: ['-c', waits, join(held, spec.name), spec.command, ...spec.args] };
-}
-
-function targetsOf({ ports }: TestMachine, withTraining: boolean): Scraped[] {
-  const { trainingWorker, ...services } = ports.health;
-  const at = (port: number) => `127.0.0.1:${String(port)}`;
-  const pod = (component: string) => `${release}-backtalk-${component}-0`;
-  const engine = 'engine-serving';
-  const own = Object.entries(services).map(([name, port]): Scraped => {
-    const component = name === 'loader' ? engine : name;
-    return { component, container: name, pod: pod(component), port: 'health', address: at(port) };
-  });
-  return [
-    ...own,
-    { component: engine, container: 'engine', pod: pod(engine), port: 'engine', address: at(ports.engine) },
-    ...(withTraining
-      ? [
-          {
-            component: 'training',
-            container: 'training',
-            pod: pod('training'),
-            port: 'health' as const,
-            address: at(trainingWorker),
-          },
-        ]
-      : []),
-  ];
+function holdable(spec: ProcessSpec, name: string, held: string): ProcessSpec {
+  return { ...spec, command: '/bin/sh', args: ['-c', waits, join(held, name), spec.command, ...spec.args] };
 }

@@ -1,6 +1,11 @@
 // Which faults are tried on which installation, and which are not tried at all.
+import { holdTraining } from '../loop/controls.js';
 import type { Fault, Unmade } from './fault.js';
+import { captureFaults } from './faults/capture.js';
+import { engineFaults, judgeFaults, twoEngineFaults } from './faults/engines.js';
 import { presenceFaults } from './faults/presence.js';
+import { storeFaults } from './faults/stores.js';
+import { trainingFaults, twoGatewayFaults } from './faults/training.js';
 import { startScene, type Scene } from './scene.js';
 
 export interface SceneOfFaults {
@@ -9,15 +14,43 @@ export interface SceneOfFaults {
   readonly faults: readonly Fault[];
 }
 
+const pace = { tokenMs: 20, answerTokens: 16 };
+const trainer = { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8', BACKTALK_STEP_RETRY_MAX: '200ms' };
+
 export const scenes: readonly SceneOfFaults[] = [
   {
-    name: 'stand-ins for models',
+    name: 'one of each part',
+    start: () => startScene({ pace, environment: { trainer } }),
+    faults: [...presenceFaults, ...engineFaults, ...captureFaults, ...storeFaults],
+  },
+  {
+    name: 'one of each part, nothing trained yet',
+    start: () => startScene({ pace, environment: { trainer }, before: (machine) => holdTraining(machine, true) }),
+    faults: trainingFaults,
+  },
+  {
+    name: 'two gateways and two engines',
+    start: () => startScene({ pace, environment: { trainer }, replicas: ['gateway-2', 'engine-2'] }),
+    faults: [...twoGatewayFaults, ...twoEngineFaults],
+  },
+  {
+    name: 'a judge pool with an engine of its own',
     start: () =>
       startScene({
-        pace: { tokenMs: 20, answerTokens: 16 },
-        environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8' } },
+        pace,
+        environment: {
+          trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
+          judge: {
+            BACKTALK_JUDGE_VERSIONS_BEHIND: '3',
+            BACKTALK_JUDGE_VOTE_WAIT: '5s',
+            BACKTALK_JUDGE_VOTE_CONCURRENCY: '4',
+          },
+          loader: { BACKTALK_ENGINE_POOLS: 'serving,evaluation,rollout' },
+        },
+        replicas: ['engine-2'],
+        secondPools: 'judge',
       }),
-    faults: [...presenceFaults],
+    faults: judgeFaults,
   },
 ];
 

@@ -1,14 +1,13 @@
-// One fault and its alert: quiet before, firing after the fault, gone after the mending. In: a scene. Out: a row with seconds.
-// A fault that does not do what it should is a row with its problem, and the scene is mended all the same.
+// One fault and its alerts: quiet before, firing after the fault, gone after the mending. In: a scene. Out: a row an alert, with
+// seconds. A fault that does not do what it should gives rows with a problem, and the scene is mended all the same.
 import { asBacktalkError } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import type { Alert } from '../observability/prometheus.js';
-import type { Fault } from './fault.js';
+import type { Expected, Fault, Mend } from './fault.js';
 import { namespace, release } from './rendered.js';
 import type { Scene } from './scene.js';
 
-export interface Row {
-  readonly alert: string;
+export interface Row extends Expected {
   readonly fault: string;
   readonly firedSeconds?: number;
   readonly clearedSeconds?: number;
@@ -18,39 +17,64 @@ export interface Row {
   readonly problem: string;
 }
 
-const withinMs = 240_000;
+const withinMs = 300_000;
+const everyMs = 250;
 
-export async function tryFault(scene: Scene, { alert, fault, labels = {}, break: breakIt }: Fault): Promise<Row> {
+export async function tryFault(scene: Scene, { fault, fires, break: breakIt }: Fault): Promise<Row[]> {
   const also = new Set<string>();
-  const wanted = { alertname: alert, namespace, release, ...labels };
-  const firing = async () => {
+  const firedAfter = new Map<Expected, number>();
+  const clearedAfter = new Map<Expected, number>();
+  const firing = async (): Promise<Expected[]> => {
     const found = (await scene.prometheus.alerts()).filter(({ state }) => state === 'firing');
-    for (const { labels: own } of found) if (own['alertname'] !== alert) also.add(own['alertname'] ?? '');
-    return found.some((one) => isLike(one, wanted));
+    for (const { labels } of found) also.add(labels['alertname'] ?? '');
+    return fires.filter((expected) => found.some((alert) => isOf(alert, expected)));
   };
-  const row = () => ({ alert, fault, also: [...also].sort() });
-  let mend: () => Promise<void> = () => Promise.resolve();
-  let firedSeconds: number | undefined;
+  let mend: Mend | undefined;
+  let problem = '';
   try {
     await scene.calm(withinMs);
     const brokenMs = Date.now();
     mend = await breakIt(scene);
-    await until(firing, { what: `${alert} fires`, timeoutMs: withinMs, everyMs: 250 });
-    firedSeconds = (Date.now() - brokenMs) / 1_000;
+    const allFired = async () => {
+      for (const expected of await firing()) note(firedAfter, expected, brokenMs);
+      return firedAfter.size === fires.length;
+    };
+    await until(allFired, { what: 'Firing', timeoutMs: withinMs, everyMs });
     const mendedMs = Date.now();
     const mending = mend();
     mend = () => mending;
     await mending;
-    await until(async () => !(await firing()), { what: `${alert} is gone`, timeoutMs: withinMs, everyMs: 250 });
-    return { ...row(), firedSeconds, clearedSeconds: (Date.now() - mendedMs) / 1_000, problem: '' };
+    const allGone = async () => {
+      const left = await firing();
+      for (const expected of fires) if (!left.includes(expected)) note(clearedAfter, expected, mendedMs);
+      return left.length === 0;
+    };
+    await until(allGone, { what: 'Clearing', timeoutMs: withinMs, everyMs });
   } catch (thrown) {
-    await mend().catch(() => undefined);
-    return { ...row(), ...(firedSeconds !== undefined && { firedSeconds }), problem: asBacktalkError(thrown).message };
+    problem = asBacktalkError(thrown).message;
+    await Promise.resolve(mend?.()).catch(() => undefined);
   } finally {
     await scene.hush();
   }
+  return fires.map((expected) => {
+    const [firedSeconds, clearedSeconds] = [firedAfter.get(expected), clearedAfter.get(expected)];
+    const others = [...also].filter((name) => name !== expected.alert).sort();
+    return {
+      ...expected,
+      fault,
+      also: others,
+      ...(firedSeconds !== undefined && { firedSeconds }),
+      ...(clearedSeconds !== undefined && { clearedSeconds }),
+      problem: clearedSeconds === undefined ? problem : '',
+    };
+  });
 }
 
-function isLike({ labels }: Alert, wanted: Readonly<Record<string, string>>): boolean {
+function note(seconds: Map<Expected, number>, expected: Expected, sinceMs: number): void {
+  if (!seconds.has(expected)) seconds.set(expected, (Date.now() - sinceMs) / 1_000);
+}
+
+function isOf({ labels }: Alert, { alert, labels: own = {} }: Expected): boolean {
+  const wanted = { alertname: alert, namespace, release, ...own };
   return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }

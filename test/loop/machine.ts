@@ -63,6 +63,7 @@ export interface TestKey {
     readonly concurrency?: number;
     readonly requestsPerMinute?: number;
     readonly tokensPerMinute?: number;
+    readonly captureBytesPerDay?: number;
   };
 }
 
@@ -82,10 +83,10 @@ export interface TestMachine {
   kill(name: string, signal?: NodeJS.Signals): void;
   /** Resolves when the process serves, under another process id than `before` where one is given. */
   serves(name: string, before?: number): Promise<void>;
-  /** Starts a second engine with a loader of its own, like the first one or as it is told here; gives its URL. */
-  addEngine(engine?: ProcessSpec): Promise<string>;
-  /** Starts a second gateway, named `gateway-2`; gives its URL. */
-  addGateway(): Promise<string>;
+  /** Starts a second engine with a loader of its own, like the first ones or as is said here; gives its URL. */
+  addEngine(engine?: ProcessSpec, loaderEnvironment?: Readonly<Record<string, string>>): Promise<string>;
+  /** Starts a second gateway, named `gateway-2`, like the first one but for these variables; gives its URL. */
+  addGateway(environment?: Readonly<Record<string, string>>): Promise<string>;
   broker(user?: BrokerUser): Promise<Broker>;
   log(name: string): string;
   /** Everything that the processes wrote into their log files. */
@@ -156,19 +157,19 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     cluster,
     gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
     engine: `http://127.0.0.1:${String(ports.engine)}`,
-    addEngine: async (like) => {
+    addEngine: async (like, loaderEnvironment = {}) => {
       const { url, engine, loader } = replicaOf(
         like === undefined ? specs : new Map(specs).set('engine', like),
         data,
         ports,
       );
       await supervisor.start([engine]);
-      await supervisor.start([loader]);
+      await supervisor.start([{ ...loader, env: { ...loader.env, ...loaderEnvironment } }]);
       return url;
     },
-    addGateway: async () => {
+    addGateway: async (environment = {}) => {
       const { url, gateway } = secondGatewayOf(specs, data, ports);
-      await supervisor.start([gateway]);
+      await supervisor.start([{ ...gateway, env: { ...gateway.env, ...environment } }]);
       return url;
     },
     broker: (user = 'admin') =>

@@ -35,7 +35,7 @@ export function standInFor(
 }
 
 /** Behind those of the machine itself: engine, the loader's gRPC, its health. */
-const replicaPorts = [45, 46, 47] as const;
+export const replicaPorts = [45, 46, 47] as const;
 
 export interface Replica {
   readonly url: string;
@@ -78,7 +78,7 @@ export function replicaOf(specs: ReadonlyMap<string, ProcessSpec>, data: DataFol
 }
 
 /** Behind those of the machine itself: endpoint, gRPC, health. */
-const gatewayPorts = [1, 27, 17] as const;
+export const gatewayPorts = [1, 27, 17] as const;
 
 /** A second gateway of the same installation. */
 export function secondGatewayOf(

@@ -1,8 +1,28 @@
 // Processes and stores that are not there.
-import { awayFor, type Fault } from '../fault.js';
+import { awayFor, type Expected, type Fault } from '../fault.js';
+
+const gone = (job: string): Expected => ({ alert: 'BacktalkComponentGone', labels: { job } });
+const storeAway = (store: string): Expected => ({ alert: 'BacktalkStoreAway', labels: { store } });
 
 export const presenceFaults: readonly Fault[] = [
-  awayFor('BacktalkGatewayGone', 'gateway'),
-  awayFor('BacktalkStoreAway', 'nats', { store: 'broker' }),
-  awayFor('BacktalkStoreAway', 'valkey', { store: 'valkey' }),
+  awayFor('gateway', { alert: 'BacktalkGatewayGone' }),
+  awayFor('collector', gone('collector')),
+  awayFor('judge', gone('judge')),
+  awayFor('trainer', gone('trainer'), { alert: 'BacktalkNoTrainer' }),
+  awayFor('publisher', gone('publisher'), { alert: 'BacktalkNoPublisher' }),
+  awayFor('loader', gone('loader')),
+  awayFor(
+    'engine',
+    gone('engine-serving'),
+    { alert: 'BacktalkNoEngine' },
+    { alert: 'BacktalkJudgeNoEngine' },
+    { alert: 'BacktalkEngineNotReady' },
+  ),
+  awayFor('nats', storeAway('broker'), { alert: 'BacktalkSpooling' }),
+  awayFor(
+    'valkey',
+    storeAway('valkey'),
+    { alert: 'BacktalkWithoutValkey' },
+    { alert: 'BacktalkFactStuck', labels: { fact: 'turnOpened' } },
+  ),
 ];

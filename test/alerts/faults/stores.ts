@@ -1,0 +1,71 @@
+// Stores that fill up, facts that nobody can handle, and a log that is read slower than it is written.
+import { connectValkey, createLogger } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { metric, setEngine } from '../../loop/controls.js';
+import type { TestMachine } from '../../loop/machine.js';
+import { over, type Fault } from '../fault.js';
+import { ensureStreams } from '../streams.js';
+
+const mebibyte = 1024 * 1024;
+const ballast = 'ballast-of-a-test';
+
+async function withValkey(machine: TestMachine, act: (client: ReturnType<typeof connectValkey>) => Promise<unknown>) {
+  const client = connectValkey({
+    url: `redis://127.0.0.1:${String(machine.ports.valkey)}`,
+    name: 'test',
+    logger: createLogger({ service: 'test', level: 'silent' }),
+  });
+  await until(() => client.status === 'ready', { what: 'A connection to Valkey' });
+  await act(client);
+  client.disconnect();
+}
+
+export const storeFaults: readonly Fault[] = [
+  {
+    fault: 'a fact that cannot be decoded is in the log',
+    fires: [{ alert: 'BacktalkDeadLetters' }],
+    break: async ({ machine }) => {
+      const admin = await machine.broker();
+      await admin.js.publish('backtalk.turn.continued.one.poison.turn_poison', Buffer.from('no fact'));
+      await admin.close();
+      return over;
+    },
+  },
+  {
+    fault: 'the log of turns may take little more than it holds; mended by `backtalk streams ensure`',
+    fires: [{ alert: 'BacktalkStreamNearlyFull' }],
+    break: async ({ machine }) => {
+      const admin = await machine.broker();
+      const { state } = await admin.jsm.streams.info('TURNS');
+      await admin.close();
+      await ensureStreams(machine, Math.ceil(state.bytes * 1.2));
+      return () => ensureStreams(machine, 800 * mebibyte);
+    },
+  },
+  {
+    fault: 'a value of 220 MiB lies in a Valkey of 256',
+    fires: [{ alert: 'BacktalkValkeyNearlyFull' }],
+    break: async ({ machine }) => {
+      await withValkey(machine, (client) => client.setrange(ballast, 220 * mebibyte, 'x'));
+      return () => withValkey(machine, (client) => client.del(ballast));
+    },
+  },
+  {
+    fault: 'valkey is away while twenty more clients talk',
+    fires: [{ alert: 'BacktalkLinkingBehind' }],
+    break: async (scene) => {
+      const { machine } = scene;
+      scene.away('valkey');
+      await setEngine(machine.engine, { tokenMs: 0, answerTokens: 4 });
+      scene.talk(20);
+      const many = async () =>
+        (await metric(machine, 'collector', 'backtalk_collector_facts_pending', 'turnOpened')) > 0;
+      await until(many, { what: 'Facts that wait', timeoutMs: 60_000, everyMs: 250 });
+      return async () => {
+        await setEngine(machine.engine, { tokenMs: 20, answerTokens: 16 });
+        await scene.hush();
+        await scene.back('valkey');
+      };
+    },
+  },
+];
