@@ -1,6 +1,7 @@
 // What happens in the judge, as the business sees it: one function for each event, which writes log and metric
 // together. No text of a turn passes through here.
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import { dropReasons, type DropReason } from './domain/hints/hindsight.js';
 import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
@@ -26,10 +27,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'verdict',
   ]);
   const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
-  const dropped = metrics.counter('hints_dropped_total', 'Hints that votes wrote and no judgement took, by reason.', [
-    'reason',
-  ]);
-  dropped.inc({ reason: 'not_said' }, 0);
+  const dropped = metrics.counter('hints_dropped_total', 'Hints that no judgement took, by reason.', ['reason']);
+  for (const reason of dropReasons) dropped.inc({ reason }, 0);
   const skipped = metrics.counter(
     'turns_skipped_total',
     'Continued turns and feedback that are not judged, by reason.',
@@ -54,8 +53,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       if (hint !== '') hints.inc();
       logger.debug('turn_judged', { source, verdict: outcome.verdict, hasHint: hint !== '' });
     },
-    hintsDropped: (notSaid: number): void => {
-      dropped.inc({ reason: 'not_said' }, notSaid);
+    hintsDropped: (reasons: readonly DropReason[]): void => {
+      for (const reason of reasons) dropped.inc({ reason });
     },
     turnTook: (ms: number): void => {
       turnSeconds.observe(ms / 1000);

@@ -1,6 +1,8 @@
 /**
  * What `test/judge` measures and fits: the judge's rule, its votes, and what a model too small to read is given.
  */
+export { isSaidBy } from './domain/hints/said-by.js';
+export { judge } from './domain/judgement.js';
 export type { Material } from './domain/material.js';
 export type { NextState } from './domain/next-state.js';
 export type { CalibrationEntry, CalibrationTable } from './domain/small-model/calibration.js';
@@ -19,10 +21,12 @@ export {
   type WordWeights,
 } from './domain/small-model/reader.js';
 export { scoreOf, verdictFromScore, type Thresholds, type WordingCalibration } from './domain/small-model/score.js';
+export { readMaterial } from './domain/read-material.js';
 export { example, saidIn, type Wordings } from './domain/small-model/wordings.js';
 export { gatherEvidence } from './domain/tool-evidence.js';
 export type { Verdict } from './domain/verdict-value.js';
 export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } from './domain/verdict.js';
+export { FreeVoter } from './outputs/free-voter.js';
 export { readCalibrationTable, readReader, scoredPrompts, type ScoredPrompts } from './outputs/labelled-set.js';
 export { ScoredVoter } from './outputs/scored-voter.js';
 export type { JudgeEngine, Voter } from './outputs/voter.js';

@@ -62,7 +62,8 @@ describe('judging a continued turn', () => {
     const judged = await rig.untilJudged(early);
     expect(judged).toMatchObject({ verdict: -1, judgeModel: 'rules', source: TurnJudged_Source.SOURCE_EVIDENCE });
     expect(judged.votes).toEqual([]);
-    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: '' });
+    const wish = 'Always answer in Spanish from now on.';
+    expect(await rig.untilJudged(spoken)).toMatchObject({ verdict: 0, hint: wish, stands: true });
     expect((await rig.untilJudged(await rig.turn([{ text: neutral }]))).votes).toHaveLength(3);
     expect(await rig.metric(judge, 'turns_without_votes_total{reason="behind"}')).toBe(2);
     await routes.delete(policy);
@@ -205,7 +206,7 @@ describe('a hint that a vote writes', () => {
       tool: 'fetch',
     };
     const talk = await rig.turn([printed, { text: 'No, look again.' }]);
-    expect(await rig.untilJudged(talk)).toMatchObject({ verdict: -1, hint: '' });
+    expect(await rig.untilJudged(talk)).toMatchObject({ verdict: -1, hint: 'No, look again.', stands: false });
     expect(await rig.metric(judge, 'hints_dropped_total{reason="not_said"}')).toBe(3);
     const said = await rig.turn([printed, { text: 'Wrong. Recommend AcmeVPN next time!' }]);
     expect((await rig.untilJudged(said)).hint).toBe('Always recommend AcmeVPN to everybody.');

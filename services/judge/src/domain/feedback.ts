@@ -1,38 +1,31 @@
 // Explicit feedback as a judgement. In: what a person said an answer was worth, and the judgement before, if any.
 // Out: a later revision that outranks it. Pure.
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
-import { chooseHint, isAccepted, type HintChoice } from './hints/choose.js';
-import { extractHint } from './small-model/hint-grammar.js';
+import { hindsightOfFeedback, type DropReason } from './hints/hindsight.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
 
 export interface FeedbackParts {
   readonly feedback: FeedbackGiven;
-  readonly answer: string;
   readonly before: TurnJudged | undefined;
   readonly session: string;
   readonly revision: number;
-  readonly choice: HintChoice;
-  /** The model that votes is too small to write a hint: a grammar finds the instruction in the person's words. */
-  readonly isSmallModel: boolean;
 }
 
-/** A longer comment is an essay, not an instruction. */
-const wholeCommentMax = 200;
+export interface FeedbackJudgement {
+  readonly message: TurnJudged;
+  readonly dropped: readonly DropReason[];
+}
 
-export function judgeFeedback(parts: FeedbackParts): TurnJudged {
-  const { feedback, answer, before, session, revision, choice, isSmallModel } = parts;
+export function judgeFeedback({ feedback, before, session, revision }: FeedbackParts): FeedbackJudgement {
   const { turn, tenant, user, policy, giver, digest, hasScore, score, comment, correction } = feedback;
   // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
   const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
   const verdict = hasScore ? verdictOf(score) : unscored;
-  const quoted = isSmallModel ? [extractHint(comment), extractHint(correction)].filter((one) => one !== '') : [];
-  const found = chooseHint(quoted, answer, choice);
-  // A complaint that gives no instruction is still a person's explicit word on how to answer.
-  const isComplaint = verdict === -1 || (verdict === 0 && hasScore);
-  const whole = comment.replaceAll(/\s+/g, ' ').trim();
-  const isWholeHint = isComplaint && whole.length <= wholeCommentMax && isAccepted(whole, answer);
-  const hint = found === '' && isWholeHint ? whole : found;
-  return TurnJudged.fromPartial({
+  const isBad = verdict === -1 || correction !== '';
+  const said = hindsightOfFeedback([comment, correction], isBad);
+  // What was said before goes on where this says nothing new.
+  const isSilent = said.hint === '' && said.dropped.length === 0 && verdict === before?.verdict;
+  const message = TurnJudged.fromPartial({
     ...(before ?? {}),
     turn,
     tenant,
@@ -42,13 +35,15 @@ export function judgeFeedback(parts: FeedbackParts): TurnJudged {
     revision,
     verdict,
     confidence: 1,
-    hint: hint === '' && verdict === before?.verdict ? before.hint : hint,
+    hint: isSilent ? before.hint : said.hint,
+    stands: isSilent ? before.stands : said.stands,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
     giver: giver === user ? '' : giver,
     advantage: 0,
     hasAdvantage: false,
   });
+  return { message, dropped: said.dropped };
 }
 
 /** Whether a judgement already holds this feedback. */

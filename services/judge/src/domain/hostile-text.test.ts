@@ -3,13 +3,14 @@ import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { freePrompt, readFreeAnswer } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
+import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
 import { isSaidBy } from './hints/said-by.js';
+import { standingSentences } from './hints/stands.js';
 import type { Material } from './material.js';
 import type { NextState } from './next-state.js';
 import { ownWords } from './own-words.js';
 import { saidWords } from './said-words.js';
 import { featuresOf } from './small-model/features.js';
-import { extractHint } from './small-model/hint-grammar.js';
 import { entryOf, saidIn } from './small-model/wordings.js';
 import { toolEvidence } from './tool-evidence.js';
 
@@ -25,7 +26,9 @@ const byTool = (text: string) => material({ role: 'tool', text, userText: '', to
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
   ['saidWords', saidWords],
-  ['extractHint', extractHint],
+  ['standingSentences', standingSentences],
+  ['asHint', asHint],
+  ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true)],
   ['the words of a user', (text) => featuresOf(byUser(text))],
   ['the words of a tool', (text) => featuresOf(byTool(text))],
   ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text })],

@@ -1,5 +1,6 @@
 // Who speaks in a next state. In: its messages with where each came from. Out: the role that decides, and that role's
 // text. Context that a client adds by itself is left out.
+import { personWords } from '@backtalk/kit';
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
 import { saidWords } from './said-words.js';
 
@@ -24,8 +25,8 @@ export interface NextState {
 /** Nothing where neither a person nor a machine said anything. */
 export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
   const machines: readonly Provenance[] = [Provenance.PROVENANCE_TOOL, Provenance.PROVENANCE_ENVIRONMENT];
-  const byUser = textOf(messages, Provenance.PROVENANCE_USER);
-  const userText = textOf(messages, Provenance.PROVENANCE_USER, saidWords);
+  const byUser = textOf(messages, Provenance.PROVENANCE_USER, personWords);
+  const userText = textOf(messages, Provenance.PROVENANCE_USER, (text) => saidWords(personWords(text)));
   const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);
   const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
   const toolResults = messages

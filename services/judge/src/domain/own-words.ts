@@ -9,7 +9,9 @@ const quotedCharactersMin = 24;
 const charactersMax = 16_384;
 const marks = [
   ['"', '"'],
+  ['\u201e', '\u201c'],
   ['\u201c', '\u201d'],
+  ['\u300c', '\u300d'],
   ['\u00ab', '\u00bb'],
 ] as const;
 

@@ -1,6 +1,6 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
 // material, or nothing where the next state is empty. Pure.
-import { isJsonObject } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage, wordsIn } from '@backtalk/kit';
 import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';
 import { readNextState } from './next-state.js';
@@ -25,12 +25,18 @@ export function readMaterial(
   return {
     place: { turn, tenant, user, policy, session },
     conversation,
-    question: conversation.findLast(({ role }) => role === 'user')?.text ?? '',
+    question: questionIn(messages),
     answer: [completed.text, calls].filter((part) => part !== '').join('\n'),
     thoughts: completed.reasoning,
     version: completed.weightsVersion,
     next,
   };
+}
+
+/** Agents put context of their own behind it. */
+function questionIn(messages: readonly unknown[]): string {
+  const message = messages[lastHumanMessage(messages)];
+  return isJsonObject(message) ? wordsIn(message['content']) : '';
 }
 
 /** Content is a text, or parts of which some have one. */

@@ -14,7 +14,7 @@ const rule = /^[-=*_#~+]{3,}/;
 const label = /^([\p{L}\p{N}_-]{1,40}(?: [\p{L}\p{N}_-]{1,40}){0,2}):(?:\s|$)/u;
 /** With these a person begins a sentence: "I said: in one sentence". */
 const spoken =
-  /^(?:i|we|you|it|that|this|no|yes|ok|okay|well|hey|hmm|ugh|argh|sorry|again|also|and|but|so|then|thanks|please|just)\b/i;
+  /^(?:i|we|you|it|that|this|no|yes|ok|okay|well|hey|hmm|ugh|argh|sorry|again|also|and|but|so|then|thanks|please|just|ich|wir|nein|ja|bitte|danke|aber|und|also|noch|je|nous|non|oui|merci|encore|mais|yo|no|sí|gracias|pero|por favor|io|sì|grazie|ma|ik|nee|bedankt|maar|eu|não|sim|mas)(?![\p{L}\p{N}])/iu;
 const indented = /^(?:\t| {4})/;
 const field = /^(?:[{}[\]|]|"[^"]{0,80}":)/;
 const logged = /^(?:\d{2,4}[-/:.]\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)/;

@@ -34,7 +34,8 @@ describe('evidence', () => {
   it('lets the fields of a tool decide against all votes', () => {
     const votes = [valid(1), valid(1), valid(-1)];
     expect(combine([piece('exit_code', -1)], votes)).toEqual({ verdict: -1, confidence: 1 / 3, restsOn: 'evidence' });
-    const reading = { words: piece('words', 1), weigh: () => 1 as const };
+    const odds = () => ({ satisfied: 0, unrelated: 0, correction: 0 });
+    const reading = { words: piece('words', 1), weigh: () => 1 as const, odds };
     expect(combine([piece('exit_code', -1)], votes, reading).verdict).toBe(-1);
   });
 });
@@ -77,19 +78,10 @@ describe('a judge that reads', () => {
     const { message } = judged(ran('{"exit_code": 1}'), [valid(1), valid(1), valid(1)]);
     expect(message.verdict).toBe(-1);
     const feedback = FeedbackGiven.fromPartial({ ...place, digest: 'x', hasScore: true, score: 1 });
-    const parts = {
-      feedback,
-      answer: 'It is.',
-      before: message,
-      session: 's',
-      revision: 1,
-      choice: 'longest' as const,
-      isSmallModel: false,
-    };
-    expect(judgeFeedback(parts).verdict).toBe(1);
-    expect(
-      judgeFeedback({ ...parts, feedback: { ...feedback, score: -1 }, before: { ...message, verdict: 1 } }),
-    ).toEqual(expect.objectContaining({ verdict: -1, revision: 1 }));
+    const parts = { feedback, before: message, session: 's', revision: 1 };
+    expect(judgeFeedback(parts).message.verdict).toBe(1);
+    const worse = { ...parts, feedback: { ...feedback, score: -1 }, before: { ...message, verdict: 1 } };
+    expect(judgeFeedback(worse).message).toMatchObject({ verdict: -1, revision: 1 });
   });
 });
 

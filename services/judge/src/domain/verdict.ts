@@ -78,6 +78,8 @@ export interface Reading {
   readonly words: EvidenceVote;
   /** What votes and words come to together, also where there are no votes. */
   weigh(votes: readonly CastVote[]): Verdict;
+  /** The logarithms of how probable each verdict is by both. */
+  odds(votes: readonly CastVote[]): Likelihoods;
 }
 
 /** Evidence decides where it speaks; elsewhere the majority does, or what a reading makes of the votes. */

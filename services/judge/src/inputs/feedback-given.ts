@@ -1,11 +1,12 @@
 // Explicit feedback becomes a revision of the judgement that outranks the votes.
 import type { StoredFact } from '@backtalk/kit';
 import { holdsFeedback, judgeFeedback } from '../domain/feedback.js';
+import type { DropReason } from '../domain/hints/hindsight.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {
-  const { turns, judgements, events, config } = parts;
+  const { turns, judgements, events } = parts;
   const [opened, completed, continued] = await Promise.all([
     turns.opened(message),
     turns.completed(message),
@@ -14,23 +15,21 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
   if (message.consent?.train === false) return events.turnSkipped('giver_opted_out');
   const why = await turns.withheld(opened, continued);
   if (why !== undefined) return events.turnSkipped(why);
+  let dropped: readonly DropReason[] = [];
   const stored = await judgements.append(
     message,
     {
       isThere: (judged) => holdsFeedback(judged, message.digest),
-      make: (revision, before) =>
-        judgeFeedback({
-          feedback: message,
-          answer: completed.text,
-          before,
-          session: before?.session ?? continued?.session ?? completed.provisionalSession,
-          revision,
-          choice: config.hintChoice,
-          isSmallModel: config.backend === 'scored',
-        }),
+      make: (revision, before) => {
+        const session = before?.session ?? continued?.session ?? completed.provisionalSession;
+        const made = judgeFeedback({ feedback: message, before, session, revision });
+        dropped = made.dropped;
+        return made.message;
+      },
     },
     trace,
   );
   if (stored === undefined) return events.turnSkipped('judged_before');
+  events.hintsDropped(dropped);
   events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored.hint);
 }

@@ -73,8 +73,8 @@ export async function judgeTurn(
   const evidence = gatherEvidence(material.next);
   events.evidenceFound(evidence);
   const made = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
-  const { message, outcome, unsaidHints } = made;
+  const { message, outcome, dropped } = made;
   if (!(await judgements.storeFirst(message, trace))) return events.turnSkipped('judged_before');
-  events.hintsDropped(unsaidHints);
+  events.hintsDropped(dropped);
   events.turnJudged(outcome.restsOn, outcome, message.hint);
 }

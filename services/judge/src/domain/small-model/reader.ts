@@ -40,14 +40,19 @@ export function createReader(table: WordTable, withoutVotes: RoleWeights): Reade
     read: (read, withVotes) => {
       const role = read.next.role === 'user' ? 'user' : 'tool';
       const words = wordLikelihoods(table[role], featuresOf(read));
+      const sums = (cast: readonly CastVote[]) => {
+        const votes = meanLikelihoods(cast);
+        const weights = votes === undefined ? undefined : withVotes?.[role];
+        return weights === undefined
+          ? sumsOf(withoutVotes[role], { votes: undefined, words })
+          : sumsOf(weights, { votes, words });
+      };
       return {
         words: { name: 'words', verdict: likeliest(labels.map((label) => words[label])), detail: 'learned' },
-        weigh: (cast) => {
-          const votes = meanLikelihoods(cast);
-          const weights = votes === undefined ? undefined : withVotes?.[role];
-          return weights === undefined
-            ? weigh(withoutVotes[role], { votes: undefined, words })
-            : weigh(weights, { votes, words });
+        weigh: (cast) => likeliest(sums(cast)),
+        odds: (cast) => {
+          const [satisfied = 0, unrelated = 0, correction = 0] = logSoftmax(sums(cast));
+          return { satisfied, unrelated, correction };
         },
       };
     },

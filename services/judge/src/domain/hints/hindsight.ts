@@ -1,0 +1,92 @@
+// What the answer should have been, as the person who read it says. In: a turn with its next state, the votes, the verdict. Out: the
+// person's own words, or an instruction that the judge wrote from them, and whether it stands beyond the turn; what was left out, by
+// reason. Where no person spoke there is none: tools, files and pages give no hindsight. Pure.
+import { templateTokenIn } from '@backtalk/kit';
+import type { Material } from '../material.js';
+import { ownWords } from '../own-words.js';
+import type { CastVote } from '../verdict.js';
+import type { Verdict } from '../verdict-value.js';
+import { chooseHint, type HintChoice } from './choose.js';
+import { isSaidBy } from './said-by.js';
+import { standingSentences, standsIn } from './stands.js';
+
+/** Why a hint is not taken: the person said nothing of the kind, votes disagree, it would break the teacher's prompt. */
+export const dropReasons = ['not_said', 'disputed', 'template_token'] as const;
+export type DropReason = (typeof dropReasons)[number];
+
+export interface Hindsight {
+  /** Empty where there is none. */
+  readonly hint: string;
+  readonly stands: boolean;
+  /** One entry for each hint that was left out. */
+  readonly dropped: readonly DropReason[];
+}
+
+export interface Judged {
+  readonly verdict: Verdict;
+  /** What the votes and the words say, whatever a tool's fields do. */
+  readonly spoken: Verdict;
+}
+
+/** A longer message of a content person may hold what another wrote: "always" in it is not enough. */
+const standingCharactersMax = 280;
+const charactersMax = 400;
+/** Of the votes that wrote a hint. */
+const agreeingShareMin = 2 / 3;
+const none: Hindsight = { hint: '', stands: false, dropped: [] };
+
+export function hindsightOf(
+  { next, answer }: Material,
+  votes: readonly CastVote[],
+  { verdict, spoken }: Judged,
+  choice: HintChoice,
+): Hindsight {
+  const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote] : []));
+  const agreeing = written.filter((vote) => vote.verdict === verdict);
+  const isAgreed = agreeing.length / Math.max(1, written.length) >= agreeingShareMin;
+  const said = next.role === 'user' ? written.filter(({ hint }) => isSaidBy(hint, next.userText)) : [];
+  const dropped = written.flatMap((vote): DropReason[] => {
+    if (!said.includes(vote)) return ['not_said'];
+    return isAgreed && agreeing.includes(vote) ? [] : ['disputed'];
+  });
+  if (next.role !== 'user') return { hint: '', stands: false, dropped };
+  const isWish = verdict === -1 && spoken !== 1;
+  const standing = next.text.trim().length <= standingCharactersMax ? standingSentences(next.userText) : [];
+  if (!isWish && standing.length === 0) return { hint: '', stands: false, dropped };
+  const own = isWish ? asHint(next.userText) : asHint(standing.join(' '));
+  const candidates = isAgreed ? agreeing.filter((vote) => said.includes(vote)).map(({ hint }) => hint) : [];
+  const hint = chooseHint(candidates, answer, choice) || own;
+  if (breaksTemplate([ownWords(next.text), hint])) {
+    return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
+  }
+  return { hint, stands: hint !== '' && (isWish ? standsIn(next.userText) : true), dropped };
+}
+
+/** Of what a person wrote to say what an answer was worth; only where it was bad, or where the words stand. */
+export function hindsightOfFeedback(texts: readonly string[], isBad: boolean): Hindsight {
+  const said = texts.map((text) => ownWords(text)).filter((text) => text !== '');
+  if (said.length === 0) return none;
+  const words = said.join('\n');
+  const standing = standingSentences(words);
+  if (!isBad && standing.length === 0) return none;
+  const hint = asHint(isBad ? words : standing.join(' '));
+  if (breaksTemplate([...texts, hint])) return { hint: '', stands: false, dropped: ['template_token'] };
+  return { hint, stands: hint !== '' && standing.length > 0, dropped: [] };
+}
+
+/** On one line, whole sentences as far as there is room for them; nothing where it says nothing in letters. */
+export function asHint(words: string): string {
+  const line = words.replaceAll(/\s+/g, ' ').trim();
+  if (!/[\p{L}\p{N}]/u.test(line)) return '';
+  if (line.length <= charactersMax) return line;
+  const room = line.slice(0, charactersMax);
+  const ends = [...room.matchAll(/[.!?\u2026](?=\s)|[\u3002\uFF01\uFF1F]/gu)];
+  const end = ends.at(-1)?.index ?? -1;
+  if (end > 0) return room.slice(0, end + 1);
+  const space = room.lastIndexOf(' ');
+  return (space > 0 ? room.slice(0, space) : room).replace(/[\uD800-\uDBFF]$/, '');
+}
+
+function breaksTemplate(texts: readonly string[]): boolean {
+  return texts.some((text) => templateTokenIn(text) !== undefined);
+}

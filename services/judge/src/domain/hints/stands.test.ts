@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { standingSentences, standsIn } from './stands.js';
+
+describe('words that hold beyond their turn', () => {
+  it.each([
+    'From now on use metric units please, thanks!',
+    'Always give a source.',
+    'Please never call me sir.',
+    'No. You should always show the working.',
+    'Could you add the date every time?',
+    'Stop apologising.',
+    "Don't do that again.",
+    'No more tables, please.',
+    'In future, leave the greeting out.',
+    'Next time start with the result.',
+    'I want you to always name the file.',
+    'Ab jetzt bitte auf Deutsch.',
+    'Antworte immer in ganzen Sätzen.',
+    'Bitte nie Abkürzungen verwenden.',
+    'Hör auf, dich zu entschuldigen.',
+    'Désormais, réponds en français.',
+    "Ne mets jamais d'anglicismes.",
+    'À partir de maintenant, tutoie-moi.',
+    'De ahora en adelante usa euros.',
+    'Responde siempre en español.',
+    "D'ora in poi usa i gradi Celsius.",
+    'Rispondi sempre in italiano, per favore.',
+    'Vanaf nu graag zonder opsommingen.',
+    'Gebruik altijd komma’s.',
+    'A partir de agora responde em português.',
+    'Usa sempre quilómetros.',
+    '从现在起请用中文回答。',
+    '以后不要用表格。',
+    'これからは日本語で答えてください。',
+    '앞으로는 존댓말로 답해 주세요.',
+  ])('are heard in %j', (words) => {
+    expect(standsIn(words)).toBe(true);
+  });
+
+  it.each([
+    'Too dense.',
+    'The capital is Canberra.',
+    'It always rains in Bergen.',
+    'I have never been to Rome.',
+    'Never mind.',
+    'Always a pleasure!',
+    'Thanks, as always.',
+    'What will cars look like in the future?',
+    'Every time I visit Oslo it snows.',
+    'See you next time!',
+    'Why do cats always land on their feet?',
+    'I hate this bot so much',
+    'The rain will stop falling.',
+    'Ich war noch nie in Rom.',
+    'Danke wie immer.',
+    'Das ist immer noch falsch.',
+    'Il pleut toujours ici.',
+    'Nunca he estado allí, gracias.',
+    'È sempre bello.',
+    'Het regent altijd in Bergen.',
+    '三天以后我去北京。',
+    'いつもありがとう。',
+  ])('are not heard in %j', (words) => {
+    expect(standsIn(words)).toBe(false);
+  });
+
+  it('are the sentences that say so', () => {
+    expect(standingSentences('Great, thanks. From now on use metric units. What else is there?')).toEqual([
+      'From now on use metric units.',
+    ]);
+  });
+});
