@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { BatchChain } from './batch-chain.js';
 import { carriedState, nextKlBeta } from './carried-state.js';
 import { recipeSchema } from './recipe.js';
+import { VersionLine } from './version-line.js';
 
 describe('the KL weight', () => {
   it('the KL weight is off until the policy drifts beyond the target', () => {
@@ -25,11 +26,13 @@ describe('the KL weight', () => {
     const chain = new BatchChain('backtalk');
     const batch = { policy: 'backtalk', number: 1, version: 'backtalk-v1', samples: [{ turn: 'turn_1' }] };
     chain.closed(BatchClosed.fromPartial({ ...batch, klBeta: 0.005 }), 1);
-    expect(carriedState(chain, recipe).klBeta).toBe(0.02);
+    expect(carriedState(chain, new VersionLine('backtalk'), recipe).klBeta).toBe(0.02);
     const report = { measurements: { kl_base: 5_000 }, samples: [] };
     chain.trained(WeightsTrained.fromPartial({ policy: 'backtalk', batch: 1, version: 'backtalk-v1', report }), 2);
-    expect(carriedState(chain, recipe).klBeta).toBe(0.02);
-    expect(carriedState(chain, recipeSchema.parse({ klBetaFirst: 0.02 })).klBeta).toBe(0.01);
+    expect(carriedState(chain, new VersionLine('backtalk'), recipe).klBeta).toBe(0.02);
+    expect(carriedState(chain, new VersionLine('backtalk'), recipeSchema.parse({ klBetaFirst: 0.02 })).klBeta).toBe(
+      0.01,
+    );
   });
 
   it('the KL weight stays where it is without a measurement', () => {
