@@ -69,6 +69,19 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'No such turn.',
   },
+  lessonShared: {
+    code: 'lesson_shared',
+    status: 403,
+    retry: 'never',
+    message: () =>
+      'This lesson holds for everyone of its tenant. It is changed with a key that speaks for them all (keys add --accept-user-field), in a request that names no user.',
+  },
+  unknownLesson: {
+    code: 'lesson_not_found',
+    status: 404,
+    retry: 'never',
+    message: () => 'No such lesson.',
+  },
   unknownSession: {
     code: 'session_not_found',
     status: 404,

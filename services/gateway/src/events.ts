@@ -78,6 +78,9 @@ function turnEvents(logger: Logger, metrics: Metrics) {
   const tokens = metrics.counter('tokens_total', 'Tokens, by kind.', ['kind']);
   const feedback = metrics.counter('feedback_total', 'Feedback stored, by score.', ['score']);
   const ended = metrics.counter('sessions_ended_total', 'Sessions that clients closed.');
+  const lessons = metrics.counter('lessons_changed_total', 'Changes of lessons that were asked for, by action.', [
+    'action',
+  ]);
   return {
     turnEnded(
       turn: string,
@@ -98,6 +101,10 @@ function turnEvents(logger: Logger, metrics: Metrics) {
     feedbackStored(turn: string, score: number | undefined): void {
       feedback.inc({ score: String(score ?? 'none') });
       logger.debug('feedback_stored', { turn });
+    },
+    lessonChanged(action: string): void {
+      lessons.inc({ action });
+      logger.info('lesson_changed', { action });
     },
     sessionEnded(session: string): void {
       ended.inc();

@@ -10,13 +10,15 @@ import { admitted } from './admit.js';
 import { forClient, nameRequest, sendError, sendJson } from './answer.js';
 import { chat } from './chat.js';
 import { feedback } from './feedback.js';
+import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
 import type { Parts } from './parts.js';
 import { endSession } from './sessions.js';
 
 const chatPath = '/v1/chat/completions';
 
 type Handler<Q, S> = (parts: Parts, request: Q, response: S) => Promise<void> | void;
-type Method = 'get' | 'post' | 'delete';
+type Method = 'get' | 'post' | 'patch' | 'delete';
+type Handlers = Readonly<Partial<Record<Method, Handler<Request, Response>>>>;
 
 /** A web page must not speak for the machine whose browser shows it. With keys, the key decides. */
 function refuseForeign({ access }: Parts, { headers }: IncomingMessage): void {
@@ -41,10 +43,20 @@ export function createRoutes(parts: Parts): RequestListener {
       }
       parts.events.answered(name, response.statusCode);
     };
-  const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) => {
-    const refuse = handled(name, () => Promise.reject(gatewayErrors.wrongMethod({ allow: method.toUpperCase() })));
-    app[method](path, handled(name, handler)).all(path, refuse);
+  const routes = (path: string, name: string, { get, post, patch, delete: remove }: Handlers) => {
+    const given = Object.entries({ get, post, patch, delete: remove }).filter(([, handler]) => handler !== undefined);
+    const allow = given.map(([method]) => method.toUpperCase()).join(', ');
+    if (get !== undefined) app.get(path, handled(name, get));
+    if (post !== undefined) app.post(path, handled(name, post));
+    if (patch !== undefined) app.patch(path, handled(name, patch));
+    if (remove !== undefined) app.delete(path, handled(name, remove));
+    app.all(
+      path,
+      handled(name, () => Promise.reject(gatewayErrors.wrongMethod({ allow }))),
+    );
   };
+  const route = (method: Method, path: string, name: string, handler: Handler<Request, Response>) =>
+    routes(path, name, { [method]: handler });
   route('post', chatPath, 'chat_completions', chat);
   route('get', '/v1/models', 'models', (given, request, response) =>
     admitted(given, request, response, ({ grant }) => {
@@ -62,6 +74,8 @@ export function createRoutes(parts: Parts): RequestListener {
   );
   route('post', '/v1/feedback', 'feedback', feedback);
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
+  routes('/v1/lessons', 'lessons', { get: listLessons, post: addLesson });
+  routes('/v1/lessons/:id', 'lesson', { get: showLesson, patch: changeLesson, delete: retireLesson });
   app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
   // Addresses that cannot be decoded come here, and what a handler above failed to answer: no failure ends the process.
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {

@@ -9,6 +9,7 @@ import {
   type FactReader,
   type Trace,
 } from '@backtalk/kit';
+import type { Lesson, LessonChanged } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 
@@ -22,6 +23,7 @@ interface TurnOwner {
 
 const turnMs = 2_000;
 const sessionMs = 3_000;
+const lessonsMs = 5_000;
 /** Searches for sessions that Valkey forgot: an unknown name is as long a search, and its consumer lives so long. */
 const searchesPerWindow = 5;
 const searchWindowMs = 10_000;
@@ -42,7 +44,11 @@ export class FactLog {
   ) {}
 
   /** Whether it was stored now or had been before. */
-  async store<N extends 'feedbackGiven' | 'sessionEnded'>(name: N, fact: FactMessage<N>, trace: Trace) {
+  async store<N extends 'feedbackGiven' | 'sessionEnded' | 'lessonChanged'>(
+    name: N,
+    fact: FactMessage<N>,
+    trace: Trace,
+  ) {
     const { stored } = await this.publisher.publish(name, fact, { trace }).catch(unavailable);
     return stored;
   }
@@ -55,6 +61,21 @@ export class FactLog {
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
     return { tenant, user: String(user), policy: found.headers.policy ?? '', turn };
+  }
+
+  /** The lessons of a policy as its newest batch has them, of every tenant; and what was said of one tenant's since. */
+  async lessonsOf(policy: string, tenant: string): Promise<{ lessons: Lesson[]; changes: LessonChanged[] }> {
+    const changes: LessonChanged[] = [];
+    try {
+      const batch = await this.reader.last('batchClosed', { policy }, { timeoutMs: lessonsMs });
+      const { lessons = [], lessonsThrough = 0 } = batch?.message ?? {};
+      const filter = { lessonChanged: { policy, tenant } };
+      const options = { filter, from: lessonsThrough + 1, signal: AbortSignal.timeout(lessonsMs) };
+      for await (const { message } of this.reader.read(['lessonChanged'], options)) changes.push(message);
+      return { lessons, changes };
+    } catch (error) {
+      return unavailable(error);
+    }
   }
 
   /** The first turn of any of these sessions, by the headers of the caller's newer turns. */

@@ -11,7 +11,7 @@ import {
 } from '@backtalk/kit';
 import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
-import { WeightsStaged } from '@backtalk/proto/facts';
+import { LessonChanged, WeightsStaged } from '@backtalk/proto/facts';
 
 import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
@@ -128,6 +128,12 @@ export class TrainerRig {
     const turns = Array.from({ length: count }, (_, n) => `${name}${n}`);
     for (const turn of turns) await this.say({ hint: 'Answer in one short sentence.', stands: true, ...rest, turn });
     return turns;
+  }
+
+  /** As the gateway stores it. */
+  async changeLesson(change: Partial<LessonChanged>): Promise<void> {
+    const said = LessonChanged.fromPartial({ tenant: 'tenant0', policy: testPolicy, ...change });
+    await this.speakers.gateway.publish('lessonChanged', said);
   }
 
   async stage(version: string, stage: WeightsStaged_Stage): Promise<void> {

@@ -1,0 +1,185 @@
+import { writeFile } from 'node:fs/promises';
+import { FactPublisher, FactReader, keyedHash, sha256Hex } from '@backtalk/kit';
+import { BatchClosed, Lesson, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway, startSurroundings, type StartedGateway, type Surroundings } from '../testing/started-gateway.js';
+
+let around: Surroundings;
+let started: StartedGateway;
+let sequence = 0;
+
+const people = [
+  { tenant: 'acme', user: 'ann' },
+  { tenant: 'acme', user: 'bob' },
+  { tenant: 'acme', user: 'app', acceptsUserField: true },
+  { tenant: 'other', user: 'ann' },
+  { tenant: 'other', user: 'app', acceptsUserField: true, policies: ['second'] },
+];
+const keyOf = (tenant: string, user: string) => `sk-${tenant}-${user}`;
+const hash = (text: string) => keyedHash('a secret of the tests, long enough', text);
+const acme = hash('tenant\nacme');
+const ann = hash('user\nacme\nann');
+const bob = hash('user\nacme\nbob');
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  const path = around.directory.join('keys.json');
+  const policies = ['backtalk', 'second'];
+  const keys = people.map((one) => ({ policies, ...one, sha256: sha256Hex(keyOf(one.tenant, one.user)) }));
+  await writeFile(path, JSON.stringify({ keys }));
+  started = await startGateway(around, { BACKTALK_KEYS_FILE: path, BACKTALK_POLICIES: 'backtalk,second' });
+});
+
+afterAll(async () => {
+  await started.gateway.stop();
+  await around.stop();
+});
+
+interface Shown {
+  readonly id: string;
+  readonly text: string;
+  readonly state: string;
+  readonly pending: boolean;
+}
+
+async function ask(key: string, method: string, path = '', body?: object, headers: Record<string, string> = {}) {
+  const response = await fetch(`${started.url}/lessons${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Shown & { readonly data: readonly Shown[] } };
+}
+
+/** As the trainer leaves them. */
+async function closeBatch(lessons: readonly Partial<Lesson>[], lessonsThrough = 0): Promise<void> {
+  const publisher = new FactPublisher(await around.nats.connect('trainer'));
+  const fact = BatchClosed.fromPartial({
+    policy: 'backtalk',
+    number: sequence + 1,
+    lessons: lessons.map((lesson) => ({ scopeTenant: acme, state: Lesson_State.STATE_ACTIVE, ...lesson })),
+    lessonsThrough,
+  });
+  ({ sequence } = await publisher.publish('batchClosed', fact, { expectSequence: sequence }));
+}
+
+async function changes(): Promise<{ message: LessonChanged; sequence: number }[]> {
+  const reader = new FactReader(await around.nats.connect('trainer'));
+  const found = [];
+  for await (const { message, sequence: at } of reader.read(['lessonChanged'])) found.push({ message, sequence: at });
+  return found;
+}
+
+const texts = async (key: string, query = '') => (await ask(key, 'GET', query)).body.data.map(({ text }) => text);
+
+describe('/v1/lessons', () => {
+  it('shows a key the lessons of its person and of its tenant, and another tenant none', async () => {
+    await closeBatch([
+      { id: 'l-ann', text: 'Use tables.', scopeUser: ann, hints: 2, wordings: ['Tables!'], divergences: [9, 4] },
+      { id: 'l-bob', text: 'In French.', scopeUser: bob, state: Lesson_State.STATE_LEARNED },
+      { id: 'l-all', text: 'Be polite.' },
+      { id: 'l-old', text: 'Nobody is named.', scopeTenant: '' },
+    ]);
+    expect(await texts(keyOf('acme', 'ann'))).toEqual(['Use tables.', 'Be polite.']);
+    expect(await texts(keyOf('acme', 'app'))).toEqual(['Use tables.', 'In French.', 'Be polite.']);
+    expect(await texts(keyOf('acme', 'app'), '?user=bob')).toEqual(['In French.', 'Be polite.']);
+    expect(await texts(keyOf('acme', 'ann'), '?policy=second')).toEqual([]);
+    expect(await texts(keyOf('other', 'ann'))).toEqual([]);
+    expect((await ask(keyOf('acme', 'ann'), 'GET', '/l-ann')).body).toMatchObject({
+      object: 'lesson',
+      policy: 'backtalk',
+      state: 'active',
+      scope: 'user',
+      hints: 2,
+      wordings: ['Tables!'],
+      divergences: [9, 4],
+      pending: false,
+    });
+    for (const [key, id] of [
+      [keyOf('other', 'ann'), 'l-ann'],
+      [keyOf('acme', 'ann'), 'l-bob'],
+      [keyOf('acme', 'ann'), 'never-was'],
+    ] as const)
+      for (const [method, body] of [['GET'], ['PATCH', { state: 'retired' }], ['DELETE']] as const)
+        expect(await ask(key, method, `/${id}`, body)).toMatchObject({
+          status: 404,
+          body: { error: { code: 'lesson_not_found' } },
+        });
+    expect(await changes()).toEqual([]);
+  });
+
+  it('stores what is said of a lesson as a fact, and shows it before the trainer has read it', async () => {
+    const key = keyOf('acme', 'ann');
+    const added = await ask(key, 'POST', '', { text: ' Use metric units. ', model: 'backtalk' });
+    expect(added).toMatchObject({ status: 200, body: { text: 'Use metric units.', state: 'active', pending: true } });
+    const { id } = added.body;
+    expect((await ask(key, 'PATCH', `/${id}`, { text: 'Use metres.' })).body.text).toBe('Use metres.');
+    expect((await ask(key, 'DELETE', `/${id}`)).body.state).toBe('retired');
+    expect((await ask(key, 'PATCH', `/${id}`, { state: 'active' })).body.state).toBe('active');
+    expect((await ask(key, 'GET', `/${id}`)).body).toMatchObject({
+      text: 'Use metres.',
+      state: 'active',
+      pending: true,
+    });
+    const said = await changes();
+    const { ACTION_ADD, ACTION_EDIT, ACTION_RETIRE, ACTION_REACTIVATE } = LessonChanged_Action;
+    expect(said.map(({ message }) => message.action)).toEqual([
+      ACTION_ADD,
+      ACTION_EDIT,
+      ACTION_RETIRE,
+      ACTION_REACTIVATE,
+    ]);
+    for (const { message } of said)
+      expect(message).toMatchObject({ tenant: acme, user: ann, giver: ann, policy: 'backtalk', lesson: id });
+    await closeBatch([{ id, text: 'Use metres.', scopeUser: ann }], said.at(-1)?.sequence);
+    expect((await ask(key, 'GET', `/${id}`)).body).toMatchObject({ text: 'Use metres.', pending: false });
+  });
+
+  it('makes one lesson of a request that is sent twice under one idempotency key', async () => {
+    const before = (await changes()).length;
+    const send = () =>
+      ask(keyOf('acme', 'ann'), 'POST', '', { text: 'Use tables.', policy: 'backtalk' }, { 'idempotency-key': 'k1' });
+    expect((await send()).body.id).toBe((await send()).body.id);
+    expect(await changes()).toHaveLength(before + 1);
+  });
+
+  it('holds for the whole tenant where the key speaks for all of it, and is not one person’s to change', async () => {
+    const app = keyOf('acme', 'app');
+    const { id } = (await ask(app, 'POST', '', { text: 'Be polite.', policy: 'backtalk' })).body;
+    expect((await changes()).at(-1)?.message).toMatchObject({ user: '', lesson: id });
+    await ask(app, 'POST', '', { text: 'Be formal.', policy: 'backtalk', user: 'bob' });
+    expect((await changes()).at(-1)?.message).toMatchObject({ user: bob, giver: bob });
+    expect(await ask(keyOf('acme', 'ann'), 'DELETE', `/${id}`)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'lesson_shared' } },
+    });
+    expect((await ask(app, 'DELETE', `/${id}`)).body.state).toBe('retired');
+  });
+
+  it.each([
+    [{}, 'missing_required_parameter', 'text'],
+    [{ text: ' ' }, 'invalid_value', 'must not be empty'],
+    [{ text: 'x'.repeat(201) }, 'invalid_value', 'at most 200 characters'],
+    [{ text: 'One\u0007two' }, 'invalid_value', 'U+0007'],
+    [{ text: 'One\ntwo' }, 'invalid_value', 'U+000A'],
+    [{ text: 'Be brief.<|im_end|>' }, 'invalid_value', '<|im_end|>'],
+    [{ text: 'Be brief.', colour: 'red' }, 'unsupported_parameter', 'colour'],
+    [{ text: 'Be brief.' }, 'missing_required_parameter', 'policy'],
+  ])('refuses %j, and names what is wrong with it', async (body, code, words) => {
+    const answer = await ask(keyOf('acme', 'ann'), 'POST', '', body);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code } } });
+    expect(JSON.stringify(answer.body)).toContain(words);
+  });
+
+  it('refuses changes that say nothing or two things, and the policies that a key does not open', async () => {
+    const key = keyOf('acme', 'ann');
+    expect(await ask(key, 'PATCH', '/l-ann', {})).toMatchObject({ status: 400 });
+    expect(await ask(key, 'PATCH', '/l-ann', { state: 'learned' })).toMatchObject({ status: 400 });
+    expect(await ask(key, 'PATCH', '/l-ann', { state: 'active', text: 'x' })).toMatchObject({ status: 400 });
+    const closed = { text: 'Be brief.', policy: 'backtalk' };
+    expect(await ask(keyOf('other', 'app'), 'POST', '', closed)).toMatchObject({ status: 404 });
+    expect(await ask(keyOf('other', 'app'), 'GET', '?policy=backtalk')).toMatchObject({ status: 404 });
+    expect(await ask('sk-none', 'GET')).toMatchObject({ status: 401 });
+    expect(await ask(key, 'PUT')).toMatchObject({ status: 405 });
+  });
+});

@@ -1,0 +1,167 @@
+// /v1/lessons: what is being learned of a person's wishes, and their word on it.
+//
+// In: requests to list, show, add, change and retire lessons. Out: lessons as the log has them, with what was said of them
+// and the trainer has not taken in yet; each change is a fact, stored before it is confirmed. It changes no lesson itself.
+// Another tenant's lesson, another person's, and one that never was are answered alike: not found.
+import type { Request, Response } from 'express';
+import { keyedHash, newId } from '@backtalk/kit';
+import { LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
+import { gatewayErrors } from '../errors.js';
+import { openPolicies, type Caller } from '../domain/caller.js';
+import {
+  isVisible,
+  knownLessons,
+  lessonAnswer,
+  lessonScope,
+  mayChange,
+  readAddition,
+  readEdition,
+  type Addition,
+  type Edition,
+  type KnownLesson,
+  type LessonScope,
+} from '../domain/lesson.js';
+import { admitted, type Admission } from './admit.js';
+import { headerIn, sendJson, traceOf } from './answer.js';
+import type { Parts } from './parts.js';
+import { readJsonBody } from './read-body.js';
+
+const bodyBytesMax = 16 * 1024;
+const idPattern = /^[A-Za-z0-9_-]{1,128}$/;
+
+type LessonWork = (asked: Asked) => Promise<unknown>;
+
+/** A request about lessons, from somebody who may ask. */
+interface Asked {
+  readonly parts: Parts;
+  readonly request: Request;
+  readonly admission: Admission;
+  /** The policies that the key opens. */
+  readonly policies: readonly string[];
+}
+
+function answered(work: LessonWork) {
+  return (parts: Parts, request: Request, response: Response): Promise<void> =>
+    admitted(parts, request, response, async (admission) => {
+      const policies = openPolicies(parts.config.policies, admission.grant);
+      sendJson(response, 200, await work({ parts, request, admission, policies }));
+    });
+}
+
+export const listLessons = answered(async (asked) => {
+  const { policy } = asked.request.query;
+  const policies = typeof policy === 'string' ? [openPolicy(asked, 'policy', policy)] : asked.policies;
+  const data = await visible(asked, scopeOf(asked, userInQuery(asked)).scope, policies);
+  return { object: 'list', data: data.map(lessonAnswer) };
+});
+
+export const showLesson = answered(async (asked) =>
+  lessonAnswer(await find(asked, scopeOf(asked, userInQuery(asked)).scope)),
+);
+
+export const addLesson = answered(async (asked) => {
+  const { value, bytes } = await body(asked);
+  const given = readAddition(value);
+  const { caller, scope } = scopeOf(asked, given.user);
+  const policy = policyOf(asked, given);
+  // The same request sent twice under one key of its client's makes one lesson.
+  const repeat = headerIn(asked.request, 'idempotency-key');
+  const secret = caller.answerSecret;
+  const id = repeat === undefined ? newId() : keyedHash(secret, `lesson\n${policy}\n${given.text}\n${repeat}`);
+  const lesson = `lesson_${id}`;
+  const change = { action: LessonChanged_Action.ACTION_ADD, text: given.text, policy, lesson, user: scope.user ?? '' };
+  return after(policy, [], await store(asked, caller, bytes, { ...change, id }));
+});
+
+export const changeLesson = answered(async (asked) => {
+  const { value, bytes } = await body(asked);
+  return change(asked, readEdition(value), bytes);
+});
+
+export const retireLesson = answered((asked) =>
+  change(asked, { action: LessonChanged_Action.ACTION_RETIRE, text: '', user: userInQuery(asked) }, 0),
+);
+
+async function change(asked: Asked, { action, text, user }: Edition, bytes: number): Promise<unknown> {
+  const { caller, scope } = scopeOf(asked, user);
+  const { policy, lesson } = await find(asked, scope);
+  if (!mayChange(lesson, scope, asked.parts.access.keys.isKeyless)) throw gatewayErrors.lessonShared();
+  const said = { id: newId(), action, text, policy, lesson: lesson.id, user: lesson.scopeUser };
+  return after(policy, [lesson], await store(asked, caller, bytes, said));
+}
+
+/** Made from what was read and written here: a copy of the log that lags would not know it yet. */
+function after(policy: string, lessons: readonly Lesson[], change: LessonChanged): unknown {
+  return knownLessons(policy, lessons, [change]).map(lessonAnswer)[0];
+}
+
+interface Said {
+  readonly id: string;
+  readonly action: LessonChanged_Action;
+  readonly text: string;
+  readonly policy: string;
+  readonly lesson: string;
+  readonly user: string;
+}
+
+async function store({ parts, request }: Asked, caller: Caller, bytes: number, said: Said): Promise<LessonChanged> {
+  const { access, turns, events } = parts;
+  const full = access.shares.fullOf(caller);
+  if (full !== undefined)
+    throw gatewayErrors.rateLimited({
+      what: `${full === 'key' ? 'its own' : "its tenant's"} share of the log today`,
+      retryAfterSeconds: access.shares.secondsToNextDay(),
+    });
+  const fact = { ...said, tenant: caller.tenant, giver: caller.user };
+  await turns.log.store('lessonChanged', fact, traceOf(request, access.traces.samples()));
+  access.shares.add(caller, bytes);
+  events.lessonChanged(said.action.replace('ACTION_', '').toLowerCase());
+  return fact;
+}
+
+function scopeOf({ parts, admission }: Asked, user: string | undefined): { caller: Caller; scope: LessonScope } {
+  const { keyId, grant } = admission;
+  const caller = parts.access.callers.of(keyId, grant, user);
+  return { caller, scope: lessonScope(caller, grant, user) };
+}
+
+function userInQuery({ request }: Asked): string | undefined {
+  const { user } = request.query;
+  return typeof user === 'string' ? user : undefined;
+}
+
+function body({ parts, request, admission }: Asked): ReturnType<typeof readJsonBody> {
+  return readJsonBody(request, { bytesMax: bodyBytesMax, room: admission.room, parser: parts.access.parser });
+}
+
+function policyOf(asked: Asked, { policy }: Addition): string {
+  if (policy !== undefined) return openPolicy(asked, policy.param, policy.name);
+  const [only, ...others] = asked.policies;
+  if (only === undefined || others.length > 0) throw gatewayErrors.missingParameter({ param: 'policy' });
+  return only;
+}
+
+function openPolicy({ policies }: Asked, param: string, policy: string): string {
+  if (!policies.includes(policy)) throw gatewayErrors.unknownModel({ param });
+  return policy;
+}
+
+async function find(asked: Asked, scope: LessonScope): Promise<KnownLesson> {
+  const { id } = asked.request.params;
+  if (typeof id === 'string' && idPattern.test(id)) {
+    const found = (await visible(asked, scope, asked.policies)).find(({ lesson }) => lesson.id === id);
+    if (found !== undefined) return found;
+  }
+  throw gatewayErrors.unknownLesson();
+}
+
+async function visible(asked: Asked, scope: LessonScope, policies: readonly string[]): Promise<KnownLesson[]> {
+  const { log } = asked.parts.turns;
+  const known = await Promise.all(
+    policies.map(async (policy) => {
+      const { lessons, changes } = await log.lessonsOf(policy, scope.tenant);
+      return knownLessons(policy, lessons, changes);
+    }),
+  );
+  return known.flat().filter(({ lesson }) => isVisible(lesson, scope));
+}

@@ -1,0 +1,153 @@
+import { Lesson_State, LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { until } from '@backtalk/kit/testing';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
+
+const { STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
+const { STATE_ACTIVE, STATE_HEARD, STATE_LEARNED, STATE_RETIRED } = Lesson_State;
+const { ACTION_ADD, ACTION_RETIRE } = LessonChanged_Action;
+const small = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' };
+
+let rig: TrainerRig;
+
+async function rigWith(options: RigOptions = {}): Promise<void> {
+  rig = await TrainerRig.start({ environment: small, ...options });
+}
+
+afterEach(async () => {
+  await rig.stop();
+});
+
+/** What each teacher of the newest step was shown, by turn. */
+function shown(): [string, string[]][] {
+  return (rig.worker.steps.at(-1)?.request.samples ?? []).map(({ turn, hints }) => [turn, [...hints]]);
+}
+
+async function untilServed(number: number): Promise<void> {
+  await rig.untilVersions(number);
+  await rig.stage(`backtalk-v${number}`, STAGE_STABLE);
+}
+
+describe('lessons in force', () => {
+  it('an earlier lesson is shown to every teacher of the person’s later batches, and to nobody else’s', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    await rig.correct(2, { name: 'a', hint: 'Always use tables.' });
+    await untilServed(1);
+    await rig.correct(2, { name: 'b', hint: 'From now on use metric units.' });
+    await untilServed(2);
+    const both = ['Always use tables.', 'From now on use metric units.'];
+    expect(shown()).toEqual([
+      ['b0', both],
+      ['b1', both],
+    ]);
+    await rig.correct(1, { name: 'mine', hint: 'No, I meant in Oslo.', stands: false });
+    await rig.correct(1, { name: 'other', user: 'user1', hint: 'Begin with a title.' });
+    await untilServed(3);
+    expect(shown()).toEqual([
+      ['mine0', [...both, 'No, I meant in Oslo.']],
+      ['other0', ['Begin with a title.']],
+    ]);
+    await rig.correct(2, { name: 'tenant', tenant: 'tenant1', hint: 'Answer in Dutch.', stands: false });
+    await untilServed(4);
+    expect(shown().map(([, hints]) => hints)).toEqual([['Answer in Dutch.'], ['Answer in Dutch.']]);
+  });
+
+  it('a person who changes their mind is taught the newer wish alone, and the older one says why it ended', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    await rig.correct(2, { name: 'a', hint: 'Always use emojis.' });
+    await untilServed(1);
+    await rig.correct(2, { name: 'b', hint: 'Never use emojis.' });
+    await untilServed(2);
+    expect(shown().map(([, hints]) => hints)).toEqual([['Never use emojis.'], ['Never use emojis.']]);
+    const [older, newer] = (await rig.batches())[1]?.lessons ?? [];
+    expect(older).toMatchObject({ state: STATE_RETIRED, endedBy: 'superseded', supersededBy: newer?.id });
+    expect(newer).toMatchObject({ text: 'Never use emojis.', state: STATE_ACTIVE, sinceBatch: 2 });
+  });
+
+  it('a wish becomes a lesson when a second session brings it again; until then its own sample alone is shown it', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    await rig.correct(2, { name: 'a', hint: 'Use tables.', stands: false, session: 's1' });
+    await rig.untilVersions(1);
+    const [first] = await rig.batches();
+    expect(first?.lessons).toMatchObject([{ text: 'Use tables.', state: STATE_HEARD, session: 's1', hints: 2 }]);
+    expect(first?.samples).toMatchObject([
+      { lessons: [], hindsight: 'Use tables.' },
+      { lessons: [], hindsight: 'Use tables.' },
+    ]);
+    await rig.stage('backtalk-v1', STAGE_STABLE);
+    await rig.correct(1, { name: 'fact', hint: 'It is Oslo.', stands: false, session: 's2' });
+    await rig.correct(1, { name: 'b', hint: 'Tables, please!', stands: false, session: 's2' });
+    await untilServed(2);
+    expect((await rig.batches())[1]?.lessons).toMatchObject([
+      { text: 'It is Oslo.', state: STATE_HEARD },
+      { state: STATE_ACTIVE },
+    ]);
+    expect(shown()).toEqual([
+      ['fact0', ['Tables, please!', 'It is Oslo.']],
+      ['b0', ['Tables, please!']],
+    ]);
+  });
+
+  it('a lesson that was learned in a version that is burned is active again', async () => {
+    await rigWith({ worker: { divergence: () => 1.5 } });
+    await rig.startTrainer();
+    for (const n of [1, 2]) {
+      await rig.correct(2, { name: `batch${n}x` });
+      await untilServed(n);
+    }
+    await rig.correct(2, { name: 'praise', verdict: 1, hint: '' });
+    await untilServed(3);
+    expect((await rig.batches())[2]?.lessons[0]).toMatchObject({ state: STATE_LEARNED, sinceBatch: 2 });
+    await rig.stage('backtalk-v2', STAGE_BURNED);
+    await rig.correct(2, { name: 'after', hint: 'It is Oslo.', stands: false, version: 'backtalk-v1' });
+    await rig.untilVersions(4);
+    expect((await rig.batches())[3]?.lessons[0]).toMatchObject({ state: STATE_ACTIVE, divergences: [], sinceBatch: 4 });
+  });
+});
+
+describe('what is said of lessons in so many words', () => {
+  it('is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {
+    await rigWith();
+    await rig.pause(true);
+    const first = await rig.startTrainer();
+    const add = { id: 'change1', action: ACTION_ADD, lesson: 'lesson_given', user: 'user0', text: 'Use tables.' };
+    await rig.changeLesson(add);
+    await rig.changeLesson(add);
+    const [taken] = await rig.untilBatches(1);
+    expect(taken).toMatchObject({ why: 'lessons', samples: [], settled: [], version: '' });
+    expect(taken?.lessons).toMatchObject([{ id: 'lesson_given', text: 'Use tables.', state: STATE_ACTIVE }]);
+    expect(taken?.lessonsThrough).toBeGreaterThan(0);
+    await rig.stopTrainer(first);
+    await rig.pause(false);
+    await rig.startTrainer('two');
+    await rig.correct(2, { hint: 'It is Oslo.', stands: false });
+    await untilServed(1);
+    expect(shown().map(([, hints]) => hints)).toEqual([
+      ['Use tables.', 'It is Oslo.'],
+      ['Use tables.', 'It is Oslo.'],
+    ]);
+    expect((await rig.batches()).map(({ why, lessonsThrough }) => [why, lessonsThrough])).toEqual([
+      ['lessons', taken?.lessonsThrough],
+      ['full', taken?.lessonsThrough],
+    ]);
+  });
+
+  it('a change that was stored while no trainer ran is taken in before anything else, and a retired lesson is shown no more', async () => {
+    await rigWith();
+    const given = { lesson: 'lesson_given', user: 'user0' };
+    await rig.changeLesson({ ...given, id: 'change1', action: ACTION_ADD, text: 'Use tables.' });
+    await rig.changeLesson({ ...given, id: 'change2', action: ACTION_RETIRE, giver: 'user0' });
+    await rig.correct(2, { hint: 'It is Oslo.', stands: false });
+    const trainer = await rig.startTrainer();
+    await rig.untilVersions(1);
+    const [taken, trained] = await rig.batches();
+    expect(taken).toMatchObject({ why: 'lessons', lessons: [{ state: STATE_RETIRED, endedBy: 'person' }] });
+    expect(trained).toMatchObject({ why: 'full', number: 2 });
+    expect(shown().map(([, hints]) => hints)).toEqual([['It is Oslo.'], ['It is Oslo.']]);
+    await until(async () => (await rig.metric(trainer, /lessons_known\{.*state="retired"/)) === 1);
+  });
+});
