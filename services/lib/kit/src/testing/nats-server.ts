@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { connect } from 'nats';
 import { type Broker, connectBroker } from '../broker/connect.js';
 import { ensureStreams, type StreamOptions } from '../broker/streams.js';
+import { type TlsFiles, wireSecurity } from '../config/wire-security.js';
 import type { Logger } from '../telemetry/logger.js';
 import { natsConfig } from '../topology/nats-config.js';
 import { adminUser, type BrokerUser } from '../topology/users.js';
+import type { CertificatePaths } from './certificates.js';
 import { freePort } from './free-port.js';
 import { pythonEnvironment } from './python-environment.js';
 import { ServerProcess } from './server-process.js';
@@ -21,6 +23,8 @@ export interface StartNatsOptions {
   readonly streams?: StreamOptions | false;
   /** Suffixes of durable consumers that tests use beside `backtalk`. */
   readonly durableSuffixes?: readonly string[];
+  /** Paths of the files with which it, and its clients, must prove who they are. */
+  readonly certificates?: CertificatePaths;
 }
 
 export interface Credentials {
@@ -56,13 +60,15 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
     storeDirectory: directory.join('store'),
     durableSuffixes: options.durableSuffixes ?? ['backtalk'],
   });
-  writeFileSync(directory.join('nats.conf'), config, { mode: 0o600 });
-  const url = `nats://127.0.0.1:${port}`;
+  const { certificates } = options;
+  writeFileSync(directory.join('nats.conf'), config + tlsBlock(certificates), { mode: 0o600 });
+  const url = `${certificates === undefined ? 'nats' : 'tls'}://127.0.0.1:${port}`;
+  const tls = certificates && wireSecurity({ ...certificates, serviceToken: '' }).tls;
   const credentials = (user: BrokerUser): Credentials => ({ url, user, password: passwords[user] });
   const server = new ServerProcess({
     program: join(pythonEnvironment(), 'bin', 'nats-server'),
     arguments: ['-c', directory.join('nats.conf')],
-    ready: () => answers(credentials(adminUser)),
+    ready: () => answers(credentials(adminUser), tls),
   });
   await server.start();
   const open = new Set<Broker>();
@@ -72,7 +78,12 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
     storeDirectory: directory.join('store'),
     credentials,
     connect: async (user, logger = silentLogger) => {
-      const broker = await connectBroker({ ...credentials(user), name: `test ${user}`, logger });
+      const broker = await connectBroker({
+        ...credentials(user),
+        name: `test ${user}`,
+        logger,
+        ...(tls === undefined ? {} : { tls }),
+      });
       open.add(broker);
       return broker;
     },
@@ -104,8 +115,16 @@ async function makeStreams(test: TestNats, options: StreamOptions | undefined): 
   await ensureStreams(admin, { turnsBytesMax: 256 * 1024 * 1024, ...options });
 }
 
+/** As an operator adds it: connections in clear, and those without a certificate of the authority, are refused. */
+function tlsBlock(certificates: CertificatePaths | undefined): string {
+  if (certificates === undefined) return '';
+  const { tlsCa, tlsCert, tlsKey } = certificates;
+  const [ca, cert, key] = [tlsCa, tlsCert, tlsKey].map((path) => JSON.stringify(path));
+  return `tls {\n  ca_file: ${ca}\n  cert_file: ${cert}\n  key_file: ${key}\n  verify: true\n}\n`;
+}
+
 /** Ready means that JetStream answers, not only that the port is open. */
-async function answers({ url, user, password }: Credentials): Promise<boolean> {
+async function answers({ url, user, password }: Credentials, tls: TlsFiles | undefined): Promise<boolean> {
   const nc = await connect({
     servers: url,
     user,
@@ -113,6 +132,7 @@ async function answers({ url, user, password }: Credentials): Promise<boolean> {
     inboxPrefix: `_INBOX_${user}`,
     timeout: 1_000,
     reconnect: false,
+    ...(tls && { tls: { ca: tls.ca.toString(), cert: tls.cert.toString(), key: tls.key.toString() } }),
   });
   try {
     await nc.request('$JS.API.INFO', '', { timeout: 1_000 });
