@@ -14,23 +14,26 @@ export interface SceneOfFaults {
   readonly faults: readonly Fault[];
 }
 
-const pace = { tokenMs: 20, answerTokens: 16 };
-const trainer = { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8', BACKTALK_STEP_RETRY_MAX: '200ms' };
+/** A few turns a second, so that two busy cores keep up: what is late in time that runs faster looks stuck. */
+const pace = { tokenMs: 50, answerTokens: 16 };
+const judge = { BACKTALK_JUDGE_VOTES: '1' };
+const trainer = { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8', BACKTALK_STEP_RETRY_MAX: '1s' };
 
 export const scenes: readonly SceneOfFaults[] = [
   {
     name: 'one of each part',
-    start: () => startScene({ pace, environment: { trainer } }),
+    start: () => startScene({ pace, environment: { trainer, judge } }),
     faults: [...presenceFaults, ...engineFaults, ...captureFaults, ...storeFaults],
   },
   {
     name: 'one of each part, nothing trained yet',
-    start: () => startScene({ pace, environment: { trainer }, before: (machine) => holdTraining(machine, true) }),
+    start: () =>
+      startScene({ pace, environment: { trainer, judge }, before: (machine) => holdTraining(machine, true) }),
     faults: trainingFaults,
   },
   {
     name: 'two gateways and two engines',
-    start: () => startScene({ pace, environment: { trainer }, replicas: ['gateway-2', 'engine-2'] }),
+    start: () => startScene({ pace, environment: { trainer, judge }, replicas: ['gateway-2', 'engine-2'] }),
     faults: [...twoGatewayFaults, ...twoEngineFaults],
   },
   {
@@ -41,6 +44,7 @@ export const scenes: readonly SceneOfFaults[] = [
         environment: {
           trainer: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
           judge: {
+            BACKTALK_JUDGE_VOTES: '3',
             BACKTALK_JUDGE_VERSIONS_BEHIND: '3',
             BACKTALK_JUDGE_VOTE_WAIT: '5s',
             BACKTALK_JUDGE_VOTE_CONCURRENCY: '4',

@@ -32,7 +32,13 @@ export async function tryFault(scene: Scene, { fault, fires, break: breakIt }: F
   let mend: Mend | undefined;
   let problem = '';
   try {
-    await scene.calm(withinMs);
+    await scene.scraped(withinMs);
+    await until(async () => (await firing()).length === 0, {
+      what: 'Quiet before the fault',
+      timeoutMs: withinMs,
+      everyMs,
+    });
+    also.clear();
     const brokenMs = Date.now();
     mend = await breakIt(scene);
     const allFired = async () => {

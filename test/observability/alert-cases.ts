@@ -9,6 +9,8 @@ export interface AlertCase {
   /** Minutes from one value to the next, 1 if nothing is said: stories of days take larger steps. */
   readonly minutes?: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Other series that make the same fire. */
+  readonly firesToo?: Readonly<Record<string, string>>;
   /** Series that differ from those by what should keep it quiet. */
   readonly quiet: Readonly<Record<string, string>>;
 }
@@ -69,9 +71,15 @@ function counter(alert: string, series: string, labels: Record<string, string> =
   return { alert, at: '10m', labels, fires: { [series]: '0x5 1x10' }, quiet: { [series]: '3x20' } };
 }
 
+/** As `counter`; and a process that counts before it is first looked at has counted as well, until an hour has passed. */
+function startingCounter(alert: string, series: string, labels: Record<string, string> = n): AlertCase {
+  return { ...counter(alert, series, labels), firesToo: { [series]: '_x5 1x10' } };
+}
+
 const present = (metric: string, job: string) => `${metric}{${ns}, job="${job}"}`;
 const judgedOver = `backtalk_judge_turns_judged_total{${ns}, source="votes", verdict="1"}`;
 const served = `backtalk_publisher_versions_total{${ns}, stage="stable"}`;
+const ledger = (state: string) => `backtalk_trainer_ledger_state{${ns}, policy="p", state="${state}"}`;
 const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{${ns}, policy="p", reason="${reason}"}`;
 /** The other release goes on, and says nothing about this one. */
 const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="another", job="gateway"}';
@@ -127,7 +135,7 @@ export const alertCases: readonly AlertCase[] = [
     fires: { [judgedOver]: '0+15x40', [served]: '0x2 1x40' },
     quiet: { [judgedOver]: '0+15x40', [served]: '0x20 1x20' },
   },
-  counter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),
+  startingCounter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),
   gauge('BacktalkSpoolDiskFailed', `backtalk_gateway_spool_disk_failed{${ns}}`, '1x40', '1x20 0x20'),
   counter('BacktalkTurnsCapped', `backtalk_gateway_turns_capped_total{${ns}, of="key"}`),
   counter('BacktalkPromptsGivenUp', `backtalk_gateway_prompts_given_up_total{${ns}}`),
@@ -136,6 +144,7 @@ export const alertCases: readonly AlertCase[] = [
     at: '10m',
     labels: policy,
     fires: { [abandoned('step_failed')]: '0x5 1x10' },
+    firesToo: { [abandoned('step_failed')]: '_x5 1x10' },
     quiet: { [abandoned('abandoned')]: '0x5 1x10' },
   },
   {
@@ -155,7 +164,7 @@ export const alertCases: readonly AlertCase[] = [
   },
   counter('BacktalkTurnsNotStored', stored),
   gauge('BacktalkSpooling', `backtalk_gateway_breaker_open{${ns}}`, '1x40', '0x20 1x2 0x20'),
-  counter('BacktalkSpoolRejected', `backtalk_gateway_spool_rejected_total{${ns}}`),
+  startingCounter('BacktalkSpoolRejected', `backtalk_gateway_spool_rejected_total{${ns}}`),
   gauge(
     'BacktalkWithoutValkey',
     `backtalk_gateway_valkey_skipped_total{${ns}, purpose="places"}`,
@@ -167,7 +176,14 @@ export const alertCases: readonly AlertCase[] = [
     at: '80m',
     labels: n,
     fires: { [turns]: '0+10x100', [why('no_token_ids')]: '0+9x100' },
-    quiet: { [turns]: '0+10x100', [why('opted_out')]: '0+9x100' },
+    // Three reasons of the same turns are one reason for each of them.
+    quiet: {
+      [turns]: '0+10x100',
+      [why('opted_out')]: '0+9x100',
+      [why('no_token_ids')]: '0+3x100',
+      [why('no_logprobs')]: '0+3x100',
+      [why('sampler_not_plain')]: '0+3x100',
+    },
   },
   {
     alert: 'BacktalkLinkingBehind',
@@ -191,6 +207,7 @@ export const alertCases: readonly AlertCase[] = [
     at: '10m',
     labels: n,
     fires: { [dead('dead')]: '0x5 1x10' },
+    firesToo: { [dead('dead')]: '_x5 1x10' },
     quiet: { [dead('retried')]: '0x5 1x10' },
   },
   gauge('BacktalkJudgeNoEngine', `backtalk_judge_engines_known{${ns}}`, '0x40', '2x40'),
@@ -216,13 +233,17 @@ export const alertCases: readonly AlertCase[] = [
     fires: { [engines]: '1x40' },
     quiet: { [engines]: '1x40', [`backtalk_trainer_leader_active{${ns}}`]: '1x40' },
   },
-  gauge(
-    'BacktalkLedgerTroubled',
-    `backtalk_trainer_ledger_state{${ns}, policy="p", state="troubled"}`,
-    '1x40',
-    '0x40',
-    policy,
-  ),
+  {
+    alert: 'BacktalkLedgerTroubled',
+    at: '30m',
+    labels: policy,
+    fires: { [ledger('troubled')]: '1x40' },
+    // Every second look falls into a new try.
+    firesToo: {
+      [ledger('troubled')]: '0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1',
+    },
+    quiet: { [ledger('troubled')]: '0x20 1 0x20' },
+  },
   {
     alert: 'BacktalkStepLong',
     at: '90m',
@@ -247,7 +268,7 @@ export const alertCases: readonly AlertCase[] = [
     },
   },
   gauge('BacktalkVersionUndecided', `backtalk_publisher_facts_oldest_age_seconds{${ns}}`, '0+60x40', '10x40'),
-  counter('BacktalkVersionBurned', `backtalk_publisher_versions_total{${ns}, stage="burned"}`),
+  startingCounter('BacktalkVersionBurned', `backtalk_publisher_versions_total{${ns}, stage="burned"}`),
   {
     alert: 'BacktalkGatewayBehind',
     at: '20m',

@@ -74,6 +74,7 @@ function unitTests(minutes: number): string {
         const bare = { exp_labels: withoutRelease, exp_annotations: rule?.annotations };
         return [
           story(one, 'fires', [fired]),
+          ...(one.firesToo === undefined ? [] : [story(one, 'firesToo', [fired])]),
           story(one, 'quiet', []),
           withoutReleases(story(one, 'fires', [bare])),
           withoutReleases(story(one, 'quiet', [])),
@@ -86,11 +87,11 @@ function stepOf({ minutes = 1 }: AlertCase): number {
   return minutes;
 }
 
-function story(one: AlertCase, which: 'fires' | 'quiet', expected: readonly object[]) {
+function story(one: AlertCase, which: 'fires' | 'firesToo' | 'quiet', expected: readonly object[]) {
   return {
     interval: `${stepOf(one)}m`,
     name: `${one.alert} ${which}`,
-    input_series: Object.entries(one[which]).map(([series, values]) => ({ series, values })),
+    input_series: Object.entries(one[which] ?? {}).map(([series, values]) => ({ series, values })),
     alert_rule_test: [{ eval_time: one.at, alertname: one.alert, exp_alerts: expected }],
   };
 }

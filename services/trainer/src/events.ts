@@ -196,6 +196,13 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       return startSpan('step', { kind: 'internal', parent, attributes: idsOf(batch) });
     },
 
+    /** This process leads no longer: what it showed of its steps would hold until it ends, whatever the new leader does. */
+    stepsLeft(): void {
+      for (const policy of open) metrics.openSince.set({ policy }, 0);
+      open.clear();
+      metrics.measurement.reset();
+    },
+
     stepEnded(batch: BatchClosed, outcome: StepOutcome): void {
       metrics.steps.inc({ policy: batch.policy, outcome });
       if (outcome !== 'interrupted' && open.delete(batch.policy)) metrics.openSince.set({ policy: batch.policy }, 0);

@@ -91,6 +91,7 @@ async function start(
     onLost: async () => {
       events.leadershipChanged(false);
       await training;
+      events.stepsLeft();
     },
   });
   health.check('leading', () => leader.leading || 'another trainer leads');

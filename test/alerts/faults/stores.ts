@@ -62,7 +62,7 @@ export const storeFaults: readonly Fault[] = [
         (await metric(machine, 'collector', 'backtalk_collector_facts_pending', 'turnOpened')) > 0;
       await until(many, { what: 'Facts that wait', timeoutMs: 60_000, everyMs: 250 });
       return async () => {
-        await setEngine(machine.engine, { tokenMs: 20, answerTokens: 16 });
+        await setEngine(machine.engine, { tokenMs: 50, answerTokens: 16 });
         await scene.hush();
         await scene.back('valkey');
       };
