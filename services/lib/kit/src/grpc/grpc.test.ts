@@ -225,9 +225,14 @@ describe('services that know each other', () => {
 
   it('a call is answered over TLS to those that one authority has signed for, and to no others', async () => {
     const [own, foreign] = [1, 2].map(() => wireSecurity({ ...makeCertificates(folders), serviceToken: '' }));
-    if (own === undefined || foreign === undefined) throw kitErrors.internal();
+    if (own?.tls === undefined || foreign?.tls === undefined) throw kitErrors.internal();
+    const [known, other] = [own.tls, foreign.tls];
     expect(await outcome(own, own)).toBe('known');
-    expect(await outcome(own, foreign)).toBe('peer_unreachable');
+    // The server knows the caller's certificate, and the caller does not know the server's; and the other way round.
+    const distrusts = { ca: other.ca, cert: known.cert, key: known.key };
+    expect(await outcome(own, { tls: distrusts, token: '' })).toBe('peer_unreachable');
+    const unknown = { ca: known.ca, cert: other.cert, key: other.key };
+    expect(await outcome(own, { tls: unknown, token: '' })).toBe('peer_unreachable');
     expect(await outcome(own, { token: '' })).toBe('peer_unreachable');
   });
 
