@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { connect as connectPlain, createServer, type AddressInfo, type Server } from 'node:net';
 import { DebugEvents } from 'nats';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../testing/free-port.js';
@@ -24,6 +25,22 @@ function connectionsTo(port: number): number {
   const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1);
   const rows = lines.map((line) => line.trim().split(/\s+/));
   return rows.filter(([, , remote = '', state]) => remote.endsWith(end) && state === established).length;
+}
+
+/** Stands before the broker and changes what it says. */
+async function startFront(port: number, change: (said: string) => string): Promise<Server> {
+  const front = createServer((socket) => {
+    const behind = connectPlain(port, '127.0.0.1');
+    behind.on('data', (piece: Buffer) => socket.write(change(piece.toString('latin1')), 'latin1'));
+    socket.pipe(behind);
+    const close = () => {
+      socket.destroy();
+      behind.destroy();
+    };
+    for (const end of [socket, behind]) end.on('error', close).on('close', close);
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  return front;
 }
 
 describe('a connection', () => {
@@ -113,6 +130,25 @@ describe('a connection', () => {
       logger: silentLogger,
     });
     await expect(connecting).rejects.toMatchObject({ code: 'broker_refused', retry: 'stop' });
+  });
+
+  it.each([
+    ['2.11.9', 'broker_too_old'],
+    ['2.12.0-RC.1', 'connected'],
+    ['10.0.0', 'connected'],
+  ])('a broker that says that it is %s: %s', async (version, expected) => {
+    const front = await startFront(nats.port, (text) => text.replace(/"version":"[^"]*"/, `"version":"${version}"`));
+    const url = `nats://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const options = { ...nats.credentials('gateway'), url, name: 't', logger: silentLogger, connectTimeoutMs: 5_000 };
+    const outcome = await connectBroker(options).then(
+      async (broker) => {
+        await broker.close();
+        return { code: 'connected' };
+      },
+      (error: unknown) => error,
+    );
+    expect(outcome).toMatchObject(expected === 'connected' ? { code: expected } : { code: expected, retry: 'stop' });
+    front.close();
   });
 
   it('connecting to an absent broker reports once that it waits, and ends at its deadline', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
 import {
   TrainingWorkerServiceDefinition,
   type TrainResponse,
@@ -179,6 +181,16 @@ describe('serveGrpc', () => {
     client.close();
   });
 
+  it('stops after the drain time beside a connection that never says a word', async () => {
+    const { server } = await connect({});
+    const silent = connectSocket(server.port, '127.0.0.1');
+    await once(silent, 'connect');
+    await server.stop(100);
+    const refused = connectSocket(server.port, '127.0.0.1');
+    expect(await once(refused, 'error')).toMatchObject([{ code: 'ECONNREFUSED' }]);
+    silent.destroy();
+  });
+
   it('names the address when the port is taken', async () => {
     const { server } = await connect({});
     const again = serveGrpc({ address: server.address, services: [], logger: silentLogger });
@@ -213,9 +225,19 @@ describe('services that know each other', () => {
 
   it('a call is answered over TLS to those that one authority has signed for, and to no others', async () => {
     const [own, foreign] = [1, 2].map(() => wireSecurity({ ...makeCertificates(folders), serviceToken: '' }));
-    if (own === undefined || foreign === undefined) throw kitErrors.internal();
+    if (own?.tls === undefined || foreign?.tls === undefined) throw kitErrors.internal();
+    const [known, other] = [own.tls, foreign.tls];
     expect(await outcome(own, own)).toBe('known');
-    expect(await outcome(own, foreign)).toBe('peer_unreachable');
+    // The server knows the caller's certificate, and the caller does not know the server's; and the other way round.
+    const distrusts = { ca: other.ca, cert: known.cert, key: known.key };
+    expect(await outcome(own, { tls: distrusts, token: '' })).toBe('peer_unreachable');
+    const unknown = { ca: known.ca, cert: other.cert, key: other.key };
+    expect(await outcome(own, { tls: unknown, token: '' })).toBe('peer_unreachable');
     expect(await outcome(own, { token: '' })).toBe('peer_unreachable');
+  });
+
+  it('a server in clear refuses a caller over TLS', async () => {
+    const own = wireSecurity({ ...makeCertificates(folders), serviceToken: '' });
+    expect(await outcome({ token: '' }, own)).toBe('peer_unreachable');
   });
 });

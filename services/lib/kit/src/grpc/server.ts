@@ -57,12 +57,15 @@ export async function serveGrpc<const D extends readonly CompatServiceDefinition
   return {
     port,
     address: { host, port },
-    stop: async (drainMs = drainMsDefault) => {
-      const cancelForce = clock.timer(drainMs, () => {
-        server.forceShutdown();
-      });
-      await server.shutdown().finally(cancelForce);
-    },
+    stop: (drainMs = drainMsDefault) =>
+      new Promise((resolve, reject) => {
+        const cancelForce = clock.timer(drainMs, () => {
+          server.forceShutdown();
+          // Connections whose other end does not close, as one that never said a word, would be waited for without end.
+          resolve();
+        });
+        server.shutdown().finally(cancelForce).then(resolve, reject);
+      }),
   };
 }
 

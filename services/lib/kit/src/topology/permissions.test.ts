@@ -6,7 +6,7 @@ import { asBacktalkError } from '../errors/backtalk-error.js';
 import { FactReader } from '../facts/reader.js';
 import { collect } from '../testing/collect.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
-import { blobStream, bucketStream } from './buckets.js';
+import { blobStream, buckets, bucketStream, bucketSubject } from './buckets.js';
 import { durables, factNames, mayRead, catalogue } from './catalogue.js';
 import { deadStream, replayStream, streamPlans } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
@@ -121,6 +121,20 @@ describe('a user of the broker', () => {
       .flatMap(({ broker }) => subjects.map((subject) => [broker, subject] as const))
       .filter(([{ user }, subject]) => !operatorsOwn(user, subject));
     expect(await allowed(attacks)).toEqual([]);
+  });
+
+  it('holds leases of its own kind only', async () => {
+    const holders = brokerServices.filter((service) => buckets.leases.writes(service).length > 0);
+    expect(holders.length).toBeGreaterThan(4);
+    const written = async (broker: Broker, kind: string): Promise<boolean> => {
+      const subject = bucketSubject('leases', `${kind}.${broker.user}-1`);
+      return (await outcome(broker, subject)) !== 'broker_forbidden';
+    };
+    for (const { user, broker } of users) {
+      const allowedKinds: string[] = [];
+      for (const kind of brokerServices) if (await written(broker, kind)) allowedKinds.push(kind);
+      expect([user, allowedKinds]).toEqual([user, holders.filter((holder) => holder === user)]);
+    }
   });
 
   it('makes no consumer whose body names another consumer, stream or filter than its subject', async () => {
