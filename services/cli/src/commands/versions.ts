@@ -1,6 +1,14 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
 import { FactReader, TurnLog } from '@backtalk/kit';
-import type { BatchClosed, BatchSample, TurnJudged, WeightsStaged, WeightsTrained } from '@backtalk/proto/facts';
+import {
+  Lesson_State,
+  type BatchClosed,
+  type BatchSample,
+  type Lesson,
+  type TurnJudged,
+  type WeightsStaged,
+  type WeightsTrained,
+} from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { conversationOf, lastUserText } from '../conversation.js';
@@ -108,6 +116,10 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
   };
 }
 
+function isInForce({ state }: Lesson): boolean {
+  return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
+}
+
 function printVersion(
   output: Output,
   trained: WeightsTrained,
@@ -124,7 +136,7 @@ function printVersion(
   output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
   output.line('');
   output.line('Lessons in force:');
-  for (const { text, state, hints } of batch.lessons) {
+  for (const { text, state, hints } of batch.lessons.filter(isInForce)) {
     output.line(`  “${text}” (${state.replace('STATE_', '').toLowerCase()}, from ${String(hints)} hints)`);
   }
   output.line('');
