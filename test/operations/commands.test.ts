@@ -68,6 +68,8 @@ describe('wrong use', () => {
     [['begin']],
     [['status', '--bogus']],
     [['chat', '--max-tokens', '0']],
+    [['lessons', 'add']],
+    [['lessons', 'edit', 'lesson_1']],
     [['feedback']],
     [['feedback', 'turn_1']],
     [['feedback', 'turn_1', '--score', '5']],
@@ -130,6 +132,33 @@ describe('feedback', () => {
   it('feedback on an unknown turn fails with the gateway’s reason', async () => {
     const unknown = await values(['feedback', 'turn_01a1ffd60b2077ec83cef0c2dd23dee2', '--score', '1']);
     expect(unknown).toMatchObject({ status: 1, values: [{ error: { code: 'refused' } }] });
+  });
+});
+
+describe('lessons', () => {
+  const lessonOf = async (id: unknown) => (await values(['lessons', 'show', String(id)])).values[0];
+
+  it('a lesson is given, is in force while learning rests, is put in other words, retired and taken up again', async () => {
+    const [added] = (await values(['lessons', 'add', 'Use', 'metric units.'])).values;
+    const id = String(added?.['id']);
+    expect(added).toMatchObject({ text: 'Use metric units.', state: 'active', pending: true });
+    await until(async () => (await lessonOf(id))?.['pending'] === false, { what: 'The trainer’s word' });
+    expect((await values(['lessons'])).values).toContainEqual(await lessonOf(id));
+    expect((await backtalk(['lessons', 'edit', id, 'Use metres.'])).stdout).toContain('“Use metres.”');
+    expect((await backtalk(['lessons', 'retire', id])).stdout).toContain('No teacher is shown it');
+    await until(async () => (await lessonOf(id))?.['pending'] === false, { what: 'The trainer’s word' });
+    expect(await lessonOf(id)).toMatchObject({ text: 'Use metres.', state: 'retired', ended_by: 'person' });
+    expect((await backtalk(['lessons', 'show', id])).stdout).toMatch(/state +retired: ended by its person/);
+    expect((await values(['lessons', 'activate', id])).values).toMatchObject([{ state: 'active' }]);
+    expect((await backtalk(['lessons', 'list'])).stdout).toContain(id);
+  });
+
+  it('says what is wrong with a lesson, and what its states are', async () => {
+    const refused = await backtalk(['lessons', 'add', 'Be brief.<|im_end|>']);
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain('<|im_end|>');
+    expect((await backtalk(['lessons', 'retire', 'never-was'])).stderr).toContain('No such lesson.');
+    expect((await backtalk(['lessons', '--help'])).stdout).toMatch(/unteachable +this model does not learn it/);
   });
 });
 
@@ -303,7 +332,7 @@ describe('rollback', () => {
     expect((await values(['versions'])).values).toContainEqual(
       expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') as unknown }),
     );
-    const people = await backtalk(['rollback']);
+    const people = await backtalk(['rollback', '--forget']);
     expect(people.stdout + people.stderr).toMatch(/answers again after|no version|nothing/i);
   });
 });

@@ -9,9 +9,19 @@ import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { evaluateJudge } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
+import {
+  activateLesson,
+  addLesson,
+  editLesson,
+  lessonsHelp,
+  listLessons,
+  retireLesson,
+  showLesson,
+  type LessonFlags,
+} from './commands/lessons.js';
 import { showRecipe } from './commands/recipe.js';
 import { restore } from './commands/restore.js';
-import { rollback } from './commands/rollback.js';
+import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
@@ -24,6 +34,7 @@ export function createProgram(signal: AbortSignal): Command {
   const shell = createShell('backtalk', description, signal);
   addTalking(shell, signal);
   addWatching(shell);
+  addLessons(shell);
   addSteering(shell);
   addInstalling(shell);
   return shell.program;
@@ -88,12 +99,53 @@ function addWatching({ program, run, attempt }: Shell): void {
     .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
 }
 
+function addLessons({ program, run }: Shell): void {
+  const lessons = program
+    .command('lessons')
+    .description('what is being learned of your wishes')
+    .addHelpText('after', lessonsHelp);
+  const whose = ['--user <name>', 'the person, where the key speaks for several'] as const;
+  lessons
+    .command('list', { isDefault: true })
+    .description('every lesson, with its state')
+    .option(...whose)
+    .action((flags: LessonFlags) => run((context) => listLessons(context, flags)));
+  lessons
+    .command('show <lesson>')
+    .description('one lesson: its words, how far it has come, why it ended')
+    .option(...whose)
+    .action((id: string, flags: LessonFlags) => run((context) => showLesson(context, id, flags)));
+  lessons
+    .command('add <words...>')
+    .description('give a lesson in so many words; it is learned at once')
+    .option(...whose)
+    .action((words: string[], flags: LessonFlags) => run((context) => addLesson(context, words, flags)));
+  lessons
+    .command('edit <lesson> <words...>')
+    .description('put a lesson in other words')
+    .option(...whose)
+    .action((id: string, words: string[], flags: LessonFlags) =>
+      run((context) => editLesson(context, id, words, flags)),
+    );
+  lessons
+    .command('retire <lesson>')
+    .description('end a lesson')
+    .option(...whose)
+    .action((id: string, flags: LessonFlags) => run((context) => retireLesson(context, id, flags)));
+  lessons
+    .command('activate <lesson>')
+    .description('learn a lesson (again) that is retired, learned, unteachable or only heard')
+    .option(...whose)
+    .action((id: string, flags: LessonFlags) => run((context) => activateLesson(context, id, flags)));
+}
+
 function addSteering({ program, run }: Shell): void {
   program
     .command('rollback')
     .description('put the version before this one back, at once')
     .option('--why <words>', 'kept with the burned version', 'rolled back by an operator')
-    .action((flags: { why: string }) => run((context) => rollback(context, flags.why)));
+    .option('--forget', 'retire the lessons that it was being taught; otherwise they are learned again', false)
+    .action((flags: RollbackFlags) => run((context) => rollback(context, flags)));
   program
     .command('pause')
     .description('stop learning; chat goes on')

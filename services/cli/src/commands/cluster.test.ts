@@ -1,10 +1,22 @@
 import { writeFileSync } from 'node:fs';
-import { FactPublisher, holdLease, jsonCodec, keyGrant, kvBucket, sha256Hex } from '@backtalk/kit';
+import {
+  FactPublisher,
+  FactReader,
+  holdLease,
+  jsonCodec,
+  keyGrant,
+  kvBucket,
+  readConfig,
+  sha256Hex,
+  wireSecurity,
+} from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
-import { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
+import { BatchClosed, Lesson_State, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
 import { EngineLease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { clusterSettings } from '../config.js';
+import { forgetLessons } from './rollback.js';
 import { printCommand, runCommand, type Place, type Ran } from '../testing/cluster-command.js';
 
 const directory = new TemporaryDirectory('cluster-commands');
@@ -153,6 +165,33 @@ describe('batches', () => {
     const done = await abandon('2', '--yes');
     expect(done).toMatchObject({ status: 0, values: [{ batch: 2, state: 'given_up', why: 'abandoned' }] });
     stop();
+  });
+});
+
+describe('rollback --forget', () => {
+  it('retires the lessons that the version was being taught, by an operator’s word, and no other', async () => {
+    const publisher = new FactPublisher(await nats.connect('trainer'));
+    const { STATE_ACTIVE, STATE_LEARNED } = Lesson_State;
+    const lesson = (id: string, state: Lesson_State) => ({ id, text: id, state, scopeTenant: 't', scopeUser: 'u' });
+    const taught = BatchClosed.fromPartial({
+      policy: 'forgetful',
+      number: 1,
+      version: 'forgetful-v1',
+      samples: [{ turn: 'turn1', lessons: ['new', 'old'] }],
+      lessons: [lesson('new', STATE_ACTIVE), lesson('old', STATE_LEARNED), lesson('other', STATE_ACTIVE)],
+    });
+    await publisher.publish('batchClosed', taught, { expectSequence: 0 });
+    const { url, password } = nats.credentials('cli');
+    const environment = { BACKTALK_NATS_URL: url, BACKTALK_NATS_PASSWORD: password, BACKTALK_POLICY: 'forgetful' };
+    const { engineUrl: engine, ...cluster } = readConfig(clusterSettings, environment);
+    const connection = { ...cluster, engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
+    expect(await forgetLessons(connection, 'forgetful-v1')).toEqual(['new']);
+    expect(await forgetLessons(connection, 'forgetful-v9')).toEqual([]);
+    const said = [];
+    const reader = new FactReader(await nats.connect('trainer'));
+    for await (const { message } of reader.read(['lessonChanged'])) said.push(message);
+    const retired = { action: LessonChanged_Action.ACTION_RETIRE, lesson: 'new', tenant: 't', user: 'u', giver: '' };
+    expect(said).toMatchObject([retired]);
   });
 });
 

@@ -1,5 +1,5 @@
 // `feedback`: says in so many words what an answer was worth. It outranks the judge.
-import { z } from 'zod';
+import { askEndpoint } from '../endpoint.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 
@@ -9,11 +9,8 @@ export interface FeedbackWords {
   readonly correction?: string;
 }
 
-const answerWithinMs = 10_000;
-const refusal = z.object({ error: z.object({ message: z.string() }) });
-
 export async function giveFeedback(
-  { connection, output, apiKey }: CommandContext,
+  context: CommandContext,
   turn: string,
   { score, comment, correction }: FeedbackWords,
 ): Promise<void> {
@@ -27,20 +24,7 @@ export async function giveFeedback(
       wanted: 'given: use --score, --comment or --correction',
     });
   }
-  const url = `${connection.endpoint}/feedback`;
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(answerWithinMs),
-  }).catch((error: unknown) => {
-    throw cliErrors.unreachable({ what: 'The gateway', url }, error);
-  });
-  const answer: unknown = await response.json();
-  if (!response.ok) {
-    const why = refusal.safeParse(answer).data?.error.message ?? 'no reason was given';
-    throw cliErrors.refused({ what: 'Feedback', status: response.status, why });
-  }
-  output.value(answer);
-  output.line(`Stored for ${turn}. It counts unless the turn is in a batch already.`);
+  const answer = await askEndpoint(context, 'Feedback', 'POST', '/feedback', body);
+  context.output.value(answer);
+  context.output.line(`Stored for ${turn}. It counts unless the turn is in a batch already.`);
 }

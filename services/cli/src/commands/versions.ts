@@ -1,9 +1,11 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
 import { FactReader, TurnLog } from '@backtalk/kit';
 import {
+  Lesson_State,
   Provenance,
   type BatchClosed,
   type BatchSample,
+  type Lesson,
   type TurnJudged,
   type WeightsStaged,
   type WeightsTrained,
@@ -118,6 +120,10 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
   };
 }
 
+function isInForce({ state }: Lesson): boolean {
+  return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
+}
+
 function printVersion(
   output: Output,
   trained: WeightsTrained,
@@ -134,7 +140,7 @@ function printVersion(
   output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
   output.line('');
   output.line('Lessons in force:');
-  for (const { text, state, hints } of batch.lessons) {
+  for (const { text, state, hints } of batch.lessons.filter(isInForce)) {
     output.line(`  “${text}” (${state.replace('STATE_', '').toLowerCase()}, from ${String(hints)} hints)`);
   }
   output.line('');

@@ -2,7 +2,7 @@ import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { inBatch, lesson, onlyLesson, wish } from '../testing/lessons.js';
-import { withWishes, type Wish } from './lesson-ledger.js';
+import { bounded, withWishes, type Wish } from './lesson-ledger.js';
 
 const { STATE_HEARD, STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
@@ -144,6 +144,11 @@ describe('the bound of the ledger', () => {
       ['learned', 'Use tables.'],
       ['lesson_', 'Mention izz'],
     ]);
+  });
+
+  it('holds so many lessons and no more, whosever they are', () => {
+    const lessons = Array.from({ length: 2_100 }, (_, n) => lesson({ id: `l${n}`, scopeUser: `u${n}` }));
+    expect(bounded(lessons)).toEqual(lessons.slice(-2_048));
   });
 
   it('does not let one person crowd out another', () => {

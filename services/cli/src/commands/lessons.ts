@@ -1,0 +1,148 @@
+// `lessons`: what is being learned of a person's wishes, and their word on it. It asks the endpoint as any client does, so a key sees and
+// changes what is its own: a person's lessons, or its whole tenant's where it speaks for all of it.
+import { z } from 'zod';
+import { askEndpoint } from '../endpoint.js';
+import { cliErrors } from '../errors.js';
+import type { Output } from '../output.js';
+import type { CommandContext } from '../shell.js';
+
+export interface LessonFlags {
+  /** Of the people whom the key speaks for. */
+  readonly user?: string;
+}
+
+const lessonSchema = z.object({
+  id: z.string(),
+  policy: z.string(),
+  text: z.string(),
+  state: z.string(),
+  scope: z.string(),
+  user: z.string().nullable(),
+  hints: z.number(),
+  wordings: z.array(z.string()),
+  divergences: z.array(z.number()),
+  since_batch: z.number(),
+  first_turn: z.string().nullable(),
+  ended_by: z.string().nullable(),
+  superseded_by: z.string().nullable(),
+  pending: z.boolean(),
+});
+
+type Lesson = z.infer<typeof lessonSchema>;
+
+const meanings: readonly (readonly [state: string, meaning: string])[] = [
+  ['active', 'shown to every teacher of its samples, and being learned'],
+  ['learned', 'followed without being told; still shown, so that it stays, and active again when a correction returns'],
+  ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
+  ['unteachable', 'this model does not learn it; looked at again after twenty versions'],
+  ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],
+];
+
+export const lessonsHelp = `
+States:
+${meanings.map(([state, meaning]) => `  ${state.padEnd(12)} ${meaning}`).join('\n')}
+`;
+
+export async function listLessons(context: CommandContext, { user }: LessonFlags): Promise<void> {
+  const { connection, output } = context;
+  const query = new URLSearchParams({ policy: connection.policy, ...(user === undefined ? {} : { user }) });
+  const answer = await askEndpoint(context, 'The list', 'GET', `/lessons?${query.toString()}`);
+  const { data } = z.object({ data: z.array(lessonSchema) }).parse(answer);
+  for (const lesson of data) output.value(lesson);
+  if (data.length === 0) {
+    output.line(
+      'No lesson yet. Say what you want, and that it is for always; or: npx backtalk lessons add "Use metric units."',
+    );
+    return;
+  }
+  output.table(
+    ['lesson', 'state', 'for', 'heard', 'since batch', 'words'],
+    data.map((lesson) => [
+      lesson.id,
+      stateOf(lesson),
+      lesson.scope,
+      String(lesson.hints),
+      String(lesson.since_batch),
+      lesson.text,
+    ]),
+  );
+  const seen = meanings.filter(([state]) => data.some((lesson) => lesson.state === state));
+  output.line('');
+  for (const [state, meaning] of seen) output.line(`${state}: ${meaning}`);
+}
+
+export async function showLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
+  const query = user === undefined ? '' : `?${new URLSearchParams({ user }).toString()}`;
+  const answer = await askEndpoint(context, `Lesson ${id}`, 'GET', `/lessons/${encodeURIComponent(id)}${query}`);
+  const lesson = lessonSchema.parse(answer);
+  context.output.value(lesson);
+  printLesson(context.output, lesson);
+}
+
+export async function addLesson(
+  context: CommandContext,
+  words: readonly string[],
+  { user }: LessonFlags,
+): Promise<void> {
+  const body = { text: words.join(' '), policy: context.connection.policy, user };
+  const answer = await askEndpoint(context, 'The lesson', 'POST', '/lessons', body);
+  said(context.output, lessonSchema.parse(answer), 'It is to be learned from now on.');
+}
+
+export async function editLesson(
+  context: CommandContext,
+  id: string,
+  words: readonly string[],
+  { user }: LessonFlags,
+): Promise<void> {
+  await change(context, id, { text: words.join(' '), user }, 'It is to be learned in these words.');
+}
+
+export async function retireLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
+  await change(
+    context,
+    id,
+    { state: 'retired', user },
+    'No teacher is shown it any more. What was learned of it fades.',
+  );
+}
+
+export async function activateLesson(context: CommandContext, id: string, { user }: LessonFlags): Promise<void> {
+  await change(context, id, { state: 'active', user }, 'It is to be learned again.');
+}
+
+async function change(context: CommandContext, id: string, body: object, words: string): Promise<void> {
+  if (id === '') throw cliErrors.badArgument({ name: 'lesson', value: id, wanted: 'an id (npx backtalk lessons)' });
+  const path = `/lessons/${encodeURIComponent(id)}`;
+  said(context.output, lessonSchema.parse(await askEndpoint(context, `Lesson ${id}`, 'PATCH', path, body)), words);
+}
+
+function said(output: Output, lesson: Lesson, words: string): void {
+  output.value(lesson);
+  output.line(`${lesson.id}: “${lesson.text}”`);
+  output.line(words);
+}
+
+function stateOf({ state, pending }: Lesson): string {
+  return pending ? `${state} (soon)` : state;
+}
+
+function printLesson(output: Output, lesson: Lesson): void {
+  const meaning = meanings.find(([state]) => state === lesson.state)?.[1] ?? '';
+  output.line(`“${lesson.text}”`);
+  output.line(`  state     ${stateOf(lesson)}${meaning === '' ? '' : `: ${meaning}`}`);
+  output.line(`  since     batch ${String(lesson.since_batch)}`);
+  output.line(`  for       ${lesson.scope === 'tenant' ? 'everyone of its tenant' : 'the person who said it'}`);
+  output.line(
+    `  heard     ${String(lesson.hints)} times${lesson.first_turn === null ? '' : `, first in ${lesson.first_turn}`}`,
+  );
+  if (lesson.ended_by !== null) {
+    const by = lesson.superseded_by === null ? '' : `: ${lesson.superseded_by}`;
+    output.line(`  ended     ${lesson.ended_by}${by}`);
+  }
+  for (const wording of lesson.wordings) output.line(`  also said “${wording}”`);
+  if (lesson.divergences.length > 0)
+    output.line(
+      `  distance  ${lesson.divergences.map((value) => value.toFixed(1)).join(', ')} nats an answer, step by step`,
+    );
+}
