@@ -86,9 +86,11 @@ def _violates(text: str, condition: dict[str, Any], number: int) -> bool:
 
 def measure(model: LoadedModel, asked: Sequence[Asked], temperature: float, seed: int) -> list[dict[str, Any]]:
     """A row for each kind: shares of the answers with the wish shown, and of those without."""
-    prompts = [f"{one.question}\n\n{one.wish}" for one in asked] + [one.question for one in asked]
+    plain = list(dict.fromkeys(one.question for one in asked))
+    prompts = [f"{one.question}\n\n{one.wish}" for one in asked] + plain
     made = answer_all(model, prompts, seed=seed, temperature=temperature, tokens_max=TOKENS_MAX, say=_say)
-    shown, untold = made[: len(asked)], made[len(asked) :]
+    answer_of = dict(zip(plain, made[len(asked) :], strict=True))
+    shown, untold = made[: len(asked)], [answer_of[one.question] for one in asked]
     embedder = Embedder()
     hits, plain_hits = (_hits(asked, answers, embedder) for answers in (shown, untold))
     rows: list[dict[str, Any]] = []

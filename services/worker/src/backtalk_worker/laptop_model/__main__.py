@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     made["train"].add_argument("--to", type=Path, required=True, help="file of the adapter (.safetensors)")
     made["train"].add_argument("--from", dest="start", type=Path, help="an adapter to train further")
     made["train"].add_argument(
-        "--settle", action="store_true", help="half the rate, four times the weight of the default"
+        "--settle", action="store_true", help="as the second run: three times the default's weight"
     )
     made["train"].add_argument(
         "--processes", type=int, default=2, help="processes, one thread each (default: %(default)s)"
