@@ -132,7 +132,7 @@ async function convertModel(paths, context) {
   await runStep(
     'the model, converted once',
     paths.python,
-    ['-m', 'backtalk_worker.model.convert', '--to', paths.model],
+    ['-m', 'backtalk_worker.model.convert', '--plain', '--to', paths.model],
     context,
   );
   stamp(paths.stamp('converted'), digest);
