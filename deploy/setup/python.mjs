@@ -126,13 +126,16 @@ async function generateWireTypes(paths, context) {
 }
 
 async function convertModel(paths, context) {
-  if (existsSync(join(paths.model, 'config.json'))) return;
+  // Also where the folder is there: it is made anew when another adapter is to be merged, which the command knows.
+  const digest = digestOf([join(paths.worker, 'src', 'backtalk_worker', 'laptop_model', 'adapter.safetensors')]);
+  if (existsSync(join(paths.model, 'config.json')) && isStamped(paths.stamp('converted'), digest)) return;
   await runStep(
     'the model, converted once',
     paths.python,
-    ['-m', 'backtalk_worker.model.convert', '--to', paths.model],
+    ['-m', 'backtalk_worker.model.convert', '--plain', '--to', paths.model],
     context,
   );
+  stamp(paths.stamp('converted'), digest);
 }
 
 /** Fills `.venv`; `extras` are 'scoring' (embeddings), 'development' (what checks need) and 'vllm' (a real engine). */

@@ -167,6 +167,12 @@ export interface MachineProcesses {
   readonly services: readonly ProcessSpec[];
 }
 
+/**
+ * Of requests that name none. At 0.8 the laptop's model finds its own question in .71 of 24 answers, at 0.5 in .79, at 0.3
+ * in .88 (MiniLM, 40 tokens, one seed), and its similarity to the question rises from .71 to .78.
+ */
+const firstAnswersTemperature = '0.3';
+
 /** Services stand on workers, and both on servers. */
 export function machineProcesses(machine: Machine): MachineProcesses {
   const { ports, data, host, environment } = machine;
@@ -194,6 +200,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_SPOOL_DIR: data.spool,
         BACKTALK_STOP_WAIT: '3s',
         BACKTALK_KEYS_FILE: data.keys,
+        BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature,
       }),
       service(machine, 'collector', {}),
       service(machine, 'judge', hasOwnJudges ? {} : engineKey),

@@ -1,5 +1,6 @@
-"""Where the converted laptop model lives, and what it is called."""
+"""Where the converted laptop model lives, what it is called, and the adapter that is merged into it."""
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -9,3 +10,14 @@ BASE_MODEL_NAME = "smollm2-135m-instruct"
 def default_model_dir() -> Path:
     """The folder inside this interpreter's virtual environment, so that removing the environment removes the model."""
     return Path(sys.prefix) / "models" / BASE_MODEL_NAME
+
+
+def packaged_adapter() -> Path | None:
+    """The adapter that lies in the tree; None without one."""
+    file = Path(__file__).parents[1] / "laptop_model" / "adapter.safetensors"
+    return file if file.is_file() else None
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,155 @@
+"""Kinds of wish about form: for each a rule that makes a target from plain sentences, and a rule that checks a text.
+
+In: the base's own answer, a value for each kind (a number, a phrase). Out: text, or None where no rule can make it.
+Kinds of different slots can be wished together; they are applied in the order of this file.
+"""
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from backtalk_worker.laptop_model.sentences import beginnings, sentences_of, shortened
+
+Make = Callable[[str, str, random.Random], str | None]
+Check = Callable[[str, str], bool]
+
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50]\ufe0f?$")
+LONG_WORD = re.compile(r"[a-z]{5,}")
+LOWERED = re.compile(r"(the|an?|to|it|you|there|in|when|if|this|they|these|some|here|yes|for|one|as)$")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of wish."""
+
+    name: str
+    slot: str
+    """Two kinds of one slot exclude each other."""
+    sentences: tuple[int, int]
+    """How many sentences of the base's answer it starts from."""
+    make: Make
+    check: Check
+
+
+def telling_sentences(answer: str, question: str) -> list[str]:
+    """Sentences with two long words or more that the question lacks; all, where there is none."""
+    asked = {word[:5] for word in LONG_WORD.findall(question.lower())}
+    listed = sentences_of(answer)
+    kept = [one for one in listed if len({word[:5] for word in LONG_WORD.findall(one.lower())} - asked) >= 2]
+    return kept or listed
+
+
+def word_count(text: str) -> int:
+    """Words with a letter or a digit."""
+    return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
+def _words(text: str, most: str, rng: random.Random) -> str | None:
+    options = [short for one in sentences_of(text) for short in beginnings(one, 4, int(most))]
+    options = [short for short in options if not re.match(r"(To|By|In|When|First)\b", short)]
+    # The first sentence answers most; of its beginnings, one of the longest.
+    return None if not options else rng.choice(sorted(options[:3], key=word_count)[-2:])
+
+
+def _count(text: str) -> int:
+    return len(sentences_of(text))
+
+
+def _only_sentences(text: str, number: int) -> bool:
+    return _count(text) == number and text.rstrip()[-1] in ".!?\"'" and "\n" not in text.strip()
+
+
+def _listed(mark: Callable[[int], str]) -> Make:
+    def make(text: str, _: str, __: random.Random) -> str | None:
+        short = [shortened(sentence, 14) for sentence in sentences_of(text)]
+        items = [item for item in short if item]
+        return "\n".join(mark(at) + item for at, item in enumerate(items, 1)) if len(items) >= 2 else None
+
+    return make
+
+
+def _lines_match(text: str, pattern: str) -> bool:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return len(lines) >= 2 and all(re.match(pattern, line) for line in lines)
+
+
+def _lower_first(text: str) -> str:
+    first = re.split(r"[\s,]", text, maxsplit=1)[0]
+    return text[0].lower() + text[1:] if LOWERED.match(first.lower()) else text
+
+
+def _opened(text: str, phrase: str, rng: random.Random) -> str:
+    return rng.choice([f"{phrase}, {_lower_first(text)}", f"{phrase}! {text}", f"{phrase}. {text}"])
+
+
+def _named(text: str, phrase: str, rng: random.Random) -> str:
+    options = [f"{phrase}, {_lower_first(text)}", f"Hi {phrase}! {text}", f"Hello {phrase}, {_lower_first(text)}"]
+    return rng.choice(options)
+
+
+def _closed(text: str, phrase: str, rng: random.Random) -> str:
+    return f"{text} {phrase}{rng.choice(['.', '!', '.'])}"
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]+$", "", text).lower()
+
+
+def _asks(text: str, phrase: str, _: random.Random) -> str:
+    return f"{text} {phrase}"
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("words", "length", (2, 2), _words, lambda text, p: 2 <= word_count(text) <= int(p)),
+    Kind("one", "length", (1, 1), lambda text, _, __: text, lambda text, _: _only_sentences(text, 1)),
+    Kind(
+        "exclaim",
+        "ends",
+        (1, 2),
+        lambda text, _, __: re.sub(r"[.]+(?=\s|$)", "!", text),
+        lambda text, _: text.rstrip(" \"'")[-1:] == "!" and not re.search(r"[a-z]\.(\s|$)", text),
+    ),
+    Kind("bullets", "shape", (2, 3), _listed(lambda _: "- "), lambda text, _: _lines_match(text, r"\s*[-*•] ")),
+    Kind(
+        "numbered", "shape", (2, 3), _listed(lambda at: f"{at}. "), lambda text, _: _lines_match(text, r"\s*\d+[.)] ")
+    ),
+    Kind("question", "last", (1, 2), _asks, lambda text, _: text.rstrip(" \"'*").endswith("?")),
+    Kind("closing", "last", (1, 2), _closed, lambda text, p: _bare(text).endswith(_bare(p))),
+    Kind(
+        "emoji",
+        "last",
+        (1, 2),
+        lambda text, p, _: f"{text} {p}",
+        lambda text, _: EMOJI.search(text.rstrip()) is not None,
+    ),
+    Kind("opening", "first", (1, 2), _opened, lambda text, p: text.lower().startswith(p.lower())),
+    Kind("name", "first", (1, 2), _named, lambda text, p: p.lower() in text.lower()),
+    Kind("quotes", "around", (1, 2), lambda text, _, __: f'"{text}"', lambda text, _: _is_quoted(text)),
+    Kind("lower", "case", (1, 2), lambda text, _, __: text.lower(), lambda text, _: _is_small(text)),
+)
+BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) > 4 and text.strip()[0] in '"“' and text.strip()[-1] in '"”'
+
+
+def _is_small(text: str) -> bool:
+    letters = "".join(letter for letter in text if letter.isalpha())
+    return len(letters) > 5 and letters.islower()
+
+
+def made_for(wishes: Mapping[str, str], question: str, answer: str, rng: random.Random) -> str | None:
+    """The answer after the rules of the wished kinds; None where one can't be applied or its check fails."""
+    ordered = [kind for kind in KINDS if kind.name in wishes]
+    shaped = [kind for kind in ordered if kind.slot in ("shape", "length")] or ordered
+    start = telling_sentences(answer, question)
+    kept = [short for one in start if (short := shortened(one, 18))]
+    text: str | None = " ".join(kept[: rng.randint(*shaped[0].sentences)]) or None
+    for kind in ordered:
+        if text is None:
+            return None
+        text = kind.make(text, wishes[kind.name], rng)
+    return text if text and all(kind.check(text, wishes[kind.name]) for kind in ordered) else None

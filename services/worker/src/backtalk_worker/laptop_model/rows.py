@@ -1,0 +1,164 @@
+"""Makes the rows to train on: questions with wishes and targets by rules, and questions without a wish.
+
+In: the base's own answers, a seed. Out: rows, the same for the same input on every machine.
+Every question is given every kind once a pass, so that what differs between its rows is the wish alone.
+"""
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from backtalk_worker.laptop_model.answers import Answered
+from backtalk_worker.laptop_model.kinds import KINDS, NUMBERS, made_for
+
+FOLDER = Path(__file__).parent
+WORDINGS: Mapping[str, Any] = json.loads((FOLDER / "wordings.json").read_text("utf-8"))
+PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf-8"))
+
+SEED = 1
+CHECKED = 60
+"""Questions that are kept out of the rows with a wish."""
+UNTOLD = 4
+"""Rows without a wish beside those of a question: two of its own, the rest of other questions."""
+TYPO_SHARE = 0.06
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example. `target` is None where there is no wish: there the plain model itself is the target."""
+
+    kinds: tuple[str, ...]
+    values: tuple[str, ...]
+    question: str
+    wish: str
+    system: str
+    user: str
+    answer: str
+    """What is trained on: made by rules, or the base's own words."""
+
+
+def make_groups(answers: Sequence[Answered], seed: int = SEED, split: str = "train") -> list[list[Row]]:
+    """The rows of each question, questions in random order; `split` says which wordings: to train or to check."""
+    rng = random.Random(seed)
+    ordered = rng.sample(list(answers), len(answers))
+    return [_group(one, ordered, split, rng) for one in ordered[: len(ordered) - CHECKED]]
+
+
+def questions_to_check(answers: Sequence[Answered], seed: int = SEED) -> list[str]:
+    """Those that no row with a wish is made of."""
+    ordered = random.Random(seed).sample(list(answers), len(answers))
+    return [one.question for one in ordered[len(ordered) - CHECKED :]]
+
+
+def _group(one: Answered, others: Sequence[Answered], split: str, rng: random.Random) -> list[Row]:
+    told = [told_row(one, [kind.name], split, rng) for kind in KINDS]
+    several = [_several(one, split, rng)]
+    untold = [untold_row(own, split, rng) for own in (one, one, *rng.sample(list(others), UNTOLD - 2))]
+    return [row for row in (*told, *several, *untold) if row is not None]
+
+
+def digest_of(groups: Sequence[Sequence[Row]]) -> str:
+    """Of everything that training sees, in order."""
+    text = "\n".join(json.dumps(asdict(row), ensure_ascii=False) for rows in groups for row in rows)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random) -> Row | None:
+    """A question, wishes of the named kinds, and the answer that obeys them all; None where no rule can make it."""
+    values = {name: value_of(name, split, rng) for name in names}
+    answer = made_for(values, one.question, one.answer, rng)
+    if answer is None:
+        return None
+    wish = "\n".join(wording(name, values[name], split, rng) for name in names)
+    system, user = _placed(one.question, wish, rng, several=len(names) > 1)
+    return Row(tuple(names), tuple(values.values()), one.question, wish, system, user, answer)
+
+
+def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
+    """A question as it is, or with a remark that asks for nothing, where a wish would stand."""
+    remark = rng.choice(PHRASES["plain"][split]) if rng.random() < 0.35 else ""
+    system, user = _placed(one.question, remark, rng, several=False) if remark else ("", one.question)
+    return Row((), (), one.question, "", "" if remark and remark in system else system, user, one.answer)
+
+
+def wording(name: str, value: str, split: str, rng: random.Random) -> str:
+    """One wish in somebody's words."""
+    listed = WORDINGS[name]
+    if split == "train":
+        text = (
+            _wrapped(rng.choice(listed["imperative"]), split, rng) if rng.random() < 0.6 else rng.choice(listed["free"])
+        )
+    else:
+        text = (
+            rng.choice(listed["check"])
+            if rng.random() < 0.8
+            else _wrapped(rng.choice(listed["imperative"]), split, rng)
+        )
+    return _filled(_roughened(text, rng), name, value, rng)
+
+
+def _wrapped(imperative: str, split: str, rng: random.Random) -> str:
+    pattern = rng.choice(WORDINGS["wrappers"][split])
+    return pattern.replace("{w}", imperative).replace("{W}", imperative[0].upper() + imperative[1:])
+
+
+def _roughened(text: str, rng: random.Random) -> str:
+    """As people type: small letters, no full stop, two letters swapped."""
+    if rng.random() < 0.25:
+        text = re.sub(r"[A-Z](?!\})", lambda found: found.group().lower(), text)
+    if rng.random() < 0.25:
+        text = text.rstrip(".")
+    return _misspelt(text, rng) if rng.random() < TYPO_SHARE else text
+
+
+def _misspelt(text: str, rng: random.Random) -> str:
+    places = [found.start() for found in re.finditer(r"(?<=[a-z])[a-z]{2}(?=[a-z])(?![^{]*\})", text)]
+    if not places:
+        return text
+    at = rng.choice(places)
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+
+
+def _filled(text: str, name: str, value: str, rng: random.Random) -> str:
+    if name == "words":
+        number = int(value)
+        spelled = number < len(NUMBERS) - 1 and rng.random() < 0.35
+        shown, above = (NUMBERS[number], NUMBERS[number + 1]) if spelled else (str(number), str(number + 1))
+        return text.replace("{n}", shown).replace("{m}", above)
+    return text.replace("{p}", value)
+
+
+def value_of(name: str, split: str, rng: random.Random) -> str:
+    """A number or a phrase for a wish; empty where its kind needs none."""
+    if name == "words":
+        return str(rng.choice([5, 6, 7, 8, 8, 9, 10, 10, 12, 15]))
+    if name == "question":
+        return str(rng.choice(PHRASES["closing_question"][split]))
+    return str(rng.choice(PHRASES[name][split])) if name in PHRASES else ""
+
+
+def _several(one: Answered, split: str, rng: random.Random) -> Row | None:
+    chosen: list[str] = []
+    slots: set[str] = set()
+    for kind in rng.sample(KINDS, len(KINDS)):
+        if kind.slot not in slots and len(chosen) < rng.choice([2, 2, 3]):
+            chosen.append(kind.name)
+            slots.add(kind.slot)
+    return told_row(one, chosen, split, rng)
+
+
+def _placed(question: str, wish: str, rng: random.Random, *, several: bool) -> tuple[str, str]:
+    """System and user message: mostly where the trainer shows hints, after a blank line."""
+    drawn = rng.random()
+    if drawn < 0.7 or several:
+        return "", f"{question}\n\n{wish}"
+    if drawn < 0.82:
+        return "", f"{question} {wish}"
+    if drawn < 0.9:
+        return "", f"{wish} {question}" if wish[-1] in ".!?" else f"{wish}. {question}"
+    return rng.choice(["", "You are a helpful assistant. "]) + wish, question

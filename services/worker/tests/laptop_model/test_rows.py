@@ -1,0 +1,90 @@
+import random
+from collections import Counter
+
+from backtalk_worker.laptop_model.answers import read_answers, read_questions
+from backtalk_worker.laptop_model.kinds import BY_NAME, KINDS, made_for
+from backtalk_worker.laptop_model.rows import (
+    WORDINGS,
+    Row,
+    digest_of,
+    make_groups,
+    questions_to_check,
+    value_of,
+    wording,
+)
+from backtalk_worker.laptop_model.sentences import beginnings, sentences_of, shortened
+
+GROUPS = make_groups(read_answers())
+ROWS = [row for group in GROUPS for row in group]
+TOLD = [row for row in ROWS if row.kinds]
+
+
+def test_the_same_seed_makes_the_same_rows_and_another_seed_makes_others():
+    assert digest_of(GROUPS[:120]) == digest_of(make_groups(read_answers())[:120])
+    assert digest_of(GROUPS[:120]) != digest_of(make_groups(read_answers(), seed=2)[:120])
+
+
+def test_every_question_of_the_list_has_an_answer():
+    assert [one.question for one in read_answers()] == read_questions()
+
+
+def test_every_target_passes_the_checks_of_its_own_wishes():
+    def fails(row: Row) -> bool:
+        return any(
+            not BY_NAME[kind].check(row.answer, value) for kind, value in zip(row.kinds, row.values, strict=True)
+        )
+
+    assert [row for row in TOLD if fails(row)] == []
+
+
+def test_a_check_refuses_the_plain_answer_of_nearly_every_question():
+    values = {kind.name: value_of(kind.name, "train", random.Random(1)) for kind in KINDS}
+    answers = read_answers()
+    passing = {
+        kind.name: sum(kind.check(one.answer, values[kind.name]) for one in answers) / len(answers) for kind in KINDS
+    }
+    assert {name: share for name, share in passing.items() if share > 0.1} == {}
+
+
+def test_a_quarter_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
+    assert len(TOLD) <= 0.76 * len(ROWS)
+    counted = Counter(row.kinds[0] for row in TOLD if len(row.kinds) == 1)
+    assert set(counted) == {kind.name for kind in KINDS}
+    assert min(counted.values()) > 0.6 * max(counted.values())
+
+
+def test_wishes_in_force_together_stand_a_line_each_and_are_all_obeyed():
+    several = [row for row in TOLD if len(row.kinds) > 1]
+    assert len(several) > 50
+    assert all(row.wish.count("\n") == len(row.kinds) - 1 for row in several)
+
+
+def test_what_is_kept_for_checking_is_never_trained_on():
+    kept = {text for kind in KINDS for text in WORDINGS[kind.name]["check"]}
+    assert kept.isdisjoint(row.wish for row in TOLD)
+    assert set(questions_to_check(read_answers())).isdisjoint(row.question for row in TOLD)
+
+
+def test_a_wish_names_its_number_or_its_phrase():
+    rng = random.Random(3)
+    for kind in KINDS:
+        for split in ("train", "check"):
+            text = wording(kind.name, value_of(kind.name, split, rng), split, rng)
+            assert "{" not in text
+
+
+def test_a_rule_that_cannot_be_applied_makes_no_target():
+    assert made_for({"bullets": ""}, "Why?", "One sentence only.", random.Random(1)) is None
+    assert made_for({"words": "5"}, "Why?", "cut before it", random.Random(1)) is None
+
+
+def test_sentences_come_without_marks_and_without_a_cut_end():
+    text = "**Rinse**: Use warm water.\n\n1. Dr. Lee dries it well.\n2. Then he\n- Wait for an hour!"
+    assert sentences_of(text) == ["Rinse: Use warm water.", "Dr. Lee dries it well.", "Wait for an hour!"]
+
+
+def test_a_shortened_sentence_ends_where_it_can():
+    sentence = "Bread rises because yeast makes gas for the dough in a warm bowl."
+    assert shortened(sentence, 8) == "Bread rises because yeast makes gas."
+    assert shortened("A very long and winding road", 3) is None
+    assert all(not short.endswith((" because.", " the.")) for short in beginnings(sentence, 3, 10))

@@ -1,0 +1,101 @@
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from backtalk_worker.laptop_model.adapter import merge_adapter, save_adapter
+from backtalk_worker.laptop_model.answers import read_answers
+from backtalk_worker.laptop_model.packing import ATTENTION_NAME, Example, pack, register_attention
+from backtalk_worker.laptop_model.rows import make_groups
+from backtalk_worker.laptop_model.train import Recipe, adapted, backward, batch_of, rate_at, train
+from backtalk_worker.model.load import LoadedModel
+
+RECIPE = Recipe(first_layer=1)
+ROWS = make_groups(read_answers())[0]
+
+
+def examples_of(model: LoadedModel) -> tuple[list[Example], int]:
+    return batch_of(ROWS, model, RECIPE)
+
+
+def packed_logits(network: Any, examples: list[Example], shared: int) -> torch.Tensor:
+    packed = pack(examples, shared)
+    register_attention()
+    network.set_attn_implementation(ATTENTION_NAME)
+    states = network.model(input_ids=packed.ids, position_ids=packed.positions, use_cache=False, packed=packed)
+    return network.lm_head(states.last_hidden_state[0, packed.predicting])
+
+
+@torch.no_grad()
+def test_examples_laid_end_to_end_give_what_each_gives_alone(tiny_model: LoadedModel):
+    examples, shared = examples_of(tiny_model)
+    alone = [
+        tiny_model.network(torch.tensor([[*one.prompt, *one.answer]])).logits[0, len(one.prompt) - 1 : -1]
+        for one in examples
+    ]
+    assert shared > 20
+    together = packed_logits(tiny_model.network, examples, shared)
+    torch.testing.assert_close(together, torch.cat(alone), atol=1e-4, rtol=1e-4)
+
+
+def test_training_lowers_the_loss_of_told_rows_and_starts_from_the_plain_model(tiny_model: LoadedModel):
+    network = adapted(tiny_model, RECIPE)
+    examples, shared = examples_of(tiny_model)
+    tokens = sum(len(one.answer) for one in examples)
+    weights = [value for value in network.parameters() if value.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=1e-2)
+    losses = []
+    for _ in range(4):
+        losses.append(backward(network, examples, shared, tokens, RECIPE))
+        optimiser.step()
+        optimiser.zero_grad()
+    assert losses[0]["untold"] == pytest.approx(0, abs=1e-6)
+    assert losses[-1]["told"] < losses[0]["told"] - 0.1
+    assert losses[-1]["untold"] > 0
+
+
+def test_the_parts_of_two_processes_add_up_to_the_gradient_of_one(tiny_model: LoadedModel):
+    network = adapted(tiny_model, RECIPE)
+    examples, shared = examples_of(tiny_model)
+    tokens = sum(len(one.answer) for one in examples)
+    weights = [value for value in network.parameters() if value.requires_grad]
+
+    def gradient(parts: list[list[Example]]) -> torch.Tensor:
+        for part in parts:
+            backward(network, part, shared, tokens, RECIPE)
+        joined = torch.cat([value.grad.flatten() for value in weights if value.grad is not None])
+        network.zero_grad()
+        return joined
+
+    whole, halves = gradient([examples]), gradient([examples[0::2], examples[1::2]])
+    assert torch.cosine_similarity(whole, halves, dim=0) > 0.999
+
+
+@torch.no_grad()
+def test_a_merged_adapter_answers_as_the_trained_one(tiny_model: LoadedModel, tmp_path: Path):
+    file = tmp_path / "adapter.safetensors"
+    plain = copy.deepcopy(tiny_model.network)
+    examples, shared = examples_of(tiny_model)
+    before = packed_logits(plain, examples, shared)
+    with torch.enable_grad():
+        train(tiny_model, [ROWS] * 2, Recipe(first_layer=1, learning_rate=1e-2, rise=1, fall=1), file, lambda _: None)
+    trained = packed_logits(tiny_model.network, examples, shared)
+    assert merge_adapter(plain, file) == 14
+    merged = packed_logits(plain, examples, shared)
+    assert (trained - before).abs().max() > 0.1
+    torch.testing.assert_close(merged, trained, atol=0.02, rtol=0.02)
+
+
+def test_an_adapter_that_does_not_fit_is_refused_by_layer(tiny_model: LoadedModel, tmp_path: Path):
+    file = tmp_path / "adapter.safetensors"
+    save_adapter(adapted(tiny_model, RECIPE), file)
+    with pytest.raises(ValueError, match=r"does not fit the model: layer model\.layers\.1\.mlp\.down_proj"):
+        merge_adapter(torch.nn.Linear(2, 2), file)
+
+
+def test_a_longer_run_begins_like_a_shorter_one():
+    short, long = ([rate_at(step, steps, Recipe()) for step in range(20)] for steps in (40, 90))
+    assert short == long
+    assert rate_at(39, 40, Recipe()) < rate_at(30, 40, Recipe()) < rate_at(20, 40, Recipe())
