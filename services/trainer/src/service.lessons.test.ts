@@ -30,7 +30,7 @@ async function untilServed(number: number): Promise<void> {
 }
 
 describe('lessons in force', () => {
-  it('an earlier lesson is shown to every teacher of the person’s later batches, and to nobody else’s', async () => {
+  it('an earlier lesson is shown to every teacher of the person’s later batches, and to no other person’s', async () => {
     await rigWith();
     await rig.startTrainer();
     await rig.correct(2, { name: 'a', hint: 'Always use tables.' });
