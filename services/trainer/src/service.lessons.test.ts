@@ -110,7 +110,7 @@ describe('lessons in force', () => {
 });
 
 describe('what is said of lessons in so many words', () => {
-  it('is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {
+  it('a lesson that is given is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {
     await rigWith();
     await rig.pause(true);
     const first = await rig.startTrainer();
