@@ -23,6 +23,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'oneLine',
       'keyGrant',
       'policiesOf',
+      'templateTokenIn',
       'tenantsOf',
       'keyedHash',
       'sha256Hex',

@@ -48,6 +48,7 @@ function createMetrics(metrics: Metrics) {
     leader: metrics.gauge('leader_active', '1 while this process leads.'),
     state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', of('state')),
     judged: metrics.counter('turns_judged_total', 'Judged facts read, by what became of them.', of('outcome')),
+    hintsRefused: metrics.counter('hints_refused_total', 'Hints that quote a token of a chat template.', of()),
     pending: metrics.gauge('turns_pending', 'Turns that wait, by what they bring.', of('kind')),
     batches: metrics.counter('batches_closed_total', 'Facts that close a batch or settle turns, by why.', of('why')),
     samples: metrics.counter('samples_taken_total', 'Turns taken into batches.', of('kind')),
@@ -153,6 +154,11 @@ function policyEvents(logger: Logger, metrics: Numbers) {
 /** The way of a turn into a batch. */
 function turnEvents(logger: Logger, metrics: Numbers) {
   return {
+    hintRefused(policy: string, turn: string): void {
+      metrics.hintsRefused.inc({ policy });
+      logger.warn('hint_refused', { policy, turn });
+    },
+
     judgedRead(policy: string, outcome: JudgedOutcome): void {
       metrics.judged.inc({ policy, outcome });
     },

@@ -30,7 +30,7 @@ async function untilServed(number: number): Promise<void> {
 }
 
 describe('lessons in force', () => {
-  it('an earlier lesson is shown to every teacher of the person’s later batches, and to nobody else’s', async () => {
+  it('an earlier lesson is shown to every teacher of the person’s later batches, and to no other person’s', async () => {
     await rigWith();
     await rig.startTrainer();
     await rig.correct(2, { name: 'a', hint: 'Always use tables.' });
@@ -110,7 +110,7 @@ describe('lessons in force', () => {
 });
 
 describe('what is said of lessons in so many words', () => {
-  it('is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {
+  it('a lesson that is given is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {
     await rigWith();
     await rig.pause(true);
     const first = await rig.startTrainer();

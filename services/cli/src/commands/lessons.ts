@@ -32,7 +32,10 @@ type Lesson = z.infer<typeof lessonSchema>;
 
 const meanings: readonly (readonly [state: string, meaning: string])[] = [
   ['active', 'shown to every teacher of its samples, and being learned'],
-  ['learned', 'followed without being told; still shown, so that it stays, and active again when a correction returns'],
+  [
+    'learned',
+    'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
+  ],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
   ['unteachable', 'this model does not learn it; looked at again after twenty versions'],
   ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],

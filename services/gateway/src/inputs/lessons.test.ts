@@ -78,7 +78,7 @@ describe('/v1/lessons', () => {
       { id: 'l-ann', text: 'Use tables.', scopeUser: ann, hints: 2, wordings: ['Tables!'], divergences: [9, 4] },
       { id: 'l-bob', text: 'In French.', scopeUser: bob, state: Lesson_State.STATE_LEARNED },
       { id: 'l-all', text: 'Be polite.' },
-      { id: 'l-old', text: 'Nobody is named.', scopeTenant: '' },
+      { id: 'l-old', text: 'No tenant is named.', scopeTenant: '' },
     ]);
     expect(await texts(keyOf('acme', 'ann'))).toEqual(['Use tables.', 'Be polite.']);
     expect(await texts(keyOf('acme', 'app'))).toEqual(['Use tables.', 'In French.', 'Be polite.']);

@@ -31,7 +31,7 @@ const idPattern = /^[A-Za-z0-9_-]{1,128}$/;
 
 type LessonWork = (asked: Asked) => Promise<unknown>;
 
-/** A request about lessons, from somebody who may ask. */
+/** A request about lessons that was let in. */
 interface Asked {
   readonly parts: Parts;
   readonly request: Request;

@@ -93,7 +93,7 @@ describe('a batch that is trained', () => {
 });
 
 describe('a fact that takes in what was said of lessons', () => {
-  it('has no step, and says up to where it has read', () => {
+  it('a fact of lessons has no step, and says up to where it has read', () => {
     const message = LessonChanged.fromPartial({
       action: LessonChanged_Action.ACTION_ADD,
       lesson: 'given',

@@ -28,6 +28,8 @@ describe('what is said of lessons in so many words', () => {
       sinceBatch: 9,
     });
     expect(onlyLesson(changed([], { ...said, user: '' })).scopeUser).toBe('');
+    const ended = changed([], said, { action: ACTION_RETIRE, lesson: 'new' }, said);
+    expect(onlyLesson(ended).state).toBe(STATE_RETIRED);
   });
 
   it('a lesson that is given ends what asks for the same or the opposite, in its own scope', () => {

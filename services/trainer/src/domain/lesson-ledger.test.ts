@@ -13,7 +13,7 @@ function heard(lessons: readonly Lesson[], wishes: readonly Wish[], scope: 'user
 const states = (lessons: readonly Lesson[]) => lessons.map(({ text, state }) => [text, state]);
 
 describe('when a wish becomes a lesson', () => {
-  it('does not make a lesson of what is heard in one session, however often', () => {
+  it('no lesson is made of what is heard in one session, however often', () => {
     const once = heard([], [wish({ text: 'The capital is Oslo.' })]);
     expect(onlyLesson(once)).toMatchObject({ state: STATE_HEARD, hints: 1, session: 's1', sinceBatch: 7 });
     const again = heard(once, [wish({ text: 'The capital is Oslo!', turn: 't2' })]);
@@ -113,7 +113,7 @@ describe('a correction that returns', () => {
     expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, divergences: [9, 1, 1], sinceBatch: 7 });
   });
 
-  it('does not make a lesson teachable that was found not to be', () => {
+  it('no correction makes a lesson teachable that was found not to be', () => {
     const given = lesson({ text: 'Use tables.', state: STATE_UNTEACHABLE, hints: 3 });
     expect(onlyLesson(heard([given], [wish({ text: 'Use tables.', stands: true })]))).toMatchObject({
       state: STATE_UNTEACHABLE,
@@ -151,7 +151,7 @@ describe('the bound of the ledger', () => {
     expect(bounded(lessons)).toEqual(lessons.slice(-2_048));
   });
 
-  it('does not let one person crowd out another', () => {
+  it('no person crowds out another', () => {
     expect(
       heard(
         many(3, 'b').reduce<Lesson[]>((at, said) => heard(at, [said]), []),

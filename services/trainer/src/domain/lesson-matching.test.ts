@@ -34,7 +34,7 @@ describe('which lesson a wish belongs to', () => {
 });
 
 describe('the words of a lesson', () => {
-  it('are those that all wordings have in common, with the least beside them', () => {
+  it('a lesson’s words are those that all wordings have in common, with the least beside them', () => {
     const said = [
       'I keep saying it: metric units, whatever the recipe says.',
       'Use metric units.',
@@ -45,7 +45,7 @@ describe('the words of a lesson', () => {
     expect(centralWording([...said].reverse())).toBe('Use metric units.');
   });
 
-  it('are the longest of equals', () => {
+  it('a lesson’s words are the longest of equals', () => {
     expect(centralWording(['Use tables.', 'Columns, please.'])).toBe('Columns, please.');
   });
 });

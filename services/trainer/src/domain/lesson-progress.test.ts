@@ -18,28 +18,28 @@ function measured(divergences: readonly number[], before: Partial<Lesson> = {}):
 }
 
 describe('what steps measure of a lesson', () => {
-  it('is learned after two batches running at 2 nats or less, since the second of them', () => {
+  it('a lesson is learned after two batches running at 2 nats or less, since the second of them', () => {
     expect(measured([9, 1.9]).state).toBe(STATE_ACTIVE);
     expect(measured([9, 1.9, 2.1, 2]).state).toBe(STATE_ACTIVE);
     expect(measured([9, 1.9, 2])).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3 });
   });
 
-  it('cannot be taught for now when it has not fallen by a third in five steps', () => {
+  it('a lesson cannot be taught for now when it has not fallen by a third in five steps', () => {
     expect(measured([12, 11, 11, 10, 10]).state).toBe(STATE_ACTIVE);
     expect(measured([12, 11, 11, 10, 10, 9])).toMatchObject({ state: STATE_UNTEACHABLE, sinceBatch: 6 });
   });
 
-  it('does not stay active because it fell once', () => {
+  it('no lesson stays active because it fell once', () => {
     expect(measured([12, 7, 12, 12, 12, 12]).state).toBe(STATE_ACTIVE);
     expect(measured([12, 7, 12, 12, 12, 12, 12]).state).toBe(STATE_UNTEACHABLE);
   });
 
-  it('is learned as far as it goes when it has fallen well and falls no more', () => {
+  it('a lesson is learned as far as it goes when it has fallen well and falls no more', () => {
     expect(measured([12, 8, 7, 6, 5, 4, 4, 4]).state).toBe(STATE_ACTIVE);
     expect(measured([12, 8, 7, 6, 5, 4, 4, 4, 4, 4]).state).toBe(STATE_LEARNED);
   });
 
-  it('is measured by samples that were taught it, were trained, and were shown nothing beside lessons', () => {
+  it('a lesson is measured by samples that were taught it, were trained, and were shown nothing beside lessons', () => {
     const samples = [
       shown({ turn: 'a' }),
       shown({ turn: 'b' }),

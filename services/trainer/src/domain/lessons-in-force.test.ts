@@ -8,7 +8,7 @@ const speaker = { tenant: 't', user: 'a' };
 const of = (state: Lesson_State) => lesson({ id: state, state });
 
 describe('lessons in force', () => {
-  it('are the active and the learned ones of the person and of the whole tenant, newest last', () => {
+  it('lessons in force are the active and the learned ones of the person and of the whole tenant, newest last', () => {
     const lessons = [
       of(Lesson_State.STATE_LEARNED),
       of(Lesson_State.STATE_HEARD),
@@ -26,7 +26,7 @@ describe('lessons in force', () => {
     ]);
   });
 
-  it('are at most the newest twelve, and at most 1,200 characters', () => {
+  it('lessons in force are at most the newest twelve, and at most 1,200 characters', () => {
     const many = Array.from({ length: 20 }, (_, n) => lesson({ id: `l${n}` }));
     expect(inForce(many, speaker).map(({ id }) => id)).toEqual(many.slice(-12).map(({ id }) => id));
     const long = many.map(({ id }) => lesson({ id, text: 'x'.repeat(200) }));
@@ -35,14 +35,14 @@ describe('lessons in force', () => {
 });
 
 describe('the hints of a sample', () => {
-  it('are its lessons in the order of the ledger, then its own hindsight', () => {
+  it('hints are the sample’s lessons in the order of the ledger, then its own hindsight', () => {
     const lessons = [lesson({ id: 'x', text: 'X' }), lesson({ id: 'y', text: 'Y' }), lesson({ id: 'z', text: 'Z' })];
     const sample = BatchSample.fromPartial({ lessons: ['z', 'x'], hindsight: 'It is Oslo.' });
     expect(hintsOf({ lessons }, sample)).toEqual(['X', 'Z', 'It is Oslo.']);
     expect(hintsOf({ lessons }, BatchSample.fromPartial({}))).toEqual([]);
   });
 
-  it('do not say twice what a lesson says in the same words', () => {
+  it('hints do not say twice what a lesson says in the same words', () => {
     const shown = [lesson({ text: 'Use tables.', wordings: ['Tables, I said!'] })];
     expect(hindsightBeside('Use tables.', shown)).toBe('');
     expect(hindsightBeside('Tables,\n I said!', shown)).toBe('');
@@ -50,7 +50,7 @@ describe('the hints of a sample', () => {
     expect(hindsightBeside('x'.repeat(500), shown)).toHaveLength(400);
   });
 
-  it('are on one line as a lesson, and end with a whole word', () => {
+  it('wordings are on one line as a lesson, and end with a whole word', () => {
     expect(asWording(' Use\n tables. ')).toBe('Use tables.');
     expect(asWording(`${'word '.repeat(39)}longword`)).toBe('word '.repeat(39).trim());
     expect(asWording('x'.repeat(300))).toHaveLength(wordingCharsMax);

@@ -49,7 +49,7 @@ describe('how two wishes stand to each other', () => {
     ['Use a formal tone.', 'Name the format.'],
     ['Please do it again.', 'Please do it again.'],
     ['At most 8 words.', 'At most 2 sentences.'],
-  ])('is not sure of “%s” and “%s”, so they are different', (a, b) => {
+  ])('“%s” and “%s” are different, since it is not sure of them', (a, b) => {
     expect(relateByWords(a, b)).toBe('different');
     expect(relateByWords(b, a)).toBe('different');
   });

@@ -1,4 +1,5 @@
 // What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
+import { templateTokenIn } from '@backtalk/kit';
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
@@ -40,7 +41,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
-  const hinted = hintCounts && judged.hint !== '';
+  const hinted = hintCounts && judged.hint !== '' && templateTokenIn(judged.hint) === undefined;
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
   if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };

@@ -1,6 +1,6 @@
 // Facts of one policy as they are delivered. A judged turn is kept un-acked as a candidate until a batch takes or settles it; one that
 // some batch has settled is acked. A staged version moves the line of versions, and stops a step on a parent that was just burned.
-import type { Delivery, StoredFact } from '@backtalk/kit';
+import { templateTokenIn, type Delivery, type StoredFact } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 
 import { candidateOf } from '../domain/candidate.js';
@@ -19,6 +19,7 @@ export function judgedTurns({ turns, events }: TrainerTools, state: PolicyState,
     if ((await state.ledger()).settled.has(turn)) return events.judgedRead(state.policy, 'settled_before');
     state.pending.add(candidate, delivery.hold());
     events.judgedRead(state.policy, 'pending');
+    if (templateTokenIn(message.hint) !== undefined) events.hintRefused(state.policy, turn);
     state.wake.notify();
   };
 }
