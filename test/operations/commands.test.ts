@@ -317,6 +317,7 @@ describe('the runbook', () => {
       BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
       BACKTALK_NATS_USER: 'cli',
       BACKTALK_NATS_PASSWORD: passwords['cli'] ?? '',
+      BACKTALK_SERVICE_TOKEN: machine.wire.token ?? '',
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
       BACKTALK_ENDPOINT: `${machine.gateway}/v1`,
       BACKTALK_POLICY: 'backtalk',
