@@ -5,18 +5,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProcessSpec } from '@backtalk/deploy';
+import { startFakeEngine } from '@backtalk/dialects/testing';
 import { until } from '@backtalk/kit/testing';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
+import { judgeReply } from '../loop/stand-ins/judge-reply.js';
 import { runPrometheus, type Prometheus } from '../observability/prometheus.js';
 import { prometheusOf } from './rendered.js';
 import { scrapedOf, type Replica } from './scraped.js';
 import { startWire, type Wire } from './wire.js';
 
 export interface SceneOptions extends Partial<TestMachineOptions> {
-  /** `gateway-2` reaches the broker over the scene's wire; `engine-2` is of the pools of `secondPools`. */
+  /** `gateway-2` reaches the broker over the scene's wire. */
   readonly replicas?: readonly Replica[];
-  readonly secondPools?: string;
+  /** The judge's votes are cast by an engine of their own, at an address. */
+  readonly hasJudgeEngine?: boolean;
   /** Before the first client talks. */
   readonly before?: (machine: TestMachine) => Promise<void>;
 }
@@ -26,6 +29,8 @@ export interface Scene {
   readonly prometheus: Prometheus;
   /** Between the broker and `gateway-2`. */
   readonly wire: Wire;
+  /** `http://host:port`; empty where votes are cast by the engines of the serving pool. */
+  readonly judgeEngine: string;
   /** Resolves when all that is scraped answers. */
   scraped(timeoutMs: number): Promise<void>;
   /** Kills the process with SIGKILL; whatever starts it again waits until it is let back. */
@@ -51,7 +56,9 @@ const keyRecords = [
 ];
 
 export async function startScene(options: SceneOptions = {}): Promise<Scene> {
-  const { replicas = [], secondPools = 'serving,judge', before, ...machineOptions } = options;
+  const { replicas = [], hasJudgeEngine = false, before, environment = {}, ...machineOptions } = options;
+  const judges = hasJudgeEngine ? await startFakeEngine({ tokenMs: 1, reply: judgeReply }) : undefined;
+  const judge = { BACKTALK_JUDGE_URL: judges?.url ?? '', BACKTALK_JUDGE_DIALECT: 'vllm', ...environment['judge'] };
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
   const held = join(folder, 'held');
   mkdirSync(held);
@@ -61,6 +68,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     training: 'stand-in',
     folder,
     keys: keyRecords,
+    environment: { ...environment, judge },
     ...machineOptions,
     adapt: (spec) => {
       raw.set(spec.name, spec);
@@ -71,11 +79,11 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const wire = await startWire(() => machine.ports.nats);
   if (replicas.includes('engine-2')) {
     const engine = raw.get('engine');
-    await machine.addEngine(engine && holdable(engine, 'engine-2', held), { BACKTALK_ENGINE_POOLS: secondPools });
+    await machine.addEngine(engine && holdable(engine, 'engine-2', held));
   }
   if (replicas.includes('gateway-2'))
     await machine.addGateway({ BACKTALK_NATS_URL: `nats://127.0.0.1:${String(wire.port)}` });
-  const targets = scrapedOf(machine, { replicas, secondPools, hasTraining: machineOptions.training === 'real' });
+  const targets = scrapedOf(machine, { replicas, hasTraining: machineOptions.training === 'real' });
   const prometheus = await runPrometheus(prometheusOf(targets));
   const clients = (count: number, seed: number, key: string) =>
     startCrowd({ gateway: machine.gateway, seed, clients: count, optsOut: 0.05, patienceMs, key });
@@ -88,6 +96,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     machine,
     prometheus,
     wire,
+    judgeEngine: judges?.url ?? '',
     hush,
     scraped: async (timeoutMs) => {
       const allUp = async () => (await prometheus.up()).length >= targets.length;
@@ -115,6 +124,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
       await prometheus.stop();
       wire.stop();
       await machine.stop();
+      await judges?.stop();
     },
   };
 }

@@ -49,13 +49,22 @@ export const scenes: readonly SceneOfFaults[] = [
             BACKTALK_JUDGE_VOTE_WAIT: '5s',
             BACKTALK_JUDGE_VOTE_CONCURRENCY: '4',
           },
-          loader: { BACKTALK_ENGINE_POOLS: 'serving,evaluation,rollout' },
         },
-        replicas: ['engine-2'],
-        secondPools: 'judge',
+        hasJudgeEngine: true,
       }),
     faults: judgeFaults,
   },
 ];
 
-export const unmade: readonly Unmade[] = [];
+/** A stand-in trains in these scenes and reports constants; made-up reports would fire the alert and show nothing. */
+const ofRealSteps =
+  'it needs real training steps on an engine that computes with other weights, which these scenes do not have; its rule is played by promtool alone';
+
+export const unmade: readonly Unmade[] = [
+  'BacktalkRatioOff',
+  'BacktalkFewSamplesCount',
+  'BacktalkLogprobsBiased',
+  'BacktalkLogprobsDrift',
+  'BacktalkTokensMasked',
+  'BacktalkEntropyFalls',
+].map((alert) => ({ alert, reason: ofRealSteps }));

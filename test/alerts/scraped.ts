@@ -7,12 +7,11 @@ export type Replica = 'gateway-2' | 'engine-2';
 
 interface Shape {
   readonly replicas: readonly Replica[];
-  readonly secondPools: string;
   /** A stand-in for the training worker has no metrics. */
   readonly hasTraining: boolean;
 }
 
-export function scrapedOf({ ports }: TestMachine, { replicas, secondPools, hasTraining }: Shape): Scraped[] {
+export function scrapedOf({ ports }: TestMachine, { replicas, hasTraining }: Shape): Scraped[] {
   const { trainingWorker, ...services } = ports.health;
   const of = (component: string, container: string, port: number, at = 0): Scraped => ({
     component,
@@ -25,7 +24,7 @@ export function scrapedOf({ ports }: TestMachine, { replicas, secondPools, hasTr
     of(name === 'loader' ? 'engine-serving' : name, name, port),
   );
   const [engine, , loader] = replicaPorts.map((offset) => ports.endpoint + offset);
-  const pool = `engine-${secondPools.split(',')[0] ?? ''}`;
+  const pool = 'engine-serving';
   return [
     ...own,
     of('engine-serving', 'engine', ports.engine),

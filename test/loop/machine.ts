@@ -83,8 +83,8 @@ export interface TestMachine {
   kill(name: string, signal?: NodeJS.Signals): void;
   /** Resolves when the process serves, under another process id than `before` where one is given. */
   serves(name: string, before?: number): Promise<void>;
-  /** Starts a second engine with a loader of its own, like the first ones or as is said here; gives its URL. */
-  addEngine(engine?: ProcessSpec, loaderEnvironment?: Readonly<Record<string, string>>): Promise<string>;
+  /** Starts a second engine with a loader of its own, like the first one or as is said here; gives its URL. */
+  addEngine(engine?: ProcessSpec): Promise<string>;
   /** Starts a second gateway, named `gateway-2`, like the first one but for these variables; gives its URL. */
   addGateway(environment?: Readonly<Record<string, string>>): Promise<string>;
   broker(user?: BrokerUser): Promise<Broker>;
@@ -157,14 +157,14 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     cluster,
     gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
     engine: `http://127.0.0.1:${String(ports.engine)}`,
-    addEngine: async (like, loaderEnvironment = {}) => {
+    addEngine: async (like) => {
       const { url, engine, loader } = replicaOf(
         like === undefined ? specs : new Map(specs).set('engine', like),
         data,
         ports,
       );
       await supervisor.start([engine]);
-      await supervisor.start([{ ...loader, env: { ...loader.env, ...loaderEnvironment } }]);
+      await supervisor.start([loader]);
       return url;
     },
     addGateway: async (environment = {}) => {

@@ -73,7 +73,14 @@ function counter(alert: string, series: string, labels: Record<string, string> =
 
 /** As `counter`; and a process that counts before it is first looked at has counted as well, until an hour has passed. */
 function startingCounter(alert: string, series: string, labels: Record<string, string> = n): AlertCase {
-  return { ...counter(alert, series, labels), firesToo: { [series]: '_x5 1x10' } };
+  return {
+    alert,
+    at: '70m',
+    labels,
+    fires: { [series]: '0x65 1x10' },
+    firesToo: { [series]: '_x65 1x10' },
+    quiet: { [series]: '3x80' },
+  };
 }
 
 const present = (metric: string, job: string) => `${metric}{${ns}, job="${job}"}`;

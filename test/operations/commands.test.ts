@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { inheritedEnvironment } from '@backtalk/kit';
+import { inheritedEnvironment, sha256Hex } from '@backtalk/kit';
 import { TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { render } from '../chart/helm.js';
+import { podsOf } from '../chart/pods.js';
 import { startCrowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
 import { settleLearning } from '../loop/learning-switch.js';
@@ -321,6 +323,61 @@ describe('simulate', () => {
     expect(stdout).toMatch(/^2 sessions, \d+ answers/m);
     const { values: events } = await values(unmeasured);
     expect(events).toMatchObject([{ event: 'done', counts: { sessions: 2 } }]);
+  });
+});
+
+describe('the runbook', () => {
+  const text = readFileSync(join(root, 'deploy', 'dashboards', 'RUNBOOK.md'), 'utf8');
+  const commands = [...new Set([...text.matchAll(/`npx backtalk ([^`]+)`/g)].map(([, command = '']) => command))];
+  const key = 'sk-of-the-runbook-test';
+  const named: Readonly<Record<string, string>> = {
+    '<name>': 'backtalk-v1',
+    '<key>': sha256Hex(Buffer.from(key)).slice(0, 16),
+  };
+  // A rollback has a test of its own: each takes away a version.
+  const repeatable = commands.filter((command) => command !== 'rollback');
+
+  /** As the pod for commands has it: the chart's variables, and no data folder. */
+  function podEnvironment(): Record<string, string> {
+    const { passwords } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
+      passwords: Record<string, string>;
+    };
+    return {
+      BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
+      BACKTALK_NATS_USER: 'cli',
+      BACKTALK_NATS_PASSWORD: passwords['cli'] ?? '',
+      BACKTALK_SERVICE_TOKEN: machine.wire.token ?? '',
+      BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
+      BACKTALK_ENDPOINT: `${machine.gateway}/v1`,
+      BACKTALK_POLICY: 'backtalk',
+      BACKTALK_BASE_MODEL: 'smollm2-135m-instruct',
+    };
+  }
+
+  async function succeeds(command: string, before: readonly string[], environment: Record<string, string>) {
+    const adds = [...before, 'keys', 'add', '--user', 'runbook'];
+    if (command.includes('<key>')) await run(adds, '', { ...environment, BACKTALK_NEW_KEY: key });
+    const words = command.split(' ').map((word) => named[word] ?? word);
+    expect(await run([...before, ...words], '', environment)).toMatchObject({ status: 0, stderr: '' });
+  }
+
+  it('the pod for commands has the variables with which the runbook’s commands are run here', () => {
+    expect(repeatable.length).toBeGreaterThan(5);
+    const pod = podsOf(render({ commands: { enabled: true } })).find(({ component }) => component === 'commands');
+    const given = new Set(pod?.spec.containers.flatMap(({ env }) => env.map(({ name }) => name)));
+    expect(Object.keys(podEnvironment()).filter((name) => !given.has(name))).toEqual([]);
+  });
+
+  it.each(repeatable)('the runbook’s `backtalk %s` succeeds as in the pod for commands', async (command) => {
+    await succeeds(command, [], podEnvironment());
+  });
+
+  it.each(repeatable)('the runbook’s `npx backtalk %s` succeeds on one machine', async (command) => {
+    await succeeds(command, ['--data', machine.folder], {});
+  });
+
+  it('the runbook’s `backtalk rollback` succeeds as in the pod for commands', async () => {
+    expect(await run(['rollback'], '', podEnvironment())).toMatchObject({ status: 0 });
   });
 });
 

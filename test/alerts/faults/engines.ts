@@ -81,14 +81,12 @@ export const twoEngineFaults: readonly Fault[] = [
   },
 ];
 
-const judgeEngine = (endpoint: number) => `http://127.0.0.1:${String(endpoint + 45)}`;
-
 function judgeThat(fault: string, settings: Parameters<typeof setEngine>[1], ...alerts: readonly string[]): Fault {
   return {
     fault,
     fires: alerts.map((alert) => ({ alert })),
     break: async (scene) => {
-      const url = judgeEngine(scene.machine.ports.endpoint);
+      const url = scene.judgeEngine;
       await setEngine(url, settings);
       scene.talk(3, keys.steady);
       return async () => {
@@ -99,7 +97,7 @@ function judgeThat(fault: string, settings: Parameters<typeof setEngine>[1], ...
   };
 }
 
-/** On an installation whose judge pool has an engine of its own, `engine-2`. */
+/** On an installation whose judge has an engine of its own. */
 export const judgeFaults: readonly Fault[] = [
   judgeThat(
     'the judge’s engine never answers, so that every vote times out',
