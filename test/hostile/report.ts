@@ -1,6 +1,7 @@
-// What came of the attacks, as a table. In: rows. Out: Markdown. Pure.
+// What came of the attacks, as a table. In: rows. Out: Markdown.
 import { percentile } from '../bench/statistics.js';
 import type { Attack, Outcome } from './attack.js';
+import { answersMin } from './probe.js';
 
 /** The other client's answers while something lasted. */
 export interface Latency {
@@ -57,6 +58,16 @@ export function tableOf(rows: readonly Row[]): string {
   return [head, head.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+const marks = ['<!-- attacks: npm run test:hostile -- --document -->', '<!-- end of attacks -->'] as const;
+
+/** A document with this text between its two marks. */
+export function withTable(document: string, text: string): string {
+  const [from, to] = marks.map((mark) => document.indexOf(mark));
+  if (from === undefined || to === undefined || from < 0 || to < from)
+    throw new RangeError(`SECURITY.md has no '${marks[0]}' before '${marks[1]}'.`);
+  return `${document.slice(0, from + marks[0].length)}\n\n${text}\n\n${document.slice(to)}`;
+}
+
 function addedBy({ calm, attacked }: Row): number {
   return attacked.p99 - calm.p99;
 }
@@ -65,7 +76,7 @@ function latencyCells(row: Row): readonly string[] {
   const { calm, attacked, failed, unmeasured } = row;
   if (unmeasured !== undefined) return ['–', `– (${unmeasured})`, '–'];
   const cell = ({ p50, p99 }: Latency) => `${p50.toFixed(0)} / ${p99.toFixed(0)} ms`;
-  const few = attacked.answers < 200 ? ` of ${String(attacked.answers)} answers` : '';
+  const few = attacked.answers < answersMin ? ` of ${String(attacked.answers)} answers` : '';
   const refused = failed.length === 0 ? '' : `, ${String(failed.length)} failed: ${failed[0] ?? ''}`;
   return [cell(calm), `${cell(attacked)}${few}${refused}`, `${addedBy(row).toFixed(0)} ms`];
 }

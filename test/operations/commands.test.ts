@@ -1,6 +1,6 @@
 // Every command of `npx backtalk` as a person runs it, against one machine that has learned: for people and with --json.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { inheritedEnvironment, sha256Hex } from '@backtalk/kit';
@@ -220,11 +220,13 @@ describe('export', () => {
   it.each([
     ['judgements', ['turnJudged']],
     ['batches', ['batchClosed', 'weightsTrained', 'weightsStaged']],
-  ])('writes %s into a file', async (kind, facts) => {
+  ])('writes %s into a file, for its owner alone', async (kind, facts) => {
     const file = directory.join(`${kind}.jsonl`);
+    writeFileSync(file, 'of an earlier export', { mode: 0o644 });
     const { status, stdout, stderr } = await backtalk(['export', kind, '--to', file]);
     const lines = readFileSync(file, 'utf8').trim().split('\n');
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(stderr).toContain(`${String(lines.length)} facts exported to ${file}`);
     expect(new Set(lines.map((line) => (JSON.parse(line) as Value)['fact']))).toEqual(new Set(facts));
   });

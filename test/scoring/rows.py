@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from scoring.answer import Answer
 
-SENTENCE_END = re.compile(r"[.!?]+[\"')\]*]*(?=\s|$)")
-LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d{1,2}\.$")
+# Tried once for each run of marks, however long it is.
+SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++[\"')\]*]*+(?=\s|$)")
+LIST_NUMBER = re.compile(r"\d{1,2}\.")
 
 
 def first_sentences(answers: Sequence[Answer]) -> list[Answer]:
@@ -39,7 +40,7 @@ def shuffled(answers: Sequence[Answer], seed: int) -> list[Answer]:
 
 def _first_sentence(answer: Answer) -> Answer:
     for end in SENTENCE_END.finditer(answer.text):
-        cut = answer.text[: end.end()]
-        if not LIST_NUMBER.search(cut):
-            return Answer(answer.question, cut.strip(), ended=True)
+        line = answer.text[answer.text.rfind("\n", 0, end.end()) + 1 : end.end()]
+        if not LIST_NUMBER.fullmatch(line.strip()):
+            return Answer(answer.question, answer.text[: end.end()].strip(), ended=True)
     return answer

@@ -153,6 +153,14 @@ def test_an_answer_is_cut_at_its_first_sentence(text, expected, ended):
     assert first_sentences([told(text=text, ended=False)]) == [told(text=expected, ended=ended)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["!" * 1_000_000 + "x", ("." + '"' * 20) * 50_000 + "x", "\n" * 1_000_000 + "1.", "\n1." * 250_000],
+)
+def test_a_million_characters_without_an_end_stay_as_they_are(text):
+    assert first_sentences([told(text=text, ended=False)]) == [told(text=text, ended=False)]
+
+
 def test_shuffling_gives_every_question_another_ones_answers_and_is_repeatable():
     answers = [told(question, f"{text} {n}") for question, text in FACTS.items() for n in range(2)]
     moved = shuffled(answers, seed=3)

@@ -1,5 +1,6 @@
 // `export`: turns, judgements or batches as JSON lines, on standard output or into a file.
-import { createWriteStream } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { once } from 'node:events';
 import { FactReader, TurnLog, type StoredFact } from '@backtalk/kit';
 import {
@@ -45,12 +46,19 @@ function body(fact: StoredFact<Exported>): unknown {
   }
 }
 
+/** For its owner alone, also where a file of that name was there that others could read. */
+async function privateFile(path: string): Promise<WriteStream> {
+  const file = await open(path, 'w', 0o600);
+  await file.chmod(0o600);
+  return file.createWriteStream();
+}
+
 export async function exportFacts(
   { connection, output, signal }: CommandContext,
   kind: ExportKind,
   file: string | undefined,
 ): Promise<void> {
-  const sink = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
+  const sink = file === undefined ? process.stdout : await privateFile(file);
   let count = 0;
   await withBroker(connection, async (broker, blobs) => {
     const reader = new FactReader(broker, blobs);

@@ -104,7 +104,7 @@ describe('the broker over TLS', () => {
     );
   });
 
-  it('is refused where it is not of the authority that the service knows', async () => {
+  it('a broker of an authority that the service does not know is refused', async () => {
     expect(await brokerAnswers({ tls: { ca: foreign.ca, cert: own.cert, key: own.key } })).toBe('broker_unavailable');
     // Whom the system trusts: not an authority that was just made.
     expect(await brokerAnswers({})).toBe('broker_unavailable');
