@@ -1,13 +1,14 @@
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+
 from backtalk_worker.laptop_model.adapter import ALPHA, RANK
 from backtalk_worker.laptop_model.answers import FOLDER, read_answers
 from backtalk_worker.laptop_model.kinds import KINDS
 from backtalk_worker.laptop_model.rows import digest_of, make_groups
 from backtalk_worker.model.convert import is_converted
 from backtalk_worker.model.location import digest_of_file
-from safetensors import safe_open
 
 CARD = (FOLDER / "README.md").read_text("utf-8")
 ADAPTER = FOLDER / "adapter.safetensors"
