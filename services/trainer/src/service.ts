@@ -5,6 +5,7 @@ import {
   createService,
   FactPublisher,
   singleton,
+  watchLeases,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
@@ -18,6 +19,7 @@ import { trainPolicy } from './inputs/policy-trainer.js';
 import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
+import { PromptRenderer } from './outputs/prompt-renderer.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
 import { StepTries } from './outputs/step-tries.js';
@@ -60,9 +62,13 @@ async function start(
   lifecycle.add('training worker', () => {
     worker.close();
   });
+  const renderer = new PromptRenderer(await watchLeases(broker, 'loader', { clock }), config.engineKey);
+  lifecycle.add('engine leases', () => {
+    renderer.stop();
+  });
   const turns = new SourceLog(reader);
   const tries = new StepTries(broker);
-  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), tries, worker, events };
+  const tools: TrainerTools = { recipe, plan, turns, store: new StepStore(blobs), tries, worker, renderer, events };
 
   const publisher = new FactPublisher(broker, { blobs });
   const ledgers = config.policies.map((policy) => new Ledger(policy, reader, publisher, rememberedMax));

@@ -2,6 +2,7 @@
 import type { Recipe } from '../domain/recipe.js';
 import type { StoredPlan } from '../domain/step-plan.js';
 import type { TrainerEvents } from '../events.js';
+import type { PromptRenderer } from '../outputs/prompt-renderer.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { StepTries } from '../outputs/step-tries.js';
@@ -14,5 +15,6 @@ export interface TrainerTools {
   readonly store: StepStore;
   readonly tries: StepTries;
   readonly worker: TrainingWorker;
+  readonly renderer: PromptRenderer;
   readonly events: TrainerEvents;
 }
