@@ -204,7 +204,10 @@ export function machineProcesses(machine: Machine): MachineProcesses {
       }),
       service(machine, 'collector', {}),
       service(machine, 'judge', hasOwnJudges ? {} : engineKey),
-      service(machine, 'trainer', { BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker) }),
+      service(machine, 'trainer', {
+        ...engineKey,
+        BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker),
+      }),
     ],
   };
 }

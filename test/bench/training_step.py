@@ -63,7 +63,6 @@ LAPTOP = Recipe(
     micro_batch_tokens=512,
     optimizer_steps=1,
     jsd_beta=0.5,
-    hint_place="human",
     max_tokens=2048,
     staleness_max=0.1,
     mean_answer_length=40.0,
@@ -117,8 +116,9 @@ def _samples(base: BaseModel) -> list[Sample]:
     torch.manual_seed(1)
     samples: list[Sample] = []
     for task in TASKS:
-        messages = ({"role": "user", "content": QUESTION.format(task)},)
-        ids = base.render(messages, ()) or []
+        question = QUESTION.format(task)
+        ids = base.loaded.render_chat([{"role": "user", "content": question}])
+        hinted = base.loaded.render_chat([{"role": "user", "content": f"{question}\n\n{HINT}"}])
         prompt = torch.tensor([ids])
         out = base.network.generate(
             prompt,
@@ -130,9 +130,7 @@ def _samples(base: BaseModel) -> list[Sample]:
             pad_token_id=base.loaded.pad_id,
         )
         answer = tuple(out[0, len(ids) :].tolist())
-        samples.append(
-            Sample(task, tuple(ids), answer, (-1.0,) * len(answer), 0.8, -1.0, True, (HINT,), messages, (), 0)
-        )
+        samples.append(Sample(task, tuple(ids), answer, (-1.0,) * len(answer), 0.8, -1.0, True, tuple(hinted)))
     return samples
 
 
@@ -146,14 +144,14 @@ def _our_step(base: BaseModel, samples: list[Sample], recipe: Recipe, phases: di
             phases[last[0][0]] = phases.get(last[0][0], 0.0) + now - last[0][1]
         last[:] = [(phase, now)]
 
-    items = prepare_batch(samples, recipe, base.loaded.context_length, base.render)
+    items = prepare_batch(samples, recipe, base.loaded.context_length, base.loaded.vocabulary_size)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=0) as policy:
-        take_step(policy, make_optimizer(policy, recipe, {}), items, recipe, progress)
+        take_step(policy, make_optimizer(policy, recipe, {}), items, recipe, 0, progress)
     progress("end", 0, 0, 0.0)
 
 
 def _plain_step(base: BaseModel, samples: list[Sample]) -> None:
-    items = prepare_batch(samples, LAPTOP, base.loaded.context_length, base.render)
+    items = prepare_batch(samples, LAPTOP, base.loaded.context_length, base.loaded.vocabulary_size)
     answers = [item.sample.answer_ids for item in items]
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=0) as policy:
         optimizer = torch.optim.AdamW(list(policy.parameters.values()), lr=5e-4, betas=(0.9, 0.98), weight_decay=0.0)
@@ -179,7 +177,7 @@ def _plain_logits(policy: AdaptedNetwork, prompts: list[tuple[int, ...]], answer
     out = policy.network.model(
         input_ids=ids, attention_mask=seen, position_ids=places, use_cache=False, logits_to_keep=right + 1
     )
-    return out.logits[:, :-1] / 0.8
+    return out.logits[:, :-1]
 
 
 def _measured(name: str, rounds: int, step: Callable[[], None]) -> Row:

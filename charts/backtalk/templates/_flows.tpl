@@ -16,7 +16,7 @@ whatever does not stand in it is refused.
 {{- if .Values.valkey.enabled }}
 - { from: [gateway, collector, judge], to: [valkey], port: 6379 }
 {{- end }}
-- { from: [gateway], to: [engine-serving], port: 30030 }
+- { from: [gateway, trainer], to: [engine-serving], port: 30030 }
 - { from: [judge], to: {{ toJson $voters }}, port: 30030 }
 - { from: [publisher], to: {{ toJson $loaders }}, port: 30030 }
 - { from: [publisher], to: {{ toJson $loaders }}, port: 30025 }

@@ -4,7 +4,7 @@ import type { TurnOpened } from '@backtalk/proto/facts';
 import { cliErrors } from './errors.js';
 
 export async function conversationOf(log: TurnLog, opened: TurnOpened): Promise<DecodedConversation> {
-  if (opened.conversation === undefined) return { messages: [], tools: [] };
+  if (opened.conversation === undefined) return { messages: [], tools: [], templateArguments: {} };
   return log.conversation(opened, (turn) => cliErrors.nothingFound({ what: `turn ${turn} in the log` }));
 }
 

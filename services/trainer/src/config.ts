@@ -45,6 +45,11 @@ const shape = {
     description: 'gRPC address of the training worker.',
     default: '127.0.0.1:30026',
   }),
+  engineKey: setting.string('BACKTALK_ENGINE_KEY', {
+    description: 'Key that engines ask for, which render the prompts of training; empty: none.',
+    default: '',
+    secret: true,
+  }),
   ...recipeSettings,
   seed: setting.integer('BACKTALK_SEED', {
     description: 'Varies the seeds of steps: runs that should differ are given different ones.',

@@ -38,6 +38,18 @@ export const trainerErrors = defineErrors('trainer', {
     message: (p: { version: string }) =>
       `${p.version} is the parent of a closed batch, but the log has no such version.`,
   },
+  rendererAway: {
+    code: 'renderer_away',
+    retry: 'later',
+    message: (p: { baseModel: string }) =>
+      `No engine that serves ${p.baseModel} renders prompts now; the step waits for one with a loader beside it.`,
+  },
+  baseChanged: {
+    code: 'base_changed',
+    retry: 'later',
+    message: (p: { version: string; baseModel: string }) =>
+      `${p.version} was trained on other weights than the training worker now has under the name ${p.baseModel}; put them back, or start a new policy.`,
+  },
   rankChanged: {
     code: 'rank_changed',
     retry: 'stop',

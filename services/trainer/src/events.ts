@@ -48,7 +48,6 @@ function createMetrics(metrics: Metrics) {
     leader: metrics.gauge('leader_active', '1 while this process leads.'),
     state: metrics.gauge('ledger_state', '1 for what the ledger of a policy does now.', of('state')),
     judged: metrics.counter('turns_judged_total', 'Judged facts read, by what became of them.', of('outcome')),
-    hintsRefused: metrics.counter('hints_refused_total', 'Hints that quote a token of a chat template.', of()),
     pending: metrics.gauge('turns_pending', 'Turns that wait, by what they bring.', of('kind')),
     batches: metrics.counter('batches_closed_total', 'Facts that close a batch or settle turns, by why.', of('why')),
     samples: metrics.counter('samples_taken_total', 'Turns taken into batches.', of('kind')),
@@ -61,6 +60,8 @@ function createMetrics(metrics: Metrics) {
     dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', of('reason')),
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
+    hintsRefused: metrics.counter('hints_refused_total', 'Hints that no teacher is shown, by reason.', of('reason')),
+    putOff: metrics.counter('steps_put_off_total', 'Steps that wait to be tried again, by why.', of('code')),
     abandoned: metrics.counter('batches_abandoned_total', abandonedHelp, of('reason')),
     payloadBytes: metrics.gauge('payload_bytes', 'Bytes of payloads of facts in the blob store.'),
     payloadsSwept: metrics.counter('payloads_swept_total', 'Payloads removed whose facts the log holds no more.'),
@@ -78,7 +79,7 @@ type Numbers = ReturnType<typeof createMetrics>;
 export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
-const commonReasons = ['too_long', 'too_large', 'template_mismatch', 'stale'] as const;
+const commonReasons = ['too_long', 'too_large', 'unknown_ids', 'template_mismatch', 'control_token', 'stale'] as const;
 
 export function createEvents(logger: Logger, registry: Metrics) {
   const metrics = createMetrics(registry);
@@ -114,6 +115,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       metrics.openSince.inc({ policy }, 0);
       metrics.swept.inc({ policy }, 0);
       for (const reason of ['step_failed', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
+      for (const reason of ['template_token', 'control_token']) metrics.hintsRefused.inc({ policy, reason }, 0);
       metrics.version.set({ policy }, newestVersion);
     },
 
@@ -155,7 +157,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
 function turnEvents(logger: Logger, metrics: Numbers) {
   return {
     hintRefused(policy: string, turn: string): void {
-      metrics.hintsRefused.inc({ policy });
+      metrics.hintsRefused.inc({ policy, reason: 'template_token' });
       logger.warn('hint_refused', { policy, turn });
     },
 
@@ -213,6 +215,17 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       metrics.steps.inc({ policy: batch.policy, outcome });
       if (outcome !== 'interrupted' && open.delete(batch.policy)) metrics.openSince.set({ policy: batch.policy }, 0);
       if (outcome !== 'trained') logger.warn('step_ended', { policy: batch.policy, batch: batch.number, outcome });
+    },
+
+    /** The same step later again: what keeps it is no failure of its own. */
+    stepPutOff(batch: BatchClosed, code: string): void {
+      metrics.putOff.inc({ policy: batch.policy, code: label(code) });
+      this.stepEnded(batch, 'interrupted');
+    },
+
+    hintsRefused(policy: string, hints: number): void {
+      metrics.hintsRefused.inc({ policy, reason: 'control_token' }, hints);
+      logger.warn('hints_refused', { policy, hints, reason: 'control_token' });
     },
 
     /** `code`: of its last failure; empty where an operator said so. */

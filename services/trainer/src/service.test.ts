@@ -1,3 +1,4 @@
+import { fakePromptIds } from '@backtalk/dialects/testing';
 import { sha256Hex } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { Lesson_State, WeightsStaged_Stage } from '@backtalk/proto/facts';
@@ -47,7 +48,7 @@ describe('a batch', () => {
     await until(async () => (await rig.openFacts()) === 0, { what: 'The ack of every judged fact' });
   });
 
-  it('asks the worker with the laptop’s settings, the lesson of the sample and its messages', async () => {
+  it('asks the worker with the laptop’s settings, and ids that an engine rendered with the lesson and without', async () => {
     await rigWith();
     await rig.startTrainer();
     await rig.correct(8);
@@ -70,16 +71,15 @@ describe('a batch', () => {
       maxAnswerTokens: 32,
       klBeta: 0,
     });
-    expect(request?.probePrompts).toHaveLength(4);
+    expect(request?.probePromptIds).toHaveLength(4);
     expect(request?.samples[3]).toMatchObject({
       turn: 'turn3',
-      hints: ['Answer in one short sentence.'],
+      promptIds: fakePromptIds([{ role: 'user', content: 'Question of turn3?' }]),
+      teacherPromptIds: fakePromptIds([
+        { role: 'user', content: 'Question of turn3?\n\nAnswer in one short sentence.' },
+      ]),
       advantage: -1,
-      humanMessage: 0,
     });
-    expect(JSON.parse(new TextDecoder().decode(request?.samples[3]?.messages))).toEqual([
-      { role: 'user', content: 'Question of turn3?' },
-    ]);
   });
 
   it('a batch closes with four when the oldest has waited long enough', async () => {
@@ -267,7 +267,7 @@ describe('lessons', () => {
     expect(learned?.state).toBe(Lesson_State.STATE_LEARNED);
     expect(praised?.samples.map(({ lessons }) => lessons)).toEqual([[learned?.id], [learned?.id]]);
     await rig.untilVersions(3);
-    expect(rig.worker.steps[2]?.request.samples.map(({ hints }) => hints)).toEqual([[learned?.text], [learned?.text]]);
+    expect(rig.worker.steps[2]?.request.samples.map(({ teacherPromptIds }) => teacherPromptIds)).toEqual([[], []]);
     await rig.stage('backtalk-v3', STAGE_STABLE);
     await rig.correct(2, { name: 'again' });
     const [, , , again] = await rig.untilBatches(4);

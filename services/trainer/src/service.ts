@@ -5,6 +5,7 @@ import {
   createService,
   FactPublisher,
   singleton,
+  watchLeases,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
@@ -19,6 +20,7 @@ import { trainPolicy } from './inputs/policy-trainer.js';
 import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
+import { PromptRenderer } from './outputs/prompt-renderer.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
 import { StepTries } from './outputs/step-tries.js';
@@ -61,6 +63,10 @@ async function start(
   lifecycle.add('training worker', () => {
     worker.close();
   });
+  const renderer = new PromptRenderer(await watchLeases(broker, 'loader', { clock }), config.engineKey);
+  lifecycle.add('engine leases', () => {
+    renderer.stop();
+  });
   const turns = new SourceLog(reader);
   const tries = new StepTries(broker);
   const tools: TrainerTools = {
@@ -70,6 +76,7 @@ async function start(
     store: new StepStore(blobs),
     tries,
     worker,
+    renderer,
     relations: lexicalRelations,
     events,
   };

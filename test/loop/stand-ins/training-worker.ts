@@ -77,6 +77,8 @@ export class StandInTrainingWorker {
         device: 'cpu',
         training: '',
         maxContext: 8_192,
+        baseDigest: '',
+        controlTokens: [],
       }),
       missing: async ({ digests }) => {
         const held = await Promise.all(digests.map((digest) => this.blobs.has(digest)));
@@ -134,11 +136,11 @@ export class StandInTrainingWorker {
       digest: await this.blobs.put(state),
       bytes: state.byteLength,
     };
-    const samples = request.samples.map(({ turn, hints }) => ({
+    const samples = request.samples.map(({ turn, teacherPromptIds }) => ({
       turn,
       dropped: '',
       staleness: 0.01,
-      divergence: hints.length === 0 ? 0 : 8,
+      divergence: teacherPromptIds.length === 0 ? 0 : 8,
     }));
     return {
       adapter: manifest.adapter,
@@ -147,6 +149,7 @@ export class StandInTrainingWorker {
       probes: manifest.probes,
       dtype: 'float32',
       baseModel: standInBaseModel,
+      baseDigest: '',
     };
   }
 }

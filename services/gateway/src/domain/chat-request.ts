@@ -20,6 +20,8 @@ export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly unknown[];
+  /** What the model's chat template is given besides. */
+  readonly templateArguments: JsonObject;
   readonly stream: boolean;
   /** The client asked for a chunk with token counts. */
   readonly wantsUsage: boolean;
@@ -163,6 +165,7 @@ export function readChatRequest(body: unknown): ChatRequest {
     model: value.model,
     messages: value.messages,
     tools: value.tools ?? [],
+    templateArguments: value.chat_template_kwargs ?? {},
     stream,
     wantsUsage: stream && (value.stream_options?.include_usage ?? false),
     wantsLogprobs: value.logprobs ?? false,

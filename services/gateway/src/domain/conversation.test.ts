@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RememberedTurn } from './continuation.js';
-import { differenceDepthMax, writeConversation, type WrittenConversation } from './conversation.js';
+import { conversationFact, differenceDepthMax, writeConversation, type WrittenConversation } from './conversation.js';
 
 const first = [
   { role: 'system', content: 'Be nice.' },
@@ -10,7 +10,7 @@ const second = [...first, { role: 'assistant', content: 'Hi' }, { role: 'user', 
 
 let pauses = 0;
 const write = (messages: readonly unknown[], tools: readonly unknown[], parent: RememberedTurn | undefined) =>
-  writeConversation(messages, tools, parent, () => Promise.resolve((pauses += 1)));
+  writeConversation({ messages, tools, templateArguments: {} }, parent, () => Promise.resolve((pauses += 1)));
 
 function after(written: WrittenConversation): RememberedTurn {
   return { turn: 'parent', session: 's', train: true, earlier: [], conversation: written.remembered };
@@ -23,6 +23,14 @@ describe('writeConversation', () => {
     expect(written.tools.toString()).toBe('[{"type":"function"}]');
     expect(JSON.parse(written.messages.toString())).toEqual(first);
     expect(written.remembered).toMatchObject({ messages: 2, depth: 0 });
+  });
+
+  it('writes what the template is given besides, and nothing where it is given nothing', async () => {
+    const parts = { messages: first, tools: [], templateArguments: { enable_thinking: false } };
+    const written = await writeConversation(parts, undefined, () => Promise.resolve());
+    const fact = conversationFact(written, { messages: written.messages, tools: written.tools, deflated: false });
+    expect(Buffer.from(fact.templateArguments).toString()).toBe('{"enable_thinking":false}');
+    expect((await write(first, [], undefined)).templateArguments).toHaveLength(0);
   });
 
   it("writes only what follows the parent's messages where these come first, unchanged", async () => {

@@ -5,6 +5,7 @@
 // reader never follows more than `differenceDepthMax` links. Pure.
 import { createHash } from 'node:crypto';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
+import type { ChatRequest } from './chat-request.js';
 import type { RememberedConversation, RememberedTurn } from './continuation.js';
 
 export interface WrittenConversation {
@@ -12,11 +13,16 @@ export interface WrittenConversation {
   readonly messages: Buffer;
   /** JSON array of the tools, or empty. */
   readonly tools: Buffer;
+  /** JSON object of what the model's template is given besides, or empty. */
+  readonly templateArguments: Buffer;
   readonly baseTurn: string;
   readonly sharedMessages: number;
   /** For the answer index, when the next request comes. */
   readonly remembered: RememberedConversation;
 }
+
+/** Of a request: what its prompt is rendered from. */
+type ConversationParts = Pick<ChatRequest, 'tools' | 'templateArguments'> & { readonly messages: readonly unknown[] };
 
 export const differenceDepthMax = 8;
 /** Below this many bytes, compressing costs more than it saves. */
@@ -28,8 +34,7 @@ const pieceCharacters = 512 * 1024;
  * @param pause lets others go on: a large conversation is written in pieces
  */
 export async function writeConversation(
-  messages: readonly unknown[],
-  tools: readonly unknown[],
+  { messages, tools, templateArguments }: ConversationParts,
   parent: RememberedTurn | undefined,
   pause: () => Promise<unknown>,
 ): Promise<WrittenConversation> {
@@ -61,6 +66,9 @@ export async function writeConversation(
   return {
     messages: arrayOf(pieces),
     tools: Buffer.from(tools.length === 0 ? '' : JSON.stringify(tools)),
+    templateArguments: Buffer.from(
+      Object.keys(templateArguments).length === 0 ? '' : JSON.stringify(templateArguments),
+    ),
     baseTurn: shared === 0 ? '' : (parent?.turn ?? ''),
     sharedMessages: shared,
     remembered: {
@@ -93,5 +101,6 @@ export function conversationFact(
     tools: bytes.tools,
     baseTurn: written.baseTurn,
     sharedMessages: written.sharedMessages,
+    templateArguments: written.templateArguments,
   };
 }

@@ -107,9 +107,10 @@ export class TurnRecord {
   private async writeOpened(): Promise<Written> {
     const { turn, request, trace } = this.exchange;
     const { store } = this.parts.turns;
-    const conversation = await writeConversation(request.messages, request.tools, turn.parent, immediate);
+    const conversation = await writeConversation(request, turn.parent, immediate);
     const stored = await store.encode(conversation);
-    const bytes = openedBytesLeast + stored.messages.length + stored.tools.length;
+    const { messages, tools, templateArguments } = stored;
+    const bytes = openedBytesLeast + messages.length + tools.length + templateArguments.length;
     return { open: store.open(turnOpened(turn, stored), trace), conversation, bytes };
   }
 }

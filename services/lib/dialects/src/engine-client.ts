@@ -93,6 +93,8 @@ export interface TokenizeRequest {
   readonly tools?: readonly unknown[];
   /** Whether the template opens the assistant's turn; true when left out. Only for messages. */
   readonly addGenerationPrompt?: boolean;
+  /** What the model's template is given besides. Only for messages. */
+  readonly templateArguments?: Readonly<Record<string, unknown>>;
 }
 
 export interface EngineModel {

@@ -100,8 +100,8 @@ function takesAStep(batch: BatchClosed): boolean {
 
 /** The training worker's own words for "the same batch would fail again". */
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
-/** What a worker says of itself: it costs a batch no try. */
-const ofTheWorker = new Set(['training_busy', 'model_unsupported']);
+/** What workers and engines say of themselves: it costs a batch no try. */
+const ofOthers = new Set(['training_busy', 'model_unsupported', 'renderer_away']);
 /** A batch that ends the worker, or this process, each time must not hold up learning. */
 export const stepTriesMax = 10;
 
@@ -110,5 +110,5 @@ export function failsAgain(code: string): boolean {
 }
 
 export function costsATry(code: string): boolean {
-  return !ofTheWorker.has(code);
+  return !ofOthers.has(code);
 }

@@ -35,7 +35,7 @@ const step = {
   opdAdvantageClipNats: number(2, 0, 1_000, "Bound of the sampled form's advantages; 0 is none."),
   stepBoundNats: number(1, 0, 1_000, 'How far one step may move the policy, nats an answer; 0 is no bound.'),
   klForm: oneOf('full', ['full', 'sampled'], 'How the KL to the base is computed.'),
-  klBetaFirst: number(0, 0, 1, 'First weight of the KL to the base, 0 is off; it adapts to the target, if there is one.'),
+  klBetaFirst: number(0, 0, 1, 'First weight of the KL to the base, 0 is off; it adapts to the target, if any.'),
   klTargetNats: number(20, 0, 100_000, 'Drift from the base that is aimed for at most, nats an answer; 0: no aim.'),
   answerTokensMax: whole(32, 1, 131_072, 'At most this many tokens of each answer are trained on.'),
   sampleTokensMax: whole(2_048, 16, 1_048_576, 'Longest prompt and answer together; longer samples are dropped.'),

@@ -4,7 +4,7 @@ import type { TurnCompleted } from '@backtalk/proto/facts';
 import type { TrainSample } from '@backtalk/proto/training';
 
 const mebibyte = 1024 * 1024;
-/** Of messages and tools as JSON, and of ids and logprobs. */
+/** Of messages and tools as JSON, and of ids and logprobs; in a request, of all ids and logprobs. */
 export const sampleBytesMax = 2 * mebibyte;
 export const batchBytesMax = 32 * mebibyte;
 
@@ -20,5 +20,5 @@ export function idsBytes({
 }
 
 export function bytesOf(sample: TrainSample): number {
-  return sample.messages.byteLength + sample.tools.byteLength + idsBytes(sample);
+  return idsBytes(sample) + sample.teacherPromptIds.length * idBytes;
 }

@@ -5,7 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
 import { decodePlan, planOf } from './step-plan.js';
-import { humanMessage, stepOf, trainSample, type SampleSource } from './train-request.js';
+import { trainedFact } from './weights-manifest.js';
+import {
+  humanMessage,
+  stepOf,
+  trainSample,
+  type Built,
+  type LeftOut,
+  type Untaught,
+} from './train-request.js';
 
 const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
 const batch = BatchClosed.fromPartial({
@@ -24,24 +32,23 @@ const batch = BatchClosed.fromPartial({
   klBeta: 0.25,
 });
 
-function source(turn: string, shape = {}): SampleSource {
+const probes = [[1, 2], [3]];
+
+function source(turn: string, shape = {}, untaught: Untaught = ''): [string, Built | LeftOut] {
   const facts = { opened: openedTurn({ turn }), completed: completedTurn({ turn, ...shape }), continued: undefined };
-  return { facts, messages: [{ role: 'user', content: turn }], tools: [], humanMessage: -1 };
+  const taken = batch.samples.find((one) => one.turn === turn);
+  const sample = taken === undefined ? 'missing' : trainSample(taken, { facts }, untaught === '' ? [7, 8, 9] : []);
+  return [turn, typeof sample === 'string' ? sample : { sample, untaught }];
 }
 
-function built(...sources: readonly SampleSource[]) {
-  const samples = sources.map((each) => {
-    const turn = each.facts.opened?.turn ?? '';
-    const sample = batch.samples.find((one) => one.turn === turn);
-    return [turn, sample === undefined ? 'missing' : trainSample(sample, batch, each)] as const;
-  });
-  return new Map(samples);
+function built(...sources: readonly [string, Built | LeftOut][]) {
+  return new Map(sources);
 }
 
 describe('the request of a step', () => {
   it('a step’s request is the same bytes however its sources were gathered', () => {
-    const one = stepOf(batch, plan, undefined, built(source('a'), source('b')));
-    const two = stepOf(batch, plan, undefined, built(source('b'), source('a')));
+    const one = stepOf(batch, plan, undefined, built(source('a'), source('b')), probes);
+    const two = stepOf(batch, plan, undefined, built(source('b'), source('a')), probes);
     expect(TrainRequest.encode(one.request).finish()).toEqual(TrainRequest.encode(two.request).finish());
     expect(one.request).toMatchObject({
       call: 'p-7',
@@ -49,32 +56,46 @@ describe('the request of a step', () => {
       seed: 99,
       meanAnswerLength: 40,
       config: { klBeta: 0.25 },
+      probePromptIds: [{ ids: [1, 2] }, { ids: [3] }],
     });
   });
 
-  it('keeps the order of the fact, and shows each sample its lessons, oldest first', () => {
-    const { request } = stepOf(batch, plan, undefined, built(source('b'), source('a')));
-    expect(request.samples.map(({ turn, hints }) => [turn, hints])).toEqual([
-      ['a', ['one', 'two']],
-      ['b', []],
+  it('keeps the order of the fact, gives ids alone, and finds each sample its lessons, oldest first', () => {
+    const { request } = stepOf(batch, plan, undefined, built(source('b'), source('a')), probes);
+    expect(request.samples).toMatchObject([
+      { turn: 'a', teacherPromptIds: [7, 8, 9], hints: [], messages: new Uint8Array() },
+      { turn: 'b' },
     ]);
   });
 
+  it('names in its report why a sample had no teacher, unless all of the sample was left out', () => {
+    const sources = built(source('a', {}, 'template_mismatch'), source('b', {}, 'control_token'));
+    const step = stepOf(batch, plan, undefined, sources, probes);
+    const reportOf = (...dropped: readonly string[]) => ({
+      measurements: {},
+      samples: ['a', 'b'].map((turn, at) => ({ turn, dropped: dropped[at] ?? '', divergence: 0, staleness: 0 })),
+    });
+    const named = (...dropped: readonly string[]) =>
+      trainedFact(batch, 'digest', reportOf(...dropped), step).report?.samples.map((sample) => sample.dropped);
+    expect(named('', '')).toEqual(['template_mismatch', 'control_token']);
+    expect(named('stale', 'unknown_ids')).toEqual(['template_mismatch', 'unknown_ids']);
+  });
+
   it('leaves out and names what the log has lost', () => {
-    const { request, leftOut } = stepOf(batch, plan, undefined, built(source('b')));
+    const { request, leftOut } = stepOf(batch, plan, undefined, built(source('b')), probes);
     expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
     expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'missing' }]);
   });
 
   it('leaves out and names what is larger than a sample may be', () => {
-    const { request, leftOut } = stepOf(batch, plan, undefined, new Map([...built(source('b')), ['a', 'too_large']]));
+    const { request, leftOut } = stepOf(batch, plan, undefined, built(source('b'), ['a', 'too_large']), probes);
     expect(request.samples.map(({ turn }) => turn)).toEqual(['b']);
     expect(leftOut).toMatchObject([{ turn: 'a', dropped: 'too_large' }]);
   });
 
   it('trains greedy answers at temperature 1 and says which were cut', () => {
     const sources = built(source('a', { temperature: 0, finishReason: 'length' }));
-    expect(stepOf(batch, plan, undefined, sources).request.samples[0]).toMatchObject({
+    expect(stepOf(batch, plan, undefined, sources, probes).request.samples[0]).toMatchObject({
       temperature: 1,
       cut: true,
     });

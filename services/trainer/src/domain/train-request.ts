@@ -1,11 +1,10 @@
 // What the training worker is asked to do for a batch, the same bytes each time. What the log has lost is left out and named.
-import { isJsonObject, lastHumanMessage } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage, type JsonObject } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
-import type { TrainRequest, TrainSample } from '@backtalk/proto/training';
+import { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
 
 import { isCut, isGreedy } from './candidate.js';
-import { hintsOf } from './lessons-in-force.js';
 import type { TurnFacts } from './settle-reason.js';
 import type { StepPlan } from './step-plan.js';
 
@@ -13,33 +12,53 @@ export interface SampleSource {
   readonly facts: TurnFacts;
   readonly messages: readonly unknown[];
   readonly tools: readonly unknown[];
+  readonly templateArguments: JsonObject;
   /** -1 = the last user message. */
   readonly humanMessage: number;
+}
+
+export interface Built {
+  readonly sample: TrainSample;
+  readonly untaught: Untaught;
 }
 
 export interface Step {
   readonly request: TrainRequest;
   readonly leftOut: readonly SampleReport[];
+  /** By turn; those that have their teacher, or need none, are not in it. */
+  readonly untaught: ReadonlyMap<string, Untaught>;
 }
+
+/**
+ * Why a sample has no teacher although there are hints for it: engines do not render its prompt as it was captured, or every hint
+ * quotes a token of the template. Empty where it has one, or needs none.
+ */
+export type Untaught = '' | 'template_mismatch' | 'control_token';
 
 /** Why a sample of a closed batch is not asked for: it cannot be read any more, or it is larger than a sample may be. */
 export type LeftOut = 'missing' | 'too_large';
 
-/** @param built by turn */
+/**
+ * @param built by turn
+ * @param probes ids of the plan's probe prompts
+ */
 export function stepOf(
   batch: BatchClosed,
   plan: StepPlan,
   parent: WeightsManifest | undefined,
-  built: ReadonlyMap<string, TrainSample | LeftOut>,
+  built: ReadonlyMap<string, Built | LeftOut>,
+  probes: readonly number[][],
 ): Step {
   const samples: TrainSample[] = [];
   const leftOut: SampleReport[] = [];
+  const untaught = new Map<string, Untaught>();
   for (const { turn } of batch.samples) {
-    const sample = built.get(turn) ?? 'missing';
-    if (typeof sample === 'string') leftOut.push({ turn, dropped: sample, divergence: 0, staleness: 0 });
-    else samples.push(sample);
+    const made = built.get(turn) ?? 'missing';
+    if (typeof made === 'string') leftOut.push({ turn, dropped: made, divergence: 0, staleness: 0 });
+    else samples.push(made.sample);
+    if (typeof made !== 'string' && made.untaught !== '') untaught.set(turn, made.untaught);
   }
-  const request: TrainRequest = {
+  const request = TrainRequest.fromPartial({
     call: callOf(batch),
     policy: batch.policy,
     version: batch.version,
@@ -49,9 +68,9 @@ export function stepOf(
     parentAdapter: parent?.adapter ?? [],
     parentTrainingState: parent?.trainingState ?? [],
     meanAnswerLength: batch.meanAnswerLength,
-    probePrompts: [...plan.probePrompts],
-  };
-  return { request, leftOut };
+    probePromptIds: probes.map((ids) => ({ ids })),
+  });
+  return { request, leftOut, untaught };
 }
 
 /** The worker knows a repeat of a step by it. */
@@ -59,10 +78,14 @@ export function callOf({ policy, number }: BatchClosed): string {
   return `${policy}-${number}`;
 }
 
-export function trainSample(sample: BatchSample, batch: BatchClosed, source: SampleSource): TrainSample | LeftOut {
-  const { completed } = source.facts;
+/** @param teacherPromptIds the prompt with the hints in it; empty where the sample has no teacher */
+export function trainSample(
+  sample: BatchSample,
+  { facts: { completed } }: Pick<SampleSource, 'facts'>,
+  teacherPromptIds: readonly number[],
+): TrainSample | LeftOut {
   if (completed === undefined) return 'missing';
-  return {
+  return TrainSample.fromPartial({
     turn: sample.turn,
     promptIds: completed.promptIds,
     answerIds: completed.answerIds,
@@ -70,15 +93,8 @@ export function trainSample(sample: BatchSample, batch: BatchClosed, source: Sam
     temperature: isGreedy(completed) ? 1 : (completed.sampling?.temperature ?? 1),
     advantage: sample.advantage,
     cut: isCut(completed),
-    hints: hintsOf(batch, sample),
-    messages: jsonBytes(source.messages),
-    tools: source.tools.length === 0 ? new Uint8Array() : jsonBytes(source.tools),
-    humanMessage: source.humanMessage,
-  };
-}
-
-function jsonBytes(values: readonly unknown[]): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(values));
+    teacherPromptIds: [...teacherPromptIds],
+  });
 }
 
 /**

@@ -1,9 +1,10 @@
 // What a new version is made of, and the report that the ledger keeps of it.
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import type { TrainResult } from '@backtalk/proto/training';
-import type { SampleReport, TrainingReport, WeightsManifest } from '@backtalk/proto/weights';
+import { SampleReport, type TrainingReport, type WeightsManifest } from '@backtalk/proto/weights';
 
 import type { StepPlan } from './step-plan.js';
+import type { Step } from './train-request.js';
 
 export function manifestOf(batch: BatchClosed, plan: StepPlan, result: TrainResult): WeightsManifest {
   return {
@@ -20,6 +21,7 @@ export function manifestOf(batch: BatchClosed, plan: StepPlan, result: TrainResu
     dtype: result.dtype,
     configDigest: batch.configDigest,
     meanAnswerLength: batch.meanAnswerLength,
+    baseDigest: result.baseDigest,
   };
 }
 
@@ -27,14 +29,20 @@ export function trainedFact(
   batch: BatchClosed,
   manifestDigest: string,
   report: TrainingReport | undefined,
-  leftOut: readonly SampleReport[],
+  { leftOut, untaught }: Pick<Step, 'leftOut' | 'untaught'>,
 ): WeightsTrained {
+  const trained = (report?.samples ?? []).map((sample) => {
+    // A stale sample lost its reward: that it had no teacher either is what an operator has to know.
+    const lostAll = sample.dropped !== '' && sample.dropped !== 'stale';
+    const dropped = lostAll ? sample.dropped : (untaught.get(sample.turn) ?? sample.dropped);
+    return SampleReport.fromPartial({ ...sample, dropped });
+  });
   return {
     policy: batch.policy,
     version: batch.version,
     batch: batch.number,
     parent: batch.parent,
     manifestDigest,
-    report: { measurements: report?.measurements ?? {}, samples: [...(report?.samples ?? []), ...leftOut] },
+    report: { measurements: report?.measurements ?? {}, samples: [...trained, ...leftOut] },
   };
 }

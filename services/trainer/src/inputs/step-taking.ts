@@ -2,23 +2,23 @@
 // and the log, so that a repeat after a crash asks for the same bytes.
 import { asBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
-import type { TrainSample } from '@backtalk/proto/training';
+import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
 import type { GivingUp } from '../domain/batch-fact.js';
-import type { StepPlan } from '../domain/step-plan.js';
-import { batchBytesMax, bytesOf, sampleBytesMax } from '../domain/step-size.js';
-import { callOf, stepOf, trainSample, type LeftOut, type Step } from '../domain/train-request.js';
+import { callOf } from '../domain/train-request.js';
 import { manifestOf, trainedFact } from '../domain/weights-manifest.js';
+import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { Tried } from '../outputs/step-tries.js';
+import type { WorkerBase } from '../outputs/training-worker.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
+import { buildStep, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
 
 interface Prepared {
-  readonly plan: StepPlan;
-  readonly step: Step;
+  readonly source: StepSource;
   /** The tries before this one. */
   readonly before: Tried;
 }
@@ -41,7 +41,7 @@ export class StepTaking {
     try {
       prepared = await this.prepare(ledger, batch, signal);
     } catch (error) {
-      events.stepEnded(batch, 'interrupted');
+      events.stepPutOff(batch, asBacktalkError(error).code);
       throw error;
     }
     if (typeof prepared === 'string') return this.giveUp(ledger, batch, 'step_failed', prepared);
@@ -54,19 +54,19 @@ export class StepTaking {
     const { policy, number } = batch;
     const plan = await store.planOf(batch);
     const parent = await store.manifestOfVersion(policy, batch.parent, ledger.line);
-    await worker.ready(callOf(batch), signal);
+    const base = await worker.ready(callOf(batch), signal);
+    checkBase(batch, parent, base);
     const before = await tries.of(policy, number);
     if (before.tries >= stepTriesMax) return before.code || 'never_ended';
     // From here on, whatever ends this process or the worker has cost the batch a try.
     await tries.keep(policy, { batch: number, tries: before.tries + 1, code: '' });
-    const step = stepOf(batch, plan, parent, await this.samples(batch));
-    return step.request.samples.length === 0 ? 'nothing_left' : { plan, step, before };
+    return { source: { batch, plan, parent, base }, before };
   }
 
   private async attempt(
     ledger: LedgerState,
     batch: BatchClosed,
-    { plan, step, before }: Prepared,
+    { source, before }: Prepared,
     signal: AbortSignal,
   ): Promise<void> {
     const { tries, events } = this.tools;
@@ -75,7 +75,7 @@ export class StepTaking {
     this.state.step = { batch: number, parent, stop };
     const span = events.stepSpan(batch, ledger.trace);
     try {
-      await this.train(ledger, batch, plan, step, AbortSignal.any([signal, stop.signal]), span?.trace);
+      await this.train(ledger, source, AbortSignal.any([signal, stop.signal]), span?.trace);
       span?.end();
     } catch (thrown) {
       const error = asBacktalkError(thrown);
@@ -86,42 +86,29 @@ export class StepTaking {
       if (signal.aborted) throw thrown;
       const hopeless = this.hopeless(ledger, batch) ?? (failsAgain(error.code) ? 'step_failed' : undefined);
       if (hopeless !== undefined) return await this.giveUp(ledger, batch, hopeless, error.code);
-      events.stepEnded(batch, 'interrupted');
+      events.stepPutOff(batch, error.code);
       throw error;
     } finally {
       this.state.step = undefined;
     }
   }
 
-  /** One at a time: what is decoded of a sample is let go before the next is read. */
-  private async samples(batch: BatchClosed): Promise<Map<string, TrainSample | LeftOut>> {
-    const built = new Map<string, TrainSample | LeftOut>();
-    let room = batchBytesMax;
-    for (const sample of batch.samples) {
-      const source = await this.tools.turns.source(sample);
-      const made = typeof source === 'string' ? source : trainSample(sample, batch, source);
-      const bytes = typeof made === 'string' ? 0 : bytesOf(made);
-      built.set(sample.turn, bytes > Math.min(room, sampleBytesMax) ? 'too_large' : made);
-      if (bytes <= Math.min(room, sampleBytesMax)) room -= bytes;
-    }
-    return built;
-  }
-
   private async train(
     ledger: LedgerState,
-    batch: BatchClosed,
-    plan: StepPlan,
-    { request, leftOut }: Step,
+    source: StepSource,
     signal: AbortSignal,
     trace: Trace | undefined,
   ): Promise<void> {
     const { worker, store, events } = this.tools;
+    const { batch, plan } = source;
     const startedMs = this.clock.now();
-    const result = await worker.train(request, { signal, trace });
+    const step = await buildStep(this.tools, source, signal);
+    if (step.request.samples.length === 0) return this.giveUp(ledger, batch, 'step_failed', 'nothing_left');
+    const result = await worker.train(step.request, { signal, trace });
     // The parent may have been burned in the last moment: nothing is built upon it.
     if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
     const manifestDigest = await store.keepManifest(manifestOf(batch, plan, result));
-    const fact = trainedFact(batch, manifestDigest, result.report, leftOut);
+    const fact = trainedFact(batch, manifestDigest, result.report, step);
     await this.ledger.trained(ledger, fact, this.clock.now(), trace);
     events.stepEnded(batch, 'trained');
     events.versionTrained(batch, ledger.line.newestNumber(), fact.report, (this.clock.now() - startedMs) / 1_000);
@@ -138,4 +125,10 @@ export class StepTaking {
     this.tools.events.stepEnded(batch, reason);
     if (reason !== 'burned_parent') this.tools.events.batchAbandoned(batch, reason, code);
   }
+}
+
+function checkBase({ parent: version }: BatchClosed, parent: WeightsManifest | undefined, base: WorkerBase): void {
+  const known = parent?.baseDigest ?? '';
+  if (known === '' || base.digest === '' || known === base.digest) return;
+  throw trainerErrors.baseChanged({ version, baseModel: base.name });
 }

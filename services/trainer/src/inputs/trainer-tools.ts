@@ -3,6 +3,7 @@ import type { Recipe } from '../domain/recipe.js';
 import type { StoredPlan } from '../domain/step-plan.js';
 import type { WishRelations } from '../domain/wish-relation.js';
 import type { TrainerEvents } from '../events.js';
+import type { PromptRenderer } from '../outputs/prompt-renderer.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { StepTries } from '../outputs/step-tries.js';
@@ -17,5 +18,6 @@ export interface TrainerTools {
   readonly worker: TrainingWorker;
   /** How wishes stand to each other. */
   readonly relations: WishRelations;
+  readonly renderer: PromptRenderer;
   readonly events: TrainerEvents;
 }

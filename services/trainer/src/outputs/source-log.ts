@@ -46,10 +46,10 @@ export class SourceLog {
     if (opened?.conversation === undefined || completed === undefined) return 'missing';
     if ((await this.measured(opened, completed)) === undefined) return 'too_large';
     try {
-      const { messages, tools } = await this.log.conversation(opened, gone);
+      const { messages, tools, templateArguments } = await this.log.conversation(opened, gone);
       const parent = facts.continued?.parent ?? '';
       const before = parent === '' ? undefined : await this.log.continued({ ...ids, turn: parent });
-      return { facts, messages, tools, humanMessage: humanMessage(messages, before?.message) };
+      return { facts, messages, tools, templateArguments, humanMessage: humanMessage(messages, before?.message) };
     } catch (error) {
       if (isGone(error)) return 'missing';
       throw error;

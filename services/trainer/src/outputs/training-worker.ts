@@ -15,6 +15,15 @@ export interface TrainOptions {
   readonly trace?: Trace | undefined;
 }
 
+/** The base model that a worker trains on. */
+export interface WorkerBase {
+  /** As engines serve it. */
+  readonly name: string;
+  /** Of its weights and vocabulary; empty where the worker does not say it. */
+  readonly digest: string;
+  readonly controlTokens: readonly string[];
+}
+
 const partBytes = 1024 * 1024;
 const askDeadlineMs = 10_000;
 /** Adapters of large models are large, and so is their optimiser state. */
@@ -41,9 +50,11 @@ export class TrainingWorker {
   }
 
   /** Throws where the worker cannot be reached, or takes another step: that says nothing about a batch. */
-  async ready(call: string, signal: AbortSignal): Promise<void> {
-    const { training } = await this.client.status({}, { deadlineMs: askDeadlineMs, signal });
+  async ready(call: string, signal: AbortSignal): Promise<WorkerBase> {
+    const status = await this.client.status({}, { deadlineMs: askDeadlineMs, signal });
+    const { training, baseModel, baseDigest, controlTokens } = status;
     if (training !== '' && training !== call) throw trainerErrors.workerBusy({ call: training });
+    return { name: baseModel, digest: baseDigest, controlTokens };
   }
 
   async train(request: TrainRequest, { signal, trace }: TrainOptions): Promise<TrainResult> {

@@ -44,6 +44,8 @@ export class FakeTrainingWorker {
   readonly finished: string[] = [];
   readonly blobs = new Map<string, Uint8Array>();
   plot: StepPlot = () => undefined;
+  /** Of the weights that it has under the name of its base model. */
+  baseDigest = 'base0';
   private server: GrpcServer | undefined;
   private boundPort: number;
 
@@ -78,7 +80,15 @@ export class FakeTrainingWorker {
   private implementation(): TrainingWorkerServiceImplementation<CallContext> {
     return {
       status: () =>
-        Promise.resolve({ baseModel: 'fake', dtype: 'float32', device: 'cpu', training: '', maxContext: 4_096 }),
+        Promise.resolve({
+          baseModel: 'fake',
+          dtype: 'float32',
+          device: 'cpu',
+          training: '',
+          maxContext: 4_096,
+          baseDigest: this.baseDigest,
+          controlTokens: ['<|im_start|>', '<|im_end|>'],
+        }),
       missing: ({ digests }) => Promise.resolve({ digests: digests.filter((digest) => !this.blobs.has(digest)) }),
       putBlob: (parts) => this.putBlob(parts),
       getBlob: (request) => this.getBlob(request),
@@ -124,10 +134,10 @@ export class FakeTrainingWorker {
 
   private resultOf({ request, bytes }: FakeStep): TrainResult {
     const { divergence = () => 8, measurements = () => ({}) } = this.options;
-    const samples: SampleReport[] = request.samples.map(({ turn, hints }) => ({
+    const samples: SampleReport[] = request.samples.map(({ turn, teacherPromptIds }) => ({
       turn,
       dropped: '',
-      divergence: hints.length === 0 ? 0 : divergence(request),
+      divergence: teacherPromptIds.length === 0 ? 0 : divergence(request),
       staleness: 0.01,
     }));
     return {
@@ -140,6 +150,7 @@ export class FakeTrainingWorker {
       probes: [],
       dtype: 'float32',
       baseModel: 'fake',
+      baseDigest: this.baseDigest,
     };
   }
 

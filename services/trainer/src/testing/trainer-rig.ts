@@ -1,17 +1,21 @@
 // A trainer among real neighbours: a real broker, a blob folder, the fake training worker, and publishers that speak as the other services.
 // In: settings that differ from the laptop's. Out: a running trainer and short words for what tests do and look at.
+import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import {
   FactPublisher,
   FactReader,
   folderBlobStore,
+  holdLease,
   kvBucket,
   readConfig,
   type BlobStore,
   type Broker,
+  type LeaseHold,
 } from '@backtalk/kit';
 import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { LessonChanged, WeightsStaged } from '@backtalk/proto/facts';
+import { Lease } from '@backtalk/proto/weights';
 
 import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
@@ -41,10 +45,12 @@ export class TrainerRig {
   readonly failures: unknown[] = [];
   private readonly running = new Set<Trainer>();
   private stagedSequence = 0;
+  private engineLease: LeaseHold | undefined;
 
   private constructor(
     readonly nats: TestNats,
     readonly worker: FakeTrainingWorker,
+    readonly engine: FakeEngine,
     readonly blobs: BlobStore,
     readonly reader: FactReader,
     private readonly speakers: Speakers,
@@ -58,6 +64,7 @@ export class TrainerRig {
     // A port of its own, so that a worker that was killed can come back there.
     const worker = new FakeTrainingWorker({ port: await freePort(), ...workerOptions });
     await worker.start();
+    const engine = await startFakeEngine({ baseModel: 'fake' });
     const blobs = folderBlobStore(directory.join('blobs'));
     const as = async (user: 'gateway' | 'judge' | 'publisher') =>
       new FactPublisher(await nats.connect(user), { blobs });
@@ -69,7 +76,26 @@ export class TrainerRig {
       operator,
       trainer: await nats.connect('trainer'),
     };
-    return new TrainerRig(nats, worker, blobs, new FactReader(operator, blobs), speakers, directory, environment);
+    const reader = new FactReader(operator, blobs);
+    const rig = new TrainerRig(nats, worker, engine, blobs, reader, speakers, directory, environment);
+    await rig.holdEngineLease();
+    return rig;
+  }
+
+  /** As the loader beside the engine says that it is there. */
+  async holdEngineLease(): Promise<void> {
+    const { url, baseModel } = this.engine;
+    const pools = ['serving'];
+    const capabilities = ['tokenize'];
+    const engine = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true, capabilities };
+    const lease = Lease.fromPartial({ kind: 'loader', instance: 'one', engine });
+    this.engineLease = holdLease({ broker: await this.nats.connect('loader'), lease: () => lease });
+    await this.engineLease.refresh();
+  }
+
+  async releaseEngineLease(): Promise<void> {
+    await this.engineLease?.release();
+    this.engineLease = undefined;
   }
 
   async startTrainer(
@@ -107,6 +133,8 @@ export class TrainerRig {
   async stop(): Promise<void> {
     await Promise.all([...this.running].map((trainer) => trainer.stop()));
     await this.worker.kill();
+    await this.releaseEngineLease();
+    await this.engine.stop();
     await this.nats.stop();
     this.directory.remove();
   }

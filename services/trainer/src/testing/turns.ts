@@ -1,5 +1,6 @@
 // Facts about a turn as the other services would store them. For tests only.
 // In: what matters to the test. Out: whole facts; everything else has a plain value.
+import { fakePromptIds } from '@backtalk/dialects/testing';
 import { Conversation_Encoding, TurnCompleted, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 import { deflateRawSync } from 'node:zlib';
 
@@ -24,6 +25,7 @@ export interface TurnShape {
   /** JSON in place of the usual messages and tools; kept deflated, as the gateway keeps what that makes smaller. */
   readonly messages?: string;
   readonly tools?: string;
+  readonly templateArguments?: string;
 }
 
 const defaultTenant = 'tenant0';
@@ -37,13 +39,19 @@ function idsOf(seed: string, count: number): number[] {
   });
 }
 
+/** The request of a turn whose messages are not given; an engine without a model renders it as the ids of `completedTurn`. */
+function questionOf(turn: string) {
+  return { role: 'user', content: `Question of ${turn}?` };
+}
+
 export function openedTurn({
   turn,
   tenant = defaultTenant,
   user = 'user0',
   policy = 'backtalk',
-  messages = JSON.stringify([{ role: 'user', content: `Question of ${turn}?` }]),
+  messages = JSON.stringify([questionOf(turn)]),
   tools = '',
+  templateArguments = '',
 }: TurnShape): TurnOpened {
   return TurnOpened.fromPartial({
     turn,
@@ -54,6 +62,7 @@ export function openedTurn({
       encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
       messages: deflateRawSync(messages),
       tools: tools === '' ? new Uint8Array() : deflateRawSync(tools),
+      templateArguments: Buffer.from(templateArguments),
     },
     consent: { train: true, source: 'default' },
   });
@@ -77,7 +86,7 @@ export function completedTurn(shape: TurnShape): TurnCompleted {
     weightsVersion: version,
     weightsVersionAtEnd: version,
     engine: 'engine0',
-    promptIds: [...(shape.promptIds ?? idsOf(`prompt ${turn}`, 20))],
+    promptIds: [...(shape.promptIds ?? fakePromptIds([questionOf(turn)]))],
     answerIds,
     logprobs: answerIds.map(() => -1.5),
     text: `Answer of ${turn}.`,

@@ -1,4 +1,4 @@
-"""What is left out before any forward pass, where hints go, and how micro-batches are cut."""
+"""What is left out before any forward pass, and how micro-batches are cut."""
 
 from dataclasses import replace
 
@@ -8,60 +8,34 @@ from tiny_policy import RECIPE
 
 from backtalk_worker.process.errors import complaints
 from backtalk_worker.training.domain.batch import prepare_batch
-from backtalk_worker.training.domain.batch import with_hints as placed
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.token_budget import micro_batches
-
-TALK = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why?"}]
-
-
-def with_hints(*given):
-    """The messages that the teacher is shown, where it can be shown any."""
-    shown = placed(*given)
-    assert shown is not None
-    return shown
 
 
 def sample(**fields):
     given = {
         "turn": "turn_1", "prompt_ids": (1, 2, 3), "answer_ids": (4, 5, 6, 7), "logprobs": (-1.0, -2.0, -0.5, -0.1),
-        "temperature": 0.8, "advantage": -1.0, "cut": False, "hints": ("Be brief.",), "messages": TALK, "tools": (),
-        "human_message": 1,
+        "temperature": 0.8, "advantage": -1.0, "cut": False, "teacher_prompt_ids": (1, 2, 9, 9, 3),
     }  # fmt: skip
     return Sample(**(given | fields))
 
 
-def render(messages, _tools):
-    """Ids that grow with every character beyond those of the plain conversation."""
-    extra = sum(len(str(message["content"])) for message in messages) - 12
-    return [1, 2, 3, *([9] * extra)]
+def prepared(one, recipe=RECIPE, context=64):
+    return prepare_batch([one], recipe, context, 13)[0]
 
 
-def prepared(one, recipe=RECIPE, context=64, template=render):
-    return prepare_batch([one], recipe, context, template)[0]
-
-
-def test_a_hinted_sample_has_a_teacher_whose_prompt_holds_the_hint():
+def test_a_sample_with_a_hinted_prompt_has_a_teacher_that_is_shown_it():
     item = prepared(sample())
-    assert (item.dropped, item.trained) == ("", True)
-    assert item.teacher_prompt[:3] == (1, 2, 3)
-    assert len(item.teacher_prompt) == 3 + len("\n\nBe brief.")
+    assert (item.dropped, item.trained, item.teacher_prompt) == ("", True, (1, 2, 9, 9, 3))
 
 
-def test_without_hints_there_is_no_teacher_and_nothing_is_rendered():
-    item = prepared(sample(hints=()), template=lambda *_: pytest.fail("rendered"))
+def test_without_a_hinted_prompt_there_is_no_teacher():
+    item = prepared(sample(teacher_prompt_ids=()))
     assert (item.teacher_prompt, item.dropped, item.trained) == ((), "", True)
 
 
-def test_without_a_distillation_term_nothing_is_rendered():
-    recipe = replace(RECIPE, method="binary")
-    assert prepared(sample(), recipe, template=lambda *_: pytest.fail("rendered")).teacher_prompt == ()
-
-
-@pytest.mark.parametrize("template", [lambda *_: [1, 2], lambda *_: None])
-def test_a_template_that_does_not_give_the_captured_ids_takes_the_term_away_and_says_so(template):
-    item = prepared(sample(), template=template)
-    assert (item.teacher_prompt, item.dropped, item.trained) == ((), "template_mismatch", True)
+def test_without_a_distillation_term_there_is_no_teacher():
+    assert prepared(sample(), replace(RECIPE, method="binary")).teacher_prompt == ()
 
 
 @pytest.mark.parametrize(
@@ -69,6 +43,9 @@ def test_a_template_that_does_not_give_the_captured_ids_takes_the_term_away_and_
     [
         ({"answer_ids": (), "logprobs": ()}, "empty"),
         ({"prompt_ids": ()}, "empty"),
+        ({"prompt_ids": (1, 13)}, "unknown_ids"),
+        ({"answer_ids": (4, 5, 13, 7)}, "unknown_ids"),
+        ({"teacher_prompt_ids": (1, 49_152)}, "unknown_ids"),
         ({"logprobs": (-1.0,)}, "logprobs_invalid"),
         ({"logprobs": (-1.0, float("nan"), -1.0, -1.0)}, "logprobs_invalid"),
         ({"logprobs": (-1.0, -9999.0, 0.5, -1.0)}, "logprobs_invalid"),
@@ -89,38 +66,8 @@ def test_only_the_first_answer_tokens_are_trained_on():
 
 
 def test_a_teacher_that_does_not_fit_the_context_takes_the_term_away():
-    item = prepared(sample(), context=10)
+    item = prepared(sample(), context=8)
     assert (item.teacher_prompt, item.dropped, item.trained) == ((), "too_long", True)
-
-
-def test_all_hints_follow_the_human_message_after_a_blank_line():
-    shown = with_hints(TALK, ["One. ", "Two."], "human", 1)
-    assert shown == [TALK[0], {"role": "user", "content": "Why?\n\nOne.\nTwo."}]
-    assert TALK[1]["content"] == "Why?"
-
-
-def test_the_human_message_may_stand_before_machine_context():
-    talk = [{"role": "user", "content": "Why?"}, {"role": "user", "content": "<state/>"}]
-    assert with_hints(talk, ["Be brief."], "human", 0)[0]["content"] == "Why?\n\nBe brief."
-    assert with_hints(talk, ["Be brief."], "human", -1)[1]["content"] == "<state/>\n\nBe brief."
-
-
-def test_hints_go_to_the_end_of_the_system_message_or_make_one():
-    assert with_hints(TALK, ["Be brief."], "system", -1)[0]["content"] == "Be kind.\n\nBe brief."
-    made = with_hints(TALK[1:], ["Be brief."], "system", -1)
-    assert made == [{"role": "system", "content": "Be brief."}, TALK[1]]
-
-
-def test_hints_follow_the_last_text_part_of_a_message_in_parts():
-    parts = [{"type": "text", "text": "Why?"}, {"type": "image_url", "image_url": {}}]
-    shown = with_hints([{"role": "user", "content": parts}], ["Be brief."], "human", -1)
-    assert shown[0]["content"] == [{"type": "text", "text": "Why?\n\nBe brief."}, parts[1]]
-    assert parts[0]["text"] == "Why?"
-
-
-def test_without_a_human_message_there_is_no_teacher():
-    assert placed(TALK[:1], ["Be brief."], "human", -1) is None
-    assert placed(TALK, ["Be brief."], "human", 7) is None
 
 
 def test_micro_batches_keep_the_budget_and_hold_every_sample_once():

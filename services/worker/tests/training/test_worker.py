@@ -1,6 +1,7 @@
 """The training worker as a process: the same bytes whatever happens, one step at a time, and nothing torn."""
 
 import json
+import shutil
 import threading
 import time
 import urllib.error
@@ -24,6 +25,7 @@ from worker_process import (
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.model.load import load_model
+from backtalk_worker.training.outputs.base_model import load_base_model
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,7 @@ def test_status_says_what_the_worker_is(worker):
     status = worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S)
     assert (status.base_model, status.dtype, status.device, status.max_context) == ("tiny", "float32", "cpu", 512)
     assert status.training == ""
+    assert {"<|im_start|>", "<|im_end|>", "<|endoftext|>"} <= set(status.control_tokens)
 
 
 def test_health_answers_and_metrics_count(worker, first):
@@ -203,9 +206,9 @@ def test_a_parent_that_is_not_there_or_does_not_fit_is_named(worker, first, mode
         lambda r: r.ClearField("samples"),
         lambda r: setattr(r.config, "method", "grpo"),
         lambda r: setattr(r, "call", ""),
-        lambda r: setattr(r.samples[0], "messages", b"{"),
-        lambda r: r.samples[0].answer_ids.append(70_000),
-        lambda r: r.probe_prompts.append(b"[1]"),
+        lambda r: r.probe_prompt_ids.add(ids=[1, 70_000]),
+        lambda r: r.probe_prompt_ids.add(ids=[1] * 497),
+        lambda r: r.probe_prompt_ids.add(),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(worker, model, spoil):
@@ -226,12 +229,29 @@ def test_blobs_are_checked_on_their_way_in(worker):
     assert error_code(refused.value) == ("blob_missing", "later")
 
 
-def test_a_teacher_without_the_captured_template_is_reported_and_reward_still_trains(worker, model):
-    request = train_request(model, call="mismatch")
-    request.samples[1].messages = json.dumps([{"role": "user", "content": "Something else"}]).encode()
+def test_ids_that_the_tokenizer_lacks_leave_out_their_sample_alone_by_name(worker, model):
+    request = train_request(model, call="unknown_ids")
+    request.samples[1].answer_ids[2] = 70_000
+    request.samples[2].teacher_prompt_ids.append(49_152)
     _, result = worker.train(request)
-    assert [sample.dropped for sample in result.report.samples] == ["", "template_mismatch", "", ""]
-    assert result.report.measurements["samples_trained"] == 4
+    assert [sample.dropped for sample in result.report.samples] == ["", "unknown_ids", "unknown_ids", ""]
+    assert result.report.measurements["samples_trained"] == 2
+    metrics = status_of(f"http://{worker.health}/metrics")[1]
+    assert 'backtalk_training_samples_total{dropped="unknown_ids"} 2.0' in metrics
+
+
+def test_a_base_that_changed_under_its_name_has_another_digest(worker, first, model, tmp_path):
+    digest = worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S).base_digest
+    assert is_digest(digest)
+    assert first.base_digest == digest
+    assert load_base_model(model, "tiny", "cpu", "float32").digest == digest
+    other = tmp_path / "other"
+    shutil.copytree(model, other)
+    network = load_model(other).network
+    with torch.no_grad():
+        next(network.parameters()).view(-1)[0] += 1
+    network.save_pretrained(other)
+    assert load_base_model(other, "tiny", "cpu", "float32").digest != digest
 
 
 def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):

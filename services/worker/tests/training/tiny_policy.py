@@ -36,7 +36,6 @@ RECIPE = Recipe(
     micro_batch_tokens=10_000,
     optimizer_steps=1,
     jsd_beta=0.3,
-    hint_place="human",
     max_tokens=64,
     staleness_max=0.0,
     mean_answer_length=7.0,
@@ -98,10 +97,7 @@ def items_of(model: LlamaForCausalLM, lengths: tuple[tuple[int, int], ...], seed
             temperature=temperature,
             advantage=(-1.0, 0.6, 0.0)[number % 3],
             cut=False,
-            hints=("be brief",),
-            messages=(),
-            tools=(),
-            human_message=-1,
+            teacher_prompt_ids=(*ids[:prompt], *hint),
         )
         items.append(BatchItem(sample, "", trained=True, teacher_prompt=(*ids[:prompt], *hint)))
     return items

@@ -104,8 +104,8 @@ def train_request(model: Path, call: str = "batch_1", **config: object) -> train
     generator = torch.Generator().manual_seed(4)
     samples = []
     for number, question in enumerate(QUESTIONS):
-        messages = [{"role": "user", "content": question}]
-        prompt = loaded.render_chat(messages)
+        prompt = loaded.render_chat([{"role": "user", "content": question}])
+        hinted = loaded.render_chat([{"role": "user", "content": f"{question}\n\n{HINT}"}])
         answer = torch.randint(10, 49152, (6 + number,), generator=generator).tolist()
         logits = loaded.network(input_ids=torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
         known = torch.log_softmax(logits / 0.8, -1)[range(len(answer)), answer].tolist()
@@ -118,9 +118,7 @@ def train_request(model: Path, call: str = "batch_1", **config: object) -> train
                 temperature=0.8,
                 advantage=-1.0,
                 cut=True,
-                hints=[HINT],
-                messages=json.dumps(messages).encode(),
-                human_message=0,
+                teacher_prompt_ids=hinted,
             )
         )
     recipe = {
@@ -128,12 +126,12 @@ def train_request(model: Path, call: str = "batch_1", **config: object) -> train
         "lora_rank": 4, "lora_alpha": 8, "learning_rate": 5e-3, "adam_beta1": 0.9, "adam_beta2": 0.98,
         "gradient_clip": 1.0, "clip_low": 0.2, "clip_high": 0.28, "dual_clip": 3.0, "opd_advantage_clip": 2.0,
         "step_bound": 1.0, "kl_form": "full", "max_answer_tokens": 32, "micro_batch_tokens": 128, "optimizer_steps": 1,
-        "jsd_beta": 0.5, "hint_place": "human", "max_tokens": 512,
+        "jsd_beta": 0.5, "max_tokens": 512,
     }  # fmt: skip
     return training_pb2.TrainRequest(
         call=call, policy="backtalk", version="backtalk-v1", seed=7, samples=samples, mean_answer_length=40.0,
         config=training_pb2.TrainingConfig(**(recipe | config)),  # type: ignore[arg-type]
-        probe_prompts=[json.dumps([{"role": "user", "content": "Hello?"}]).encode()],
+        probe_prompt_ids=[training_pb2.PromptIds(ids=loaded.render_chat([{"role": "user", "content": "Hello?"}]))],
     )  # fmt: skip
 
 

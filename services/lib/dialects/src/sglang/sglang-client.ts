@@ -70,10 +70,11 @@ export class SglangClient extends OpenAiClient {
   }
 
   override async tokenize(request: TokenizeRequest, options: CallOptions): Promise<number[]> {
-    const { model, text = '', messages, tools } = request;
+    const { model, text = '', messages, tools, templateArguments } = request;
     if (messages !== undefined) {
       // One token more than is needed, because the conversation's ids come only with an answer.
-      const { capture } = await this.chat({ model, messages, tools, max_tokens: 1 }, options);
+      const asked = { model, messages, tools, chat_template_kwargs: templateArguments, max_tokens: 1 };
+      const { capture } = await this.chat(asked, options);
       if (capture.promptIds === undefined) throw engineErrors.replyInvalid({ what: 'prompt ids' });
       return [...capture.promptIds];
     }

@@ -43,7 +43,7 @@ export async function routeFake(
       state.adapters.forget();
       return { status: 200, body: {} };
     case 'POST /tokenize':
-      return tokenize(await readJson(request));
+      return tokenize(state, await readJson(request));
     case 'POST /v1/chat/completions':
       return chat(state, await readJson(request), response);
     case 'POST /v1/completions':
@@ -137,7 +137,8 @@ function unload(state: FakeState, body: unknown): FakeAnswer {
   return answer;
 }
 
-function tokenize(body: unknown): FakeAnswer {
+function tokenize(state: FakeState, body: unknown): FakeAnswer {
+  state.settings.tokenizeHeard?.(body);
   const given = read(tokenizeRequest, body);
   if (!given.ok) return given.answer;
   const { messages, prompt, add_generation_prompt: open } = given.value;

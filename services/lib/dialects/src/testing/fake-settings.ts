@@ -38,6 +38,8 @@ export interface FakeSettings {
   faults: FakeFaults;
   /** Called with the body of every chat request. */
   heard?: (body: unknown) => void;
+  /** Called with the body of every `/tokenize`. */
+  tokenizeHeard?: (body: unknown) => void;
   /** The answer to a conversation, in place of a generated one. */
   reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
   /** Alternatives for the first token after a text prompt, by token text, in place of generated ones. */

@@ -214,6 +214,11 @@ describe('administration', () => {
   it('counts tokens of text and of conversations', async () => {
     expect(await client.tokenize({ model: engine.baseModel, text: 'the river' }, deadline)).toHaveLength(2);
     expect((await client.tokenize({ model: engine.baseModel, messages }, deadline)).length).toBeGreaterThan(5);
+    const bodies: unknown[] = [];
+    engine.settings.tokenizeHeard = (body) => bodies.push(body);
+    const templateArguments = { enable_thinking: false };
+    await client.tokenize({ model: engine.baseModel, messages, templateArguments }, deadline);
+    expect(bodies).toMatchObject([{ chat_template_kwargs: templateArguments, add_generation_prompt: true }]);
   });
 
   it('serves plain endpoints without ids, and says that it cannot do more', async () => {

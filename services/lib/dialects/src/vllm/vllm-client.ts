@@ -50,11 +50,17 @@ export class VllmClient extends OpenAiClient {
   }
 
   override async tokenize(request: TokenizeRequest, options: CallOptions): Promise<number[]> {
-    const { model, text, messages, tools, addGenerationPrompt = true } = request;
+    const { model, text, messages, tools, addGenerationPrompt = true, templateArguments } = request;
     const body: RawObject =
       messages === undefined
         ? { model, prompt: text ?? '', add_special_tokens: false }
-        : { model, messages, tools, add_generation_prompt: addGenerationPrompt };
+        : {
+            model,
+            messages,
+            tools,
+            add_generation_prompt: addGenerationPrompt,
+            chat_template_kwargs: templateArguments,
+          };
     const parsed = tokens.safeParse(parseJson((await this.post('/tokenize', body, model, options)).text));
     if (!parsed.success) throw engineErrors.replyInvalid({ what: 'tokens' });
     return parsed.data.tokens;

@@ -32,11 +32,14 @@ describe('decodeConversation', () => {
       encoding: Conversation_Encoding.ENCODING_JSON,
       messages: Buffer.from('[{"role":"user"}]'),
       tools: Buffer.from('[{"type":"function"}]'),
+      templateArguments: Buffer.from('{"enable_thinking":false}'),
     });
     expect(await decodeConversation(plain, readBase)).toEqual({
       messages: [{ role: 'user' }],
       tools: [{ type: 'function' }],
+      templateArguments: { enable_thinking: false },
     });
+    expect((await decodeConversation(stored(['a']), readBase)).templateArguments).toEqual({});
   });
 
   it('puts a chain of differences together, each base only as far as it is shared', async () => {
@@ -65,6 +68,10 @@ describe('decodeConversation', () => {
       messages: Buffer.from('{'),
     });
     await expect(decodeConversation(broken, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
+    for (const templateArguments of [Buffer.from('{'), Buffer.from('["a"]')]) {
+      const spoilt = Conversation.fromPartial({ messages: Buffer.from('[]'), templateArguments });
+      await expect(decodeConversation(spoilt, readBase)).rejects.toMatchObject({ code: 'conversation_unreadable' });
+    }
     const endless = Conversation.fromPartial({
       encoding: Conversation_Encoding.ENCODING_JSON,
       messages: Buffer.from('[]'),

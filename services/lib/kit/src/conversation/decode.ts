@@ -5,11 +5,14 @@ import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { Conversation_Encoding, type Conversation } from '@backtalk/proto/facts';
 import { defineErrors } from '../errors/backtalk-error.js';
+import { isJsonObject, type JsonObject } from '../json/json-object.js';
 import { jsonExcess } from '../json/json-scan.js';
 
 export interface DecodedConversation {
   readonly messages: readonly unknown[];
   readonly tools: readonly unknown[];
+  /** What the request gave the model's chat template besides; empty where it gave nothing. */
+  readonly templateArguments: JsonObject;
 }
 
 /** Longest chain of differences that a reader follows; writers stay far below it. */
@@ -41,6 +44,20 @@ async function jsonArray(bytes: Uint8Array, encoding: Conversation_Encoding): Pr
   });
 }
 
+/** In a turn of before there are none. */
+function argumentsIn(bytes: Uint8Array): JsonObject {
+  if (bytes.length === 0) return {};
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let value: unknown;
+  try {
+    value = jsonExcess(text, bounds) === undefined ? JSON.parse(text.toString('utf8')) : undefined;
+  } catch (error) {
+    throw conversationErrors.unreadable({ what: 'its template arguments are no JSON' }, error);
+  }
+  if (!isJsonObject(value)) throw conversationErrors.unreadable({ what: 'its template arguments are no JSON object' });
+  return value;
+}
+
 /**
  * @param readBase gives the conversation of the turn that a difference starts from; throws when there is none
  */
@@ -49,6 +66,7 @@ export async function decodeConversation(
   readBase: (turn: string) => Promise<Conversation>,
 ): Promise<DecodedConversation> {
   const tools = await jsonArray(conversation.tools, conversation.encoding);
+  const templateArguments = argumentsIn(conversation.templateArguments);
   const parts: (readonly unknown[])[] = [];
   let current = conversation;
   let wanted = Number.POSITIVE_INFINITY;
@@ -57,7 +75,7 @@ export async function decodeConversation(
     const { baseTurn, sharedMessages } = current;
     const held = baseTurn === '' ? 0 : sharedMessages;
     parts.unshift(own.slice(0, Math.max(0, wanted - held)));
-    if (baseTurn === '') return { messages: parts.flat(), tools };
+    if (baseTurn === '') return { messages: parts.flat(), tools, templateArguments };
     wanted = Math.min(wanted, sharedMessages);
     current = await readBase(baseTurn);
   }

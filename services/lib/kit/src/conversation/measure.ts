@@ -18,6 +18,7 @@ export async function conversationBytes(
   readBase: (turn: string) => Promise<Conversation>,
 ): Promise<number | undefined> {
   let bytes = (await plainBytes(conversation.tools, conversation.encoding, bytesMax)) ?? Infinity;
+  bytes += conversation.templateArguments.byteLength;
   let current = conversation;
   for (let link = 0; link < linksMax; link += 1) {
     bytes += (await plainBytes(current.messages, current.encoding, bytesMax - bytes)) ?? Infinity;

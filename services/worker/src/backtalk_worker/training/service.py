@@ -74,10 +74,11 @@ class TrainingWorker:
             self._config.device,
             self._config.dtype,
         )
-        vocabulary, files = base.loaded.vocabulary_size, VersionFiles(self._blobs)
+        loaded, files = base.loaded, VersionFiles(self._blobs)
 
         def take(request: TrainRequest, progress: Progress) -> TrainResult:
-            return work.train(train_order(request, vocabulary), base, files, progress)
+            order = train_order(request, loaded.vocabulary_size, loaded.context_length)
+            return work.train(order, base, files, progress)
 
         self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
         servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)

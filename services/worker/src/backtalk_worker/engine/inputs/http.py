@@ -108,7 +108,9 @@ class OtherRoutes(Routes):
         request = await read_request(TokenizeRequest, http, self.body_bytes_max)
         self.engine.resolve(request.model)
         if request.messages is not None:
-            ids = await self.prompts.render(request.messages, request.tools, request.add_generation_prompt)
+            ids = await self.prompts.render(
+                request.messages, request.tools, request.add_generation_prompt, request.chat_template_kwargs
+            )
         elif request.prompt is not None:
             ids = await self.prompts.encode(request.prompt, request.add_special_tokens)
         else:

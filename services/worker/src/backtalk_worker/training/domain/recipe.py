@@ -6,7 +6,6 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 DivergenceName = Literal["reverse_kl", "forward_kl", "jsd"]
-HintPlace = Literal["human", "system"]
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -44,7 +43,6 @@ class Recipe:
     micro_batch_tokens: Count
     optimizer_steps: Count
     jsd_beta: float
-    hint_place: HintPlace
     max_tokens: Count
     staleness_max: NotNegative
     """mean |log v| of an answer, above which no term that weighs by v is taken of it; 0 = no bound."""

@@ -1,14 +1,12 @@
 """A turn as a step sees it, and the rules by which one is left out before any forward pass."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from backtalk_worker.training.domain.recipe import Recipe
 
-Dropped = Literal["", "empty", "too_long", "logprobs_invalid", "ratio_too_small", "stale", "template_mismatch"]
-Message = Mapping[str, Any]
+Dropped = Literal["", "empty", "unknown_ids", "too_long", "logprobs_invalid", "ratio_too_small", "stale"]
 
 
 @dataclass(frozen=True)
@@ -23,10 +21,8 @@ class Sample:
     temperature: float
     advantage: float
     cut: bool
-    hints: tuple[str, ...]
-    messages: Sequence[Message]
-    tools: Sequence[Message]
-    human_message: int
+    teacher_prompt_ids: tuple[int, ...] = ()
+    """The prompt with the hints in it; empty = no distillation term."""
 
     @property
     def length(self) -> int:
@@ -39,10 +35,13 @@ class Sample:
         return replace(self, answer_ids=self.answer_ids[:n], logprobs=self.logprobs[:n])
 
 
-def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int) -> Dropped:
+def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int, vocabulary: int) -> Dropped:
     """Why a whole sample can't be trained on, judged before any forward pass; `too_long` counts the trained part."""
     if not sample.prompt_ids or not sample.answer_ids:
         return "empty"
+    # Of another tokenizer: the ids that are known here would mean other words, too.
+    if max(*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids) >= vocabulary:
+        return "unknown_ids"
     # Engines round: a certain token may come out a hair above 0.
     valid = all(math.isfinite(value) and value <= 1e-3 for value in sample.logprobs)
     if len(sample.logprobs) != len(sample.answer_ids) or not valid:

@@ -1,17 +1,17 @@
 """Reads requests: messages of the wire contract in, checked values of the domain out, or RequestInvalidError."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic import ValidationError
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.process.errors import complaints
+from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX
 from backtalk_worker.training.domain.recipe import Recipe
-from backtalk_worker.training.domain.sample import Message, Sample
+from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.errors import RequestInvalidError
 
 SAMPLES_MAX = 4096
@@ -30,7 +30,7 @@ class TrainOrder:
     parent_adapter: Mapping[str, str]
     """File name → digest; empty = start from the base."""
     parent_training_state: Mapping[str, str]
-    probes: tuple[tuple[Message, ...], ...]
+    probes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,26 @@ class ScoreOrder:
     temperatures: tuple[float, ...]
 
 
-def train_order(request: training_pb2.TrainRequest, vocabulary: int) -> TrainOrder:
+def train_order(request: training_pb2.TrainRequest, vocabulary: int, context: int) -> TrainOrder:
     """Checks everything that needs no model."""
     if not re.fullmatch(rf"\S{{1,{ID_MAX}}}", request.call):
         raise RequestInvalidError(f"call must be 1 to {ID_MAX} characters without spaces")
     if not 0 < len(request.samples) <= SAMPLES_MAX:
         raise RequestInvalidError(f"a batch has 1 to {SAMPLES_MAX} samples")
-    if len(request.probe_prompts) > PROBES_MAX:
+    if len(request.probe_prompt_ids) > PROBES_MAX:
         raise RequestInvalidError(f"at most {PROBES_MAX} probe prompts")
+    for probe in request.probe_prompt_ids:
+        if not 0 < len(probe.ids) <= context - ANSWER_TOKENS_MAX:
+            raise RequestInvalidError("a probe prompt is empty, or longer than the model's context")
+        _check_ids(probe.ids, vocabulary)
     return TrainOrder(
         call=request.call,
         seed=request.seed,
         recipe=_recipe(request.config, request.mean_answer_length),
-        samples=tuple(_sample(sample, vocabulary) for sample in request.samples),
+        samples=tuple(_sample(sample) for sample in request.samples),
         parent_adapter=_digests(request.parent_adapter),
         parent_training_state=_digests(request.parent_training_state),
-        probes=tuple(_messages(probe, "probe_prompts") for probe in request.probe_prompts),
+        probes=tuple(tuple(probe.ids) for probe in request.probe_prompt_ids),
     )
 
 
@@ -88,9 +92,8 @@ def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> R
         raise RequestInvalidError(complaints(error)) from error
 
 
-def _sample(sample: training_pb2.TrainSample, vocabulary: int) -> Sample:
-    _check_ids([*sample.prompt_ids, *sample.answer_ids], vocabulary)
-    read = Sample(
+def _sample(sample: training_pb2.TrainSample) -> Sample:
+    return Sample(
         turn=sample.turn,
         prompt_ids=tuple(sample.prompt_ids),
         answer_ids=tuple(sample.answer_ids),
@@ -98,31 +101,13 @@ def _sample(sample: training_pb2.TrainSample, vocabulary: int) -> Sample:
         temperature=sample.temperature,
         advantage=sample.advantage,
         cut=sample.cut,
-        hints=tuple(hint for hint in sample.hints if hint.strip()),
-        messages=(),
-        tools=(),
-        human_message=sample.human_message,
+        teacher_prompt_ids=tuple(sample.teacher_prompt_ids),
     )
-    if not read.hints:
-        return read
-    # Only the teacher's prompt is rendered, so only hinted samples need their conversation.
-    tools = _messages(sample.tools or b"[]", "tools")
-    return replace(read, messages=_messages(sample.messages, "messages"), tools=tools)
 
 
 def _check_ids(ids: Iterable[int], vocabulary: int) -> None:
     if any(i >= vocabulary for i in ids):
         raise RequestInvalidError(f"a token id is outside the vocabulary of {vocabulary}")
-
-
-def _messages(data: bytes, field: str) -> tuple[Message, ...]:
-    try:
-        read: Any = json.loads(data)
-    except ValueError as error:
-        raise RequestInvalidError(f"{field} is not JSON") from error
-    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
-        raise RequestInvalidError(f"{field} is not a JSON array of objects")
-    return tuple(read)
 
 
 def _digests(files: Iterable[weights_pb2.WeightsFile]) -> dict[str, str]:

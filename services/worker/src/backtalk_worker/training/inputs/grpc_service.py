@@ -58,6 +58,8 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
             device=self.base.network.device.type,
             training=self.calls.training,
             max_context=self.base.loaded.context_length,
+            base_digest=self.base.digest,
+            control_tokens=self.base.control_tokens,
         )
 
     async def Missing(self, request: wire.MissingRequest, context: Context) -> wire.MissingResponse:

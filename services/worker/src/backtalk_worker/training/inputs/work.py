@@ -16,10 +16,10 @@ from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.network import network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
-from backtalk_worker.training.domain.probes import ANSWER_TOKENS_MAX, answer_probes
+from backtalk_worker.training.domain.probes import answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.errors import AdapterInvalidError, RequestInvalidError
+from backtalk_worker.training.errors import AdapterInvalidError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.outputs.base_model import BaseModel
 from backtalk_worker.training.outputs.version_files import VersionFiles
@@ -33,8 +33,8 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
     started = time.monotonic()
     progress("load", 0, 0, 0.0)
     shape = AdapterShape(order.recipe.lora_rank, order.recipe.lora_alpha, base.target_modules)
-    items = prepare_batch(order.samples, order.recipe, base.loaded.context_length, base.render)
-    probes = _probe_prompts(order, base)
+    loaded = base.loaded
+    items = prepare_batch(order.samples, order.recipe, loaded.context_length, loaded.vocabulary_size)
     with adapted(base.network, shape, order.seed) as policy:
         if order.parent_adapter:
             found, tensors = files.read_adapter(order.parent_adapter)
@@ -48,8 +48,8 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
         outcome = take_step(policy, optimizer, items, order.recipe, order.seed, progress)
         answers = answer_probes(
             policy.network,
-            probes,
-            base.loaded.end_ids,
+            order.probes,
+            loaded.end_ids,
             order.seed,
             TokenBudget(order.recipe.micro_batch_tokens),
             lambda: progress("probes", 0, 0, 0.0),
@@ -66,6 +66,7 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
             probes=[weights_pb2.Probe(**asdict(answer)) for answer in answers],
             dtype=base.dtype,
             base_model=base.name,
+            base_digest=base.digest,
         )
 
 
@@ -89,13 +90,3 @@ def _set_tensors(policy: AdaptedNetwork, tensors: Mapping[str, Tensor]) -> None:
     if problem := policy.mismatch(tensors):
         raise AdapterInvalidError(f"the adapter does not fit: {problem}")
     policy.set_tensors(tensors)
-
-
-def _probe_prompts(order: TrainOrder, base: BaseModel) -> list[list[int]]:
-    prompts: list[list[int]] = []
-    for messages in order.probes:
-        ids = base.render(messages, ())
-        if not ids or len(ids) + ANSWER_TOKENS_MAX > base.loaded.context_length:
-            raise RequestInvalidError("a probe prompt can't be rendered, or is longer than the model's context")
-        prompts.append(ids)
-    return prompts

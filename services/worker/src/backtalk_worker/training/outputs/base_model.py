@@ -1,18 +1,16 @@
 """The base model, loaded once and kept for the life of the process."""
 
-from collections.abc import Sequence
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 
 from backtalk_worker.model.load import LoadedModel, load_model
 from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import head_is_plain, network_of
-from backtalk_worker.training.domain.sample import Message
 from backtalk_worker.training.errors import ModelUnsupportedError
 
 
@@ -22,6 +20,8 @@ class BaseModel:
 
     name: str
     dtype: str
+    digest: str
+    """Of weights and vocabulary: a base that was changed under its name is known by it."""
     loaded: LoadedModel
 
     @property
@@ -34,21 +34,13 @@ class BaseModel:
         """Layers that an adapter changes."""
         return linear_modules(self.network)
 
-    def render(self, messages: Sequence[Message], tools: Sequence[Message]) -> list[int] | None:
-        """Prompt ids by the model's own template; None when the template refuses the conversation."""
-        try:
-            return self.loaded.render_chat([_plain(message) for message in messages], tools=tools or None)
-        except (TemplateError, TypeError, ValueError, KeyError, AttributeError):
-            # Templates fail in their own ways on shapes they don't know; each means the same here.
-            return None
-
-
-def _plain(message: Message) -> dict[str, Any]:
-    """Content as templates take it, and as engines give it to them: text, with parts joined by line breaks."""
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "\n".join(part["text"] for part in content)
-    return {**message, "content": content or ""}
+    @cached_property
+    def control_tokens(self) -> tuple[str, ...]:
+        """Texts that the tokenizer takes for tokens of the template wherever they stand."""
+        tokenizer = self.loaded.tokenizer
+        template = str(getattr(tokenizer, "chat_template", ""))
+        added = [token for token in tokenizer.added_tokens_decoder.values() if token.content.strip()]
+        return tuple(sorted(token.content for token in added if token.special or token.content in template))
 
 
 def load_base_model(folder: Path, name: str, device: str, dtype: str) -> BaseModel:
@@ -58,4 +50,13 @@ def load_base_model(folder: Path, name: str, device: str, dtype: str) -> BaseMod
     loaded.network.requires_grad_(False)
     if not head_is_plain(network_of(loaded.network)):
         raise ModelUnsupportedError(name)
-    return BaseModel(name, dtype, loaded)
+    return BaseModel(name, dtype, _digest(folder), loaded)
+
+
+def _digest(folder: Path) -> str:
+    """sha256 over names and digests of the files that make up weights and vocabulary."""
+    whole = hashlib.sha256()
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("tokenizer.json")]):
+        with path.open("rb") as file:
+            whole.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return whole.hexdigest()

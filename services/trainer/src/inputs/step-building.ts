@@ -1,0 +1,95 @@
+// What the training worker is asked for a batch, from the fact, the log and an engine that renders: all that is read and asked, one sample
+// after the other. The same fact gives the same request as long as engines render alike; where one renders a prompt otherwise than it
+// was captured, the sample loses its teacher by name, so that no other template is ever trained on.
+import { isDeepStrictEqual } from 'node:util';
+
+import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
+import type { WeightsManifest } from '@backtalk/proto/weights';
+
+import { harmlessHints, hintedMessages } from '../domain/hinted-messages.js';
+import { hintsOf } from '../domain/lessons-in-force.js';
+import type { StepPlan } from '../domain/step-plan.js';
+import { batchBytesMax, bytesOf, sampleBytesMax } from '../domain/step-size.js';
+import {
+  stepOf,
+  trainSample,
+  type Built,
+  type LeftOut,
+  type SampleSource,
+  type Step,
+} from '../domain/train-request.js';
+import { trainerErrors } from '../errors.js';
+import type { Render } from '../outputs/prompt-renderer.js';
+import type { WorkerBase } from '../outputs/training-worker.js';
+import type { TrainerTools } from './trainer-tools.js';
+
+export interface StepSource {
+  readonly batch: BatchClosed;
+  readonly plan: StepPlan;
+  readonly parent: WeightsManifest | undefined;
+  readonly base: WorkerBase;
+}
+
+export async function buildStep(tools: TrainerTools, source: StepSource, signal: AbortSignal): Promise<Step> {
+  const { batch, plan, parent, base } = source;
+  return tools.renderer.use(base.name, signal, async (render) => {
+    const built = new Map<string, Built | LeftOut>();
+    let room = batchBytesMax;
+    // One at a time: what is decoded of a sample is let go before the next is read.
+    for (const sample of batch.samples) {
+      const made = await buildSample(tools, source, sample, render);
+      const bytes = typeof made === 'string' ? 0 : bytesOf(made.sample);
+      const fits = bytes <= Math.min(room, sampleBytesMax);
+      built.set(sample.turn, fits ? made : 'too_large');
+      if (fits) room -= bytes;
+    }
+    return stepOf(batch, plan, parent, built, await probesOf(plan, base, render));
+  });
+}
+
+async function buildSample(
+  { turns, events }: TrainerTools,
+  { batch, plan, base }: StepSource,
+  sample: BatchSample,
+  render: Render,
+): Promise<Built | LeftOut> {
+  const source = await turns.source(sample);
+  if (typeof source === 'string') return source;
+  const given = plan.training.method === 'binary' ? [] : hintsOf(batch, sample);
+  const hints = harmlessHints(given, base.controlTokens);
+  if (hints.length < given.length) events.hintsRefused(batch.policy, given.length - hints.length);
+  const teacher = hints.length === 0 ? [] : await teacherPrompt(source, hints, plan.training.hintPlace, render);
+  const made = trainSample(sample, source, teacher ?? []);
+  if (typeof made === 'string') return made;
+  if (teacher === undefined) return { sample: made, untaught: 'template_mismatch' };
+  return { sample: made, untaught: teacher.length === 0 && given.length > 0 ? 'control_token' : '' };
+}
+
+/** Nothing where engines do not render the request as it was captured. */
+async function teacherPrompt(
+  { facts, messages, tools, templateArguments, humanMessage }: SampleSource,
+  hints: readonly string[],
+  place: string,
+  render: Render,
+): Promise<readonly number[] | undefined> {
+  const hinted = hintedMessages(messages, hints, place, humanMessage);
+  if (hinted === undefined) return undefined;
+  const plain = await render({ messages, tools, templateArguments });
+  if (!isDeepStrictEqual(plain, facts.completed?.promptIds)) return undefined;
+  return render({ messages: hinted, tools, templateArguments });
+}
+
+async function probesOf(
+  { probePrompts }: StepPlan,
+  { name }: WorkerBase,
+  render: Render,
+): Promise<readonly number[][]> {
+  const probes: number[][] = [];
+  for (const bytes of probePrompts) {
+    const messages: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const ids = await render({ messages: Array.isArray(messages) ? messages : [], tools: [], templateArguments: {} });
+    if (ids === undefined) throw trainerErrors.rendererAway({ baseModel: name });
+    probes.push([...ids]);
+  }
+  return probes;
+}
