@@ -27,8 +27,9 @@ export function wishFeatures(wish: string): WishFeatures {
 }
 
 function tokensOf(clause: string): string[] {
-  const tokens = clause.match(/[\p{L}\p{N}'+#$€£¥/-]+/gu) ?? [];
-  return tokens.map((token) => token.replace(/^['-]+|['-]+$/g, '')).filter((token) => token !== '');
+  // Quotation marks are no part of a word; apostrophes within one are.
+  const words = clause.replace(/(?<=^|\s)['-]|['-](?=\s|$)/g, ' ');
+  return words.match(/[\p{L}\p{N}'+#$€£¥/-]+/gu) ?? [];
 }
 
 function plain(wish: string): string {

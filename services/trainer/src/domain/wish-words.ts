@@ -140,7 +140,7 @@ gender-neutral: language wording
 /** They turn what is said behind them in the same clause. */
 const negationWords =
   "no not never none nothing without don't dont doesn't isn't aren't can't cannot couldn't won't needn't shouldn't stop stopping avoid* quit skip skipping " +
-  'drop omit* cut lose spare remov* delete exclud* eliminat* refrain ban hate hating dislik* tired enough forget* fail* unless too few little nobody ' +
+  'drop omit* cut lose spare remov* delete exclud* eliminat* refrain ban hate hating dislik* tired enough forget* fail* unless too few little ' +
   'annoy* unnecessary needless useless unwanted neither nor ' +
   'kein* nicht nichts nie niemals ohne zu zuviel wenig hör vermeid* lass lasse weglass* spar verzicht* ' +
   'pas jamais sans aucun* trop arrête* évite* nunca sin ningún ninguna* demasiad* deja evita* jamás non mai senza troppo nessun* smett* ' +
