@@ -5,6 +5,7 @@ import { lexicalRelations, relateByWords } from './lexical-relation.js';
 describe('how two wishes stand to each other', () => {
   it.each([
     ['Use metric units.', 'Metric units, please!'],
+    ['Never use more than fifty words.', 'At most 50 words per answer.'],
     ['Answer in French.', 'Please always reply in French from now on.'],
     ['Never use emojis.', 'No emojis!'],
     ["Don't be long-winded or long.", 'Not long-winded, not long.'],
@@ -41,6 +42,8 @@ describe('how two wishes stand to each other', () => {
     ['Answer in one short sentence.', 'Explain each step in one sentence.'],
     ['Use short sentences.', 'Give a short example.'],
     ['Call me Robin.', 'Call me Kim.'],
+    ['Use fewer tables.', 'No tables.'],
+    ['List pros and cons.', 'List pros and cons in a table.'],
     ['Use bullet points.', 'Use bullet points for shopping lists.'],
     ['End with a question.', 'End with a summary.'],
     ['Answer in French.', 'Explain each step in German.'],
@@ -49,7 +52,7 @@ describe('how two wishes stand to each other', () => {
     ['Use a formal tone.', 'Name the format.'],
     ['Please do it again.', 'Please do it again.'],
     ['At most 8 words.', 'At most 2 sentences.'],
-  ])('“%s” and “%s” are different, since it is not sure of them', (a, b) => {
+  ])('takes “%s” and “%s” for different, because it is not sure', (a, b) => {
     expect(relateByWords(a, b)).toBe('different');
     expect(relateByWords(b, a)).toBe('different');
   });

@@ -1,12 +1,18 @@
 // Relates wishes by their words alone: sure of few, and `different` where it is not sure. It merges or opposes only what asks for nearly the
 // same things, so that no wish is lost in another.
-import { wishFeatures, type WishFeatures } from './wish-features.js';
+import { lengthMeasures, wishFeatures, type WishFeatures } from './wish-features.js';
 import type { WishRelation, WishRelations } from './wish-relation.js';
 
 /** Of all that two wishes speak of, the share that both must speak of. */
 const sharedFrom = 0.75;
+/** Where something stands, or that nothing else does, says less than what it is. */
+const lesser = new Set(['~place', '=only']);
+const lesserWeight = 0.5;
 const wordCharsMin = 4;
 const endingCharsMax = 3;
+/** "Compare", "comparisons". */
+const stemCharsMin = 6;
+const suffixCharsMax = 5;
 
 export const lexicalRelations: WishRelations = {
   among: (wishes) => {
@@ -20,47 +26,110 @@ export function relateByWords(a: string, b: string): WishRelation {
   return relationOf(wishFeatures(a), wishFeatures(b));
 }
 
-function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
-  if (a.size === 0 || b.size === 0) return 'different';
-  const pairs = pairsOf(a, b);
-  const sizes = sizesApart(a, b, pairs);
-  const spokenOf = a.size + b.size - pairs.length - sizes;
-  if (pairs.length < sharedFrom * spokenOf) return 'different';
-  const clashes = pairs.filter(([one, other]) => one !== other);
-  if (clashes.length > 0) return clashes.every(excludes) ? 'opposite' : 'different';
+export function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
+  const { pairs, shared, spokenOf } = comparison(a, b);
+  if (spokenOf === 0 || shared < sharedFrom * spokenOf) return 'different';
+  const verdicts = pairs.map(verdict);
+  const isWhole = spokenOf - shared < 1;
+  if (verdicts.includes('different')) return 'different';
+  if (verdicts.includes('opposite')) return 'opposite';
   // One says how short, the other only that it is short.
-  return sizes > 0 && !pairs.some(([, , key]) => key.startsWith('#')) ? 'different' : 'same';
+  return isWhole && (sizesOf(a).join() === sizesOf(b).join() || pairs.some(([key]) => key.startsWith('#')))
+    ? 'same'
+    : 'different';
 }
 
-type Pair = readonly [valueOfA: string, valueOfB: string, key: string];
+type Pair = readonly [key: string, valueOfA: string, valueOfB: string];
 
-/** What both speak of, with what each says of it. */
-function pairsOf(a: WishFeatures, b: WishFeatures): Pair[] {
-  return [...a].flatMap(([key, value]): Pair[] => {
-    const other = [...b.keys()].find((candidate) => sameWord(key, candidate));
-    return other === undefined ? [] : [[value, b.get(other) ?? '', key]];
-  });
+interface Comparison {
+  readonly pairs: readonly Pair[];
+  readonly shared: number;
+  readonly spokenOf: number;
 }
 
-/** Length and counts say how much: where both wishes speak of one of them, the other one in only one of them is no further wish. */
-function sizesApart(a: WishFeatures, b: WishFeatures, pairs: readonly Pair[]): number {
-  const isSize = (key: string): boolean => key === '~length' || key.startsWith('#');
-  if (!pairs.some(([, , key]) => isSize(key))) return 0;
-  const inBoth = pairs.filter(([, , key]) => isSize(key)).length;
-  return [...a.keys(), ...b.keys()].filter(isSize).length - 2 * inBoth;
+/** What both speak of, with what each says of it; length and counts of it are one thing. */
+function comparison(a: WishFeatures, b: WishFeatures): Comparison {
+  const pairs: Pair[] = [];
+  let [shared, spokenOf] = [0, 0];
+  const rest = new Set(b.keys());
+  for (const [key, value] of a) {
+    if (isSize(key)) continue;
+    const other = [...rest].find((candidate) => sameWord(key, candidate));
+    spokenOf += weightOf(key);
+    if (other === undefined) continue;
+    rest.delete(other);
+    shared += weightOf(key);
+    pairs.push([key, value, b.get(other) ?? '']);
+  }
+  for (const key of rest) if (!isSize(key)) spokenOf += weightOf(key);
+  const [sizesA, sizesB] = [sizesOf(a), sizesOf(b)];
+  if (sizesA.length + sizesB.length > 0) spokenOf += 1;
+  if (sizesA.length > 0 && sizesB.length > 0) {
+    shared += 1;
+    pairs.push(...sizePairs(a, b, sizesA, sizesB));
+  }
+  return { pairs, shared, spokenOf };
 }
 
-/** "Not in French" leaves room for German. */
-function excludes([one, other, key]: Pair): boolean {
-  if (key !== '~language') return true;
-  const positive = !one.startsWith('-') && !other.startsWith('-');
-  return positive || one.replace('-', '') === other.replace('-', '');
+function sizePairs(a: WishFeatures, b: WishFeatures, sizesA: readonly string[], sizesB: readonly string[]): Pair[] {
+  const both = sizesA.filter((key) => key.startsWith('#') && sizesB.includes(key));
+  if (both.length > 0) return both.map((key) => [key, a.get(key) ?? '', b.get(key) ?? '']);
+  return [['~length', lengthOf(a, sizesA), lengthOf(b, sizesB)]];
+}
+
+/** A bound from below asks for more; any other count for less. */
+function lengthOf(features: WishFeatures, sizes: readonly string[]): string {
+  const count = sizes.find((key) => key.startsWith('#'));
+  if (count === undefined) return features.get('~length') ?? '';
+  return features.get(count)?.startsWith('min') === true ? '+' : '-';
+}
+
+function sizesOf(features: WishFeatures): string[] {
+  return [...features.keys()].filter(isSize);
+}
+
+function isSize(key: string): boolean {
+  return key === '~length' || lengthMeasures.has(key);
+}
+
+function weightOf(key: string): number {
+  return lesser.has(key) ? lesserWeight : 1;
+}
+
+function verdict([key, one, other]: Pair): WishRelation {
+  if (one === other) return 'same';
+  if (key.startsWith('#')) return countsVerdict(one, other);
+  if (key.startsWith('~')) return valuesVerdict(one, other);
+  return [one, other].includes('+') ? 'opposite' : 'different';
+}
+
+function valuesVerdict(one: string, other: string): WishRelation {
+  if (!/^[!<]/.test(one) && !/^[!<]/.test(other)) return 'opposite';
+  // "Not in French" leaves room for German.
+  return one === other.slice(1) || other === one.slice(1) ? 'opposite' : 'different';
+}
+
+function countsVerdict(one: string, other: string): WishRelation {
+  const [boundOne = '', countOne = ''] = one.split(' ');
+  const [boundOther = '', countOther = ''] = other.split(' ');
+  if (one.includes(',') || other.includes(',')) return 'different';
+  if (boundOne.startsWith('!') || boundOther.startsWith('!'))
+    return one.replace('!', '') === other.replace('!', '') ? 'opposite' : 'different';
+  const mins = [boundOne, boundOther].filter((bound) => bound === 'min').length;
+  if (mins === 0) return countOne === countOther ? 'same' : 'opposite';
+  if (mins === 2) return 'different';
+  const [least, most] =
+    boundOne === 'min' ? [Number(countOne), Number(countOther)] : [Number(countOther), Number(countOne)];
+  return least > most ? 'opposite' : 'different';
 }
 
 /** The same but for an ending ("emoji", "emojis"). */
 function sameWord(a: string, b: string): boolean {
   if (a === b) return true;
   const [short, long] = a.length <= b.length ? [a, b] : [b, a];
+  if (/^[~=]/.test(a) || /^[~=]/.test(b) || a.startsWith('#') !== b.startsWith('#')) return false;
+  const common = [...short].findIndex((letter, index) => letter !== long[index]);
+  if (common >= stemCharsMin && long.length - common <= suffixCharsMax) return true;
   const stem = short.replace(/[ey]$/, '');
   return stem.length >= wordCharsMin && long.startsWith(stem) && long.length - stem.length <= endingCharsMax;
 }

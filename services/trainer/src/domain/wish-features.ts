@@ -1,119 +1,244 @@
-// What a wish asks for, as features with values: what is wanted or not ("emojis": +, −), how long, in which language, how many of what.
-// Negation turns a value; it never disappears. Words are general ones of a few languages: what they miss makes two wishes different, not same.
+// What a wish asks for, as features with values: what is wanted or not, how long, in which language, how many of what. Negation turns a value;
+// it never disappears.
+import { empty, fewer, goesWithoutSaying, meaningOf, negations, phrases } from './wish-words.js';
 
-/** By name: a word; `~length`, `~register`, `~units`, `~language`; or `#` and what is counted. */
+/**
+ * By name: `~axis` with one of its values, or `!value`; `=concept` or a word, with `+`, `-` or `<` (less of it); `#` and what is counted, with
+ * `= 2`, `max 50` or `min 3`.
+ */
 export type WishFeatures = ReadonlyMap<string, string>;
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+type Features = Map<string, string>;
 
-/** They turn what is said in the same clause. */
-const negations = words(
-  "no not never none without don't dont doesn't isn't can't cannot stop avoid quit skip drop omit too less fewer " +
-    'kein keine keinen keiner nicht nie niemals ohne zu weniger pas jamais sans aucun aucune trop moins ' +
-    'nunca sin ningún demasiado menos non mai senza troppo meno não sem nenhum nooit geen niet zonder',
-);
-/** A bound, not a refusal: "no more than eight words" wants eight words. */
-const bounds = /\b(?:no|not) (?:more|less|fewer|longer|shorter) than\b/g;
 /** An exclamation before the wish itself. */
 const exclamation = /^(?:no|nope|non|nein|nee|não)\s*[,.!:;–—-]/u;
-
-const axes = new Map<string, readonly [axis: string, value: string]>(
-  Object.entries({
-    '~length -':
-      'short shorter brief briefly briefer concise concisely terse succinct kurz kürzer knapp court courte bref breve corto corta',
-    '~length +':
-      'long longer lengthy detailed detail details thorough thoroughly verbose elaborate lang länger ausführlich détaillé largo larga detallado',
-    '~register +': 'formal formally polite förmlich formel',
-    '~register -': 'informal informally casual casually colloquial locker informel',
-    '~units +': 'metric metrisch métrique métrico',
-    '~units -': 'imperial imperiale',
-  }).flatMap(([named, list]) => {
-    const [axis = '', value = ''] = named.split(' ');
-    return list.split(' ').map((word) => [word, [axis, value]] as const);
-  }),
-);
-
-const numbers = new Map(
-  [
-    'one two three four five six seven eight nine ten',
-    'ein zwei drei vier fünf sechs sieben acht neun zehn',
-    'un deux trois quatre cinq six sept huit neuf dix',
-    'uno dos tres cuatro cinco seis siete ocho nueve diez',
-  ].flatMap((row) => row.split(' ').map((word, index) => [word, String(index + 1)] as const)),
-)
-  .set('single', '1')
-  .set('eine', '1')
-  .set('einem', '1')
-  .set('une', '1')
-  .set('una', '1');
-
-/** That something is asked for, of whom and how politely, but not what. */
-const empty = words(
-  "a an the this that that's it's these those it its i me my we us you your yours they them is are was were be been am as at by for from in into " +
-    'of on or and to with when where which what while if then so just only please kindly thanks thank thx ok okay hey sorry want wanted ' +
-    "need needed like would could should can will shall must do does did have has had i'd i'm i'll let let's say said tell told asked ask " +
-    'always ever every each time times now next again future onwards use uses used using give gives given giving make makes made making ' +
-    'keep keeps kept keeping put write writes written writing get got answer answers answered answering reply replies replying respond ' +
-    'responds response responses responding rather instead most least more much many very really quite bit way there here all any some but ' +
-    'know prefer try go out up than ' +
-    'bitte immer antworte antworten antwort schreib schreibe ab jetzt der die das und oder auf mit von für mir ich du deine ' +
-    'toujours réponds réponse répondre en le la les des de du moi je tu ta tes ton et ou avec pour stp ' +
-    'siempre responde respuesta por favor el los las del y o con para mi tu tus',
-);
-
-const languages = languageNames();
+const clauses =
+  /[.!?;:,\n()–—"“”]+| instead of | rather than | (?:and|but|y|und|et|e) (?=(?:no|not|don't|never|nicht|kein\p{L}*|pas|non?) )/u;
+const turning = / (?:instead of|rather than) /gu;
 
 export function wishFeatures(wish: string): WishFeatures {
-  const features = new Map<string, string>();
-  const plain = wish
-    .toLowerCase()
-    .replace(/[\u2018\u2019]/g, "'")
-    .trim()
-    .replace(exclamation, ' ');
-  for (const clause of plain.replace(bounds, ' ').split(/[.!?;:,\n()–—]+/u)) readClause(clause, features);
+  const features: Features = new Map();
+  for (const clause of plain(wish).split(clauses)) readClause(tokensOf(clause), features);
+  for (const beside of [...features.keys()])
+    for (const key of features.keys()) if (key !== beside && goesWithoutSaying(key, beside)) features.delete(key);
+  // "Only two sentences" says no more than "two sentences".
+  if ([...features.keys()].some((key) => /^[#~]/.test(key))) features.delete('=only');
   return features;
 }
 
-function readClause(clause: string, features: Map<string, string>): void {
-  const tokens = clause.match(/[\p{L}\p{N}'+#-]+/gu) ?? [];
-  const turned = tokens.filter((token) => negations.has(token)).length % 2 === 1;
-  const counted = new Set<number>();
-  for (const [index, token] of tokens.entries()) {
-    const number = numbers.get(token) ?? /^\d+$/.exec(token)?.[0];
-    if (number === undefined) continue;
-    const measure = measureAt(tokens, index);
-    if (measure !== undefined) counted.add(measure);
-    const key = `#${measure === undefined ? '' : (tokens[measure] ?? '')}`;
-    features.set(key, [features.get(key), number].filter((value) => value !== undefined).join(','));
-  }
-  for (const [index, token] of tokens.entries()) {
-    if (counted.has(index) || isForm(token)) continue;
-    const language = languages.get(token);
-    const [axis, value] = axes.get(token) ?? [token, '+'];
-    if (language === undefined) features.set(axis, turned ? opposed(value) : value);
-    else features.set('~language', `${turned ? '-' : ''}${language}`);
-  }
+function tokensOf(clause: string): string[] {
+  // Quotation marks are no part of a word; apostrophes within one are.
+  const words = clause.replace(/(?<=^|\s)['-]|['-](?=\s|$)/g, ' ');
+  return words.match(/[\p{L}\p{N}'+#$€£¥/-]+/gu) ?? [];
 }
 
+function plain(wish: string): string {
+  let text = wish
+    .toLowerCase()
+    .replace(/[\u2018\u2019]/g, "'")
+    .trim()
+    .replace(exclamation, ' ')
+    .replace(/\b(one|two|three|four|five|\d+)-(?=\p{L}{3})/gu, '$1 ')
+    .replace(turning, ', not ');
+  for (const [pattern, token] of phrases) text = text.replace(pattern, token);
+  return text;
+}
+
+function readClause(tokens: readonly string[], features: Features): void {
+  const counted = readCounts(tokens, features);
+  let negated = false;
+  let isLess = false;
+  let spoken: string[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const isNegation = negations.has(token) && (!tooWords.has(token) || isTooMuch(tokens, index));
+    if (isNegation || fewer.has(token)) {
+      // A negation behind what it is about opens anew; two before it cancel each other. "Not too long" refuses what is long.
+      if (spoken.length > 0) [negated, isLess] = [false, false];
+      if (isNegation) negated = tooWords.has(token) ? true : !negated;
+      else isLess = true;
+      if (index < tokens.length - 1 || spoken.length === 0) spoken = [];
+      else for (const key of spoken) turn(features, key);
+    } else if (!counted.has(index) && !isForm(token)) {
+      const [key, value] = featureOf(token, negated, isLess);
+      if (key === '=explain' && !negated && isCarried(tokens, index)) continue;
+      // "TypeScript, not JavaScript" asks for the one.
+      if (!(value.startsWith('!') && features.has(key))) features.set(key, value);
+      spoken.push(key);
+      // "Don't explain the code" wants the code.
+      if (key === '=explain') [negated, isLess] = [false, false];
+    }
+  }
+  if (negated && spoken.length === 0) turnLast(tokens, features);
+}
+
+const tooWords = new Set(['too', 'zu', 'trop', 'demasiado', 'demasiada', 'troppo', 'demais', 'zuviel']);
+
+/** Not "that, too" and not "du zu mir". */
+function isTooMuch(tokens: readonly string[], at: number): boolean {
+  const next = tokens[at + 1];
+  if (next === undefined) return false;
+  return tokens[at] !== 'zu' || keyOf(next).startsWith('~') || /^(?:viel|wenig)/.test(next);
+}
+
+function turn(features: Features, key: string): void {
+  const value = features.get(key);
+  if (value !== undefined) features.set(key, negationOf(key, value));
+}
+
+/** "Explain it simply" is about how, "explain the code" about what. */
+function isCarried(tokens: readonly string[], at: number): boolean {
+  const rest = tokens.slice(at + 1);
+  const next = rest[0];
+  return (
+    next === undefined ||
+    /^(?:it|this|that|things?|everything|to|me|in|like|so|as|with|by|using|stepwise|es|mir|le|lo)$/.test(next) ||
+    /^~(?:simple|length|register)$/.test(keyOf(next))
+  );
+}
+
+/** The clause ends in its negation ("emojis never again"). */
+function turnLast(tokens: readonly string[], features: Features): void {
+  const negation = tokens.findIndex((token) => negations.has(token));
+  for (const token of tokens.slice(0, negation)) if (!isForm(token)) turn(features, featureOf(token, false, false)[0]);
+}
+
+function featureOf(token: string, negated: boolean, isLess: boolean): [key: string, value: string] {
+  const language = languages.get(token);
+  if (language !== undefined) return ['~language', negated ? `!${language}` : language];
+  const { axis, value } = meaningOf(token) ?? { axis: token, value: '+' };
+  if (!isLess) return [axis, negated ? negationOf(axis, value) : value];
+  if (/^[+-]$/.test(value) && axis.startsWith('~')) return [axis, negated ? value : negationOf(axis, value)];
+  if (axis.startsWith('~')) return [axis, negated ? value : `<${value}`];
+  return [axis, negated ? '+' : '<'];
+}
+
+const otherValues = new Map([
+  ['+', '-'],
+  ['-', '+'],
+  ['<', '+'],
+  ['metric', 'imperial'],
+  ['imperial', 'metric'],
+  ['celsius', 'fahrenheit'],
+  ['fahrenheit', 'celsius'],
+  ['lower', 'upper'],
+  ['upper', 'lower'],
+  ['active', 'passive'],
+  ['passive', 'active'],
+  ['warm', 'cold'],
+  ['cold', 'warm'],
+  ['bullets', 'prose'],
+  ['prose', 'bullets'],
+  ['funny', 'serious'],
+  ['serious', 'funny'],
+]);
+
+function negationOf(key: string, value: string): string {
+  if (value.startsWith('!')) return value.slice(1);
+  return otherValues.get(value) ?? `!${value}`;
+}
+
+const numbers = new Map(
+  [
+    'one two three four five six seven eight nine ten eleven twelve',
+    'eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf',
+    'seul deux trois quatre cinq six sept huit neuf dix onze douze',
+    'uno dos tres cuatro cinco seis siete ocho nueve diez - doce',
+    'uno - tre quattro cinque - sette otto nove dieci undici dodici',
+  ].flatMap((row) => row.split(' ').map((word, index) => [word, String(index + 1)] as const)),
+);
+for (const word of ['single', 'einzig', 'einzigen', 'einziger', 'seule', 'sola', 'único', 'única'])
+  numbers.set(word, '1');
+for (const [word, number] of [
+  ['fifteen', '15'],
+  ['twenty', '20'],
+  ['thirty', '30'],
+  ['forty', '40'],
+  ['fifty', '50'],
+  ['hundred', '100'],
+  ['zwanzig', '20'],
+  ['dreißig', '30'],
+  ['fünfzig', '50'],
+  ['hundert', '100'],
+  ['vingt', '20'],
+  ['trente', '30'],
+  ['cinquante', '50'],
+  ['cent', '100'],
+  ['veinte', '20'],
+  ['treinta', '30'],
+  ['cincuenta', '50'],
+  ['cien', '100'],
+] as const)
+  numbers.set(word, number);
+/** They count only what an answer's length is counted in. */
+const articles = new Set(['a', 'an', 'ein', 'eine', 'einem', 'einen', 'un', 'une', 'una', 'um', 'uma', 'een']);
+export const lengthMeasures = new Set(['#=sentence', '#=word', '#=paragraph', '#=line']);
+
 const measuredWithin = 3;
+
+function readCounts(tokens: readonly string[], features: Features): ReadonlySet<number> {
+  const counted = new Set<number>();
+  let bound = '=';
+  for (const [index, token] of tokens.entries()) {
+    // "Never more than" is a bound from above.
+    if (token === '#max' || token === '#min') bound = isNegated(tokens, index) ? otherBound(token) : token.slice(1);
+    const number = numberOf(token) ?? (articles.has(token) ? '1' : undefined);
+    if (number === undefined) continue;
+    const measure = measureAt(tokens, index);
+    const key = `#${measure === undefined ? '' : keyOf(tokens[measure] ?? '')}`;
+    if (articles.has(token) && !lengthMeasures.has(key)) continue;
+    if (measure !== undefined) counted.add(measure);
+    const value = `${negations.has(tokens[index - 1] ?? '') ? '!' : ''}${bound} ${number}`;
+    features.set(
+      key,
+      [features.get(key), value]
+        .filter((part) => part !== undefined && part !== value)
+        .concat(value)
+        .join(', '),
+    );
+    bound = '=';
+  }
+  return counted;
+}
+
+function isNegated(tokens: readonly string[], at: number): boolean {
+  return tokens.slice(0, at).filter((token) => negations.has(token)).length % 2 === 1;
+}
+
+function otherBound(bound: string): string {
+  return bound === '#max' ? 'min' : 'max';
+}
+
+function numberOf(token: string): string | undefined {
+  return numbers.get(token) ?? /^\d+$/.exec(token)?.[0];
+}
+
+function keyOf(token: string): string {
+  return meaningOf(token)?.axis ?? token;
+}
 
 /** Where the word is that a number counts: the next one with content, else the one before it ("version 3"). */
 function measureAt(tokens: readonly string[], at: number): number | undefined {
   const counts = (index: number): boolean => {
     const token = tokens[index];
-    return token !== undefined && !isForm(token) && !axes.has(token) && !languages.has(token);
+    return token !== undefined && !isForm(token) && !keyOf(token).startsWith('~') && !languages.has(token);
   };
   for (let index = at + 1; index <= at + measuredWithin; index += 1) if (counts(index)) return index;
   return counts(at - 1) ? at - 1 : undefined;
 }
 
 function isForm(token: string): boolean {
-  return empty.has(token) || negations.has(token) || numbers.has(token) || /^\d+$/.test(token);
+  return (
+    token.startsWith('#m') ||
+    empty.has(token) ||
+    negations.has(token) ||
+    fewer.has(token) ||
+    articles.has(token) ||
+    numberOf(token) !== undefined ||
+    !/[\p{L}\p{N}$€£¥]/u.test(token)
+  );
 }
 
-export function opposed(value: string): string {
-  return value === '+' ? '-' : '+';
-}
+const languages = languageNames();
 
 /** Every language's name, in the names that speakers of the largest ones give it: no list of our own. */
 function languageNames(): ReadonlyMap<string, string> {
@@ -124,7 +249,7 @@ function languageNames(): ReadonlyMap<string, string> {
     const display = new Intl.DisplayNames(spoken, { type: 'language', fallback: 'none' });
     for (const code of codes) {
       const name = display.of(code)?.toLowerCase();
-      if (name !== undefined && !names.has(name)) names.set(name, code);
+      if (name !== undefined && name.length > 2 && !names.has(name)) names.set(name, code);
     }
   }
   return names;
