@@ -55,6 +55,10 @@ const keyRecords = [
   { key: keys.capped, tenant: 'two', user: 'bob', limits: { captureBytesPerDay: 1_000 } },
 ];
 
+async function stopAll(crowds: readonly Crowd[]): Promise<void> {
+  await Promise.all(crowds.map((crowd) => crowd.stop()));
+}
+
 export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const { replicas = [], hasJudgeEngine = false, before, environment = {}, ...machineOptions } = options;
   const judges = hasJudgeEngine ? await startFakeEngine({ tokenMs: 1, reply: judgeReply }) : undefined;
@@ -89,9 +93,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     startCrowd({ gateway: machine.gateway, seed, clients: count, optsOut: 0.05, patienceMs, key });
   const steady = clients(steadyClients, 1, keys.steady);
   const more: Crowd[] = [];
-  const hush = async () => {
-    await Promise.all(more.splice(0).map((crowd) => crowd.stop()));
-  };
+  const hush = () => stopAll(more.splice(0));
   return {
     machine,
     prometheus,
@@ -106,13 +108,12 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
       writeFileSync(join(held, name), '');
       if (machine.pid(name) > 0) machine.kill(name);
     },
-    back: async (name) => {
+    back: (name) => {
       rmSync(join(held, name), { force: true });
-      await machine.serves(name);
+      return machine.serves(name);
     },
     limitFiles: (name, bytes) => {
-      const limit = bytes === undefined ? 'unlimited' : String(bytes);
-      execFileSync('prlimit', ['--pid', String(machine.pid(name)), `--fsize=${limit}:`]);
+      execFileSync('prlimit', ['--pid', String(machine.pid(name)), `--fsize=${String(bytes ?? 'unlimited')}:`]);
     },
     talk: (count, key = keys.steady) => {
       const crowd = clients(count, 100 + more.length, key);
@@ -120,7 +121,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
       return crowd;
     },
     stop: async () => {
-      await Promise.all([hush(), steady.stop()]);
+      await stopAll([steady, ...more.splice(0)]);
       await prometheus.stop();
       wire.stop();
       await machine.stop();
