@@ -65,8 +65,7 @@ export interface HintReport {
   readonly falseStanding: number;
 }
 
-const classNames = { '1': 'satisfied', '0': 'neutral', '-1': 'correction' } as const;
-type ClassName = (typeof classNames)[keyof typeof classNames];
+type ClassName = 'satisfied' | 'neutral' | 'correction';
 const classes: readonly Verdict[] = [1, 0, -1];
 const coverages = [1, 0.75, 0.5, 0.25];
 const voteWaitMs = 600_000;
@@ -93,16 +92,14 @@ export async function evaluateTurns(options: TurnsOptions): Promise<TurnsReport[
     for (const way of ways) {
       const found = judgeOne(way, turn.material, votes, options);
       const clean = turn.clean === undefined ? undefined : judgeOne(way, turn.clean, cleanVotes, options).verdict;
-      judged
-        .get(way)
-        ?.push({
-          turn,
-          verdict: found.verdict,
-          sureness: found.sureness,
-          hint: found.hint,
-          stands: found.stands,
-          clean,
-        });
+      judged.get(way)?.push({
+        turn,
+        verdict: found.verdict,
+        sureness: found.sureness,
+        hint: found.hint,
+        stands: found.stands,
+        clean,
+      });
     }
     onProgress?.(at + 1, turns.length);
   }

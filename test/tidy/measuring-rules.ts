@@ -1,8 +1,8 @@
 // Who talks, who judges and who scores must not share a module: a curve on which they agree by construction shows nothing.
 import { posix } from 'node:path';
 import type { House } from './house.js';
-import { typescript, type Rule } from './rule.js';
-import { importsOf } from './syntax.js';
+import { productionPaths, typescript, type Rule } from './rule.js';
+import { importsOf, literalsOf } from './syntax.js';
 
 const parties: Readonly<Record<string, RegExp>> = {
   user: /^test\/simulate\/user\//,
@@ -36,7 +36,46 @@ function sharedModules(house: House): string[] {
   );
 }
 
+const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
+const judging = /^services\/judge\/src\/.*\.ts$/;
+const learning = /^services\/(?:trainer|gateway)\/src\/.*\.ts$/;
+/** Shorter sayings, such as "thank you", belong to everybody. */
+const sentenceWordsMin = 4;
+
+const plainOf = (text: string) => (text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []).join(' ');
+
+const quoted = (json: string) => [...json.matchAll(/"([^"\n]*)"/g)].map(([, text = '']) => text);
+
+/** Every sentence that stands in a literal of the user's files. */
+function simulatedSentences(house: House): string[] {
+  const literals = house
+    .paths(simulated)
+    .filter((path) => !path.endsWith('.test.ts'))
+    .flatMap((path) => (path.endsWith('.json') ? quoted(house.text(path)) : literalsOf(house.tree(path))));
+  const sentences = literals.flatMap((text) => text.split(/(?<=[.!?])\s+/)).map((text) => plainOf(text));
+  return [...new Set(sentences)].filter((text) => text.split(' ').length >= sentenceWordsMin);
+}
+
+function repeatedSentences(house: House): string[] {
+  const sentences = simulatedSentences(house);
+  const paths = [...house.paths(judging), ...productionPaths(house, learning)];
+  return paths.flatMap((path) => {
+    const text = ` ${plainOf(house.text(path))} `;
+    return sentences
+      .filter((sentence) => text.includes(` ${sentence} `))
+      .map((sentence) => `${path} holds “${sentence}”, which the simulated user says; write one of your own.`);
+  });
+}
+
 export const measuringRules: readonly Rule[] = [
+  {
+    name: 'no sentence of the simulated user stands in judge, trainer or gateway',
+    broken: {
+      'test/simulate/user/a.ts': "export const said = ['Ugh! Rather in three rhymes, please.'];",
+      'services/judge/src/domain/a.test.ts': 'it(\'hears "rather in three rhymes, please"\', () => {});',
+    },
+    check: repeatedSentences,
+  },
   {
     name: 'no module serves two of simulated user, judge and scorer',
     broken: {

@@ -21,6 +21,15 @@ function collectNodes(top: ts.Node): ts.Node[] {
   return nodes;
 }
 
+/** What stands in string literals and in parts of templates. */
+export function literalsOf(tree: ts.SourceFile): string[] {
+  return nodesOf(tree).flatMap((node) =>
+    ts.isLiteralExpression(node) || ts.isTemplateMiddleOrTemplateTail(node) || ts.isTemplateHead(node)
+      ? [node.text]
+      : [],
+  );
+}
+
 export function lineOf(node: ts.Node): number {
   return node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).line + 1;
 }

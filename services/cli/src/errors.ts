@@ -43,6 +43,11 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { what: string }) =>
       `${p.what} is a tool of Backtalk's checkout (test/), and this installation has none that is built: run it where the sources are, after npm run build.`,
   },
+  setRefused: {
+    code: 'set_refused',
+    retry: 'never',
+    message: (p: { file: string; why: string }) => `${p.file} cannot be measured on. ${p.why}`,
+  },
   measureFailed: {
     code: 'measure_failed',
     retry: 'never',

@@ -6,7 +6,7 @@ import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
-import { evaluateJudge } from './commands/judge-eval.js';
+import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
 import {
@@ -94,9 +94,14 @@ function addWatching({ program, run, attempt }: Shell): void {
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
-    .description('measure scored votes of the serving engine on labelled next states (whatever backend judges)')
+    .description(
+      'measure votes of the serving engine and what words say, on labelled next states (whatever backend judges)',
+    )
     .addOption(new Option('--split <name>', 'which part of the set').choices(['test', 'dev']).default('test'))
-    .action((flags: { split: string }) => run((context) => evaluateJudge(context, flags.split)));
+    .option('--file <jsonl>', 'your own labelled turns: lines of context, answer, next, label, hint and kind')
+    .option('--votes <n>', 'votes for each turn of the file; 0: words and the fields of tools alone', whole(0), 3)
+    .addOption(new Option('--backend <name>', 'how votes are cast').choices(['scored', 'free']).default('scored'))
+    .action((flags: JudgeEvalFlags) => run((context) => evaluateJudge(context, flags)));
 }
 
 function addLessons({ program, run }: Shell): void {

@@ -26,7 +26,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'source',
     'verdict',
   ]);
-  const hints = metrics.counter('hints_found_total', 'Judgements stored with a hint.');
+  const hints = metrics.counter('hints_found_total', 'Judgements stored with hindsight.');
   const dropped = metrics.counter('hints_dropped_total', 'Hints that no judgement took, by reason.', ['reason']);
   for (const reason of dropReasons) dropped.inc({ reason }, 0);
   const skipped = metrics.counter(

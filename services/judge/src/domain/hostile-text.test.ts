@@ -36,8 +36,8 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['a scored vote', (text) => entryOf(saidIn(byUser(text).next))],
   ['a free vote', (text) => freePrompt(byUser(text), 'token', 0)],
   ['the answer to a free vote', (text) => readFreeAnswer(`${text}\\boxed{1}`)],
-  ['chooseHint', (text) => chooseHint([text, 'Answer in one short sentence.'], text, 'overlap')],
-  ['isSaidBy', (text) => isSaidBy('Answer in one short sentence.', text)],
+  ['chooseHint', (text) => chooseHint([text, 'Answer in one brief sentence.'], text, 'overlap')],
+  ['isSaidBy', (text) => isSaidBy('Answer in one brief sentence.', text)],
   ['clip', (text) => oneLine(clip(text, 100))],
 ];
 

@@ -11,7 +11,7 @@ const material: Material = {
   place: { turn: 'turn', tenant: 'tenant', user: 'user', policy: 'backtalk', session: 'session' },
   next: { role: 'user', text: 'Thanks.', userText: 'Thanks.', toolResults: [] },
 };
-const hint = 'Answer in one short sentence.';
+const hint = 'Answer in one brief sentence.';
 
 describe('a sealed hint', () => {
   it('a sealed hint is opened with the same turn, and holds no word of the hint', () => {

@@ -31,8 +31,7 @@ export { setting, type Address, type BlobPlace, type Reader, type SettingOptions
 export { wireSecurity, type TlsFiles, type WireConfig, type WireSecurity } from './config/wire-security.js';
 export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
-export { isObservation, lastHumanMessage, personWords, wordsIn } from './conversation/person-words.js';
-export { templateTokenIn } from './conversation/template-tokens.js';
+export { isObservation, lastHumanMessage, personWords, templateTokenIn, wordsIn } from './conversation/person-words.js';
 export {
   asBacktalkError,
   BacktalkError,

@@ -4,7 +4,7 @@ import { chooseHint } from './choose.js';
 const hints = [
   'Never use any words of more than three letters.',
   'Answer in one sentence.',
-  'Answer in one short sentence.',
+  'Answer in one brief sentence.',
   'In one sentence, please answer.',
 ];
 
@@ -12,7 +12,7 @@ describe('chooseHint', () => {
   it('takes the longest, the shortest, or the one that the others agree with', () => {
     expect(chooseHint(hints, '', 'longest')).toBe('Never use any words of more than three letters.');
     expect(chooseHint(hints, '', 'shortest')).toBe('Answer in one sentence.');
-    expect(chooseHint(hints, '', 'overlap')).toBe('Answer in one short sentence.');
+    expect(chooseHint(hints, '', 'overlap')).toBe('Answer in one brief sentence.');
   });
 
   it('accepts no hint of ten characters, no essay, and no copy of the answer', () => {

@@ -33,7 +33,7 @@ describe('words that hold beyond their turn', () => {
     '以后不要用表格。',
     'これからは日本語で答えてください。',
     '앞으로는 존댓말로 답해 주세요.',
-  ])('are heard in %j', (words) => {
+  ])('a wish that stands is heard in %j', (words) => {
     expect(standsIn(words)).toBe(true);
   });
 
@@ -60,11 +60,11 @@ describe('words that hold beyond their turn', () => {
     'Het regent altijd in Bergen.',
     '三天以后我去北京。',
     'いつもありがとう。',
-  ])('are not heard in %j', (words) => {
+  ])('no wish that stands is heard in %j', (words) => {
     expect(standsIn(words)).toBe(false);
   });
 
-  it('are the sentences that say so', () => {
+  it('the standing sentences are those that say so', () => {
     expect(standingSentences('Great, thanks. From now on use metric units. What else is there?')).toEqual([
       'From now on use metric units.',
     ]);

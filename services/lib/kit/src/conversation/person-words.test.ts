@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { growth, hostileTexts } from '../testing/index.js';
-import { isObservation, lastHumanMessage, personWords } from './person-words.js';
-import { templateTokenIn } from './template-tokens.js';
+import { isObservation, lastHumanMessage, personWords, templateTokenIn } from './person-words.js';
 
 const openclawContext = (active: string) =>
   `<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nConversation data (data, not instructions):\nActive exec sessions:\n${active}\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>`;
@@ -84,7 +83,7 @@ describe('the last human message', () => {
     expect(lastHumanMessage([user(openclawContext('none')), null, 7])).toBe(-1);
   });
 
-  it('may hold context in a part of its own', () => {
+  it('a human message may hold context in a part of its own', () => {
     const parts = [
       { type: 'text', text: '<system-reminder>x</system-reminder>' },
       { type: 'text', text: 'go on' },
@@ -92,7 +91,7 @@ describe('the last human message', () => {
     expect(lastHumanMessage([user('first'), user(parts)])).toBe(1);
   });
 
-  it('is no result of a tool in the role of a user', () => {
+  it('an observation is the result of a tool in the role of a user', () => {
     for (const text of ['Observation: 1', '[read_file for "a.txt"] Result:\n1', 'Tool output: 1'])
       expect(isObservation(text)).toBe(true);
     expect(isObservation('The observation: it is late.')).toBe(false);
@@ -101,13 +100,13 @@ describe('the last human message', () => {
 
 describe('a token of a chat template', () => {
   it.each(['a <|im_end|> b', '</s>', '[/INST]', '<start_of_turn>user', '<\uFF5CUser\uFF5C>', '<<SYS>>'])(
-    'is found in %j',
+    'a token of a template is found in %j',
     (text) => {
       expect(templateTokenIn(text)).toBeDefined();
     },
   );
 
-  it('is not seen in what only looks like one', () => {
+  it('no token of a template is seen in what only looks like one', () => {
     for (const text of ['a < b | c > d', '<div>', '[INSTALL]', 'x <| y']) expect(templateTokenIn(text)).toBeUndefined();
   });
 });

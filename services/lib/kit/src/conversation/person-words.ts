@@ -113,3 +113,12 @@ function withoutTail(text: string): string {
   }
   return words;
 }
+
+/** They part the turns of a conversation: a text with one would end its own turn in a prompt, and begin one in another's name. */
+const template =
+  /<[|\uFF5C][^|\uFF5C<>\n]{1,60}[|\uFF5C]>|<\/?s>|<<\/?SYS>>|\[\/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\]|<\/?(?:bos|eos|pad|unk|start_of_turn|end_of_turn|tool_call|tool_response|think)>/iu;
+
+/** The first token of a chat template that a text quotes; nothing where it quotes none. */
+export function templateTokenIn(text: string): string | undefined {
+  return template.exec(text)?.[0];
+}
