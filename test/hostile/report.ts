@@ -28,7 +28,7 @@ export interface Row extends Outcome, Pick<Attack, 'name' | 'about' | 'before' |
 }
 
 /** What an attack may add to the 99th percentile of another client's latency. */
-export const addedMsMax = 50;
+const addedMsMax = 50;
 
 export function latencyOf(answeredMs: readonly number[]): Latency {
   const at = (share: number) => percentile(answeredMs, share);

@@ -1,9 +1,7 @@
 // Every command of `npx backtalk` as a person runs it, against one machine that has learned: for people and with --json.
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { inheritedEnvironment, sha256Hex } from '@backtalk/kit';
+import { sha256Hex } from '@backtalk/kit';
 import { TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { render } from '../chart/helm.js';
@@ -12,28 +10,16 @@ import { startCrowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
 import { settleLearning } from '../loop/learning-switch.js';
 import { root, startTestMachine, type TestMachine } from '../loop/machine.js';
+import { runCommand, type Ran } from './run-command.js';
 
-const program = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
 const directory = new TemporaryDirectory('commands');
 let machine: TestMachine;
 let book: LogBook;
 
-interface Ran {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 type Value = Readonly<Record<string, unknown>>;
 
-async function run(words: readonly string[], input = '', environment: Record<string, string> = {}): Promise<Ran> {
-  const env = { PATH: inheritedEnvironment()['PATH'] ?? '', ...environment };
-  const child = spawn(process.execPath, [program, ...words], { cwd: directory.path, env });
-  child.stdin.end(input);
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const [status, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-  return { status, stdout, stderr };
-}
+const run = (words: readonly string[], input?: string, environment: Record<string, string> = {}): Promise<Ran> =>
+  runCommand(words, { folder: directory.path, input, environment });
 
 /** For people. */
 const backtalk = (words: readonly string[], input?: string) => run(['--data', machine.folder, ...words], input);

@@ -42,5 +42,7 @@ function appended(message: JsonObject, text: string): JsonObject {
   const at = parts.findLastIndex((part) => isJsonObject(part) && part['type'] === 'text');
   const part = parts[at];
   if (!isJsonObject(part)) return { ...message, content: [...parts, { type: 'text', text }] };
-  return { ...message, content: parts.with(at, { ...part, text: `${String(part['text'] ?? '')}\n\n${text}` }) };
+  const before: unknown = part['text'];
+  const grown = typeof before === 'string' && before !== '' ? `${before}\n\n${text}` : text;
+  return { ...message, content: parts.with(at, { ...part, text: grown }) };
 }

@@ -26,7 +26,7 @@ export function relateByWords(a: string, b: string): WishRelation {
   return relationOf(wishFeatures(a), wishFeatures(b));
 }
 
-export function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
+function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
   const { pairs, shared, spokenOf } = comparison(a, b);
   if (spokenOf === 0 || shared < sharedFrom * spokenOf) return 'different';
   const verdicts = pairs.map(verdict);

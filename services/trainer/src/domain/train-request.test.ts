@@ -6,14 +6,7 @@ import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
 import { decodePlan, planOf } from './step-plan.js';
 import { trainedFact } from './weights-manifest.js';
-import {
-  humanMessage,
-  stepOf,
-  trainSample,
-  type Built,
-  type LeftOut,
-  type Untaught,
-} from './train-request.js';
+import { humanMessage, stepOf, trainSample, type Built, type LeftOut, type Untaught } from './train-request.js';
 
 const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
 const batch = BatchClosed.fromPartial({

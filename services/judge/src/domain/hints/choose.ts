@@ -29,7 +29,7 @@ export function chooseHint(candidates: readonly string[], answer: string, choice
   }
 }
 
-export function isAccepted(hint: string, answer: string): boolean {
+function isAccepted(hint: string, answer: string): boolean {
   if (hint.length <= charactersMin || hint.length > charactersMax) return false;
   // Three words in a row that the answer has too are copied.
   const words = wordsOf(hint);
