@@ -205,7 +205,7 @@ const words: Row = {
     {
       title: 'Hints and lessons',
       description:
-        'Hints: judgements a second from which an instruction was taken. Lessons: hints that say the same, by state; only active ones are taught.',
+        'Hints: judgements a second that carry what a person said instead. Lessons: wishes that hold beyond their turn, by state; active and learned ones are in force.',
       kind: 'lines',
       unit: 'short',
       queries: [
