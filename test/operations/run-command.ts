@@ -20,7 +20,10 @@ export interface CommandOptions {
 
 const program = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
 
-export async function runCommand(words: readonly string[], { folder, input, environment }: CommandOptions): Promise<Ran> {
+export async function runCommand(
+  words: readonly string[],
+  { folder, input, environment }: CommandOptions,
+): Promise<Ran> {
   const env = { PATH: inheritedEnvironment()['PATH'] ?? '', ...environment };
   const child = spawn(process.execPath, [program, ...words], { cwd: folder, env });
   child.stdin.end(input ?? '');

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { FactPublisher, FactReader, keyedHash, sha256Hex } from '@backtalk/kit';
-import type { Lesson} from '@backtalk/proto/facts';
+import type { Lesson } from '@backtalk/proto/facts';
 import { BatchClosed, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, startSurroundings, type StartedGateway, type Surroundings } from '../testing/started-gateway.js';

@@ -43,7 +43,7 @@ describe('hints in a prompt', () => {
     ]);
   });
 
-  it('without a human message there is no hinted prompt', () => {
+  it('a hinted prompt needs a human message', () => {
     expect(hintedMessages([system], ['Be brief.'], 'human', -1)).toBeUndefined();
     expect(hintedMessages(talk, ['Be brief.'], 'human', 7)).toBeUndefined();
   });
