@@ -19,11 +19,6 @@ afterEach(async () => {
   await rig.stop();
 });
 
-/** What each teacher of the newest step was shown, by turn. */
-function shown(): [string, string[]][] {
-  return (rig.worker.steps.at(-1)?.request.samples ?? []).map(({ turn, hints }) => [turn, [...hints]]);
-}
-
 async function untilServed(number: number): Promise<void> {
   await rig.untilVersions(number);
   await rig.stage(`backtalk-v${number}`, STAGE_STABLE);
@@ -38,20 +33,20 @@ describe('lessons in force', () => {
     await rig.correct(2, { name: 'b', hint: 'From now on use metric units.' });
     await untilServed(2);
     const both = ['Always use tables.', 'From now on use metric units.'];
-    expect(shown()).toEqual([
+    expect(rig.shown()).toEqual([
       ['b0', both],
       ['b1', both],
     ]);
     await rig.correct(1, { name: 'mine', hint: 'No, I meant in Oslo.', stands: false });
     await rig.correct(1, { name: 'other', user: 'user1', hint: 'Begin with a title.' });
     await untilServed(3);
-    expect(shown()).toEqual([
+    expect(rig.shown()).toEqual([
       ['mine0', [...both, 'No, I meant in Oslo.']],
       ['other0', ['Begin with a title.']],
     ]);
     await rig.correct(2, { name: 'tenant', tenant: 'tenant1', hint: 'Answer in Dutch.', stands: false });
     await untilServed(4);
-    expect(shown().map(([, hints]) => hints)).toEqual([['Answer in Dutch.'], ['Answer in Dutch.']]);
+    expect(rig.shown().map(([, hints]) => hints)).toEqual([['Answer in Dutch.'], ['Answer in Dutch.']]);
   });
 
   it('a person who changes their mind is taught the newer wish alone, and the older one says why it ended', async () => {
@@ -61,7 +56,7 @@ describe('lessons in force', () => {
     await untilServed(1);
     await rig.correct(2, { name: 'b', hint: 'Never use emojis.' });
     await untilServed(2);
-    expect(shown().map(([, hints]) => hints)).toEqual([['Never use emojis.'], ['Never use emojis.']]);
+    expect(rig.shown().map(([, hints]) => hints)).toEqual([['Never use emojis.'], ['Never use emojis.']]);
     const [older, newer] = (await rig.batches())[1]?.lessons ?? [];
     expect(older).toMatchObject({ state: STATE_RETIRED, endedBy: 'superseded', supersededBy: newer?.id });
     expect(newer).toMatchObject({ text: 'Never use emojis.', state: STATE_ACTIVE, sinceBatch: 2 });
@@ -86,7 +81,7 @@ describe('lessons in force', () => {
       { text: 'It is Oslo.', state: STATE_HEARD },
       { state: STATE_ACTIVE },
     ]);
-    expect(shown()).toEqual([
+    expect(rig.shown()).toEqual([
       ['fact0', ['Tables, please!', 'It is Oslo.']],
       ['b0', ['Tables, please!']],
     ]);
@@ -126,7 +121,7 @@ describe('what is said of lessons in so many words', () => {
     await rig.startTrainer('two');
     await rig.correct(2, { hint: 'It is Oslo.', stands: false });
     await untilServed(1);
-    expect(shown().map(([, hints]) => hints)).toEqual([
+    expect(rig.shown().map(([, hints]) => hints)).toEqual([
       ['Use tables.', 'It is Oslo.'],
       ['Use tables.', 'It is Oslo.'],
     ]);
@@ -147,7 +142,7 @@ describe('what is said of lessons in so many words', () => {
     const [taken, trained] = await rig.batches();
     expect(taken).toMatchObject({ why: 'lessons', lessons: [{ state: STATE_RETIRED, endedBy: 'person' }] });
     expect(trained).toMatchObject({ why: 'full', number: 2 });
-    expect(shown().map(([, hints]) => hints)).toEqual([['It is Oslo.'], ['It is Oslo.']]);
+    expect(rig.shown().map(([, hints]) => hints)).toEqual([['It is Oslo.'], ['It is Oslo.']]);
     await until(async () => (await rig.metric(trainer, /lessons_known\{.*state="retired"/)) === 1);
   });
 });

@@ -1,5 +1,5 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-import { FactReader, TurnLog } from '@backtalk/kit';
+import { FactReader, isBacktalkError, TurnLog } from '@backtalk/kit';
 import {
   Lesson_State,
   Provenance,
@@ -91,15 +91,23 @@ interface SampleRow {
   readonly dropped: string;
 }
 
+/** One that cannot be decoded is named by `dead-letters`; here it is as if it were not there. */
+async function ifReadable<T>(fact: Promise<T>): Promise<T | undefined> {
+  return fact.catch((error: unknown) => {
+    if (isBacktalkError(error, 'fact_undecodable')) return undefined;
+    throw error;
+  });
+}
+
 async function explainSample(reader: FactReader, sample: BatchSample, trained: WeightsTrained): Promise<SampleRow> {
   const { turn, tenant, user } = sample;
   const ids = { tenant, user, turn };
   const log = new TurnLog(reader);
   const [opened, completed, continued, judged] = await Promise.all([
-    log.opened(ids),
-    log.completed(ids),
-    log.continued(ids),
-    reader.last('turnJudged', { ...ids, revision: sample.revision }),
+    ifReadable(log.opened(ids)),
+    ifReadable(log.completed(ids)),
+    ifReadable(log.continued(ids)),
+    ifReadable(reader.last('turnJudged', { ...ids, revision: sample.revision })),
   ]);
   const report = trained.report?.samples.find((row) => row.turn === turn);
   const judgement: TurnJudged | undefined = judged?.message;

@@ -87,7 +87,7 @@ export class FakeTrainingWorker {
           training: '',
           maxContext: 4_096,
           baseDigest: this.baseDigest,
-          controlTokens: ['<|im_start|>', '<|im_end|>'],
+          controlTokens: ['<|im_start|>', '<|im_end|>', '[MESSAGE]'],
         }),
       missing: ({ digests }) => Promise.resolve({ digests: digests.filter((digest) => !this.blobs.has(digest)) }),
       putBlob: (parts) => this.putBlob(parts),

@@ -1,11 +1,12 @@
 // A trainer among real neighbours: a real broker, a blob folder, the fake training worker, and publishers that speak as the other services.
 // In: settings that differ from the laptop's. Out: a running trainer and short words for what tests do and look at.
-import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import { fakePromptIds, startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import {
   FactPublisher,
   FactReader,
   folderBlobStore,
   holdLease,
+  isJsonObject,
   kvBucket,
   readConfig,
   type BlobStore,
@@ -46,6 +47,8 @@ export class TrainerRig {
   private readonly running = new Set<Trainer>();
   private stagedSequence = 0;
   private engineLease: LeaseHold | undefined;
+  /** What was asked to be rendered, by the ids that came of it. */
+  private readonly rendered = new Map<string, string>();
 
   private constructor(
     readonly nats: TestNats,
@@ -78,8 +81,26 @@ export class TrainerRig {
     };
     const reader = new FactReader(operator, blobs);
     const rig = new TrainerRig(nats, worker, engine, blobs, reader, speakers, directory, environment);
+    engine.settings.tokenizeHeard = (body) => {
+      rig.noteRendered(body);
+    };
     await rig.holdEngineLease();
     return rig;
+  }
+
+  /** The hints that each teacher of the newest step was shown, by turn. */
+  shown(): [string, string[]][] {
+    const samples = this.worker.steps.at(-1)?.request.samples ?? [];
+    return samples.map(({ turn, teacherPromptIds }) => {
+      const [, hints = ''] = this.rendered.get(teacherPromptIds.join())?.split('\n\n') ?? [];
+      return [turn, hints.split('\n').filter(Boolean)];
+    });
+  }
+
+  private noteRendered(body: unknown): void {
+    const messages = isJsonObject(body) && Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : [];
+    const said = messages.map(({ role, content }) => ({ role: String(role), content: String(content) }));
+    this.rendered.set(fakePromptIds(said).join(), said.at(-1)?.content ?? '');
   }
 
   /** As the loader beside the engine says that it is there. */
