@@ -9,7 +9,6 @@ PYTHONPATH holds `test` and `services/worker/src`.
 import argparse
 import json
 import random
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from backtalk_worker.model.load import LoadedModel, load_model
 
 from scoring.answer import Answer
 from scoring.embedding import Embedder
+from scoring.rule import obeys_by
 from scoring.score import score_answers
 
 TOKENS_MAX = 48
@@ -62,26 +62,15 @@ def given_wishes(path: Path, count: int, seed: int) -> list[Asked]:
         for question in rng.sample(given["questions"], min(count, len(given["questions"]))):
             wish = rng.choice([*one["wordings_plain"], *one["wordings_own"]])
             text, number = (wish["text"], wish["n"]) if isinstance(wish, dict) else (wish, 0)
-            asked.append(Asked(str(one["kind"]), question, text, _rule(one["check"]["violates_if"], number)))
+            asked.append(Asked(str(one["kind"]), question, text, _rule(one["check"], number)))
     return asked
 
 
-def _rule(conditions: Sequence[dict[str, Any]], number: int) -> Obeys:
-    return lambda text: not any(_violates(text.strip(), condition, number) for condition in conditions)
-
-
-def _violates(text: str, condition: dict[str, Any], number: int) -> bool:
-    bounds = {name: number if condition.get(name) == "n" else condition.get(name) for name in ("min", "max")}
-    words = len(text.split())
-    letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
-    flags = sum(letters[letter] for letter in condition.get("flags", "") if letter in letters)
-    checks: dict[str, Callable[[], bool]] = {
-        "matches": lambda: re.search(condition["pattern"], text, flags) is not None,
-        "not_matches": lambda: re.search(condition["pattern"], text, flags) is None,
-        "words_over": lambda: words > bounds["max"],
-        "words_under": lambda: words < bounds["min"],
-    }
-    return checks[condition["op"]]()
+def _rule(check: dict[str, Any], number: int) -> Obeys:
+    """The wording's own number stands in place of "n"."""
+    bounded = [{name: number if value == "n" else value for name, value in one.items()} for one in check["violates_if"]]
+    obeys = obeys_by({"violates_if": bounded})
+    return lambda text: obeys(Answer("", text, ended=True))
 
 
 def measure(model: LoadedModel, asked: Sequence[Asked], temperature: float, seed: int) -> list[dict[str, Any]]:
@@ -114,7 +103,8 @@ def measure(model: LoadedModel, asked: Sequence[Asked], temperature: float, seed
 
 def _hits(asked: Sequence[Asked], answers: Sequence[tuple[str, bool]], embedder: Embedder) -> list[bool]:
     scored = [Answer(one.question, text, ended) for one, (text, ended) in zip(asked, answers, strict=True)]
-    return [score.hit for score in score_answers(scored, embedder)]
+    # What obeys is decided wish by wish; here only the hits are looked at.
+    return [score.hit for score in score_answers(scored, lambda _: True, embedder)]
 
 
 def divergence(model: LoadedModel, plain: LoadedModel, questions: Sequence[str], seed: int) -> float:
