@@ -96,7 +96,7 @@ it('leases are read by the services that are known here to read them', () => {
     gateway: ['loader'],
     collector: [],
     judge: ['loader'],
-    trainer: [],
+    trainer: ['loader'],
     publisher: ['gateway', 'loader'],
     loader: [],
     cli: ['*', 'loader', 'publisher'],

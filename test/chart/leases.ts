@@ -13,7 +13,7 @@ export function leasesWatched(service: string): string[] {
     /(?<!\.test)\.ts$/.test(name),
   );
   const calls = sources.flatMap((name) => [
-    ...readFileSync(join(folder, name), 'utf8').matchAll(/watchLeases\(\w+, '([\w*]+)'\)/g),
+    ...readFileSync(join(folder, name), 'utf8').matchAll(/watchLeases\(\w+, '([\w*]+)'[,)]/g),
   ]);
   return [...new Set(calls.map(([, kind = '']) => kind))].sort();
 }
@@ -34,7 +34,8 @@ export function leasedFlows(tellers: readonly Teller[]): Flow[] {
       'loader BACKTALK_ENGINE_URL': [
         // Probes go to engines that evaluate, and where none is ready, to any.
         'publisher',
-        ...(pools.includes('serving') ? ['gateway'] : []),
+        // The trainer has prompts rendered by engines that serve.
+        ...(pools.includes('serving') ? ['gateway', 'trainer'] : []),
         ...(pools.includes('judge') && !isJudgedElsewhere ? ['judge'] : []),
       ],
     };

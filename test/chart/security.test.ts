@@ -86,7 +86,7 @@ describe.each(valuesFiles)('with %s', (file) => {
         .map((one) => (one.name === 'engine' ? 'engine' : one.name)),
     );
     const ownJudges = podsOf(objects).some(({ component }) => component === 'engine-judge');
-    const allowed = ['engine', 'gateway', 'loader', 'publisher', ...(ownJudges ? [] : ['judge'])];
+    const allowed = ['engine', 'gateway', 'loader', 'publisher', 'trainer', ...(ownJudges ? [] : ['judge'])];
     expect(holders.filter((name) => !allowed.includes(name))).toEqual([]);
   });
 
