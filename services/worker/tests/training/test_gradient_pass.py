@@ -169,6 +169,34 @@ def test_logits_in_small_chunks_give_the_same_gradient_and_figures(policy, items
         assert chunked_passes.observed[index].entropy == pytest.approx(seen.entropy, abs=1e-9)
 
 
+def kept_for_backward(policy, tokens):
+    """Bytes that a forward pass over so many tokens keeps for its backward pass, weights aside."""
+    weights = {one.untyped_storage().data_ptr() for one in policy.network.model.parameters()}
+    kept: dict[int, int] = {}
+
+    def note(value):
+        storage = value.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return value
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda value: value):
+        states = policy.network.answer_states([[1] * (tokens - 4)], [[2] * 4])
+    return sum(kept.values()), states
+
+
+def test_layers_that_are_computed_again_give_the_same_gradient_and_keep_little(policy, items, monkeypatch):
+    recipe = replace(RECIPE, kl_beta=0.2)
+    _, whole, _ = run(policy, items, recipe)
+    large, _states = kept_for_backward(policy, 60)
+    monkeypatch.setattr(network_module, "CHECKPOINTED_TOKENS", 8)
+    _, again, _ = run(policy, items, recipe)
+    small, _states = kept_for_backward(policy, 60)
+    assert torch.equal(again, whole)
+    assert small < large / 4
+    assert not any(module.training for module in policy.network.decoder.modules())
+
+
 def test_a_token_weighs_the_same_in_a_short_and_in_a_long_answer(policy):
     """The normaliser is N times a constant, so a batch of two is the mean of two batches of one."""
     items = items_of(tiny_model(), ((5, 2), (5, 9)))

@@ -3,17 +3,24 @@
 It never holds the logits of a whole batch.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
+
+CHECKPOINTED_TOKENS = 1024
+"""More tokens at once, and only what goes from layer to layer is kept for the backward pass, which computes each layer
+again: a third more work, and memory that grows with tokens × layers × hidden size."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ class ChunkedNetwork:
         for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
             ids[row, : len(tokens)] = torch.tensor(tokens)
             positions.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
-        states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
+        with checkpointing(self.decoder, needed=ids.numel() > CHECKPOINTED_TOKENS):
+            states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
         return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
 
     def log_probabilities(self, states: Tensor) -> Tensor:
@@ -66,6 +74,21 @@ class ChunkedNetwork:
         """Inside, the network is the frozen base."""
         disable = getattr(self.model, "disable_adapter", None)
         return disable() if disable is not None else nullcontext()
+
+
+@contextmanager
+def checkpointing(decoder: nn.Module, *, needed: bool) -> Generator[None, None, None]:
+    """Inside, a forward pass keeps the inputs of the layers alone; what it gives, and its gradient, stay the same."""
+    layers = [one for one in decoder.modules() if isinstance(one, GradientCheckpointingLayer)] if needed else []
+    for layer in layers:
+        # The layer itself, not the modules in it: dropout stays off.
+        layer.gradient_checkpointing = layer.training = True
+        layer._gradient_checkpointing_func = partial(checkpoint, use_reentrant=False)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.gradient_checkpointing = layer.training = False
 
 
 def sampled_logprobs(log_probabilities: Tensor, ids: Tensor, temperature: Tensor) -> Tensor:
