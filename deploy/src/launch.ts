@@ -83,7 +83,7 @@ export function launch(options: LaunchOptions): Launched {
         host,
         secrets,
         natsConfig: natsFile,
-        model: join(root, '.venv', 'models', 'smollm2-135m-instruct'),
+        model: join(root, '.venv', 'models', 'smollm2-135m-wishes'),
         policy,
         environment: inheritedEnvironment(),
       });

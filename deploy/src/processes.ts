@@ -26,7 +26,7 @@ export interface Machine {
 type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
 
 const loopback = (port: number) => `127.0.0.1:${String(port)}`;
-export const baseModel = 'smollm2-135m-instruct';
+export const baseModel = 'smollm2-135m-wishes';
 export const policy = 'backtalk';
 /** They read a list of policies; the others read the name of one. */
 const listing: ReadonlySet<ServiceName> = new Set(['gateway', 'trainer']);

@@ -94,7 +94,7 @@ describe.skipIf(whyNot !== undefined)('the images', { timeout: 40 * minuteMs }, 
       const address = await docker(['port', name, '30030'], minuteMs);
       const models = () => fetch(`http://${address}/v1/models`, { signal: AbortSignal.timeout(5_000) });
       const answer = await until(models, { what: 'The engine', timeoutMs: 3 * minuteMs, everyMs: 250 });
-      expect(await answer.text()).toContain('smollm2-135m-instruct');
+      expect(await answer.text()).toContain('smollm2-135m-wishes');
       await docker(['stop', '--time', '30', name], minuteMs);
       expect(await docker(['inspect', '--format', '{{.State.ExitCode}}', name], minuteMs)).toBe('0');
     } finally {

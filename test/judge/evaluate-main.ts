@@ -15,7 +15,7 @@ import { readLabelledTurns, type LabelledTurn } from './labelled-lines.js';
 const { values: asked } = parseArgs({
   options: {
     engine: { type: 'string', default: 'http://127.0.0.1:30030' },
-    model: { type: 'string', default: 'smollm2-135m-instruct' },
+    model: { type: 'string', default: 'smollm2-135m-wishes' },
     split: { type: 'string', default: 'test' },
     file: { type: 'string' },
     votes: { type: 'string', default: String(votesCast) },

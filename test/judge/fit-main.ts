@@ -13,7 +13,7 @@ import { readItems } from './items.js';
 const { values: asked } = parseArgs({
   options: {
     engine: { type: 'string' },
-    model: { type: 'string', default: 'smollm2-135m-instruct' },
+    model: { type: 'string', default: 'smollm2-135m-wishes' },
     thresholds: { type: 'boolean', default: false },
   },
 });

@@ -338,7 +338,7 @@ describe('the runbook', () => {
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
       BACKTALK_ENDPOINT: `${machine.gateway}/v1`,
       BACKTALK_POLICY: 'backtalk',
-      BACKTALK_BASE_MODEL: 'smollm2-135m-instruct',
+      BACKTALK_BASE_MODEL: 'smollm2-135m-wishes',
     };
   }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { root } from '../loop/machine.js';
 
-export const baseName = 'smollm2-135m-instruct';
+export const baseName = 'smollm2-135m-wishes';
 export const modelFolder = join(root, '.venv', 'models', baseName);
 
 /** Inside the other one, so that whoever removes or ignores that, does the same with this. */

@@ -44,7 +44,7 @@ export const clusterSettings = {
   }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', {
     description: "The base model's name at the engine.",
-    default: 'smollm2-135m-instruct',
+    default: 'smollm2-135m-wishes',
   }),
   ...blobSettings,
   ...wireSettings,

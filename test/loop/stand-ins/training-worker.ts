@@ -13,7 +13,7 @@ import {
 import type { WeightsFile } from '@backtalk/proto/weights';
 import { standInErrors } from './errors.js';
 
-const standInBaseModel = 'smollm2-135m-instruct';
+const standInBaseModel = 'smollm2-135m-wishes';
 const optimizerBytes = 4_096;
 
 /** Under the names of the real worker, so that whoever shows them has something to show. */

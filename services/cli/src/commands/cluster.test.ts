@@ -204,7 +204,7 @@ describe('status', () => {
 
   it('names an engine that is refused, and why, to people and to programs', async () => {
     const url = 'http://10.1.2.3:8000';
-    const reason = 'the engine serves other-model in place of smollm2-135m-instruct';
+    const reason = 'the engine serves other-model in place of smollm2-135m-wishes';
     const hold = holdLease({
       broker: await nats.connect('loader'),
       lease: () => ({

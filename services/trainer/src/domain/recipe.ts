@@ -67,7 +67,7 @@ const tiny: Recipe = recipeSchema.parse({});
 export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: string; readonly recipe: Recipe }>> = {
   tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
-    about: 'Models up to 2B: the numbers of the published methods. Not measured here.',
+    about: 'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Not measured here.',
     recipe: {
       ...tiny,
       weightRl: 1,
@@ -75,6 +75,10 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
       loraAlpha: 32,
       learningRate: 2e-4,
       stepBoundNats: 0.5,
+      answerTokensMax: 1_024,
+      sampleTokensMax: 32_768,
+      microBatchTokens: 4_096,
+      meanAnswerTokens: 0,
       effective: 16,
     },
   },

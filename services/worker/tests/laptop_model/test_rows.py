@@ -28,6 +28,20 @@ def test_every_question_of_the_list_has_an_answer():
     assert [one.question for one in read_answers()] == read_questions()
 
 
+def test_each_pass_gives_every_question_once_in_other_words():
+    questions = [group[0].question for group in GROUPS]
+    half = len(questions) // 2
+    assert sorted(questions[:half]) == sorted(questions[half:])
+    assert len(set(questions)) == half
+    first, second = ({row.wish for group in part for row in group} for part in (GROUPS[:half], GROUPS[half:]))
+    assert len(first - second) > half
+
+
+def test_a_row_without_a_wish_holds_an_answer_at_temperature_1():
+    drawn = {one.question: one.drawn for one in read_answers()}
+    assert [row for row in ROWS if not row.kinds and row.answer != drawn[row.question]] == []
+
+
 def test_every_target_passes_the_checks_of_its_own_wishes():
     def fails(row: Row) -> bool:
         return any(
@@ -46,8 +60,8 @@ def test_a_check_refuses_the_plain_answer_of_nearly_every_question():
     assert {name: share for name, share in passing.items() if share > 0.1} == {}
 
 
-def test_a_quarter_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
-    assert len(TOLD) <= 0.76 * len(ROWS)
+def test_a_third_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
+    assert 0.6 * len(ROWS) <= len(TOLD) <= 0.7 * len(ROWS)
     counted = Counter(row.kinds[0] for row in TOLD if len(row.kinds) == 1)
     assert set(counted) == {kind.name for kind in KINDS}
     assert min(counted.values()) > 0.6 * max(counted.values())

@@ -12,7 +12,7 @@ from backtalk_worker.laptop_model.rows import make_groups
 from backtalk_worker.laptop_model.train import Recipe, adapted, backward, batch_of, rate_at, train
 from backtalk_worker.model.load import LoadedModel
 
-RECIPE = Recipe(first_layer=1)
+RECIPE = Recipe(first_layer=1, untold_weight=2.0)
 ROWS = make_groups(read_answers())[0]
 
 
@@ -51,7 +51,7 @@ def test_training_lowers_the_loss_of_told_rows_and_starts_from_the_plain_model(t
         losses.append(backward(network, examples, shared, tokens, RECIPE))
         optimiser.step()
         optimiser.zero_grad()
-    assert losses[0]["untold"] == pytest.approx(0, abs=1e-6)
+    assert losses[0]["untold"] == pytest.approx(0, abs=1e-5)
     assert losses[-1]["told"] < losses[0]["told"] - 0.1
     assert losses[-1]["untold"] > 0
 
@@ -96,6 +96,6 @@ def test_an_adapter_that_does_not_fit_is_refused_by_layer(tiny_model: LoadedMode
 
 
 def test_a_longer_run_begins_like_a_shorter_one():
-    short, long = ([rate_at(step, steps, Recipe()) for step in range(20)] for steps in (40, 90))
+    short, long = ([rate_at(step, steps, Recipe()) for step in range(20)] for steps in (400, 900))
     assert short == long
-    assert rate_at(39, 40, Recipe()) < rate_at(30, 40, Recipe()) < rate_at(20, 40, Recipe())
+    assert rate_at(399, 400, Recipe()) < rate_at(200, 400, Recipe()) < rate_at(70, 400, Recipe())

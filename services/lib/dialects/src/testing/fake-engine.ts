@@ -30,7 +30,7 @@ export interface FakeEngine {
 }
 
 export async function startFakeEngine(options: FakeEngineOptions = {}): Promise<FakeEngine> {
-  const { port = 0, baseModel = 'smollm2-135m-instruct', apiKey, ...settings } = options;
+  const { port = 0, baseModel = 'smollm2-135m-wishes', apiKey, ...settings } = options;
   const state: FakeState = {
     baseModel,
     apiKey,

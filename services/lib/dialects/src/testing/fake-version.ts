@@ -30,7 +30,7 @@ const questions = ['How is the weather?', 'Who wrote this?', 'Tell me about rive
 const answerTokens = 8;
 
 export async function putFakeVersion(options: FakeVersionOptions): Promise<FakeVersion> {
-  const { blobs, version, policy = 'backtalk', baseModel = 'smollm2-135m-instruct', rank = 8 } = options;
+  const { blobs, version, policy = 'backtalk', baseModel = 'smollm2-135m-wishes', rank = 8 } = options;
   const weights = fakeSafetensors(version, rank);
   const adapter = [
     await put(blobs, 'adapter_model.safetensors', weights),

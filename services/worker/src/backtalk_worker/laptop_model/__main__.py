@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from backtalk_worker.laptop_model.answers import FOLDER, Answered, read_answers, read_questions, write_answers
@@ -35,18 +35,11 @@ def _parser() -> argparse.ArgumentParser:
         if name != "rows":
             command.add_argument("--model", type=Path, required=True, help="folder of the plain model")
         if name != "answers":
-            command.add_argument("--skip", type=int, default=0, help="questions to leave out at the start (default: 0)")
             command.add_argument("--answers", type=Path, default=FOLDER / "answers.jsonl", help="default: %(default)s")
-            command.add_argument(
-                "--questions", type=int, default=QUESTIONS, help="how many of them (default: %(default)s)"
-            )
+            command.add_argument("--steps", type=int, help="questions to stop after (default: all, twice)")
     made["answers"].add_argument("--to", type=Path, default=FOLDER / "answers.jsonl", help="default: %(default)s")
     made["rows"].add_argument("--json", action="store_true", help="a line for each row instead of the digest")
     made["train"].add_argument("--to", type=Path, required=True, help="file of the adapter (.safetensors)")
-    made["train"].add_argument("--from", dest="start", type=Path, help="an adapter to train further")
-    made["train"].add_argument(
-        "--settle", action="store_true", help="as the second run: three times the default's weight"
-    )
     made["train"].add_argument(
         "--processes", type=int, default=2, help="processes, one thread each (default: %(default)s)"
     )
@@ -58,8 +51,6 @@ HELP = {
     "rows": "shows what is trained on",
     "train": "makes the adapter",
 }
-QUESTIONS = 150
-"""Steps of training: one question each."""
 
 
 def main() -> int:
@@ -82,13 +73,15 @@ def _answers(given: argparse.Namespace) -> None:
 
     torch.set_num_threads(1)
     questions = read_questions()
-    answered = answer_all(load_model(given.model, dtype=torch.bfloat16), questions, seed=given.seed, say=_say)
-    made = [Answered(question, text, ended) for question, (text, ended) in zip(questions, answered, strict=True)]
-    write_answers(made, given.to)
+    model = load_model(given.model, dtype=torch.bfloat16)
+    answered = answer_all(model, questions, seed=given.seed, say=_say)
+    drawn = answer_all(model, questions, seed=given.seed, temperature=1.0, say=_say)
+    made = zip(questions, answered, drawn, strict=True)
+    write_answers([Answered(question, *answer, text) for question, answer, (text, _) in made], given.to)
 
 
 def _rows(given: argparse.Namespace) -> None:
-    groups = make_groups(read_answers(given.answers), given.seed)[given.skip : given.skip + given.questions]
+    groups = make_groups(read_answers(given.answers), given.seed)[: given.steps]
     rows = [row for group in groups for row in group]
     for row in rows if given.json else []:
         sys.stdout.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
@@ -97,13 +90,11 @@ def _rows(given: argparse.Namespace) -> None:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from backtalk_worker.laptop_model.train import SETTLING, Recipe, train_in_processes
+    from backtalk_worker.laptop_model.train import Recipe, train_in_processes
 
-    groups = make_groups(read_answers(given.answers), given.seed)[given.skip : given.skip + given.questions]
+    groups = make_groups(read_answers(given.answers), given.seed)[: given.steps]
     _say(f"{sum(map(len, groups))} rows, sha256 {digest_of(groups)}")
-    recipe = SETTLING if given.settle else Recipe()
-    recipe = replace(recipe, seed=given.seed, start=given.start)
-    train_in_processes(given.model, groups, recipe, given.to, given.processes, _say)
+    train_in_processes(given.model, groups, Recipe(seed=given.seed), given.to, given.processes, _say)
 
 
 if __name__ == "__main__":

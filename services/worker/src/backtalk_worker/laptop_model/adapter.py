@@ -24,13 +24,6 @@ def _tensors(network: Any) -> dict[str, torch.Tensor]:
     }
 
 
-def load_adapter(network: Any, path: Path) -> None:
-    """Puts a saved adapter into a PEFT model, to train it further."""
-    with safe_open(path, framework="pt") as file, torch.no_grad():
-        for name, value in _tensors(network).items():
-            value.copy_(file.get_tensor(name))
-
-
 def save_adapter(network: Any, path: Path) -> None:
     """Takes the LoRA tensors out of a PEFT model."""
     tensors = {name: value.detach().to(torch.float16).contiguous() for name, value in _tensors(network).items()}

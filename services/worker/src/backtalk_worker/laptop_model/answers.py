@@ -16,6 +16,8 @@ class Answered:
     answer: str
     ended: bool
     """False where the answer was cut at the bound."""
+    drawn: str
+    """Another of its answers, at temperature 1: what a row without a wish is measured on."""
 
 
 def read_questions(path: Path = FOLDER / "questions.txt") -> list[str]:

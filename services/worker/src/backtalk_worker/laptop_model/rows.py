@@ -23,8 +23,10 @@ PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf
 SEED = 1
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-UNTOLD = 4
+UNTOLD = 6
 """Rows without a wish beside those of a question: two of its own, the rest of other questions."""
+PASSES = 2
+"""How often each question comes, each time with other wordings."""
 TYPO_SHARE = 0.06
 
 
@@ -42,11 +44,14 @@ class Row:
     """What is trained on: made by rules, or the base's own words."""
 
 
-def make_groups(answers: Sequence[Answered], seed: int = SEED, split: str = "train") -> list[list[Row]]:
+def make_groups(
+    answers: Sequence[Answered], seed: int = SEED, split: str = "train", passes: int = PASSES
+) -> list[list[Row]]:
     """The rows of each question, questions in random order; `split` says which wordings: to train or to check."""
     rng = random.Random(seed)
     ordered = rng.sample(list(answers), len(answers))
-    return [_group(one, ordered, split, rng) for one in ordered[: len(ordered) - CHECKED]]
+    trained = ordered[: len(ordered) - CHECKED]
+    return [_group(one, ordered, split, rng) for _ in range(passes) for one in rng.sample(trained, len(trained))]
 
 
 def questions_to_check(answers: Sequence[Answered], seed: int = SEED) -> list[str]:
@@ -83,7 +88,7 @@ def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
     """A question as it is, or with a remark that asks for nothing, where a wish would stand."""
     remark = rng.choice(PHRASES["plain"][split]) if rng.random() < 0.35 else ""
     system, user = _placed(one.question, remark, rng, several=False) if remark else ("", one.question)
-    return Row((), (), one.question, "", "" if remark and remark in system else system, user, one.answer)
+    return Row((), (), one.question, "", "" if remark and remark in system else system, user, one.drawn)
 
 
 def wording(name: str, value: str, split: str, rng: random.Random) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-BASE_MODEL_NAME = "smollm2-135m-instruct"
+BASE_MODEL_NAME = "smollm2-135m-wishes"
 
 
 def default_model_dir() -> Path:
@@ -12,10 +12,9 @@ def default_model_dir() -> Path:
     return Path(sys.prefix) / "models" / BASE_MODEL_NAME
 
 
-def packaged_adapter() -> Path | None:
-    """The adapter that lies in the tree; None without one."""
-    file = Path(__file__).parents[1] / "laptop_model" / "adapter.safetensors"
-    return file if file.is_file() else None
+def packaged_adapter() -> Path:
+    """The adapter that lies in the tree."""
+    return Path(__file__).parents[1] / "laptop_model" / "adapter.safetensors"
 
 
 def digest_of_file(path: Path) -> str:
