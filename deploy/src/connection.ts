@@ -1,6 +1,7 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { DataFolder } from './data-folder.js';
+import { deployErrors } from './errors.js';
 import { endpointUrl, type Ports } from './ports.js';
 import { baseModel, policy } from './processes.js';
 import type { Secrets } from './secrets.js';
@@ -21,6 +22,13 @@ export interface Connection {
   readonly data: string;
   /** Base URLs of /readyz and /metrics, by process. */
   readonly health: Readonly<Record<string, string>>;
+}
+
+/** Versions are changes to the weights of one base: on another they are noise, and engines refuse them. */
+export function refuseOtherBase(data: DataFolder): void {
+  if (!existsSync(data.connection)) return;
+  const [, found = baseModel] = /"baseModel": "([^"]+)"/.exec(readFileSync(data.connection, 'utf8')) ?? [];
+  if (found !== baseModel) throw deployErrors.otherBase({ folder: data.path, found, base: baseModel });
 }
 
 export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets, host: string): void {

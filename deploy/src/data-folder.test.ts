@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import { writeConnection } from './connection.js';
+import { refuseOtherBase, writeConnection } from './connection.js';
 import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
@@ -73,6 +73,21 @@ describe('the data folder', () => {
     writeFileSync(data.connection, '', { mode: 0o644 });
     writeConnection(data, portsFrom(30_000), loadSecrets(folder.path), '127.0.0.1');
     expect(statSync(data.connection).mode & 0o777).toBe(0o600);
+  });
+
+  it('a data folder whose versions belong to another base model is refused by name', () => {
+    const data = openDataFolder(folder.path);
+    writeConnection(data, portsFrom(30_000), loadSecrets(folder.path), '127.0.0.1');
+    expect(() => {
+      refuseOtherBase(data);
+    }).not.toThrow();
+    writeFileSync(
+      data.connection,
+      readFileSync(data.connection, 'utf8').replace(/"baseModel": "[^"]+"/, '"baseModel": "elder"'),
+    );
+    expect(() => {
+      refuseOtherBase(data);
+    }).toThrow(`What ${folder.path} has learned belongs to the model elder`);
   });
 
   it('the data folder is measured with all that is below it', () => {

@@ -24,6 +24,12 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { folder: string }) => `${p.folder} has been used: restore into a new folder, with --data DIR.`,
   },
+  otherBase: {
+    code: 'other_base_model',
+    retry: 'never',
+    message: (p: { folder: string; found: string; base: string }) =>
+      `What ${p.folder} has learned belongs to the model ${p.found}, and this release serves ${p.base}: start with --data NEW, or forget it with npm run reset.`,
+  },
   running: {
     code: 'already_running',
     retry: 'never',

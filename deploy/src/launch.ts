@@ -17,7 +17,7 @@ import {
 } from '@backtalk/kit';
 import { z } from 'zod';
 import type { ProcessSpec } from './child.js';
-import { writeConnection } from './connection.js';
+import { refuseOtherBase, writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { busyPorts, type Ports } from './ports.js';
@@ -70,6 +70,7 @@ export function launch(options: LaunchOptions): Launched {
     supervisor,
     secrets,
     up: async () => {
+      refuseOtherBase(data);
       const [busy] = await busyPorts(ports, host);
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const natsFile = join(data.path, 'nats.conf');

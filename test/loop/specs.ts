@@ -23,7 +23,8 @@ export function standInFor(
     case 'engine': {
       const { tokenMs, answerTokens } = pace;
       const speed = ['--token-ms', String(tokenMs), '--answer-tokens', String(answerTokens)];
-      return { ...spec, ...program('engine-main.js', '--port', String(engine), ...speed) };
+      const model = spec.env['BACKTALK_ENGINE_MODEL_NAME'] ?? '';
+      return { ...spec, ...program('engine-main.js', '--port', String(engine), '--model', model, ...speed) };
     }
     case 'training-worker': {
       const address = `127.0.0.1:${String(grpc.trainingWorker)}`;

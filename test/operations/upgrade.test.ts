@@ -12,6 +12,9 @@ import { root, startTestMachine } from '../loop/machine.js';
 
 const copies = new TemporaryDirectory('upgrade');
 
+/** What it was recorded with: versions fit no other base. */
+const recordedBase = 'smollm2-135m-instruct';
+
 afterAll(() => {
   copies.remove();
 });
@@ -40,7 +43,10 @@ it('an installation of an earlier version serves its versions, keeps its facts a
     training: 'stand-in',
     restore: old,
     pace: { tokenMs: 10, answerTokens: 12 },
-    environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8' } },
+    environment: {
+      all: { BACKTALK_BASE_MODEL: recordedBase, BACKTALK_ENGINE_MODEL_NAME: recordedBase },
+      trainer: { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8' },
+    },
   });
   const book = await LogBook.open(machine);
   try {

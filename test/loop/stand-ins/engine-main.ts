@@ -7,6 +7,7 @@ import { judgeReply } from './judge-reply.js';
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
+    model: { type: 'string', default: 'smollm2-135m-wishes' },
     'first-token-ms': { type: 'string', default: '0' },
     'token-ms': { type: 'string', default: '2' },
     'answer-tokens': { type: 'string', default: '12' },
@@ -16,6 +17,7 @@ const { values } = parseArgs({
 
 const engine = await startFakeEngine({
   port: Number(values.port),
+  baseModel: values.model,
   firstTokenMs: Number(values['first-token-ms']),
   tokenMs: Number(values['token-ms']),
   answerTokens: Number(values['answer-tokens']),

@@ -8,6 +8,7 @@ import { StandInTrainingWorker } from './training-worker.js';
 const settings = {
   healthAddress: baseSettings.healthAddress,
   address: setting.address('BACKTALK_GRPC_ADDRESS', { description: 'Where the trainer calls.' }),
+  baseModel: setting.string('BACKTALK_BASE_MODEL', { description: 'The base that it pretends to train.' }),
   cacheDir: setting.path('BACKTALK_BLOB_CACHE_DIR', { description: 'Where blobs are kept.' }),
 };
 
@@ -21,8 +22,8 @@ function serveControl(worker: StandInTrainingWorker, response: ServerResponse, w
 await run({
   name: 'training-worker',
   config: settings,
-  create: ({ address, healthAddress, cacheDir }): Service => {
-    const worker = new StandInTrainingWorker(folderBlobStore(cacheDir));
+  create: ({ address, healthAddress, baseModel, cacheDir }): Service => {
+    const worker = new StandInTrainingWorker(folderBlobStore(cacheDir), baseModel);
     const control = createServer((request, response) => {
       serveControl(worker, response, `${request.method ?? ''} ${request.url ?? ''}`);
     });

@@ -13,7 +13,6 @@ import {
 import type { WeightsFile } from '@backtalk/proto/weights';
 import { standInErrors } from './errors.js';
 
-const standInBaseModel = 'smollm2-135m-wishes';
 const optimizerBytes = 4_096;
 
 /** Under the names of the real worker, so that whoever shows them has something to show. */
@@ -54,7 +53,10 @@ export class StandInTrainingWorker {
   private release: () => void = () => undefined;
   private released: Promise<void> = Promise.resolve();
 
-  constructor(private readonly blobs: BlobStore) {}
+  constructor(
+    private readonly blobs: BlobStore,
+    private readonly baseModel: string,
+  ) {}
 
   /** While it holds, steps stop in their middle. */
   hold(hold: boolean): void {
@@ -72,7 +74,7 @@ export class StandInTrainingWorker {
   implementation(): TrainingWorkerServiceImplementation<object> {
     return {
       status: async () => ({
-        baseModel: standInBaseModel,
+        baseModel: this.baseModel,
         dtype: 'float32',
         device: 'cpu',
         training: '',
@@ -127,7 +129,7 @@ export class StandInTrainingWorker {
     const { manifest } = await putFakeVersion({
       blobs: this.blobs,
       version: seed,
-      baseModel: standInBaseModel,
+      baseModel: this.baseModel,
       rank: request.config?.loraRank ?? 8,
     });
     const state = Buffer.alloc(optimizerBytes, seed);
@@ -148,7 +150,7 @@ export class StandInTrainingWorker {
       report: { measurements: { ...standInMeasurements }, samples },
       probes: manifest.probes,
       dtype: 'float32',
-      baseModel: standInBaseModel,
+      baseModel: this.baseModel,
       baseDigest: '',
     };
   }
