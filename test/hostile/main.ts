@@ -1,19 +1,20 @@
 // `npm run test:hostile`: every attack against a scratch installation, with the other client's latency beside it.
 // No part of `npm test`: it takes minutes. The last line is `N passed, N failed`; an attack that reached its aim has failed.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { ProcessSpec } from '@backtalk/deploy';
 import { asBacktalkError } from '@backtalk/kit';
 import { createOutput } from '../bench/output.js';
 import { root } from '../loop/machine.js';
-import { cpuMicroseconds } from '../bench/process-figures.js';
 import type { Attack, Outcome } from './attack.js';
 import { accessAttacks } from './attacks/access.js';
 import { bodyAttacks } from './attacks/bodies.js';
 import { partAttacks } from './attacks/parts.js';
 import { wordAttacks } from './attacks/words.js';
+import { controlOf } from './control.js';
+import { startCores } from './cores.js';
 import { isHeld, latencyOf, summaryOf, tableOf, withTable, type CoresUsed, type Latency, type Row } from './report.js';
 import { startScene, type Scene } from './scene.js';
 
@@ -56,13 +57,21 @@ async function attackAll(chosen: readonly Attack[], adapt: (spec: ProcessSpec) =
   return rows;
 }
 
-async function calmOf(scene: Scene): Promise<Latency> {
-  await scene.noted();
-  await scene.measured();
-  return latencyOf((await scene.noted()).answeredMs);
+/** Only the other client asks. */
+interface Calm {
+  readonly latency: Latency;
+  readonly cores: CoresUsed;
 }
 
-async function attackPrepared(scene: Scene, attack: Attack, calm: Latency): Promise<Row> {
+async function calmOf(scene: Scene): Promise<Calm> {
+  const cores = startCores(scene);
+  await scene.noted();
+  await scene.measured();
+  const { answeredMs } = await scene.noted();
+  return { latency: latencyOf(answeredMs), cores: cores() };
+}
+
+async function attackPrepared(scene: Scene, attack: Attack, calm: Calm): Promise<Row> {
   if (attack.prepare === undefined) return attackOnce(scene, attack, calm);
   const restore = await attack.prepare(scene);
   try {
@@ -72,7 +81,7 @@ async function attackPrepared(scene: Scene, attack: Attack, calm: Latency): Prom
   }
 }
 
-async function attackOnce(scene: Scene, attack: Attack, calm: Latency): Promise<Row> {
+async function attackOnce(scene: Scene, attack: Attack, calm: Calm): Promise<Row> {
   const { name, about, before, unmeasured } = attack;
   output.progress(`${name}: ${about}`);
   const cores = startCores(scene);
@@ -84,41 +93,11 @@ async function attackOnce(scene: Scene, attack: Attack, calm: Latency): Promise<
   const used = cores();
   // An attack that held ends nothing; after one that did, the next meets a gateway that serves, where it comes back at all.
   if (!outcome.held) await scene.machine.serves('gateway').catch(() => undefined);
-  const latency = { calm, attacked: latencyOf(answeredMs), cores: used, failed };
+  const control = unmeasured === undefined ? await controlOf(scene, used, calm.cores) : calm.latency;
+  const latency = { calm: calm.latency, attacked: latencyOf(answeredMs), control, cores: used, failed };
   const row: Row = { name, about, before, unmeasured, ...outcome, ...latency };
   output.settle(summaryOf(row));
   return row;
-}
-
-/** The attacker is this process. */
-function startCores({ machine }: Scene): () => CoresUsed {
-  const gateway = machine.pid('gateway');
-  const take = () => [process.cpuUsage(), gatewayMicroseconds(gateway), busyMs(), performance.now()] as const;
-  const [own, gatewayBefore, busy, since] = take();
-  return () => {
-    const [, gatewayAfter, busyAfter, now] = take();
-    const { user, system } = process.cpuUsage(own);
-    const microseconds = (now - since) * 1_000;
-    return {
-      attacker: (user + system) / microseconds,
-      gateway: (gatewayAfter - gatewayBefore) / microseconds,
-      all: ((busyAfter - busy) * 1_000) / microseconds,
-      of: cpus().length,
-    };
-  };
-}
-
-/** One that has ended has used nothing since. */
-function gatewayMicroseconds(pid: number): number {
-  try {
-    return cpuMicroseconds(pid);
-  } catch {
-    return 0;
-  }
-}
-
-function busyMs(): number {
-  return cpus().reduce((sum, { times }) => sum + times.user + times.sys + times.nice + times.irq, 0);
 }
 
 function chosenBy(only: readonly string[]): readonly Attack[] {
@@ -128,13 +107,13 @@ function chosenBy(only: readonly string[]): readonly Attack[] {
   return names.length === 0 ? attacks : attacks.filter(({ name }) => names.includes(name));
 }
 
-function writeDocument(rows: readonly Row[]): void {
+function writeDocument(rows: readonly Row[], load: number): void {
   const path = join(root, 'SECURITY.md');
   const [processor] = cpus();
   const gibibytes = Math.round(totalmem() / 2 ** 30);
   const date = new Date().toISOString().slice(0, 10);
   const machine = `${String(cpus().length)} cores (${processor?.model ?? ''}), ${String(gibibytes)} GiB, Node ${process.version}`;
-  const text = `${tableOf(rows)}\n\nMeasured on ${date} on one machine with ${machine}; attacker, installation and both clients share it.`;
+  const text = `${tableOf(rows)}\n\nMeasured on ${date} on one machine with ${machine}; attacker, installation and both clients share it. Its load average before was ${load.toFixed(1)}.`;
   writeFileSync(path, withTable(readFileSync(path, 'utf8'), text));
 }
 
@@ -159,8 +138,9 @@ try {
   });
   if (values.help) output.line(help);
   else {
+    const [load = 0] = loadavg();
     const rows = await attackAll(chosenBy(values.only), profiled(values.profile));
-    if (values.document) writeDocument(rows);
+    if (values.document) writeDocument(rows, load);
     output.line(values.json ? JSON.stringify(rows, null, 2) : tableOf(rows));
     const failed = rows.filter((row) => !isHeld(row)).length;
     output.line(`${String(rows.length - failed)} passed, ${String(failed)} failed`);

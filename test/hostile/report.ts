@@ -15,6 +15,8 @@ export interface Latency {
 export interface CoresUsed {
   readonly attacker: number;
   readonly gateway: number;
+  /** All processes of the installation, the gateway with them. */
+  readonly parts: number;
   readonly all: number;
   readonly of: number;
 }
@@ -22,6 +24,8 @@ export interface CoresUsed {
 export interface Row extends Outcome, Pick<Attack, 'name' | 'about' | 'before' | 'unmeasured'> {
   readonly calm: Latency;
   readonly attacked: Latency;
+  /** While other processes took as much processor time as the attack. */
+  readonly control: Latency;
   readonly cores: CoresUsed;
   /** How requests of the other client failed. */
   readonly failed: readonly string[];
@@ -46,7 +50,17 @@ export function summaryOf(row: Row): string {
 }
 
 export function tableOf(rows: readonly Row[]): string {
-  const head = ['', 'attack', 'before', 'now', 'calm p50 / p99', 'attacked p50 / p99', 'added p99', 'cores in use'];
+  const head = [
+    '',
+    'attack',
+    'before',
+    'now',
+    'calm p50 / p99',
+    'attacked p50 / p99',
+    'added p99',
+    'of it by the same load elsewhere',
+    'cores in use',
+  ];
   const cells = rows.map((row) => [
     isHeld(row) ? '✓' : '✗',
     row.name,
@@ -73,16 +87,23 @@ function addedBy({ calm, attacked }: Row): number {
 }
 
 function latencyCells(row: Row): readonly string[] {
-  const { calm, attacked, failed, unmeasured } = row;
-  if (unmeasured !== undefined) return ['–', `– (${unmeasured})`, '–'];
+  const { calm, attacked, control, failed, unmeasured } = row;
+  if (unmeasured !== undefined) return ['–', `– (${unmeasured})`, '–', '–'];
   const cell = ({ p50, p99 }: Latency) => `${p50.toFixed(0)} / ${p99.toFixed(0)} ms`;
   const few = attacked.answers < answersMin ? ` of ${String(attacked.answers)} answers` : '';
   const refused = failed.length === 0 ? '' : `, ${String(failed.length)} failed: ${failed[0] ?? ''}`;
-  return [cell(calm), `${cell(attacked)}${few}${refused}`, `${addedBy(row).toFixed(0)} ms`];
+  return [
+    cell(calm),
+    `${cell(attacked)}${few}${refused}`,
+    `${addedBy(row).toFixed(0)} ms`,
+    `${(control.p99 - calm.p99).toFixed(0)} ms`,
+  ];
 }
 
 function coresCell({ cores, unmeasured }: Row): string {
   if (unmeasured !== undefined) return '–';
-  const [attacker, gateway, all] = [cores.attacker, cores.gateway, cores.all].map((one) => one.toFixed(1));
-  return `attacker ${attacker ?? ''}, gateway ${gateway ?? ''}, all ${all ?? ''} of ${String(cores.of)}`;
+  const [attacker, parts, gateway, all] = [cores.attacker, cores.parts, cores.gateway, cores.all].map((one) =>
+    one.toFixed(1),
+  );
+  return `attacker ${attacker ?? ''}, installation ${parts ?? ''} (gateway ${gateway ?? ''}), machine ${all ?? ''} of ${String(cores.of)}`;
 }

@@ -26,6 +26,8 @@ export interface Sent {
 export interface Scene {
   readonly machine: TestMachine;
   readonly book: LogBook;
+  /** Names of the installation's processes. */
+  readonly processes: ReadonlySet<string>;
   /** Process id of the other client. */
   readonly otherPid: number;
   /** Header of the attacker, who has a key of a tenant of its own; empty where no key is asked for. */
@@ -49,6 +51,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 /** Processes are changed by `adapt` before they start. */
 export async function startScene(on: Place, adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Scene> {
   const isKeyed = on === 'keyed';
+  const processes = new Set<string>();
   const machine = await startTestMachine({
     engine: on === 'laptop' ? 'builtin' : 'stand-in',
     training: 'stand-in',
@@ -58,7 +61,10 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
         { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
       ],
     }),
-    adapt,
+    adapt: (spec) => {
+      processes.add(spec.name);
+      return adapt(spec);
+    },
     environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
   });
   const book = await LogBook.open(machine);
@@ -67,6 +73,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
   return {
     machine,
     book,
+    processes,
     otherPid: probe.pid,
     mallory,
     bob: isKeyed ? bearer(keys.bob) : {},

@@ -4,6 +4,7 @@ import { asBacktalkError, isBacktalkError, newTrace, systemClock, traceFrom, typ
 import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
+import { discard } from './discard.js';
 
 const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
 
@@ -40,7 +41,7 @@ export function sendError(request: IncomingMessage, response: ServerResponse, th
   if (response.headersSent) response.end(sseEvent(text));
   else if (isBacktalkError(thrown, 'request_too_large') || isLongToCome(request)) {
     response.writeHead(status, headOf(text, { ...headers, Connection: 'close' })).write(text);
-    discard(request, () => response.end());
+    discard(request, systemClock, () => response.end());
   } else response.writeHead(status, headOf(text, headers)).end(text);
 }
 
@@ -65,28 +66,3 @@ function isLongToCome({ complete, headers }: IncomingMessage): boolean {
 
 /** A connection is worth more than so many bytes that no handler reads. */
 const waitedForBytes = 64 * 1024;
-const discardMsMax = 2_000;
-const discardBytesMax = 64 * 1024 * 1024;
-
-/**
- * Lets a client that is still sending finish, within bounds: closing at once would reset the connection, and it would
- * never read why.
- */
-function discard(request: IncomingMessage, then: () => void): void {
-  let bytes = 0;
-  const cancel = systemClock.timer(discardMsMax, then);
-  const done = (): void => {
-    cancel();
-    then();
-  };
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > discardBytesMax) return done();
-    // One piece in each round of the loop: what comes in at full speed would be read megabytes at a time, before all others.
-    request.pause();
-    setImmediate(() => request.resume());
-  });
-  request.once('end', done);
-  request.once('close', done);
-  request.resume();
-}

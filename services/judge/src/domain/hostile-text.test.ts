@@ -1,5 +1,6 @@
-import { clip, oneLine } from '@backtalk/kit';
+import { clip, lastHumanMessage, oneLine, wordsIn } from '@backtalk/kit';
 import { growth, hostileTexts } from '@backtalk/kit/testing';
+import { Provenance } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { freePrompt, readFreeAnswer } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
@@ -7,7 +8,7 @@ import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
 import { isSaidBy } from './hints/said-by.js';
 import { standingSentences } from './hints/stands.js';
 import type { Material } from './material.js';
-import type { NextState } from './next-state.js';
+import { readNextState, type NextState } from './next-state.js';
 import { ownWords } from './own-words.js';
 import { saidWords } from './said-words.js';
 import { featuresOf } from './small-model/features.js';
@@ -23,10 +24,15 @@ function material(next: NextState): Material {
 const byUser = (text: string) => material({ role: 'user', text, userText: text, toolResults: [] });
 const byTool = (text: string) => material({ role: 'tool', text, userText: '', toolResults: [{ name: 'bash', text }] });
 
+const message = { provenance: Provenance.PROVENANCE_USER, toolCallId: '', toolName: '' };
+
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
   ['saidWords', saidWords],
   ['standingSentences', standingSentences],
+  ['readNextState', (text) => readNextState([{ ...message, text }])],
+  ['wordsIn', wordsIn],
+  ['lastHumanMessage', (text) => lastHumanMessage([{ role: 'user', content: text }])],
   ['asHint', asHint],
   ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true)],
   ['the words of a user', (text) => featuresOf(byUser(text))],

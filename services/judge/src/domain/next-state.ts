@@ -25,8 +25,11 @@ export interface NextState {
 /** Nothing where neither a person nor a machine said anything. */
 export function readNextState(messages: readonly NextStateMessage[]): NextState | undefined {
   const machines: readonly Provenance[] = [Provenance.PROVENANCE_TOOL, Provenance.PROVENANCE_ENVIRONMENT];
-  const byUser = textOf(messages, Provenance.PROVENANCE_USER, personWords);
-  const userText = textOf(messages, Provenance.PROVENANCE_USER, (text) => saidWords(personWords(text)));
+  const words = messages
+    .filter(({ provenance }) => provenance === Provenance.PROVENANCE_USER)
+    .map(({ text }) => personWords(text));
+  const byUser = joined(words);
+  const userText = joined(words.map((text) => saidWords(text)));
   const toolText = textOf(messages, Provenance.PROVENANCE_TOOL);
   const environmentText = textOf(messages, Provenance.PROVENANCE_ENVIRONMENT);
   const toolResults = messages
@@ -40,10 +43,13 @@ export function readNextState(messages: readonly NextStateMessage[]): NextState 
   return environmentText === '' ? undefined : { role: 'environment', text: environmentText, ...rest };
 }
 
-function textOf(messages: readonly NextStateMessage[], wanted: Provenance, read = (text: string) => text): string {
-  return messages
-    .filter(({ provenance }) => provenance === wanted)
-    .map(({ text }) => read(text).trim())
+function textOf(messages: readonly NextStateMessage[], wanted: Provenance): string {
+  return joined(messages.filter(({ provenance }) => provenance === wanted).map(({ text }) => text));
+}
+
+function joined(texts: readonly string[]): string {
+  return texts
+    .map((text) => text.trim())
     .filter((text) => text !== '')
     .join('\n\n');
 }

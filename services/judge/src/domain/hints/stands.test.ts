@@ -69,4 +69,10 @@ describe('words that hold beyond their turn', () => {
       'From now on use metric units.',
     ]);
   });
+
+  it('reads head and tail of words that are longer than a person writes', () => {
+    const wish = 'From now on use metric units.';
+    const essay = 'x'.repeat(50_000);
+    expect(standingSentences(`${wish}\n${essay}\n${wish}\n${essay}\n${wish}`)).toEqual([wish, wish]);
+  });
 });

@@ -1,6 +1,7 @@
 // Do words say that they hold beyond this turn? In: a person's own words. Out: the sentences that say so, in the person's order. It
 // knows the words for "from now on", "always", "never" and "every time" of a few languages, and leaves out what only reports
 // ("it always rains"): a wish that is missed is heard again, a report that is taken for a wish is taught. Pure.
+import { clip } from '@backtalk/kit';
 
 /** Said of nothing but what is to come. */
 const phrases = words(
@@ -69,6 +70,8 @@ const subjectAtStart = atStart(subjects);
 const subjectAtEnd = new RegExp(String.raw`(?:^|\s)(?:${subjects})$`, 'iu');
 const courtesy = new RegExp(String.raw`^(?:${courtesies})(?:\s+|$)`, 'iu');
 
+/** Of longer words, head and tail are read. */
+const charactersMax = 16_384;
 const sentencesMax = 20;
 const sentenceCharactersMax = 300;
 
@@ -77,7 +80,7 @@ export function standsIn(said: string): boolean {
 }
 
 export function standingSentences(said: string): string[] {
-  return said
+  return clip(said, charactersMax)
     .replaceAll('\u2019', "'")
     .split(/(?<=[.!?\u2026])\s+|(?<=[\u3002\uFF01\uFF1F])|\n+/u)
     .map((sentence) => sentence.trim())

@@ -24,7 +24,7 @@ interface Mark {
 }
 
 export function withoutMachineBlocks(text: string): string {
-  const found = [...text.matchAll(marks)].map((match) => markOf(match)).filter((mark) => mark !== undefined);
+  const found = marksIn(text);
   const closings = new Map<string, Mark[]>();
   // Nearest first from the end, so that those that are passed can be dropped.
   for (const mark of found.toReversed()) {
@@ -43,6 +43,16 @@ export function withoutMachineBlocks(text: string): string {
     from = close.end;
   }
   return withoutFields(kept.concat(text.slice(from)).join(''));
+}
+
+/** One match at a time: a list of all matches takes more memory than the text. */
+function marksIn(text: string): Mark[] {
+  const found: Mark[] = [];
+  for (const match of text.matchAll(marks)) {
+    const mark = markOf(match);
+    if (mark !== undefined) found.push(mark);
+  }
+  return found;
 }
 
 function markOf(match: RegExpExecArray): Mark | undefined {

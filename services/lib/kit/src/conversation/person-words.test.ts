@@ -68,6 +68,22 @@ describe('the words of a person in a text that a client sent', () => {
   });
 });
 
+describe('what is read of long texts', () => {
+  it('reads head and tail of a text that is longer than a person writes', () => {
+    const words = personWords(`Why?${'x'.repeat(1_000_000)}Be brief.`);
+    expect(words).toMatch(/^Why\?.*Be brief\.$/s);
+    expect(words.length).toBeLessThanOrEqual(32_768);
+  });
+
+  it('looks for the last words of a person in a megabyte of messages and no further', () => {
+    const user = (content: string) => ({ role: 'user', content });
+    const context = user(`<system-reminder>${'x'.repeat(100_000)}</system-reminder>`);
+    const behind = (count: number) => [user('Why?'), ...Array.from({ length: count }, () => context)];
+    expect(lastHumanMessage(behind(9))).toBe(0);
+    expect(lastHumanMessage(behind(12))).toBe(-1);
+  });
+});
+
 describe('the last human message', () => {
   const user = (content: unknown) => ({ role: 'user', content });
 

@@ -6,7 +6,11 @@ import { isJsonObject } from '../json/json-object.js';
 import { clip } from './clip.js';
 import { withoutMachineBlocks } from './machine-blocks.js';
 
-/** Of a text that is longer, head and tail are read. */
+/** Of a text that is longer, head and tail are read: a person's words stand at either end of what clients put around them. */
+const charactersMax = 32_768;
+/** Of messages of users, so much is searched for the last that a person wrote. */
+const searchedCharactersMax = 1_048_576;
+/** What says that all of a text is a client's stands in so much of it. */
 const headCharacters = 1_024;
 
 /** All of the text is the client's; each shows at its head. */
@@ -44,7 +48,7 @@ const ofPerson =
   /(?:^|[_-])(?:query|message|request|prompt|task|question|feedback)$|[a-z](?:Query|Message|Request|Prompt|Task|Question|Feedback)$/;
 
 export function personWords(text: string): string {
-  const bare = unwrapped(withoutMachineBlocks(text).trim());
+  const bare = unwrapped(withoutMachineBlocks(clip(text, charactersMax)).trim());
   const words = withoutStamps(withoutTail(bare));
   return isClients(words) ? '' : words;
 }
@@ -60,16 +64,27 @@ export function isObservation(text: string): boolean {
  * @returns an index in the messages; -1 where no person wrote any
  */
 export function lastHumanMessage(messages: readonly unknown[]): number {
-  return messages.findLastIndex(
-    (message) => isJsonObject(message) && message['role'] === 'user' && wordsIn(message['content']) !== '',
-  );
+  let left = searchedCharactersMax;
+  return messages.findLastIndex((message) => {
+    if (left <= 0 || !isJsonObject(message) || message['role'] !== 'user') return false;
+    const texts = textsIn(message['content']);
+    left -= texts.reduce((sum, text) => sum + text.length, 0);
+    return wordsOf(texts) !== '';
+  });
 }
 
 /** A person's words in a message's content, which is a text, or parts of which some have one. */
 export function wordsIn(content: unknown): string {
+  return wordsOf(textsIn(content));
+}
+
+function textsIn(content: unknown): string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
-  return parts
-    .flatMap((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? [part['text']] : []))
+  return parts.flatMap((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? [part['text']] : []));
+}
+
+function wordsOf(texts: readonly string[]): string {
+  return texts
     .filter((text) => !isObservation(text))
     .map((text) => personWords(text))
     .filter((words) => words !== '')

@@ -62,4 +62,8 @@ export const hostileTexts: readonly (readonly [string, (characters: number) => s
   'i said ',
   'ok ok, ',
   '{"a":',
+  '---A',
+  '--- A ',
+  '[10:10 aaa] ',
+  '<<<BEGIN_AB>>><<<END_AB>>>',
 ].map((piece) => [piece, (characters) => piece.repeat(Math.ceil(characters / piece.length)) + 'x'] as const);

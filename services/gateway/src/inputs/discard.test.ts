@@ -1,0 +1,45 @@
+import { PassThrough } from 'node:stream';
+import { FakeClock } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { discard } from './discard.js';
+
+const piece = Buffer.alloc(16 * 1024);
+
+/** A body of which three pieces lie ready. */
+function refused() {
+  const clock = new FakeClock();
+  const body = new PassThrough({ highWaterMark: 64 * 1024 });
+  const seen = { pieces: 0, ends: 0 };
+  for (let at = 0; at < 3; at += 1) body.write(piece);
+  discard(body, clock, () => (seen.ends += 1));
+  body.on('data', () => (seen.pieces += 1));
+  return { clock, body, seen };
+}
+
+describe('a body that was refused and goes on coming', () => {
+  it('takes one piece of a refused body, and the next after a pause', async () => {
+    const { clock, seen } = refused();
+    await clock.advance(1);
+    expect(seen.pieces).toBe(1);
+    await clock.advance(3);
+    expect(seen.pieces).toBe(2);
+  });
+
+  it('says once that a refused body is over', async () => {
+    const { clock, body, seen } = refused();
+    body.end();
+    await clock.advance(100);
+    body.destroy();
+    await clock.advance(5_000);
+    expect(seen).toEqual({ pieces: 3, ends: 1 });
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('waits two seconds for the end of a refused body', async () => {
+    const { clock, seen } = refused();
+    await clock.advance(1_999);
+    expect(seen.ends).toBe(0);
+    await clock.advance(1);
+    expect(seen.ends).toBe(1);
+  });
+});
