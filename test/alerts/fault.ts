@@ -7,6 +7,11 @@ export interface Expected {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** `BacktalkGatewayGone`, and `BacktalkComponentGone/judge` where the alert has a label of its own. */
+export function nameOf({ alert, labels = {} }: Expected): string {
+  return [alert, ...Object.values(labels)].join('/');
+}
+
 export type Mend = () => Promise<void> | void;
 
 export interface Fault {
@@ -15,12 +20,6 @@ export interface Fault {
   readonly fires: readonly Expected[];
   /** Gives what mends it, which resolves when nothing more has to be done. */
   break(scene: Scene): Promise<Mend> | Mend;
-}
-
-/** An alert that is not fired here, with the reason. */
-export interface Unmade {
-  readonly alert: string;
-  readonly reason: string;
 }
 
 /** The process is killed and kept away until the mending. */

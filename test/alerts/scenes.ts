@@ -1,11 +1,11 @@
-// Which faults are tried on which installation, and which are not tried at all.
+// Which faults are tried on which installation.
 import { holdTraining } from '../loop/controls.js';
-import type { Fault, Unmade } from './fault.js';
+import type { Fault } from './fault.js';
 import { captureFaults } from './faults/capture.js';
 import { engineFaults, judgeFaults, twoEngineFaults } from './faults/engines.js';
 import { presenceFaults } from './faults/presence.js';
 import { storeFaults } from './faults/stores.js';
-import { trainingFaults, twoGatewayFaults } from './faults/training.js';
+import { stepFaults, trainingFaults, twoGatewayFaults } from './faults/training.js';
 import { startScene, type Scene } from './scene.js';
 
 export interface SceneOfFaults {
@@ -17,13 +17,15 @@ export interface SceneOfFaults {
 /** A few turns a second, so that two busy cores keep up: what is late in time that runs faster looks stuck. */
 const pace = { tokenMs: 50, answerTokens: 16 };
 const judge = { BACKTALK_JUDGE_VOTES: '1' };
+/** What is stored nowhere is counted where answers go without; elsewhere requests are refused. */
+const gateway = { BACKTALK_CAPTURE: 'best-effort' };
 const trainer = { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8', BACKTALK_STEP_RETRY_MAX: '1s' };
 
 export const scenes: readonly SceneOfFaults[] = [
   {
     name: 'one of each part',
-    start: () => startScene({ pace, environment: { trainer, judge } }),
-    faults: [...presenceFaults, ...engineFaults, ...captureFaults, ...storeFaults],
+    start: () => startScene({ pace, environment: { trainer, judge, gateway } }),
+    faults: [...presenceFaults, ...engineFaults, ...captureFaults, ...storeFaults, ...stepFaults],
   },
   {
     name: 'one of each part, nothing trained yet',
@@ -55,16 +57,3 @@ export const scenes: readonly SceneOfFaults[] = [
     faults: judgeFaults,
   },
 ];
-
-/** A stand-in trains in these scenes and reports constants; made-up reports would fire the alert and show nothing. */
-const ofRealSteps =
-  'it needs real training steps on an engine that computes with other weights, which these scenes do not have; its rule is played by promtool alone';
-
-export const unmade: readonly Unmade[] = [
-  'BacktalkRatioOff',
-  'BacktalkFewSamplesCount',
-  'BacktalkLogprobsBiased',
-  'BacktalkLogprobsDrift',
-  'BacktalkTokensMasked',
-  'BacktalkEntropyFalls',
-].map((alert) => ({ alert, reason: ofRealSteps }));

@@ -25,6 +25,11 @@ export async function holdTraining(machine: TestMachine, hold: boolean): Promise
   await fetch(`${trainingWorker(machine)}/${hold ? 'hold' : 'release'}`, { method: 'POST' });
 }
 
+/** What steps report in place of the usual, by name of the measurement. */
+export async function setFigures(machine: TestMachine, figures: Readonly<Record<string, number>>): Promise<void> {
+  await fetch(`${trainingWorker(machine)}/figures`, { method: 'POST', body: JSON.stringify(figures) });
+}
+
 export async function trainingCounts(machine: TestMachine): Promise<StandInCounts> {
   return (await (await fetch(`${trainingWorker(machine)}/counts`)).json()) as StandInCounts;
 }

@@ -33,6 +33,8 @@ const vote = (result: string) => `backtalk_judge_votes_cast_total{${ns}, result=
 const engines = `backtalk_gateway_engines_ready{${ns}}`;
 const fence = (instance: string) => `backtalk_gateway_routes_fence{${ns}, policy="p", instance="${instance}"}`;
 const measured = (name: string) => `backtalk_trainer_step_measurement{${ns}, policy="p", name="${name}"}`;
+const taken = (kind: string) => `backtalk_trainer_samples_taken_total{${ns}, policy="p", kind="${kind}"}`;
+const dropped = (reason: string) => `backtalk_trainer_samples_dropped_total{${ns}, policy="p", reason="${reason}"}`;
 const policy = { namespace: 'n', release: 'r', policy: 'p' };
 
 function figure(alert: string, name: string, bad: string, good: string): AlertCase {
@@ -263,6 +265,18 @@ export const alertCases: readonly AlertCase[] = [
   figure('BacktalkLogprobsBiased', 'logprob_bias', '-0.2x20', '0.01x20'),
   drift('BacktalkLogprobsDrift', 'logprob_difference', '0.01x102 0.05x8', '0.01x110'),
   figure('BacktalkTokensMasked', 'masked_share', '0.3x20', '0.05x20'),
+  {
+    alert: 'BacktalkTemplateMismatch',
+    at: '40m',
+    labels: policy,
+    fires: { [taken('effective')]: '0+8x60', [taken('anchor')]: '0+2x60', [dropped('template_mismatch')]: '0+1x60' },
+    quiet: {
+      [taken('effective')]: '0+80x60',
+      [taken('anchor')]: '0+20x60',
+      [dropped('template_mismatch')]: '0+1x60',
+      [dropped('stale')]: '0+20x60',
+    },
+  },
   drift('BacktalkEntropyFalls', 'entropy', '2x102 0.8x8', '2x102 1.8x8'),
   {
     alert: 'BacktalkNoPublisher',

@@ -2,7 +2,7 @@
 // together. No text of a turn passes through here.
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import { dropReasons, type DropReason } from './domain/hints/hindsight.js';
-import type { CastVote, EvidenceVote, Outcome } from './domain/verdict.js';
+import type { CastVote, EvidenceVote, NullReason, Outcome } from './domain/verdict.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
 export const skipReasons = [
@@ -103,6 +103,10 @@ function voteEvents(logger: Logger, metrics: Metrics) {
     },
     voteFailed: (error: unknown, attempt: number): void => {
       logger.warn('vote_failed', { attempt, error: asBacktalkError(error) });
+    },
+    /** After its last try: the vote is null. */
+    voteGivenUp: (reason: NullReason): void => {
+      votes.inc({ result: reason });
     },
     votesLeftOut: (reason: LeftOut): void => {
       leftOut.inc({ reason });

@@ -72,9 +72,10 @@ describe('judging a continued turn', () => {
   it('gives votes up after three tries that took too long, with the reason', async () => {
     rig.engine.settings.faults = { hang: true };
     const before = rig.engine.counts.requests;
-    await rig.judge({ voteWaitMs: 4_000, model: rig.engine.baseModel });
+    const judge = await rig.judge({ voteWaitMs: 4_000, model: rig.engine.baseModel });
     const judged = await rig.untilJudged(await rig.turn([{ text: neutral }]));
     expect(judged).toMatchObject({ verdict: 0, confidence: 0 });
+    expect(await rig.metric(judge, 'votes_cast_total{result="timeout"}')).toBe(3);
     expect(judged.votes.map(({ reason }) => reason)).toEqual(['timeout', 'timeout', 'timeout']);
     expect(rig.engine.counts.requests - before).toBeGreaterThanOrEqual(9);
   });

@@ -17,3 +17,12 @@ it('a trainer that no longer leads shows neither an open batch nor what its last
   expect(text).not.toContain('name="v_mean"');
   expect(text).not.toMatch(/batch_open_timestamp_seconds\{.*\} [1-9]/);
 });
+
+it('samples taken and dropped stand at 0 before the first batch, so that the first one is an increase', async () => {
+  const metrics = new Metrics('trainer');
+  createEvents(createLogger({ service: 'trainer', level: 'silent' }), metrics).ledgerRead('backtalk', 0, 0, 0);
+  const text = await metrics.registry.metrics();
+  expect(text).toContain('samples_taken_total{policy="backtalk",kind="effective"} 0');
+  expect(text).toContain('samples_taken_total{policy="backtalk",kind="anchor"} 0');
+  expect(text).toContain('samples_dropped_total{policy="backtalk",reason="template_mismatch"} 0');
+});

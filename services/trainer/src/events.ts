@@ -114,6 +114,9 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       logger.info('ledger_read', { policy, batches, newestVersion, remembered });
       metrics.openSince.inc({ policy }, 0);
       metrics.swept.inc({ policy }, 0);
+      for (const kind of ['effective', 'anchor']) metrics.samples.inc({ policy, kind }, 0);
+      // A reason that nothing was dropped for is 0, not absent: boards and alerts can tell the two apart.
+      for (const reason of commonReasons) metrics.dropped.inc({ policy, reason }, 0);
       for (const reason of ['step_failed', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
       for (const reason of ['template_token', 'control_token']) metrics.hintsRefused.inc({ policy, reason }, 0);
       metrics.version.set({ policy }, newestVersion);
@@ -246,8 +249,6 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       for (const [name, value] of Object.entries(report?.measurements ?? {}))
         metrics.measurement.set({ policy, name: label(name) }, value);
       const dropped = (report?.samples ?? []).filter((sample) => sample.dropped !== '');
-      // A reason that nothing was dropped for is 0, not absent: boards and alerts can tell the two apart.
-      for (const reason of commonReasons) metrics.dropped.inc({ policy, reason }, 0);
       for (const sample of dropped) metrics.dropped.inc({ policy, reason: label(sample.dropped) });
       const measured = { seconds, dropped: dropped.length, ...report?.measurements };
       logger.info('version_trained', { policy, batch: number, version, ...measured });

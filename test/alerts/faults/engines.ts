@@ -22,6 +22,9 @@ const slowerAndSlowerMs = [3_000, 6_000, 9_000, 12_000, 15_000];
 export const engineFaults: readonly Fault[] = [
   engineThat('BacktalkGatewayErrors', 'the engine answers 500', { failStatus: 500 }),
   engineThat('BacktalkNothingTrainable', 'the engine gives no token ids', { lie: 'no_ids' }),
+  engineThat('BacktalkTemplateMismatch', 'the engine renders prompts otherwise than it did when it answered', {
+    lie: 'other_template',
+  }),
   engineThat('BacktalkVersionUndecided', 'the engine loads no adapter', { loadStatus: 500 }),
   engineThat('BacktalkVersionBurned', 'the engine computes other logprobs than the trainer', { lie: 'wrong_scores' }),
   {

@@ -1,6 +1,30 @@
 // A training worker that is away, stands still, or cannot store what it made; and gateways that know different routes.
-import { holdTraining } from '../../loop/controls.js';
+import { holdTraining, setFigures } from '../../loop/controls.js';
 import { awayFor, type Fault } from '../fault.js';
+
+/** The worker has no model: it speaks the real contract and says these figures of its steps. */
+function stepsThatReport(figures: Readonly<Record<string, number>>, alerts: readonly string[]): Fault {
+  const said = Object.entries(figures).map(([name, value]) => `${name} ${String(value)}`);
+  return {
+    fault: `a training worker without a model reports ${said.join(', ')}`,
+    fires: alerts.map((alert) => ({ alert })),
+    break: async ({ machine }) => {
+      await setFigures(machine, figures);
+      return () => setFigures(machine, {});
+    },
+  };
+}
+
+export const stepFaults: readonly Fault[] = [
+  stepsThatReport({ v_mean: 1.6, ess: 0.2, logprob_bias: -0.4, logprob_difference: 0.4, masked_share: 0.3 }, [
+    'BacktalkRatioOff',
+    'BacktalkFewSamplesCount',
+    'BacktalkLogprobsBiased',
+    'BacktalkLogprobsDrift',
+    'BacktalkTokensMasked',
+  ]),
+  stepsThatReport({ entropy: 0.3 }, ['BacktalkEntropyFalls']),
+];
 
 export const trainingFaults: readonly Fault[] = [
   {

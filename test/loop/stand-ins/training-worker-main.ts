@@ -1,8 +1,11 @@
 // Runs the stand-in training worker as a process, where `npm start` would run the real one. Beside /readyz its health port
-// takes `POST /hold` and `POST /release` (stop steps in their middle, let them go on) and gives `GET /counts`.
-import { createServer, type ServerResponse } from 'node:http';
+// takes `POST /hold` and `POST /release` (stop steps in their middle, let them go on) and `POST /figures` (what steps report in
+// place of the usual, until the next call), and gives `GET /counts`.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { baseSettings, createLogger, folderBlobStore, run, serveGrpc, setting, type Service } from '@backtalk/kit';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
+import { z } from 'zod';
 import { StandInTrainingWorker } from './training-worker.js';
 
 const settings = {
@@ -12,7 +15,13 @@ const settings = {
   cacheDir: setting.path('BACKTALK_BLOB_CACHE_DIR', { description: 'Where blobs are kept.' }),
 };
 
-function serveControl(worker: StandInTrainingWorker, response: ServerResponse, what: string): void {
+async function serveControl(
+  worker: StandInTrainingWorker,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const what = `${request.method ?? ''} ${request.url ?? ''}`;
+  if (what === 'POST /figures') worker.figures = z.record(z.string(), z.number()).parse(await json(request));
   if (what === 'POST /hold') worker.hold(true);
   if (what === 'POST /release') worker.hold(false);
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -25,7 +34,7 @@ await run({
   create: ({ address, healthAddress, baseModel, cacheDir }): Service => {
     const worker = new StandInTrainingWorker(folderBlobStore(cacheDir), baseModel);
     const control = createServer((request, response) => {
-      serveControl(worker, response, `${request.method ?? ''} ${request.url ?? ''}`);
+      serveControl(worker, request, response).catch(() => response.destroy());
     });
     const stops: (() => Promise<void> | void)[] = [];
     return {

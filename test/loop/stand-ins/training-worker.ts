@@ -49,6 +49,8 @@ export interface StandInCounts {
 
 export class StandInTrainingWorker {
   readonly counts: StandInCounts = { begun: [], finished: [] };
+  /** In place of the usual ones, by name. */
+  figures: Readonly<Record<string, number>> = {};
   private held = false;
   private release: () => void = () => undefined;
   private released: Promise<void> = Promise.resolve();
@@ -147,7 +149,7 @@ export class StandInTrainingWorker {
     return {
       adapter: manifest.adapter,
       trainingState: [optimizer],
-      report: { measurements: { ...standInMeasurements }, samples },
+      report: { measurements: { ...standInMeasurements, ...this.figures }, samples },
       probes: manifest.probes,
       dtype: 'float32',
       baseModel: this.baseModel,

@@ -126,6 +126,20 @@ const steps: Row = {
       queries: [{ expr: inRange('backtalk_trainer_samples_dropped_total', 'reason', ofPolicy), legend: '{{reason}}' }],
     },
     {
+      title: 'Share with another template',
+      description:
+        'Samples whose prompt engines render otherwise than it was captured, of those taken. They lose their teacher; above 2 % an alert fires.',
+      kind: 'lines',
+      unit: 'percentunit',
+      queries: [
+        {
+          expr: `${inRange('backtalk_trainer_samples_dropped_total', 'policy', `reason="template_mismatch", ${ofPolicy}`)} / ${inRange('backtalk_trainer_samples_taken_total', 'policy', ofPolicy)}`,
+          legend: '{{policy}}',
+        },
+      ],
+      bounds: { alert: 'BacktalkTemplateMismatch', above: 0.02 },
+    },
+    {
       title: 'Batches closed, by why',
       description:
         'full: enough effective samples. timeout: the oldest had waited long enough. settled: no training, turns are let go of. Others: a batch was given up.',

@@ -22,6 +22,7 @@ export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandler
         // What only has to wait is not counted as a try.
         if (error.status === 503 || !isLast || signal.aborted) throw error;
         const reason: NullReason = isBacktalkError(error, 'vote_timed_out') ? 'timeout' : 'engine';
+        events.voteGivenUp(reason);
         return { vote, model: '', cast: { valid: false, reason, seed: seedOf(judgement.turn, vote) } };
       }
     },

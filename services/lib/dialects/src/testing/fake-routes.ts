@@ -17,7 +17,7 @@ import {
   unloadRequest,
 } from './fake-request.js';
 import { pause, streamChat } from './fake-stream.js';
-import { templateIds, tokensOf } from './fake-tokens.js';
+import { templateIds, tokensOf, type FakeMessage } from './fake-tokens.js';
 
 type Given<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly answer: FakeAnswer };
 
@@ -137,6 +137,11 @@ function unload(state: FakeState, body: unknown): FakeAnswer {
   return answer;
 }
 
+function rendered({ settings }: FakeState, messages: readonly FakeMessage[], open: boolean): number[] {
+  const isOther = settings.faults.lie === 'other_template';
+  return templateIds(isOther ? [{ role: 'system', content: '' }, ...messages] : messages, open);
+}
+
 function tokenize(state: FakeState, body: unknown): FakeAnswer {
   state.settings.tokenizeHeard?.(body);
   const given = read(tokenizeRequest, body);
@@ -145,7 +150,7 @@ function tokenize(state: FakeState, body: unknown): FakeAnswer {
   const tokens =
     messages === undefined
       ? tokensOf(prompt ?? '').map(({ id }) => id)
-      : templateIds(messagesOf({ messages }), open ?? true);
+      : rendered(state, messagesOf({ messages }), open ?? true);
   return { status: 200, body: { count: tokens.length, max_model_len: 0, tokens } };
 }
 

@@ -11,8 +11,8 @@ export interface FakeFaults {
   failStatus?: number;
   /** `/health` says that the engine is dead. */
   dead?: boolean;
-  /** Untruths about what was generated. */
-  lie?: 'no_ids' | 'wrong_count' | 'no_logprobs' | 'not_finite' | 'wrong_scores';
+  /** Untruths about what was generated; `other_template`: `/tokenize` renders messages otherwise than chat does. */
+  lie?: 'no_ids' | 'wrong_count' | 'no_logprobs' | 'not_finite' | 'wrong_scores' | 'other_template';
   /** Untruths about the weights: what the first frames name, and what the last ones do; a whole answer names the first. */
   models?: { readonly first?: string; readonly last?: string };
   /** Streams end with `finish_reason: "abort"` after this many tokens. */
