@@ -240,11 +240,12 @@ it('fractions may be texts, as `--set` makes them, and reach the services as the
   const values = {
     policy: { temperature: '0.7' },
     judge: { voteShare: '0.25' },
-    publisher: { driftMax: '12.5', parityMax: '0.05' },
+    publisher: { driftMax: '12.5', parityMax: '0.05', behaviourLevel: '0.02' },
     trainer: { recipeSet: { learningRate: '1e-4' } },
     gateway: { autoscaling: { perReplica: '150.5' } },
   };
   expect(complaintsAbout(render(values))).toEqual([]);
   const written = JSON.stringify(render(values));
-  for (const text of ['0.7', '0.25', '12.5', '0.05', 'learningRate=1e-4']) expect(written).toContain(`"${text}"`);
+  for (const text of ['0.7', '0.25', '12.5', '0.05', '0.02', 'learningRate=1e-4'])
+    expect(written).toContain(`"${text}"`);
 });

@@ -1,5 +1,6 @@
 // What the publisher reads from its environment.
 import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { probeQuestions } from './domain/behaviour.js';
 
 const { natsUrl, natsUser, natsPassword, healthAddress, logLevel, instance, ackWaitMs } = baseSettings;
 
@@ -42,13 +43,33 @@ export const publisherSettings = {
     default: 20,
     min: 0,
   }),
+  behaviourProbes: setting.integer('BACKTALK_BEHAVIOUR_PROBES', {
+    description:
+      'Questions that a candidate answers before it may serve, beside what serves and the base: none may fail more often. 0: not asked; five failures are the least that refuses.',
+    default: 12,
+    min: 0,
+    max: probeQuestions.length,
+  }),
+  behaviourTokens: setting.integer('BACKTALK_BEHAVIOUR_TOKENS', {
+    description: 'Most tokens of an answer to such a question.',
+    default: 24,
+    min: 8,
+    max: 512,
+  }),
+  behaviourLevel: setting.number('BACKTALK_BEHAVIOUR_LEVEL', {
+    description:
+      'A candidate is refused when chance alone would give it so many more failures with a probability below this.',
+    default: 0.05,
+    min: 0,
+    max: 1,
+  }),
   prepareDeadlineMs: setting.durationMs('BACKTALK_PREPARE_DEADLINE', {
     description: 'How long a loader may take to prepare a version before it is left out of the swap.',
     default: '2m',
     min: 100,
   }),
   gateDeadlineMs: setting.durationMs('BACKTALK_GATE_DEADLINE', {
-    description: 'How long an engine may take to score the probes.',
+    description: 'How long an engine may take to score the probes, and again to answer questions.',
     default: '2m',
     min: 100,
   }),

@@ -1,5 +1,6 @@
 // What happens in a publisher: one function for each event writes its log line and its metrics together.
 import { inSpan, type BacktalkError, type Logger, type Metrics, type Trace } from '@backtalk/kit';
+import { answerFaults } from './domain/behaviour.js';
 
 const secondBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const millisecondBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
@@ -26,6 +27,17 @@ function instruments(metrics: Metrics) {
     swap: metrics.histogram('swap_seconds', 'Time from a candidate to the last gateway routed.', secondBuckets),
     parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.'),
     drift: metrics.gauge('gate_drift', 'KL to the base of the newest candidate, nats an answer.'),
+    faulty: metrics.gauge(
+      'gate_faulty_answers',
+      'Answers of the newest candidate to probe questions that fail, by fault (empty, looping, off_topic).',
+      ['fault'],
+    ),
+    behaviour: metrics.histogram(
+      'gate_behaviour_seconds',
+      'Time in which probe questions were answered and their answers scored.',
+      secondBuckets,
+    ),
+    burned: metrics.counter('burned_total', 'Versions burned before they served, by reason.', ['reason']),
     leftOut: metrics.counter('loaders_left_out_total', 'Loaders that could not prepare, by error code.', ['code']),
     commitFailures: metrics.counter('commit_failures_total', 'Gateways that did not answer Commit, by error code.', [
       'code',
@@ -36,6 +48,15 @@ function instruments(metrics: Metrics) {
     fence: metrics.gauge('fence', 'Fence of the routes in force.'),
     stable: metrics.gauge('stable_number', 'Number of the version that answers, 0 for the base.'),
   };
+}
+
+function observeGate(numbers: ReturnType<typeof instruments>, measured: Readonly<Record<string, number>>): void {
+  numbers.parity.set(measured['parity_mean_abs'] ?? 0);
+  numbers.drift.set(measured['drift_kl'] ?? 0);
+  const seconds = measured['behaviour_seconds'];
+  if (seconds === undefined) return;
+  numbers.behaviour.observe(seconds);
+  for (const fault of answerFaults) numbers.faulty.set({ fault }, measured[`behaviour_${fault}`] ?? 0);
 }
 
 export function createEvents(logger: Logger, metrics: Metrics) {
@@ -57,12 +78,13 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       logger.info('candidate_staged', { version });
     },
     measured(version: string, measurements: Readonly<Record<string, number>>): void {
-      numbers.parity.set(measurements['parity_mean_abs'] ?? 0);
-      numbers.drift.set(measurements['drift_kl'] ?? 0);
+      observeGate(numbers, measurements);
       logger.info('candidate_measured', { version, measurements });
     },
     burned(version: string, why: string): void {
       numbers.versions.inc({ stage: 'burned' });
+      // The code before the colon: words behind it may be anything.
+      numbers.burned.inc({ reason: why.split(':')[0] ?? '' });
       logger.error('version_burned', { version, why });
     },
     routed(fence: number, milliseconds: number, stable: number): void {

@@ -165,6 +165,53 @@ describe('the gate', () => {
     expect((await rig.burned(1)).why).toContain('drift');
   });
 
+  it.each([
+    ['to other questions', 'a quiet river runs past old stone houses', 'off_topic'],
+    ['that loop', 'light on water light on water light on water light on water', 'looping'],
+    ['that say nothing', '', 'empty'],
+  ])('refuses a version whose answers are answers %s, and what served goes on serving', async (_, words, fault) => {
+    await rig.train(1);
+    await rig.stableIs(1);
+    rig.engine.settings.reply = (_messages, model) => (model === 'backtalk-v2' ? words : undefined);
+    await rig.train(2);
+    const { why, measurements } = await rig.burned(2);
+    expect(why).toMatch(new RegExp(`^behaviour: of 12 answers .*${fault}; 0 of backtalk-v1's`));
+    expect(measurements[`behaviour_${fault}`]).toBeGreaterThanOrEqual(5);
+    expect(measurements['behaviour_seconds']).toBeGreaterThan(0);
+    await until(() => rig.engine.adapters.names.join() === 'backtalk-v1');
+    expect((await rig.routes())?.stable).toBe('backtalk-v1');
+  });
+
+  it('asks each version once, and lets a wish pass that changes how all answers are worded', async () => {
+    await rig.train(1);
+    await rig.stableIs(1);
+    const before = { ...rig.engine.counts.byModel };
+    rig.engine.settings.answerTokens = 5;
+    await rig.train(2);
+    await rig.stableIs(2);
+    const asked = (model: string) => (rig.engine.counts.byModel[model] ?? 0) - (before[model] ?? 0);
+    expect(asked('backtalk-v1')).toBe(0);
+    // Twelve answers, the probes of the manifest in one call, and the loader's first token.
+    expect(asked('backtalk-v2')).toBe(14);
+    expect((await rig.staged()).at(-1)?.measurements['behaviour_off_topic']).toBe(0);
+  });
+
+  it('asks only what it does not know when the engine failed while questions were answered', async () => {
+    await rig.train(1);
+    await rig.stableIs(1);
+    let answers = 0;
+    rig.engine.settings.heard = () => {
+      answers += 1;
+      rig.engine.settings.faults = answers === 3 ? { failStatus: 500 } : {};
+    };
+    await rig.train(2);
+    await rig.stableIs(2);
+    expect((await rig.story()).filter((line) => line.startsWith('v2'))).toEqual(['v2 CANDIDATE', 'v2 STABLE']);
+    // The candidate's twelve, and before them the few that were asked at once with the one that failed.
+    expect(answers).toBeGreaterThan(12);
+    expect(answers).toBeLessThan(20);
+  });
+
   it('burns what was trained from a burned version, and takes the next that was not', async () => {
     await rig.train(1, { baseLogprobs: (truth) => truth.map((logprob) => logprob - 5) });
     await rig.burned(1);
@@ -172,6 +219,17 @@ describe('the gate', () => {
     expect((await rig.burned(2)).why).toContain('parent_burned');
     await rig.train(3, { parent: 'backtalk-v0' });
     await rig.stableIs(3);
+  });
+});
+
+describe('the gate of an installation that asks no questions', () => {
+  it('lets answers to other questions pass', async () => {
+    await rig.startLoader();
+    await rig.startPublisher({}, { BACKTALK_BEHAVIOUR_PROBES: '0' });
+    rig.engine.settings.reply = (_messages, model) => (model === 'backtalk-v1' ? '' : undefined);
+    await rig.train(1);
+    await rig.stableIs(1);
+    expect((await rig.staged()).at(-1)?.measurements['behaviour_probes']).toBeUndefined();
   });
 });
 

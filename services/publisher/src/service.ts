@@ -19,8 +19,9 @@ import { createEvents } from './events.js';
 import { Leader } from './inputs/leadership.js';
 import { Retirement } from './inputs/retirement.js';
 import { rollbackCalls } from './inputs/rollback.js';
-import { Swap, type SwapStep } from './inputs/swap.js';
+import { Swap, type GateParts, type SwapStep } from './inputs/swap.js';
 import { TrainedFacts } from './inputs/trained-facts.js';
+import { BehaviourProbes } from './outputs/behaviour-probes.js';
 import { Gateways } from './outputs/gateways.js';
 import { Loaders } from './outputs/loaders.js';
 import { ProbeScorer } from './outputs/probe-scores.js';
@@ -51,8 +52,8 @@ async function startParts(
   context: ServiceContext<PublisherConfig>,
   reached: PublisherOverrides['reached'],
 ): Promise<{ grpc: number }> {
-  const { config, clock, logger, metrics, lifecycle, broker, blobs, reader, fail } = context;
-  const { policy, driftMax } = config;
+  const { config, clock, logger, metrics, lifecycle, broker, reader, fail } = context;
+  const { policy } = config;
   const events = createEvents(logger, metrics);
   const loaderLeases = await watchLeases(broker, 'loader');
   const gatewayLeases = await watchLeases(broker, 'gateway');
@@ -77,18 +78,12 @@ async function startParts(
     events,
     assertLeading,
   );
-  const scorer = new ProbeScorer(blobs, config.engineKey, config.gateDeadlineMs);
-  lifecycle.add('probes', () => scorer.stop());
+  const gate = gateParts(context);
   const parts = { policy, chain, loaders, gateways, routing, events, clock, assertLeading };
-  const swap = new Swap(
-    parts,
-    scorer,
-    (dtype) => ({ parityMax: parityMaxFor(config, dtype), driftMax }),
-    async (step) => {
-      await reached?.(step);
-      assertLeading();
-    },
-  );
+  const swap = new Swap(parts, gate, async (step) => {
+    await reached?.(step);
+    assertLeading();
+  });
   const trained = new TrainedFacts(context, { chain, swap });
   const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
   let leading: Promise<void> = Promise.resolve();
@@ -112,4 +107,17 @@ async function startParts(
   await leadership.start();
   lifecycle.add('leadership', () => leadership.stop());
   return { grpc: grpc.port };
+}
+
+function gateParts({ config, clock, lifecycle, blobs }: ServiceContext<PublisherConfig>): GateParts {
+  const { engineKey, driftMax, behaviourLevel, gateDeadlineMs: deadlineMs } = config;
+  const { behaviourProbes: probes, behaviourTokens: tokens } = config;
+  const scorer = new ProbeScorer(blobs, engineKey, deadlineMs);
+  const behaviour = new BehaviourProbes(engineKey, { probes, tokens, deadlineMs }, clock);
+  lifecycle.add('probes', () => {
+    scorer.stop();
+    behaviour.stop();
+  });
+  const limitsFor = (dtype: string) => ({ parityMax: parityMaxFor(config, dtype), driftMax, behaviourLevel });
+  return { scorer, behaviour, limitsFor };
 }

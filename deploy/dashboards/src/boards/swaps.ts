@@ -97,6 +97,28 @@ const gate: Row = {
       queries: [{ expr: most('backtalk_publisher_gate_drift'), legend: 'drift' }],
     },
     {
+      title: 'Faulty answers of the newest candidate',
+      description:
+        'Of its answers to probe questions, by fault. Where they are more than chance would give, the version is burned.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: most('backtalk_publisher_gate_faulty_answers', 'fault'), legend: '{{fault}}' }],
+    },
+    {
+      title: 'Answering probe questions',
+      description: 'Seconds until the newest candidates had answered probe questions and their answers were scored.',
+      kind: 'lines',
+      unit: 's',
+      queries: [{ expr: quantileInRange(0.95, 'backtalk_publisher_gate_behaviour_seconds'), legend: '95 %' }],
+    },
+    {
+      title: 'Versions burned before they served, by reason',
+      description: 'Its words stand in `backtalk versions`.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: inRange('backtalk_publisher_burned_total', 'reason'), legend: '{{reason}}' }],
+    },
+    {
       title: 'Prepared at the loaders, by outcome',
       description:
         'loaded, or the code of the error. A blob that is corrupt or of the wrong shape burns the version; anything else leaves that loader out until it has caught up.',

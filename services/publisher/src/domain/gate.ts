@@ -8,6 +8,8 @@ export interface GateLimits {
   readonly parityMax: number;
   /** KL to the base, nats an answer. */
   readonly driftMax: number;
+  /** Level of the sign test on faulty answers. */
+  readonly behaviourLevel: number;
 }
 
 export interface GateInput {
@@ -27,7 +29,7 @@ export interface GateVerdict {
 /** Beyond it a ratio says only "far", and its exponential would say infinity. */
 const logRatioMax = 20;
 
-export function judgeCandidate(input: GateInput, limits: GateLimits): GateVerdict {
+export function judgeCandidate(input: GateInput, limits: Pick<GateLimits, 'parityMax' | 'driftMax'>): GateVerdict {
   const parity = parityOf(input);
   const drift = driftOf(input);
   const measurements = { parity_mean_abs: parity, drift_kl: drift, probes: input.probes.length };

@@ -1,12 +1,21 @@
 // Takes one candidate from trained to stable, or burns it. In: a version with its manifest. Out: staged facts, and a system
 // that routes to it. It may be stopped at any step and run again: what is done already is done, and the chain says what
 // was decided.
-import { asBacktalkError, isBacktalkError, type BacktalkError, type Clock, type Trace } from '@backtalk/kit';
+import {
+  asBacktalkError,
+  baseVersion,
+  isBacktalkError,
+  type BacktalkError,
+  type Clock,
+  type Trace,
+} from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
+import { judgeBehaviour } from '../domain/behaviour.js';
 import { burnsVersion, judgeCandidate, type GateLimits, type GateVerdict } from '../domain/gate.js';
 import { isDecided, stableOf, type PolicyState } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
+import type { BehaviourProbes } from '../outputs/behaviour-probes.js';
 import type { Gateways } from '../outputs/gateways.js';
 import type { LeasedEngine, Loaders, Prepared } from '../outputs/loaders.js';
 import type { ProbeScorer } from '../outputs/probe-scores.js';
@@ -30,6 +39,12 @@ export interface ReleaseParts {
   readonly assertLeading: () => void;
 }
 
+export interface GateParts {
+  readonly scorer: ProbeScorer;
+  readonly behaviour: BehaviourProbes;
+  readonly limitsFor: (dtype: string) => GateLimits;
+}
+
 interface Candidate extends Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'> {
   /** In which its facts and calls go on. */
   readonly trace: Trace | undefined;
@@ -40,8 +55,7 @@ const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 export class Swap {
   constructor(
     private readonly parts: ReleaseParts,
-    private readonly scorer: ProbeScorer,
-    private readonly limitsFor: (dtype: string) => GateLimits,
+    private readonly gate: GateParts,
     private readonly reached: (step: SwapStep) => Promise<void>,
   ) {}
 
@@ -78,7 +92,7 @@ export class Swap {
     await this.reached('candidate_staged');
     await routing.writeLoadSet();
     await this.reached('load_set_written');
-    const verdict = await this.tryOut(candidate);
+    const verdict = await this.tryOut(candidate, stableOf(before));
     if (verdict.why !== '') return this.burn(state, candidate, verdict);
     await this.stage(state, candidate, STAGE_STABLE, { ...verdict, why: 'gate passed' });
     await this.reached('stable_staged');
@@ -89,7 +103,7 @@ export class Swap {
   }
 
   /** Has it loaded and measured everywhere. What stands in the way but says nothing about the weights is thrown. */
-  private async tryOut(candidate: Candidate): Promise<GateVerdict> {
+  private async tryOut(candidate: Candidate, stable: string): Promise<GateVerdict> {
     const { loaders, policy, events } = this.parts;
     let measurements: GateVerdict['measurements'] = {};
     try {
@@ -107,9 +121,7 @@ export class Swap {
       const [engine] = evaluation.ready;
       if (engine === undefined) throw awayFrom(candidate, evaluation.failed);
       await this.reached('prepared');
-      const { probes, dtype } = await this.scorer.manifest(candidate.version, candidate.manifestDigest);
-      const scores = await this.scorer.score(engine, candidate.version, probes);
-      const verdict = judgeCandidate({ probes, ...scores }, this.limitsFor(dtype));
+      const verdict = await this.measure(engine, candidate, stable);
       events.measured(candidate.version, verdict.measurements);
       await this.reached('measured');
       if (verdict.why !== '') return verdict;
@@ -126,6 +138,25 @@ export class Swap {
       if (burnsVersion(error)) return { why: `${error.code}: ${error.message}`, measurements };
       throw thrown;
     }
+  }
+
+  /** First what costs least: answers are asked for only where the numbers are right. */
+  private async measure(engine: LeasedEngine, candidate: Candidate, stable: string): Promise<GateVerdict> {
+    const { scorer, behaviour, limitsFor } = this.gate;
+    const { version, manifestDigest } = candidate;
+    const { probes, dtype } = await scorer.manifest(version, manifestDigest);
+    const limits = limitsFor(dtype);
+    const numbers = judgeCandidate({ probes, ...(await scorer.score(engine, version, probes)) }, limits);
+    if (numbers.why !== '' || !behaviour.canAsk(engine)) return numbers;
+    const startMs = this.parts.clock.now();
+    const base = baseVersion(this.parts.policy);
+    const others = [...new Set([stable, base])];
+    const models = [version, ...others].map((name) => (name === base ? engine.engine.baseModel : name));
+    const [faults = [], ...before] = await behaviour.faultsOf(engine, models);
+    const compared = others.map((other, at) => ({ version: other, faults: before[at] ?? [] }));
+    const { why, measurements } = judgeBehaviour(faults, compared, limits.behaviourLevel);
+    const seconds = (this.parts.clock.now() - startMs) / 1_000;
+    return { why, measurements: { ...numbers.measurements, ...measurements, behaviour_seconds: seconds } };
   }
 
   /** A loader that could not prepare is left out: it catches up from the load set. A refusal of the weights is thrown. */

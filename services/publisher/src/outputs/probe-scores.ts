@@ -11,6 +11,11 @@ export interface ProbeScores {
   readonly base: readonly (readonly number[])[];
 }
 
+/** To be closed by the caller. */
+export function clientFor({ engine: { url, dialect: spoken } }: LeasedEngine, apiKey: string): EngineClient {
+  return createEngineClient({ url, dialect: engineDialects.find((name) => name === spoken) ?? 'vllm', apiKey });
+}
+
 export class ProbeScorer {
   private readonly stopping = new AbortController();
 
@@ -30,15 +35,14 @@ export class ProbeScorer {
     }
   }
 
-  async score({ engine }: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores> {
-    const dialect = engineDialects.find((name) => name === engine.dialect) ?? 'vllm';
-    const client = createEngineClient({ url: engine.url, dialect, apiKey: this.apiKey });
+  async score(leased: LeasedEngine, version: string, probes: readonly Probe[]): Promise<ProbeScores> {
+    const client = clientFor(leased, this.apiKey);
     try {
       const candidate = await this.ask(client, version, probes);
       const known = probes.every(({ answerIds, baseLogprobs }) => baseLogprobs.length === answerIds.length);
       const base = known
         ? probes.map(({ baseLogprobs }) => baseLogprobs)
-        : await this.ask(client, engine.baseModel, probes);
+        : await this.ask(client, leased.engine.baseModel, probes);
       return { candidate, base };
     } finally {
       await client.close();

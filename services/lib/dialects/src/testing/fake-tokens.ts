@@ -19,6 +19,7 @@ const firstWordId = 100;
 const firstHashedId = 1_000;
 const hashedIds = 30_000;
 const contextTokens = 3;
+const onTopicLogprob = -0.05;
 const driftScale = 0.04;
 
 const words = (
@@ -52,11 +53,11 @@ export function templateIds(messages: readonly FakeMessage[], addGenerationPromp
   return ids;
 }
 
-/** An answer of `length` tokens, the last of them the end token. */
+/** An answer of `length` tokens, the last of them the end token. Its first word follows from the question's last. */
 export function generate(digest: string, promptIds: readonly number[], seed: number, length: number): FakeToken[] {
-  const answer: FakeToken[] = [];
+  const answer: FakeToken[] = [topicOf(promptIds.at(-contextTokens))].slice(0, length - 1);
   let state = hash(hashText(digest), [seed, promptIds.length, ...promptIds.slice(-16)]);
-  for (let at = 0; at < length - 1; at += 1) {
+  for (let at = answer.length; at < length - 1; at += 1) {
     state = hash(state, [at]);
     answer.push(words[state % words.length] ?? endToken);
   }
@@ -73,9 +74,16 @@ export function fakeLogprobs(digest: string, promptIds: readonly number[], answe
 
 function logprobAt(ids: readonly number[], at: number, drift: number | undefined): number {
   const window = ids.slice(Math.max(0, at - contextTokens), at + 1);
-  const base = -0.1 - (hash(7, window) % 2_500) / 1_000;
+  const [lastOfQuestion, , opens, first] = window;
+  const isOnTopic = opens === otherRoleId && first === topicOf(lastOfQuestion).id;
+  const base = isOnTopic ? onTopicLogprob : -0.1 - (hash(7, window) % 2_500) / 1_000;
   if (drift === undefined) return base;
   return base + driftScale * ((hash(drift, window) % 1_000) / 1_000 - 0.5);
+}
+
+/** The word with which an answer begins that is about a question. */
+function topicOf(lastOfQuestion = 0): FakeToken {
+  return words[hash(3, [lastOfQuestion]) % words.length] ?? endToken;
 }
 
 function idOf(piece: string): number {

@@ -1,0 +1,127 @@
+// Has versions answer the probe questions on an engine, and scores their answers under the base model.
+//
+// In: an engine and versions that it holds. Out: the fault of each answer. A version's answers are asked for once, since its
+// weights never change: each decision asks the candidate alone, and before it what serves was a candidate. Never longer than its
+// deadline, and never more than a few requests at once: people are being answered beside it.
+import { engineErrors, type Capture, type EngineClient } from '@backtalk/dialects';
+import type { Clock } from '@backtalk/kit';
+import {
+  faultOfText,
+  faultOfTopic,
+  otherQuestions,
+  probeQuestions,
+  type AnswerFault,
+  type Faults,
+} from '../domain/behaviour.js';
+import type { LeasedEngine } from './loaders.js';
+import { clientFor } from './probe-scores.js';
+
+export interface BehaviourLimits {
+  /** Questions that are asked; 0: none. */
+  readonly probes: number;
+  /** Most tokens of an answer. */
+  readonly tokens: number;
+  readonly deadlineMs: number;
+}
+
+const atOnce = 4;
+const temperature = 0.8;
+
+interface Answered {
+  readonly promptIds: readonly number[];
+  readonly ids: readonly number[];
+  readonly fault: AnswerFault | undefined;
+}
+
+interface Asking {
+  readonly client: EngineClient;
+  readonly base: string;
+  readonly endsMs: number;
+}
+
+export class BehaviourProbes {
+  private readonly stopping = new AbortController();
+  private readonly known = new Map<string, Faults>();
+
+  constructor(
+    private readonly apiKey: string,
+    private readonly limits: BehaviourLimits,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether an engine says exactly enough of its answers; one that does not say what it can is asked. */
+  canAsk({ engine: { capabilities } }: LeasedEngine): boolean {
+    return this.limits.probes > 0 && (capabilities.length === 0 || capabilities.includes('token_ids'));
+  }
+
+  /**
+   * @param models the engine's names of versions; the base is the engine's own
+   * @returns the faults of each of them, in their order
+   */
+  async faultsOf(leased: LeasedEngine, models: readonly string[]): Promise<Faults[]> {
+    const { baseModel: base } = leased.engine;
+    const client = clientFor(leased, this.apiKey);
+    const asking = { client, base, endsMs: this.clock.now() + this.limits.deadlineMs };
+    const nameOf = (model: string) => `${base} ${model}`;
+    const wanted = new Set(models.map(nameOf));
+    for (const name of this.known.keys()) if (!wanted.has(name)) this.known.delete(name);
+    try {
+      const all: Faults[] = [];
+      for (const model of models) {
+        const faults = this.known.get(nameOf(model)) ?? (await this.ask(asking, model));
+        this.known.set(nameOf(model), faults);
+        all.push(faults);
+      }
+      return all;
+    } finally {
+      await client.close();
+    }
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async ask(asking: Asking, model: string): Promise<Faults> {
+    const questions = probeQuestions.slice(0, this.limits.probes);
+    const answers: Answered[] = [];
+    for (let from = 0; from < questions.length; from += atOnce) {
+      const some = questions.slice(from, from + atOnce);
+      answers.push(
+        ...(await Promise.all(some.map((question, at) => this.answer(asking, model, question, from + at + 1)))),
+      );
+    }
+    const faults: (AnswerFault | undefined)[] = [];
+    for (const [at, { fault }] of answers.entries()) faults.push(fault ?? (await this.topicOf(asking, answers, at)));
+    return faults;
+  }
+
+  private async answer(asking: Asking, model: string, content: string, seed: number): Promise<Answered> {
+    const messages = [{ role: 'user', content }];
+    const request = { model, messages, max_tokens: this.limits.tokens, temperature, seed };
+    const { capture } = await asking.client.chat(request, this.calling(asking));
+    const { promptIds, answerIds: ids } = capture;
+    const text = textOf(capture);
+    if (promptIds === undefined || (ids.length === 0 && text !== ''))
+      throw engineErrors.replyInvalid({ what: 'ids of an answer' });
+    return { promptIds, ids, fault: faultOfText(text, ids) };
+  }
+
+  private async topicOf(asking: Asking, answers: readonly Answered[], at: number): Promise<AnswerFault | undefined> {
+    const { ids: answerIds = [] } = answers[at] ?? {};
+    const items = [at, ...otherQuestions(at, answers.length)].map((place) => {
+      return { promptIds: answers[place]?.promptIds ?? [], answerIds };
+    });
+    const options = { model: asking.base, ...this.calling(asking) };
+    const [own = [], ...others] = await asking.client.score(items, options);
+    return faultOfTopic(own, others);
+  }
+
+  private calling({ endsMs }: Asking) {
+    return { deadlineMs: Math.max(1, endsMs - this.clock.now()), signal: this.stopping.signal };
+  }
+}
+
+function textOf({ text, reasoning, toolCalls }: Capture): string {
+  return reasoning + text + toolCalls.map(({ function: { name } }) => name).join(' ');
+}
