@@ -28,6 +28,8 @@ export interface TalkOptions {
   readonly user: Talker;
   readonly maxTokens: number;
   readonly repliesMax: number;
+  /** The endpoint's own where it is left out. */
+  readonly temperature?: number;
 }
 
 export function emptyCounts(version: string): TalkCounts {
@@ -54,11 +56,12 @@ function count(counts: TalkCounts, reaction: Reaction): void {
 
 /** One session: a question, the answer, and at most `repliesMax` replies to answers. */
 export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promise<void> {
-  const { client, model, user, maxTokens, repliesMax } = options;
+  const { client, model, user, maxTokens, repliesMax, temperature } = options;
+  const sampled = temperature === undefined ? {} : { temperature };
   const asked = user.question();
   const messages: ChatMessage[] = [{ role: 'user', content: asked }];
   for (let replies = 0; ; replies += 1) {
-    const answer = await ask(client, messages, { model, maxTokens, train: true });
+    const answer = await ask(client, messages, { model, maxTokens, train: true, ...sampled });
     counts.answers += 1;
     if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
     if (replies >= repliesMax) break;
