@@ -4,6 +4,8 @@ import { createEngineClient, type EngineClient } from '@backtalk/dialects';
 import { baseModel, loadSecrets, policy as onePolicy } from '@backtalk/deploy';
 import { endpointClient } from '@backtalk/cli';
 import { FactReader, folderBlobStore, isBacktalkError, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { startTestMachine, type TestKey, type TestMachine } from '../../loop/machine.js';
@@ -42,6 +44,7 @@ const parallel = 16;
 /** A busy machine loads its model slowly, and the experiment is not about that. */
 const readyWithinMs = 300_000;
 const klAnswers = 16;
+const stepWithinMs = 900_000;
 const lessonSchema = z.object({
   policy: z.string(),
   text: z.string(),
@@ -54,6 +57,7 @@ type Scorer = Awaited<ReturnType<typeof startScorer>>;
 
 export class Laboratory {
   private readonly scorers = new Map<string, Scorer>();
+  private readonly reader: FactReader;
   /** Of the last measurement, as they are. */
   answers: readonly string[] = [];
 
@@ -63,7 +67,9 @@ export class Laboratory {
     private readonly engine: EngineClient,
     private readonly broker: Broker,
     private readonly reference: ReferenceSet,
-  ) {}
+  ) {
+    this.reader = new FactReader(broker, folderBlobStore(machine.data.blobs));
+  }
 
   /** Lends a laboratory, and stops its machine whatever happens. */
   static async lend<T>(options: LaboratoryOptions, use: (laboratory: Laboratory) => Promise<T>): Promise<T> {
@@ -134,6 +140,17 @@ export class Laboratory {
     await kvBucket(this.broker, 'settings', codec).put(`${policy}.learning`, { paused });
   }
 
+  /** Resolves when every step that was begun is decided: on two cores, talk beside it would only slow it down. */
+  async decided(policy: string): Promise<void> {
+    const isDecided = async () => {
+      const begun = (await this.reader.last('batchClosed', { policy }))?.message;
+      if (begun === undefined || begun.samples.length === 0) return true;
+      const staged = (await this.reader.last('weightsStaged', { policy }))?.message;
+      return staged?.version === begun.version && staged.stage !== WeightsStaged_Stage.STAGE_CANDIDATE;
+    };
+    await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
+  }
+
   /** Of every policy and person that the key stands for. */
   async lessons(policy: string, key = 'none'): Promise<Lesson[]> {
     const headers = { authorization: `Bearer ${key}` };
@@ -146,9 +163,8 @@ export class Laboratory {
 
   /** Every step that was begun, in order. */
   async steps(): Promise<Step[]> {
-    const reader = new FactReader(this.broker, folderBlobStore(this.machine.data.blobs));
     const steps = new Map<string, Step>();
-    for await (const { name, message } of reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'])) {
+    for await (const { name, message } of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'])) {
       if (name === 'batchClosed') {
         const { version, samples, why: closed } = message;
         if (samples.length === 0) continue;

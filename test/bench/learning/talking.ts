@@ -20,6 +20,7 @@ export interface Reached {
 const together = 4;
 const sessionsPerStep = 24;
 const repliesMax = 1;
+const lastTokensMax = 8;
 
 /** Everything that is said to one policy, counted. */
 export class Talk {
@@ -47,6 +48,7 @@ export class Talk {
     const lane = async () => {
       while (left > 0 && this.reached.step < step) {
         left -= 1;
+        await laboratory.decided(policy);
         await this.session(people);
         this.say(`${counts.version}, ${counts.sessions} sessions, ${counts.corrected} corrected`);
       }
@@ -66,6 +68,7 @@ export class Talk {
       user: person.user,
       maxTokens: answerTokensMax,
       repliesMax,
+      lastTokensMax,
     };
     await talkOnce(temperature === undefined ? own : { ...own, temperature }, this.counts);
   }
