@@ -51,12 +51,12 @@ function written(results: readonly UnitResult[], words?: string): string {
 }
 
 describe('what is kept of a wish', () => {
-  it('is its last headline as a share of its best, from its own block on', () => {
+  it('gives the last headline of a wish as a share of its best, from its own block on', () => {
     expect(keptOf(turns, 'one')).toMatchObject({ best: 0.6, last: 0.45, share: 0.75 });
     expect(keptOf(turns, 'two')).toMatchObject({ share: 1 });
   });
 
-  it('is unknown where nothing was ever reached', () => {
+  it('gives no share where nothing was ever reached', () => {
     expect(keptOf(result('b', 'one', [row('one', 'one', 3, 0)]), 'one').share).toBeUndefined();
   });
 });
@@ -97,7 +97,7 @@ describe('the document of the learning experiment', () => {
 });
 
 describe('results of the learning experiment', () => {
-  it('are found again, and one that was cut is none', () => {
+  it('finds kept results again, and none that was cut', () => {
     const store = new ResultStore(join(folder, 'kept'));
     expect(store.find(turns)).toBeUndefined();
     store.keep(turns);

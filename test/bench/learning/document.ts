@@ -160,7 +160,7 @@ function lessonsLine({ lessons }: UnitResult): string {
 function controls(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
   if (own.length === 0) return undefined;
   const rows = own.map((result) => {
-    const of = result.rows[0]?.of ?? '';
+    const [of = ''] = result.name.split(', ');
     const gainOf = (one: UnitResult | undefined) => {
       const last = one === undefined ? undefined : versionsOf(one, of).at(-1);
       const base = baseOf(results, of, result.seed);
@@ -207,8 +207,9 @@ function mixed(results: readonly UnitResult[], own: readonly UnitResult[]): Sect
 
 /** What each unit cost, and whether its steps were taken. */
 function stepsOf(results: readonly UnitResult[]): Section | undefined {
-  if (results.length === 0) return undefined;
-  const rows = results.map((result) => {
+  const units = results.filter(({ part }) => part !== 'base');
+  if (units.length === 0) return undefined;
+  const rows = units.map((result) => {
     const taken = result.steps.filter(({ stage }) => stage !== 'burned');
     const sessions = result.talk.reduce((sum, talk) => sum + talk.sessions, 0);
     const corrected = result.talk.reduce((sum, talk) => sum + talk.corrected, 0);

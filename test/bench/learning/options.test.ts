@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readPlan } from './options.js';
 
 describe('the plan of the learning experiment', () => {
-  it('is all parts with one seed where nothing is said, and five seeds with --full', () => {
+  it('plans all parts with one seed where nothing is said, and five seeds with --full', () => {
     expect(readPlan([])).toMatchObject({ parts: ['a', 'b', 'c', 'd', 'e', 'f'], seeds: [1], model: undefined });
     expect(readPlan(['--full']).seeds).toHaveLength(5);
   });

@@ -28,16 +28,14 @@ type Steps = (
 interface Setting {
   readonly plan: LearningPlan;
   readonly seed: number;
-  /** True where the base was measured on a wish already, with that seed. */
-  readonly isKnown: (of: string, seed: number) => boolean;
+  /** What the base answers to a wish is kept as soon as it is measured, and measured once. */
+  readonly store: ResultStore;
   readonly recipe?: string;
   readonly keys?: readonly TestKey[];
 }
 
 export function unitsOf(plan: LearningPlan, store: ResultStore): Unit[] {
-  const isKnown: Setting['isKnown'] = (of, seed) =>
-    store.all().some((result) => result.seed === seed && result.rows.some((row) => row.of === of && row.step === 0));
-  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, seed, isKnown })));
+  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, seed, store })));
 }
 
 const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
@@ -80,15 +78,20 @@ function stops(from: number, { steps, every }: LearningPlan['sizes']): number[] 
   return [...inner, from + steps];
 }
 
-async function comparisonsOf(
+async function compare(
   laboratory: Laboratory,
-  { isKnown, seed }: Setting,
+  { store, seed }: Setting,
   wishes: readonly string[],
   key?: string,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const of of wishes) if (!isKnown(of, seed)) rows.push(...(await laboratory.comparisons(of, key)));
-  return rows;
+): Promise<void> {
+  for (const name of wishes) {
+    const unit = { part: 'base', name, seed };
+    if (store.find(unit) !== undefined) continue;
+    const startedAt = performance.now();
+    const rows = await laboratory.comparisons(name, key);
+    const minutes = (performance.now() - startedAt) / 60_000;
+    store.keep({ ...unit, rows, steps: [], lessons: [], talk: [], answers: [], minutes, load: [0, 0] });
+  }
 }
 
 /** One block of talk, measured on each of these wishes at its end, and on those that are being learned on the way. */
@@ -122,11 +125,11 @@ async function block(
 /** @param file says what is corrected and how; measured is the wish of `name` */
 function alone(setting: Setting, part: PartName, name: string, file: UserFile, label = name): Unit {
   const steps: Steps = async (laboratory, say) => {
-    const comparisons = await comparisonsOf(laboratory, setting, [name]);
+    await compare(laboratory, setting, [name]);
     const talk = new Talk(laboratory, policy, say);
     const people = [personOf(laboratory, file, setting.seed)];
     const rows = await block(laboratory, talk, setting, { name, people, of: [name] });
-    return { rows: [...comparisons, ...rows], talks: [talk] };
+    return { rows, talks: [talk] };
   };
   return { part, name: label, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }
@@ -135,7 +138,8 @@ function inTurn(setting: Setting): Unit {
   const { turns } = setting.plan;
   const steps: Steps = async (laboratory, say) => {
     const talk = new Talk(laboratory, policy, say);
-    const rows = await comparisonsOf(laboratory, setting, turns);
+    await compare(laboratory, setting, turns);
+    const rows: Row[] = [];
     for (const [index, name] of turns.entries()) {
       const people = [personOf(laboratory, fileOf(name), setting.seed)];
       rows.push(
@@ -159,7 +163,8 @@ function twoPeople(setting: Setting): Unit {
   const [key] = (setting.keys ?? []).map((one) => one.key);
   const steps: Steps = async (laboratory, say) => {
     const talk = new Talk(laboratory, policy, say);
-    const rows = await comparisonsOf(laboratory, setting, opposites, key);
+    await compare(laboratory, setting, opposites, key);
+    const rows: Row[] = [];
     const people = opposites.map((name) => personOf(laboratory, fileOf(name), setting.seed, `key-of-${name}`));
     const shared = { name: 'one adapter', people, of: opposites, ...(key === undefined ? {} : { key }) };
     rows.push(...(await block(laboratory, talk, setting, shared)));
@@ -172,7 +177,8 @@ function changedMind(setting: Setting): Unit {
   const { opposites } = setting.plan;
   const steps: Steps = async (laboratory, say) => {
     const talk = new Talk(laboratory, policy, say);
-    const rows = await comparisonsOf(laboratory, setting, opposites);
+    await compare(laboratory, setting, opposites);
+    const rows: Row[] = [];
     for (const name of opposites) {
       const people = [personOf(laboratory, fileOf(name), setting.seed)];
       rows.push(...(await block(laboratory, talk, setting, { name, people, of: opposites })));
