@@ -1,98 +1,90 @@
-// `npm run bench:learning`: the curve of the running system, gateway in and weights out, for several users and seeds. It
-// starts a fresh machine for each, lets the simulated user talk until the wanted version, and prints tables, the target's
-// figures and two dozen answers as they are. A figure that is missed is printed as missed; nothing here is asserted.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// `npm run bench:learning`: does the running system learn wishes, keep them, and learn nothing where nobody teaches? Gateway in,
+// weights out: simulated users talk, and versions answer questions that nobody asked them. A figure that is missed is written
+// as missed; nothing here is asserted.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
-import { inheritedEnvironment } from '@backtalk/kit';
+import { pipeline } from 'node:stream/promises';
+import { asBacktalkError } from '@backtalk/kit';
 import { root } from '../loop/machine.js';
-import { readEvent, type Measured, type SeedRun } from './learning-events.js';
-import { judgeRun, printRuns } from './learning-report.js';
+import { writeDocument } from './learning/document.js';
+import { helpText, readPlan, type LearningPlan } from './learning/options.js';
+import { unitsOf, type Unit } from './learning/parts.js';
+import { ResultStore, type UnitResult } from './learning/result.js';
+import { createOutput, type Output } from './output.js';
 
-const { values } = parseArgs({
-  options: {
-    users: { type: 'string', default: 'short' },
-    seeds: { type: 'string', default: '1,2,3' },
-    versions: { type: 'string', default: '12' },
-    sessions: { type: 'string', default: '400' },
-    questions: { type: 'string', default: '64' },
-    samples: { type: 'string', default: '2' },
-    port: { type: 'string', default: '33000' },
-    keep: { type: 'boolean', default: false },
-  },
-});
+const laptopModel = join(root, '.venv', 'models', 'smollm2-135m-instruct');
+const load = () => loadavg()[0] ?? Number.NaN;
 
-const say = (line: string) => {
-  process.stdout.write(`${line}\n`);
-};
-
-/** Resolves when the machine has said that it serves. */
-async function startMachine(folder: string, seed: string): Promise<ChildProcess> {
-  const machine = spawn(
-    process.execPath,
-    [join(root, 'deploy', 'start.mjs'), 'start', '--data', folder, '--port', values.port],
-    {
-      cwd: root,
-      env: { ...inheritedEnvironment(), BACKTALK_SEED: seed },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  for await (const line of createInterface({ input: machine.stdout })) {
-    if (line.includes('Backtalk serves')) {
-      machine.stdout.resume();
-      return machine;
-    }
+async function main(output: Output): Promise<void> {
+  const plan = readPlan(process.argv.slice(2));
+  if (plan.help) {
+    output.line(helpText);
+    return;
   }
-  throw new RangeError(`the machine for seed ${seed} did not start; its logs are in ${folder}`);
-}
-
-async function stopMachine(machine: ChildProcess): Promise<void> {
-  const gone = new Promise((resolve) => machine.once('exit', resolve));
-  machine.kill('SIGINT');
-  await gone;
-}
-
-async function simulate(folder: string, user: string, seed: string): Promise<SeedRun> {
-  const flags = ['--user', user, '--seed', seed, '--sessions', values.sessions, '--until-version', values.versions];
-  const sizes = ['--questions', values.questions, '--samples', values.samples, '--print-answers', '24'];
-  const command = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
-  const startedAt = performance.now();
-  const simulation = spawn(process.execPath, [command, '--json', '--data', folder, 'simulate', ...flags, ...sizes], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const rows: Measured[] = [];
-  const answers: string[] = [];
-  for await (const line of createInterface({ input: simulation.stdout })) {
-    const event = readEvent(line);
-    if (event?.event === 'measured') rows.push(event);
-    if (event?.event === 'answer')
-      answers.push(`${event.question} → ${event.answer.replaceAll('\n', ' ')}${event.ended ? '' : ' [cut]'}`);
+  const digest = await digestOf(plan.model ?? laptopModel);
+  const store = new ResultStore(join(plan.results, folderOf(plan, digest)));
+  const about = `Base model ${plan.model === undefined ? 'of the laptop' : 'named by `--model`'} (weights \`${digest}\`), ${String(availableParallelism())} cores of ${cpus()[0]?.model ?? 'an unknown CPU'}`;
+  for (const unit of unitsOf(plan, store)) {
+    if (store.find(unit) === undefined) await runUnit(unit, store, output);
+    else output.settle(`${titleOf(unit)}: kept from before`);
+    writeDocument(plan, store.all(), about);
   }
-  return { user, seed, rows, answers, minutes: (performance.now() - startedAt) / 60_000 };
+  writeDocument(plan, store.all(), about);
+  if (plan.json) output.line(JSON.stringify(store.all(), null, 2));
+  else output.settle(`figures and pictures: ${plan.document}`);
 }
 
-async function runSeed(user: string, seed: string): Promise<SeedRun> {
-  const folder = mkdtempSync(join(tmpdir(), 'backtalk-learning-'));
-  say(`${user}, seed ${seed}: starting a fresh machine in ${folder}`);
-  const machine = await startMachine(folder, seed);
+const titleOf = ({ part, name, seed }: Unit) => `(${part}) ${name}, seed ${String(seed)}`;
+
+/** A unit that fails leaves no result; the others go on. */
+async function runUnit(unit: Unit, store: ResultStore, output: Output): Promise<void> {
+  const { part, name, seed } = unit;
+  const [startedAt, before] = [performance.now(), load()];
+  const say = (progress: string) => {
+    output.progress(`${titleOf(unit)}: ${progress}`);
+  };
   try {
-    return await simulate(folder, user, seed);
-  } finally {
-    await stopMachine(machine);
-    if (!values.keep) rmSync(folder, { recursive: true, force: true });
+    const found = await unit.run(say);
+    const minutes = (performance.now() - startedAt) / 60_000;
+    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()] };
+    store.keep(result);
+    output.settle(`✓ ${titleOf(unit)}: ${summaryOf(result)}`);
+  } catch (error) {
+    const { code, message } = asBacktalkError(error);
+    output.settle(`✗ ${titleOf(unit)}: ${code === 'internal' && error instanceof Error ? error.message : message}`);
+    process.exitCode = 1;
   }
 }
 
-const runs: SeedRun[] = [];
-for (const user of values.users.split(',')) {
-  for (const seed of values.seeds.split(',')) {
-    const run = await runSeed(user, seed);
-    say(`${user}, seed ${seed}: ${judgeRun(run).summary} (${run.minutes.toFixed(0)} min)`);
-    runs.push(run);
-  }
+function summaryOf({ rows, minutes }: UnitResult): string {
+  const headlines = rows.map(({ of, name, scores }) => `${of} ${name} ${scores.headline.toFixed(2)}`);
+  return `${headlines.join(' · ')} (${minutes.toFixed(0)} min)`;
 }
-printRuns(runs, say);
+
+/** Of a model's weights: results of different ones are never compared. */
+async function digestOf(model: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
+  return hash.digest('hex').slice(0, 12);
+}
+
+function folderOf({ sizes }: LearningPlan, digest: string): string {
+  return [digest, sizes.steps, sizes.every, sizes.questions, sizes.samples].join('-');
+}
+
+// Processes of a machine that is up are killed when this process exits; a signal alone would leave them behind.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    process.exit(130);
+  });
+}
+
+const output = createOutput();
+try {
+  await main(output);
+} catch (error) {
+  output.settle(asBacktalkError(error).message);
+  process.exitCode = 2;
+}

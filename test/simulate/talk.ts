@@ -28,6 +28,10 @@ export interface TalkOptions {
   readonly user: Talker;
   readonly maxTokens: number;
   readonly repliesMax: number;
+  /** Of the answer to the last reply, which nobody reads; as long as the others where it is left out. */
+  readonly lastTokensMax?: number;
+  /** The endpoint's own where it is left out. */
+  readonly temperature?: number;
 }
 
 export function emptyCounts(version: string): TalkCounts {
@@ -54,14 +58,17 @@ function count(counts: TalkCounts, reaction: Reaction): void {
 
 /** One session: a question, the answer, and at most `repliesMax` replies to answers. */
 export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promise<void> {
-  const { client, model, user, maxTokens, repliesMax } = options;
+  const { client, model, user, maxTokens, repliesMax, lastTokensMax = maxTokens, temperature } = options;
+  const sampled = temperature === undefined ? {} : { temperature };
   const asked = user.question();
   const messages: ChatMessage[] = [{ role: 'user', content: asked }];
   for (let replies = 0; ; replies += 1) {
-    const answer = await ask(client, messages, { model, maxTokens, train: true });
+    const isLast = replies >= repliesMax;
+    const tokens = isLast ? lastTokensMax : maxTokens;
+    const answer = await ask(client, messages, { model, maxTokens: tokens, train: true, ...sampled });
     counts.answers += 1;
     if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
-    if (replies >= repliesMax) break;
+    if (isLast) break;
     const reaction = user.react(asked, answer);
     count(counts, reaction);
     if (reaction.kind === 'leave') break;

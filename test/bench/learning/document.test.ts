@@ -1,0 +1,108 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { writeDocument } from './document.js';
+import { keptOf } from './findings.js';
+import { readPlan } from './options.js';
+import { ResultStore, type Row, type UnitResult } from './result.js';
+
+const row = (of: string, block: string, step: number, headline: number, name = `backtalk-v${String(step)}`): Row => ({
+  of,
+  block,
+  step,
+  name,
+  scores: { obeys: headline, hit: 1, headline, empty: 0, looping: 0, echo: 0 },
+});
+const result = (part: string, name: string, rows: Row[]): UnitResult => ({
+  part,
+  name,
+  seed: 1,
+  rows,
+  steps: [],
+  lessons: [],
+  talk: [],
+  answers: [],
+  minutes: 1,
+  load: [0, 0],
+});
+const turns = result('b', 'one+two', [
+  row('one', '', 0, 0.5, 'base shown the wish'),
+  row('one', 'one', 3, 0.5),
+  row('one', 'two', 6, 0.6),
+  row('two', 'two', 6, 0.4),
+  row('one', 'all together', 9, 0.45),
+  row('two', 'all together', 9, 0.4),
+]);
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'backtalk-document-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function written(results: readonly UnitResult[], words?: string): string {
+  const path = join(folder, 'learning.md');
+  if (words !== undefined) writeFileSync(path, words);
+  writeDocument(readPlan(['--document', path]), results, 'A model');
+  return readFileSync(path, 'utf8');
+}
+
+describe('what is kept of a wish', () => {
+  it('gives the last headline of a wish as a share of its best, from its own block on', () => {
+    expect(keptOf(turns, 'one')).toMatchObject({ best: 0.6, last: 0.45, share: 0.75 });
+    expect(keptOf(turns, 'two')).toMatchObject({ share: 1 });
+  });
+
+  it('gives no share where nothing was ever reached', () => {
+    expect(keptOf(result('b', 'one', [row('one', 'one', 3, 0)]), 'one').share).toBeUndefined();
+  });
+});
+
+describe('the document of the learning experiment', () => {
+  it('says which wish was lost and which was kept', () => {
+    const text = written([turns]);
+    expect(text).toMatch(/\| one \| 0\.60 \| 0\.45 \| 0\.75 \| LOST \|/);
+    expect(text).toMatch(/\| two \| 0\.40 \| 0\.40 \| 1\.00 \| kept \|/);
+  });
+
+  it('names the parts that were not run', () => {
+    expect(written([turns])).toContain('Parts (a), (c), (d), (e), (f).');
+  });
+
+  it('keeps the words around its figures', () => {
+    const text = written([turns], 'before\n<!-- figures -->\nold\n<!-- end of figures -->\nafter\n');
+    expect(text).toMatch(/^before\n/);
+    expect(text).toMatch(/\nafter\n$/);
+    expect(text).not.toContain('old');
+  });
+
+  it('draws each wish with the base shown the wish as a dashed line', () => {
+    written([turns]);
+    const picture = readFileSync(join(folder, 'learning', 'b-1.svg'), 'utf8');
+    expect(picture.match(/<polyline/g)).toHaveLength(2);
+    expect(picture.match(/stroke-dasharray/g)).toHaveLength(1);
+  });
+
+  it('compares a control with the gain of the right teacher', () => {
+    const alone = result('a', 'one', [row('one', '', 0, 0, 'base'), row('one', 'one', 3, 0.5)]);
+    alone.rows.push(row('one', '', 0, 0.5, 'base shown the wish'));
+    const control = result('e', 'one, no teacher', [row('one', 'one', 3, 0.1)]);
+    expect(written([alone, control])).toMatch(
+      /\| one, no teacher \| v3 \| 0\.10 \| 0\.10 \| 0\.10 \| 0\.50 \| 0\.20 \|/,
+    );
+  });
+});
+
+describe('results of the learning experiment', () => {
+  it('finds kept results again, and none that was cut', () => {
+    const store = new ResultStore(join(folder, 'kept'));
+    expect(store.find(turns)).toBeUndefined();
+    store.keep(turns);
+    expect(store.all()).toEqual([turns]);
+    writeFileSync(join(folder, 'kept', 'b-one_two-1.json'), '{"part": "b"');
+    expect(store.find(turns)).toBeUndefined();
+  });
+});

@@ -1,0 +1,240 @@
+// The figures of docs/learning.md and its pictures, from kept results. The words around them stand in the document itself: what
+// lies between the two marks is replaced, and nothing else. What a part's results lack is said as not run.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { lineChart, type Series } from './chart.js';
+import { baseOf, ceilingOf, comparisonsFor, keptOf, versionsOf } from './findings.js';
+import type { LearningPlan } from './options.js';
+import type { Row, UnitResult } from './result.js';
+
+const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
+const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
+const ratio = (value: number | undefined, of: number | undefined) =>
+  value === undefined || of === undefined || of === 0 ? '–' : (value / of).toFixed(2);
+const labelOf = ({ name, seed }: UnitResult) => (seed === 1 ? name : `${name}, seed ${String(seed)}`);
+
+interface Section {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly chart?: { readonly file: string; readonly svg: string };
+}
+
+/** Writes the document and the pictures beside it. */
+export function writeDocument({ document, sizes }: LearningPlan, results: readonly UnitResult[], about: string): void {
+  const sections = sectionsOf(results);
+  const pictures = join(dirname(document), 'learning');
+  mkdirSync(pictures, { recursive: true });
+  const shown = sections.flatMap(({ title, lines, chart }) => {
+    if (chart !== undefined) writeFileSync(join(pictures, chart.file), chart.svg);
+    const picture = chart === undefined ? [] : [`![${title}](learning/${chart.file})`, ''];
+    return [`### ${title}`, '', ...picture, ...lines, ''];
+  });
+  const amount = `${String(sizes.steps)} steps a block, ${String(sizes.questions)} held-out questions × ${String(sizes.samples)}`;
+  const figures = [marks.begin, '', `${about}; ${amount}.`, '', ...shown, marks.end].join('\n');
+  const words = existsSync(document)
+    ? readFileSync(document, 'utf8')
+    : `# Does it learn?\n\n${marks.begin}\n${marks.end}\n`;
+  const [before = '', rest = ''] = words.split(marks.begin);
+  const [, after = '\n'] = rest.split(marks.end);
+  writeFileSync(document, `${before}${figures}${after}`);
+}
+
+function sectionsOf(results: readonly UnitResult[]): Section[] {
+  const of = (part: string) => results.filter((result) => result.part === part);
+  const sections = [
+    eachAlone(results, of('a')),
+    ...of('b').map((result) => inTurn(results, result)),
+    ...of('c').map((result) => blocks(results, result, 'c', 'Opposite wishes of two people, on one adapter')),
+    ...of('d').map((result) => blocks(results, result, 'd', 'A person who changes their mind')),
+    controls(results, of('e')),
+    mixed(results, of('f')),
+    stepsOf(results),
+  ];
+  const missing = ['a', 'b', 'c', 'd', 'e', 'f'].filter((part) => of(part).length === 0);
+  const unrun = { title: 'Not run', lines: [`Parts ${missing.map((part) => `(${part})`).join(', ')}.`] };
+  return [...sections.filter((section) => section !== undefined), ...(missing.length === 0 ? [] : [unrun])];
+}
+
+const table = (header: readonly string[], rows: readonly (readonly string[])[]) => [
+  `| ${header.join(' | ')} |`,
+  `|${header.map(() => ' --- |').join('')}`,
+  ...rows.map((row) => `| ${row.join(' | ')} |`),
+];
+
+function seriesOf(results: readonly UnitResult[], result: UnitResult, of: string, name: string): Series {
+  const start = baseOf(results, of, result.seed);
+  const points = versionsOf(result, of).map((row) => [row.step, row.scores.headline] as const);
+  const ceiling = ceilingOf(results, of, result.seed);
+  const all = start === undefined ? points : [[0, start.scores.headline] as const, ...points];
+  return { name, points: all, ...(ceiling === undefined ? {} : { ceiling }) };
+}
+
+const axes = (title: string) => ({ title, x: 'steps of the policy', y: 'headline', top: 1 });
+const change = (row: Row | undefined, base: Row | undefined) =>
+  row?.reference === undefined || base?.reference === undefined
+    ? '–'
+    : `${row.reference.nll >= base.reference.nll ? '+' : '−'}${Math.abs(row.reference.nll - base.reference.nll).toFixed(2)}`;
+
+function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  if (own.length === 0) return undefined;
+  const rows = own.map((result) => {
+    const { name, seed } = result;
+    const compared = comparisonsFor(results, name, seed).map(({ scores }) => share(scores.headline));
+    const versions = versionsOf(result, name);
+    const last = versions.at(-1);
+    const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
+    const reached = ratio(last?.scores.headline, ceilingOf(results, name, seed));
+    const degenerate = last === undefined ? '–' : share(last.scores.empty + last.scores.looping);
+    const reference = change(last, baseOf(results, name, seed));
+    const own = [
+      share(last?.scores.obeys),
+      share(last?.scores.hit),
+      degenerate,
+      reference,
+      share(last?.reference?.skill),
+    ];
+    return [labelOf(result), ...compared, climb, reached, ...own];
+  });
+  const header = [
+    'wish',
+    'base',
+    'shown the wish',
+    'first sentence',
+    'shuffled',
+    'headline by version',
+    'last ÷ shown',
+  ];
+  const more = ['obeys', 'hit', 'empty or looping', 'NLL change', 'skill'];
+  const series = own.map((result) => seriesOf(results, result, result.name, labelOf(result)));
+  return {
+    title: '(a) Each wish alone',
+    lines: table([...header, ...more], rows),
+    chart: { file: 'alone.svg', svg: lineChart(axes('Each wish alone (dashed: base shown the wish)'), series) },
+  };
+}
+
+/** The rows of one unit by block and step, with a column for each wish. */
+function byBlock(results: readonly UnitResult[], result: UnitResult, wishes: readonly string[]): string[] {
+  const versions = result.rows.filter(({ block }) => block !== '');
+  const stops = [...new Set(versions.map(({ block, step }) => `${block}\n${String(step)}`))];
+  const base = wishes.map((of) => baseOf(results, of, result.seed));
+  const rows = stops.map((stop) => {
+    const here = versions.filter(({ block, step }) => `${block}\n${String(step)}` === stop);
+    const [block = '', step = ''] = stop.split('\n');
+    const headlines = wishes.map((of) => share(here.find((row) => row.of === of)?.scores.headline));
+    const [first] = here;
+    return [block, `v${step}`, ...headlines, change(first, base[0]), share(first?.reference?.skill)];
+  });
+  const start = ['base', 'v0', ...base.map((row) => share(row?.scores.headline)), '', share(base[0]?.reference?.skill)];
+  const ceiling = ['shown the wish', '', ...wishes.map((of) => share(ceilingOf(results, of, result.seed))), '', ''];
+  return table(['after', 'version', ...wishes, 'NLL change', 'skill'], [ceiling, start, ...rows]);
+}
+
+function blocks(results: readonly UnitResult[], result: UnitResult, part: string, title: string): Section {
+  const wishes = [...new Set(result.rows.map(({ of }) => of))];
+  const series = wishes.map((of) => seriesOf(results, result, of, of));
+  return {
+    title: `(${part}) ${title}${result.seed === 1 ? '' : `, seed ${String(result.seed)}`}`,
+    lines: [...byBlock(results, result, wishes), '', lessonsLine(result)],
+    chart: { file: `${part}-${String(result.seed)}.svg`, svg: lineChart(axes(title), series) },
+  };
+}
+
+function inTurn(results: readonly UnitResult[], result: UnitResult): Section {
+  const section = blocks(results, result, 'b', 'Wishes in turn, then all together');
+  const kept = result.name.split('+').map((of) => keptOf(result, of));
+  const rows = kept.map(({ of, best, last, share: left }) => {
+    const verdict = left === undefined ? 'never learned' : left >= 0.8 ? 'kept' : 'LOST';
+    return [of, share(best), share(last), share(left), verdict];
+  });
+  const forgotten = table(['wish', 'its best', 'after the last block', 'last ÷ best (aim ≥ .80)', ''], rows);
+  return { ...section, lines: [...section.lines, '', ...forgotten] };
+}
+
+function lessonsLine({ lessons }: UnitResult): string {
+  const states = [...new Set(lessons.map(({ state }) => state))];
+  const counted = states.map((state) => `${String(lessons.filter((one) => one.state === state).length)} ${state}`);
+  return `Lessons at the end: ${counted.length === 0 ? 'none' : counted.join(', ')}.`;
+}
+
+function controls(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  if (own.length === 0) return undefined;
+  const rows = own.map((result) => {
+    const [of = ''] = result.name.split(', ');
+    const gainOf = (one: UnitResult | undefined) => {
+      const last = one === undefined ? undefined : versionsOf(one, of).at(-1);
+      const base = baseOf(results, of, result.seed);
+      return last === undefined || base === undefined ? undefined : last.scores.headline - base.scores.headline;
+    };
+    const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
+    const last = versionsOf(result, of).at(-1);
+    const gains = [share(gainOf(result)), share(gainOf(right)), ratio(gainOf(result), gainOf(right))];
+    return [
+      labelOf(result),
+      `v${String(last?.step ?? 0)}`,
+      share(last?.scores.headline),
+      share(last?.scores.obeys),
+      ...gains,
+    ];
+  });
+  const header = [
+    'control',
+    'version',
+    'headline',
+    'obeys',
+    'gain',
+    'gain with the right teacher',
+    'ratio (aim ≤ .30)',
+  ];
+  return { title: '(e) Controls', lines: table(header, rows) };
+}
+
+function mixed(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  if (own.length === 0) return undefined;
+  const rows = own.map((result) => {
+    const right = results.find(({ part, name, seed }) => part === 'a' && name === result.name && seed === result.seed);
+    const climb = (one: UnitResult | undefined) =>
+      one === undefined
+        ? '–'
+        : versionsOf(one, result.name)
+            .map((row) => `v${String(row.step)} ${share(row.scores.headline)}`)
+            .join(' · ');
+    return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result.seed))];
+  });
+  const header = ['wish', 'half of the sessions at .1, half at .8', "at the endpoint's own", 'shown the wish'];
+  return { title: '(f) Mixed temperatures', lines: table(header, rows) };
+}
+
+/** What each unit cost, and whether its steps were taken. */
+function stepsOf(results: readonly UnitResult[]): Section | undefined {
+  const units = results.filter(({ part }) => part !== 'base');
+  if (units.length === 0) return undefined;
+  const rows = units.map((result) => {
+    const taken = result.steps.filter(({ stage }) => stage !== 'burned');
+    const sessions = result.talk.reduce((sum, talk) => sum + talk.sessions, 0);
+    const corrected = result.talk.reduce((sum, talk) => sum + talk.corrected, 0);
+    const hinted = result.steps.reduce((sum, step) => sum + step.hinted, 0);
+    const samples = result.steps.reduce((sum, step) => sum + step.samples, 0);
+    const burned = result.steps.length - taken.length;
+    const counts = [sessions, corrected, result.steps.length, burned].map(String);
+    const load = result.load.map((one) => one.toFixed(1)).join(' → ');
+    return [
+      `(${result.part}) ${labelOf(result)}`,
+      ...counts,
+      `${String(hinted)} of ${String(samples)}`,
+      result.minutes.toFixed(0),
+      load,
+    ];
+  });
+  const header = [
+    'run',
+    'sessions',
+    'corrected',
+    'steps',
+    'burned',
+    'samples with a hint or lesson',
+    'minutes',
+    'load',
+  ];
+  return { title: 'What it took', lines: table(header, rows) };
+}

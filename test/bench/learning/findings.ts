@@ -1,0 +1,41 @@
+// What the experiment's rows come to: the share of the ceiling that a wish reached, and what of it was kept. Pure.
+import type { Row, UnitResult } from './result.js';
+
+const told = 'base shown the wish';
+
+/** The rows that a wish is compared with, of the first result that has them. */
+export function comparisonsFor(results: readonly UnitResult[], of: string, seed: number): Row[] {
+  const found = results.find(
+    (result) => result.seed === seed && result.rows.some((row) => row.of === of && row.step === 0 && row.name === told),
+  );
+  return found?.rows.filter((row) => row.of === of && row.step === 0 && row.block === '') ?? [];
+}
+
+/** Headline of the base shown the wish; undefined where it was not measured. */
+export function ceilingOf(results: readonly UnitResult[], of: string, seed: number): number | undefined {
+  return comparisonsFor(results, of, seed).find(({ name }) => name === told)?.scores.headline;
+}
+
+export function baseOf(results: readonly UnitResult[], of: string, seed: number): Row | undefined {
+  return comparisonsFor(results, of, seed).find(({ name }) => name === 'base');
+}
+
+export function versionsOf({ rows }: Pick<UnitResult, 'rows'>, of: string): Row[] {
+  return rows.filter((row) => row.of === of && row.block !== '');
+}
+
+export interface Kept {
+  readonly of: string;
+  readonly best: number;
+  readonly last: number;
+  /** Last ÷ best; undefined where nothing was ever reached. */
+  readonly share: number | undefined;
+}
+
+/** What of each wish is left at the end, from its own block on. */
+export function keptOf(result: Pick<UnitResult, 'rows'>, of: string): Kept {
+  const headlines = versionsOf(result, of).map(({ scores }) => scores.headline);
+  const best = Math.max(0, ...headlines);
+  const last = headlines.at(-1) ?? 0;
+  return { of, best, last, share: best === 0 ? undefined : last / best };
+}

@@ -1,0 +1,218 @@
+// A machine to experiment on: the processes of `npm start` with any base model, people who talk to it, and measurements of its
+// versions. In: a model's folder, keys, variables. Out: rows of figures, and what the log says of each step.
+import { createEngineClient, type EngineClient } from '@backtalk/dialects';
+import { baseModel, loadSecrets, policy as onePolicy } from '@backtalk/deploy';
+import { endpointClient } from '@backtalk/cli';
+import { FactReader, folderBlobStore, isBacktalkError, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import OpenAI from 'openai';
+import { z } from 'zod';
+import { startTestMachine, type TestKey, type TestMachine } from '../../loop/machine.js';
+import { askHeldOut, klToBase } from '../../simulate/measure.js';
+import { startScorer } from '../../simulate/scorer/scorer-process.js';
+import { readUser } from '../../simulate/user/user-file.js';
+import type { Sizes } from './options.js';
+import { ReferenceSet } from './reference.js';
+import type { Lesson, Row, Step } from './result.js';
+
+export interface LaboratoryOptions {
+  /** Folder of the base model; the laptop's own when it is undefined. */
+  readonly model: string | undefined;
+  readonly seed: number;
+  readonly sizes: Sizes;
+  /** Numbers of the recipe that differ, as `backtalk recipe --set` takes them. */
+  readonly recipe?: string;
+  /** Without any, no key is asked for. */
+  readonly keys?: readonly TestKey[];
+  readonly say: (progress: string) => void;
+}
+
+export interface Asked {
+  /** Whose wish and questions are measured. */
+  readonly of: string;
+  readonly block: string;
+  readonly version: string;
+  readonly step: number;
+}
+
+/** What a client may ask an answer to be at most, in tokens. */
+export const answerTokensMax = 48;
+/** Held-out questions are asked as clients ask that leave it to their own defaults, warmer than the endpoint's. */
+const temperature = 0.8;
+const parallel = 16;
+/** A busy machine loads its model slowly, and the experiment is not about that. */
+const readyWithinMs = 300_000;
+const klAnswers = 16;
+const stepWithinMs = 900_000;
+const lessonSchema = z.object({
+  policy: z.string(),
+  text: z.string(),
+  state: z.string(),
+  hints: z.number(),
+  divergences: z.array(z.number()),
+});
+
+type Scorer = Awaited<ReturnType<typeof startScorer>>;
+
+export class Laboratory {
+  private readonly scorers = new Map<string, Scorer>();
+  private readonly reader: FactReader;
+  /** Of the last measurement, as they are. */
+  answers: readonly string[] = [];
+
+  private constructor(
+    private readonly options: LaboratoryOptions,
+    readonly machine: TestMachine,
+    private readonly engine: EngineClient,
+    private readonly broker: Broker,
+    private readonly reference: ReferenceSet,
+  ) {
+    this.reader = new FactReader(broker, folderBlobStore(machine.data.blobs));
+  }
+
+  /** Lends a laboratory, and stops its machine whatever happens. */
+  static async lend<T>(options: LaboratoryOptions, use: (laboratory: Laboratory) => Promise<T>): Promise<T> {
+    options.say('starting a machine');
+    const machine = await startTestMachine({
+      engine: 'builtin',
+      training: 'real',
+      environment: environmentOf(options),
+      adapt: (spec) => ({ ...spec, readyWithinMs }),
+      ...(options.keys === undefined ? {} : { keys: options.keys }),
+    });
+    try {
+      const apiKey = loadSecrets(machine.folder).engineKey;
+      const engine = createEngineClient({ dialect: 'vllm', url: machine.engine, apiKey });
+      const broker = await machine.broker();
+      const reference = await ReferenceSet.read(engine, baseModel);
+      const laboratory = new Laboratory(options, machine, engine, broker, reference);
+      return await use(laboratory).finally(() => laboratory.close());
+    } finally {
+      await machine.stop();
+    }
+  }
+
+  /** The endpoint, as the holder of a key sees it. */
+  client(key = 'none'): OpenAI {
+    return endpointClient(`${this.machine.gateway}/v1`, key);
+  }
+
+  /** The base of one wish, untold and told, and what cutting and shuffling make of its answers. */
+  async comparisons(of: string, key?: string): Promise<Row[]> {
+    const scorer = await this.scorer(of);
+    const base = `${onePolicy}-v0`;
+    const { wish } = readUser(of);
+    const plain = (await this.ask(of, base, key)).scored;
+    const hinted = (await this.ask(of, base, key, wish)).scored;
+    const reference = await this.reference.measure(this.engine, baseModel);
+    const row = { of, block: '', step: 0 };
+    return [
+      { ...row, name: 'base', scores: await scorer.score(plain), kl: 0, reference },
+      { ...row, name: 'base shown the wish', scores: await scorer.score(hinted) },
+      { ...row, name: 'base cut to its first sentence', scores: await scorer.scoreCut(plain) },
+      { ...row, name: 'shown answers shuffled', scores: await scorer.scoreShuffled(hinted) },
+    ];
+  }
+
+  /** Undefined where the version is not loaded any more. */
+  async measure({ of, block, version, step }: Asked, key?: string): Promise<Row | undefined> {
+    try {
+      const { scored, answers } = await this.ask(of, version, key);
+      const kl = await klToBase(this.engine, version, baseModel, answers.slice(0, klAnswers));
+      const reference = await this.reference.measure(this.engine, version);
+      const scores = await (await this.scorer(of)).score(scored);
+      this.answers = scored.map(
+        ({ question, answer, ended }) => `${question} → ${answer.replaceAll('\n', ' ⏎ ')}${ended ? '' : ' [cut]'}`,
+      );
+      this.options.say(`${version}: ${of} ${scores.headline.toFixed(2)} (obeys ${scores.obeys.toFixed(2)})`);
+      return { of, block, name: version, step, scores, kl, reference };
+    } catch (error) {
+      if (!(error instanceof OpenAI.NotFoundError) && !isBacktalkError(error, 'model_not_found')) throw error;
+      this.options.say(`${version} was replaced before it could be measured`);
+      return undefined;
+    }
+  }
+
+  /** Learning of a policy stops and goes on, as by an operator. */
+  async rest(policy: string, paused: boolean): Promise<void> {
+    const codec = jsonCodec(z.object({ paused: z.boolean() }));
+    await kvBucket(this.broker, 'settings', codec).put(`${policy}.learning`, { paused });
+  }
+
+  /** Resolves when every step that was begun is decided: on two cores, talk beside it would only slow it down. */
+  async decided(policy: string): Promise<void> {
+    const isDecided = async () => {
+      const begun = (await this.reader.last('batchClosed', { policy }))?.message;
+      if (begun === undefined || begun.samples.length === 0) return true;
+      const staged = (await this.reader.last('weightsStaged', { policy }))?.message;
+      return staged?.version === begun.version && staged.stage !== WeightsStaged_Stage.STAGE_CANDIDATE;
+    };
+    await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
+  }
+
+  /** Of every policy and person that the key stands for. */
+  async lessons(policy: string, key = 'none'): Promise<Lesson[]> {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${this.machine.gateway}/v1/lessons?policy=${policy}`, {
+      headers,
+      signal: AbortSignal.timeout(10_000),
+    });
+    return z.object({ data: z.array(lessonSchema) }).parse(await response.json()).data;
+  }
+
+  /** Every step that was begun, in order. */
+  async steps(): Promise<Step[]> {
+    const steps = new Map<string, Step>();
+    for await (const { name, message } of this.reader.read(['batchClosed', 'weightsTrained', 'weightsStaged'])) {
+      if (name === 'batchClosed') {
+        const { version, samples, why: closed } = message;
+        if (samples.length === 0) continue;
+        const effective = samples.filter((sample) => sample.effective).length;
+        const hinted = samples.filter(({ hindsight, lessons }) => hindsight !== '' || lessons.length > 0).length;
+        const fresh = { stage: 'begun', why: '', measurements: {} };
+        steps.set(version, { version, closed, samples: samples.length, effective, hinted, ...fresh });
+      } else {
+        const known = steps.get(message.version);
+        if (known === undefined) continue;
+        const more =
+          name === 'weightsTrained'
+            ? { stage: 'trained', measurements: message.report?.measurements ?? {} }
+            : { stage: message.stage.replace('STAGE_', '').toLowerCase(), why: message.why };
+        steps.set(message.version, { ...known, ...more });
+      }
+    }
+    return [...steps.values()];
+  }
+
+  private ask(of: string, model: string, key?: string, wish?: string) {
+    const { questions, samples } = this.options.sizes;
+    const heldOut = readUser(of).questions.heldout.slice(0, questions);
+    const sizes = { questions: heldOut, samples, maxTokens: answerTokensMax, temperature, parallel };
+    this.options.say(`measuring ${model} on ${of}${wish === undefined ? '' : ', shown the wish'}`);
+    return askHeldOut({ client: this.client(key), ...sizes }, model, wish);
+  }
+
+  private async scorer(of: string): Promise<Scorer> {
+    const running = this.scorers.get(of) ?? (await startScorer(readUser(of).rule));
+    this.scorers.set(of, running);
+    return running;
+  }
+
+  private async close(): Promise<void> {
+    for (const scorer of this.scorers.values()) await scorer.stop();
+    await this.engine.close();
+    await this.broker.close();
+  }
+}
+
+function environmentOf({ model, seed, recipe }: LaboratoryOptions): Record<string, Record<string, string>> {
+  const folder = model === undefined ? {} : { BACKTALK_MODEL_DIR: model };
+  return {
+    all: { BACKTALK_ACK_WAIT: '30s' },
+    engine: model === undefined ? {} : { BACKTALK_ENGINE_MODEL_DIR: model },
+    loader: folder,
+    'training-worker': folder,
+    trainer: { BACKTALK_SEED: String(seed), ...(recipe === undefined ? {} : { BACKTALK_RECIPE_SET: recipe }) },
+  };
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { readPlan } from './options.js';
+
+describe('the plan of the learning experiment', () => {
+  it('plans all parts with one seed where nothing is said, and five seeds with --full', () => {
+    expect(readPlan([])).toMatchObject({ parts: ['a', 'b', 'c', 'd', 'e', 'f'], seeds: [1], model: undefined });
+    expect(readPlan(['--full']).seeds).toHaveLength(5);
+  });
+
+  it('takes what is said before what is usual', () => {
+    const plan = readPlan(['--full', '--only', 'b,e', '--seeds', '7', '--steps', '4', '--turns', 'one, two']);
+    expect(plan).toMatchObject({
+      parts: ['b', 'e'],
+      seeds: [7],
+      turns: ['one', 'two'],
+      sizes: { steps: 4, samples: 2 },
+    });
+  });
+
+  it.each([
+    [['--only', 'a,g'], /no part 'g'/],
+    [['--steps', '0'], /--steps takes whole numbers/],
+    [['--seeds', '1,x'], /--seeds takes whole numbers/],
+    [['--opposites', 'one'], /--opposites takes two wishes/],
+    [['--colour', 'red'], /--colour/],
+  ])('refuses %j', (argv, words) => {
+    expect(() => readPlan(argv)).toThrow(words);
+  });
+});

@@ -1,0 +1,215 @@
+// The parts of the experiment, as units that run one after another, each on a machine of its own. In: a plan. Out: units.
+import { policy } from '@backtalk/deploy';
+import { Random } from '../../simulate/user/random.js';
+import { SimulatedUser } from '../../simulate/user/simulated-user.js';
+import { readUser, type UserFile } from '../../simulate/user/user-file.js';
+import type { TestKey } from '../../loop/machine.js';
+import { Laboratory } from './laboratory.js';
+import type { LearningPlan, PartName } from './options.js';
+import type { ResultStore, Row, UnitResult } from './result.js';
+import { Talk, type Person } from './talking.js';
+
+export type Found = Pick<UnitResult, 'rows' | 'steps' | 'lessons' | 'talk' | 'answers'>;
+
+export interface Unit {
+  readonly part: PartName | 'base';
+  readonly name: string;
+  readonly seed: number;
+  run(say: (progress: string) => void): Promise<Found>;
+}
+
+type Say = (progress: string) => void;
+type Steps = (
+  laboratory: Laboratory,
+  say: Say,
+) => Promise<{ readonly rows: readonly Row[]; readonly talks: readonly Talk[] }>;
+
+/** What a unit needs besides its steps. */
+interface Setting {
+  readonly plan: LearningPlan;
+  readonly seed: number;
+  /** What the base answers to a wish is kept as soon as it is measured, and measured once. */
+  readonly store: ResultStore;
+  readonly recipe?: string;
+  readonly keys?: readonly TestKey[];
+}
+
+export function unitsOf(plan: LearningPlan, store: ResultStore): Unit[] {
+  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, seed, store })));
+}
+
+const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
+  a: (setting) => setting.plan.users.map((name) => alone(setting, 'a', name, fileOf(name))),
+  b: (setting) => [inTurn(setting)],
+  c: (setting) => [twoPeople({ ...setting, keys: keysOf(setting.plan) })],
+  d: (setting) => [changedMind(setting)],
+  e: controls,
+  f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
+};
+
+const fileOf = (name: string) => readUser(name);
+const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: string): Person => ({
+  client: laboratory.client(key),
+  policy,
+  user: new SimulatedUser(file, new Random(seed)),
+});
+
+/** A machine of its own, the steps, and what the log says of them. */
+async function experiment({ plan, seed, recipe, keys }: Setting, say: Say, steps: Steps): Promise<Found> {
+  const options = { model: plan.model, sizes: plan.sizes, seed, say };
+  const further = { ...(recipe === undefined ? {} : { recipe }), ...(keys === undefined ? {} : { keys }) };
+  return Laboratory.lend({ ...options, ...further }, async (laboratory) => {
+    const { rows, talks } = await steps(laboratory, say);
+    const lessons = await Promise.all((keys ?? [{ key: 'none' }]).map(({ key }) => laboratory.lessons(policy, key)));
+    const talk = talks.map(({ policy: about, counts: { sessions, corrected, praised } }) => ({
+      policy: about,
+      sessions,
+      corrected,
+      praised,
+    }));
+    const answers = [...laboratory.answers];
+    return { rows: [...rows], steps: await laboratory.steps(), lessons: lessons.flat(), talk, answers };
+  });
+}
+
+/** Steps at which one block is measured: each `every`, and its end. */
+function stops(from: number, { steps, every }: LearningPlan['sizes']): number[] {
+  const inner = Array.from({ length: Math.ceil(steps / every) - 1 }, (_, index) => from + (index + 1) * every);
+  return [...inner, from + steps];
+}
+
+async function compare(
+  laboratory: Laboratory,
+  { store, seed }: Setting,
+  wishes: readonly string[],
+  key?: string,
+): Promise<void> {
+  for (const name of wishes) {
+    const unit = { part: 'base', name, seed };
+    if (store.find(unit) !== undefined) continue;
+    const startedAt = performance.now();
+    const rows = await laboratory.comparisons(name, key);
+    const minutes = (performance.now() - startedAt) / 60_000;
+    store.keep({ ...unit, rows, steps: [], lessons: [], talk: [], answers: [], minutes, load: [0, 0] });
+  }
+}
+
+/** One block of talk, measured on each of these wishes at its end, and on those that are being learned on the way. */
+async function block(
+  laboratory: Laboratory,
+  talk: Talk,
+  { plan }: Setting,
+  about: {
+    readonly name: string;
+    readonly people: readonly Person[];
+    readonly of: readonly string[];
+    readonly learning?: readonly string[];
+    readonly key?: string;
+  },
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  const planned = stops(talk.reached.step, plan.sizes);
+  for (const stop of planned) {
+    const before = talk.reached.step;
+    const reached = await talk.until(stop, about.people);
+    const isLast = stop === planned.at(-1);
+    if (reached.step === before && !isLast) continue;
+    for (const of of isLast ? about.of : (about.learning ?? about.of)) {
+      const row = await laboratory.measure({ of, block: about.name, ...reached }, about.key);
+      if (row !== undefined) rows.push(row);
+    }
+  }
+  return rows;
+}
+
+/** @param file says what is corrected and how; measured is the wish of `name` */
+function alone(setting: Setting, part: PartName, name: string, file: UserFile, label = name): Unit {
+  const steps: Steps = async (laboratory, say) => {
+    await compare(laboratory, setting, [name]);
+    const talk = new Talk(laboratory, policy, say);
+    const people = [personOf(laboratory, file, setting.seed)];
+    const rows = await block(laboratory, talk, setting, { name, people, of: [name] });
+    return { rows, talks: [talk] };
+  };
+  return { part, name: label, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+function inTurn(setting: Setting): Unit {
+  const { turns } = setting.plan;
+  const steps: Steps = async (laboratory, say) => {
+    const talk = new Talk(laboratory, policy, say);
+    await compare(laboratory, setting, turns);
+    const rows: Row[] = [];
+    for (const [index, name] of turns.entries()) {
+      const people = [personOf(laboratory, fileOf(name), setting.seed)];
+      rows.push(
+        ...(await block(laboratory, talk, setting, { name, people, of: turns.slice(0, index + 1), learning: [name] })),
+      );
+    }
+    const people = turns.map((name) => personOf(laboratory, fileOf(name), setting.seed + 1));
+    rows.push(...(await block(laboratory, talk, setting, { name: 'all together', people, of: turns, learning: [] })));
+    return { rows, talks: [talk] };
+  };
+  return { part: 'b', name: turns.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+function keysOf({ opposites }: LearningPlan): TestKey[] {
+  return opposites.map((user) => ({ key: `key-of-${user}`, tenant: 'one', user }));
+}
+
+/** Two people on one adapter, each with a key. */
+function twoPeople(setting: Setting): Unit {
+  const { opposites } = setting.plan;
+  const [key] = (setting.keys ?? []).map((one) => one.key);
+  const steps: Steps = async (laboratory, say) => {
+    const talk = new Talk(laboratory, policy, say);
+    await compare(laboratory, setting, opposites, key);
+    const rows: Row[] = [];
+    const people = opposites.map((name) => personOf(laboratory, fileOf(name), setting.seed, `key-of-${name}`));
+    const shared = { name: 'one adapter', people, of: opposites, ...(key === undefined ? {} : { key }) };
+    rows.push(...(await block(laboratory, talk, setting, shared)));
+    return { rows, talks: [talk] };
+  };
+  return { part: 'c', name: opposites.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+function changedMind(setting: Setting): Unit {
+  const { opposites } = setting.plan;
+  const steps: Steps = async (laboratory, say) => {
+    const talk = new Talk(laboratory, policy, say);
+    await compare(laboratory, setting, opposites);
+    const rows: Row[] = [];
+    for (const name of opposites) {
+      const people = [personOf(laboratory, fileOf(name), setting.seed)];
+      rows.push(...(await block(laboratory, talk, setting, { name, people, of: opposites })));
+    }
+    return { rows, talks: [talk] };
+  };
+  return { part: 'd', name: opposites.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+/** One fixed negative advantage on what is corrected, and nothing that says what is wanted. */
+const withoutTeacher = 'method=binary,weightRl=1,baseline=none';
+
+/** The first wish's rule decides what is corrected; its teacher is shown the second wish, or there is none. */
+function controls(setting: Setting): Unit[] {
+  const [name, other] = setting.plan.users;
+  if (name === undefined) return [];
+  const reward = alone({ ...setting, recipe: withoutTeacher }, 'e', name, fileOf(name), `${name}, no teacher`);
+  if (other === undefined) return [reward];
+  const { wish, corrections } = fileOf(other);
+  const confused = { ...fileOf(name), wish, corrections };
+  return [alone(setting, 'e', name, confused, `${name}, told ${other}`), reward];
+}
+
+function mixedTemperatures(setting: Setting, name: string): Unit {
+  const steps: Steps = async (laboratory, say) => {
+    const talk = new Talk(laboratory, policy, say);
+    const random = new Random(setting.seed);
+    const people = [
+      { ...personOf(laboratory, fileOf(name), setting.seed), temperature: () => (random.chance(0.5) ? 0.1 : 0.8) },
+    ];
+    return { rows: await block(laboratory, talk, setting, { name, people, of: [name] }), talks: [talk] };
+  };
+  return { part: 'f', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}

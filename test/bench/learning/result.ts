@@ -1,0 +1,107 @@
+// What one unit of the experiment found, and where it is kept: a JSON file each, so that a stopped run goes on where it was.
+// A file that cannot be read is none: its unit is run again.
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+const share = z.number();
+const scores = z.object({
+  obeys: share,
+  hit: share,
+  headline: share,
+  empty: share,
+  looping: share,
+  echo: share,
+});
+const row = z.object({
+  /** Whose wish and questions these are. */
+  of: z.string(),
+  /** What answered: a version, or one of the rows to compare with. */
+  name: z.string(),
+  /** What had been talked about before, such as a user's name. */
+  block: z.string(),
+  /** Steps of the policy so far. */
+  step: z.number(),
+  scores,
+  /** KL to the base, nats an answer. */
+  kl: z.number().optional(),
+  /** Of fixed sentences: mean nats a token, and the share of right ones that are likelier than their wrong ones. */
+  reference: z.object({ nll: z.number(), skill: share }).optional(),
+});
+const step = z.object({
+  version: z.string(),
+  /** Why its batch closed. */
+  closed: z.string(),
+  samples: z.number(),
+  effective: z.number(),
+  hinted: z.number(),
+  stage: z.string(),
+  why: z.string(),
+  measurements: z.record(z.string(), z.number()),
+});
+const lesson = z.object({
+  policy: z.string(),
+  text: z.string(),
+  state: z.string(),
+  hints: z.number(),
+  divergences: z.array(z.number()),
+});
+const unitResult = z.object({
+  part: z.string(),
+  name: z.string(),
+  seed: z.number(),
+  rows: z.array(row),
+  steps: z.array(step),
+  lessons: z.array(lesson),
+  /** Sessions, and what the people made of the answers. */
+  talk: z.array(z.object({ policy: z.string(), sessions: z.number(), corrected: z.number(), praised: z.number() })),
+  /** Of the last measurement, as they are. */
+  answers: z.array(z.string()),
+  minutes: z.number(),
+  /** Load average over a minute at the beginning and at the end. */
+  load: z.tuple([z.number(), z.number()]),
+});
+
+export type Row = z.infer<typeof row>;
+export type Step = z.infer<typeof step>;
+export type Lesson = z.infer<typeof lesson>;
+export type Scores = z.infer<typeof scores>;
+export type UnitResult = z.infer<typeof unitResult>;
+
+/** Results of one model and one set of sizes. */
+export class ResultStore {
+  /** @param folder is made when something is kept */
+  constructor(private readonly folder: string) {}
+
+  find(unit: Pick<UnitResult, 'part' | 'name' | 'seed'>): UnitResult | undefined {
+    return this.read(this.pathOf(unit));
+  }
+
+  /** In the order of parts, then names. */
+  all(): UnitResult[] {
+    if (!existsSync(this.folder)) return [];
+    const names = readdirSync(this.folder).filter((name) => name.endsWith('.json'));
+    return names.sort().flatMap((name) => this.read(join(this.folder, name)) ?? []);
+  }
+
+  keep(result: UnitResult): void {
+    mkdirSync(this.folder, { recursive: true });
+    const path = this.pathOf(result);
+    writeFileSync(`${path}.new`, `${JSON.stringify(result, null, 1)}\n`);
+    renameSync(`${path}.new`, path);
+  }
+
+  private pathOf({ part, name, seed }: Pick<UnitResult, 'part' | 'name' | 'seed'>): string {
+    const plain = name.replaceAll(/[^\w-]+/g, '_');
+    return join(this.folder, `${part}-${plain}-${String(seed)}.json`);
+  }
+
+  private read(path: string): UnitResult | undefined {
+    try {
+      return unitResult.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+    } catch {
+      // Not there, or cut by a stop.
+      return undefined;
+    }
+  }
+}
