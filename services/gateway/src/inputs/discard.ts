@@ -1,5 +1,5 @@
 // Lets a client finish that sends a body which was refused: closing at once would reset the connection, and it would never read why.
-// In: what it sends. Out: the news that it is over, or has lasted long enough. Sent at full speed, a body nobody wants
+// In: what it sends. Out: the news that it is over, or has lasted long enough. Sent at full speed, an unwanted body
 // would keep this process busy before all others; so it is taken in pieces, one in each pause.
 import type { Readable } from 'node:stream';
 import type { Clock } from '@backtalk/kit';
