@@ -108,5 +108,5 @@ export const judgeFaults: readonly Fault[] = [
     'BacktalkVotesWaiting',
     'BacktalkVotesInvalid',
   ),
-  judgeThat('the judge’s engine is slow while versions are trained', { tokenMs: 60 }, 'BacktalkJudgeBehind'),
+  judgeThat('the judge’s engine is slow while versions are trained', { tokenMs: 150 }, 'BacktalkJudgeBehind'),
 ];

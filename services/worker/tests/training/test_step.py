@@ -217,6 +217,30 @@ def test_report_names_every_measurement_and_the_exact_divergences():
     assert all(0 < sample.staleness < 3 for sample in outcome.samples)
 
 
+@pytest.mark.parametrize("shift", [1.0, -2.0])
+def test_engine_that_is_too_sure_or_unsure_measures_beyond_the_bounds_of_the_alerts(shift):
+    items = items_of(tiny_model(), LENGTHS)
+    off = [changed(item, logprobs=tuple(logprob + shift for logprob in item.sample.logprobs)) for item in items]
+    honest, measured = (step(RECIPE, batch)[0].measurements for batch in (items, off))
+    assert measured["logprob_bias"] == pytest.approx(honest["logprob_bias"] + shift)
+    assert measured["v_mean"] == pytest.approx(honest["v_mean"] * math.exp(-shift))
+    assert abs(measured["logprob_bias"]) > 0.1
+    assert abs(measured["v_mean"] - 1) > 0.05
+    assert measured["logprob_difference"] > max(0.02, 2 * honest["logprob_difference"])
+    assert measured["masked_share"] > 0.2
+    assert measured["entropy"] == pytest.approx(honest["entropy"])
+
+
+def test_engine_that_errs_on_single_tokens_leaves_few_that_count():
+    items = items_of(tiny_model(), LENGTHS)
+    off = [
+        changed(item, logprobs=(item.sample.logprobs[0] - 6.0, *item.sample.logprobs[1:])) if at == 0 else item
+        for at, item in enumerate(items)
+    ]
+    honest, measured = (step(RECIPE, batch)[0].measurements["ess"] for batch in (items, off))
+    assert measured < 0.3 < honest
+
+
 def test_step_bound_is_measured_on_answers_of_every_length_drawn_by_the_seed():
     items = items_of(tiny_model(), ((5, 2), (5, 12)) * 8)
     recipe = replace(RECIPE, learning_rate=0.1)
