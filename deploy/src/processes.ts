@@ -156,7 +156,8 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       ...own,
     },
     ready: () => answersOk(`http://${loopback(ports.health[name])}/readyz`),
-    readyWithinMs: 60_000,
+    // They start beside the workers and are ready after them, so theirs is the longer wait.
+    readyWithinMs: 120_000,
     stopSignal: 'SIGTERM',
   };
 }

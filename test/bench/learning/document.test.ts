@@ -86,6 +86,12 @@ describe('the document of the learning experiment', () => {
     expect(picture.match(/stroke-dasharray/g)).toHaveLength(1);
   });
 
+  it('shows what the base makes of the lessons in force beside what it makes of the wish', () => {
+    const alone = result('a', 'one', [row('one', '', 0, 0.5, 'base shown the wish'), row('one', 'one', 3, 0.2)]);
+    alone.rows.push(row('one', '', 3, 0.35, 'base shown its lessons'));
+    expect(written([alone])).toContain('| 0.35 | v3 0.20 | 0.40 |');
+  });
+
   it('compares a control with the gain of the right teacher', () => {
     const alone = result('a', 'one', [row('one', '', 0, 0, 'base'), row('one', 'one', 3, 0.5)]);
     alone.rows.push(row('one', '', 0, 0.5, 'base shown the wish'));

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { lineChart, type Series } from './chart.js';
 import { baseOf, ceilingOf, comparisonsFor, keptOf, versionsOf } from './findings.js';
 import type { LearningPlan } from './options.js';
-import type { Row, UnitResult } from './result.js';
+import { shownLessons, type Row, type UnitResult } from './result.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
 const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
@@ -29,7 +29,7 @@ export function writeDocument({ document, sizes }: LearningPlan, results: readon
     const picture = chart === undefined ? [] : [`![${title}](learning/${chart.file})`, ''];
     return [`### ${title}`, '', ...picture, ...lines, ''];
   });
-  const amount = `${String(sizes.steps)} steps a block, ${String(sizes.questions)} held-out questions × ${String(sizes.samples)}`;
+  const amount = `steps a block: ${String(sizes.steps)}, held-out questions: ${String(sizes.questions)} × ${String(sizes.samples)}`;
   const figures = [marks.begin, '', `${about}; ${amount}.`, '', ...shown, marks.end].join('\n');
   const words = existsSync(document)
     ? readFileSync(document, 'utf8')
@@ -93,7 +93,8 @@ function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): 
       reference,
       share(last?.reference?.skill),
     ];
-    return [labelOf(result), ...compared, climb, reached, ...own];
+    const taught = result.rows.find((row) => row.name === shownLessons);
+    return [labelOf(result), ...compared, share(taught?.scores.headline), climb, reached, ...own];
   });
   const header = [
     'wish',
@@ -101,6 +102,7 @@ function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): 
     'shown the wish',
     'first sentence',
     'shuffled',
+    'shown its lessons',
     'headline by version',
     'last ÷ shown',
   ];

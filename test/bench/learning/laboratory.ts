@@ -14,7 +14,7 @@ import { startScorer } from '../../simulate/scorer/scorer-process.js';
 import { readUser } from '../../simulate/user/user-file.js';
 import type { Sizes } from './options.js';
 import { ReferenceSet } from './reference.js';
-import type { Lesson, Row, Step } from './result.js';
+import { shownLessons, type Lesson, type Row, type Step } from './result.js';
 
 export interface LaboratoryOptions {
   /** Folder of the base model; the laptop's own when it is undefined. */
@@ -113,6 +113,17 @@ export class Laboratory {
       { ...row, name: 'base cut to its first sentence', scores: await scorer.scoreCut(plain) },
       { ...row, name: 'shown answers shuffled', scores: await scorer.scoreShuffled(hinted) },
     ];
+  }
+
+  /** The base shown what its teacher is shown now: the lessons that are in force, in the person's own words. */
+  async taught(of: string, step: number, key?: string): Promise<Row[]> {
+    const inForce = (await this.lessons(onePolicy, key)).filter(
+      ({ state }) => state === 'active' || state === 'learned',
+    );
+    if (inForce.length === 0) return [];
+    const words = inForce.map(({ text }) => text).join('\n');
+    const { scored } = await this.ask(of, `${onePolicy}-v0`, key, words);
+    return [{ of, block: '', name: shownLessons, step, scores: await (await this.scorer(of)).score(scored) }];
   }
 
   /** Undefined where the version is not loaded any more. */

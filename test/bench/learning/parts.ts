@@ -129,7 +129,8 @@ function alone(setting: Setting, part: PartName, name: string, file: UserFile, l
     const talk = new Talk(laboratory, policy, say);
     const people = [personOf(laboratory, file, setting.seed)];
     const rows = await block(laboratory, talk, setting, { name, people, of: [name] });
-    return { rows, talks: [talk] };
+    const taught = await laboratory.taught(name, talk.reached.step);
+    return { rows: [...rows, ...taught], talks: [talk] };
   };
   return { part, name: label, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }

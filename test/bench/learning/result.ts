@@ -62,6 +62,9 @@ const unitResult = z.object({
   load: z.tuple([z.number(), z.number()]),
 });
 
+/** Name of a row: the base shown the lessons in force. */
+export const shownLessons = 'base shown its lessons';
+
 export type Row = z.infer<typeof row>;
 export type Step = z.infer<typeof step>;
 export type Lesson = z.infer<typeof lesson>;
