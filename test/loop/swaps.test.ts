@@ -10,6 +10,7 @@ import { audited } from './audited.js';
 import { breakEngine, engineCounts, metric } from './controls.js';
 import { startCrowd } from './crowd.js';
 import { LogBook } from './fact-log.js';
+import { settleLearning } from './learning-switch.js';
 import { startTestMachine, type TestMachine } from './machine.js';
 import { ask, rowOf } from './talk.js';
 
@@ -84,6 +85,7 @@ async function trainFlipped(version: string): Promise<void> {
 }
 
 it('one flipped byte is refused, never reaches an engine, and the old version goes on', async () => {
+  await settleLearning(machine, book, 60_000);
   const stable = await book.stable();
   const flipped = 'backtalk-v900';
   const burnedBefore = await metric(machine, 'publisher', 'backtalk_publisher_versions_total', 'burned');

@@ -70,7 +70,7 @@ export const publisherSettings = {
   }),
   gateDeadlineMs: setting.durationMs('BACKTALK_GATE_DEADLINE', {
     description: 'How long an engine may take to score the probes, and again to answer questions.',
-    default: '2m',
+    default: '5m',
     min: 100,
   }),
   commitDeadlineMs: setting.durationMs('BACKTALK_COMMIT_DEADLINE', {
