@@ -1,6 +1,7 @@
 import { clip, oneLine } from '@backtalk/kit';
 import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
+import { withoutAddressed } from './addressed.js';
 import { freePrompt, readFreeAnswer } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
 import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
@@ -26,6 +27,7 @@ const byTool = (text: string) => material({ role: 'tool', text, userText: '', to
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
   ['saidWords', saidWords],
+  ['withoutAddressed', (text) => withoutAddressed(clip(text, 16_384))],
   ['standingSentences', standingSentences],
   ['asHint', asHint],
   ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true)],
