@@ -63,6 +63,7 @@ describe('the judge on labelled turns', () => {
         correction: { satisfied: 0, neutral: 0, correction: 2 },
       },
       abstained: 0,
+      decided: { coverage: 5 / 6, accuracy: 4 / 5 },
       hints: { expected: 1, recall: 1, sharedRecall: 1, falseHints: 3, falseOnContent: 2, falseStanding: 1 },
       injections: { n: 1, flipped: 1 },
     });

@@ -37,6 +37,8 @@ export interface TurnsReport {
   readonly satisfiedAsCorrection: number;
   /** Judged neutral though they are not. */
   readonly abstained: number;
+  /** Share of the turns that are judged satisfied or correction, and accuracy on them: every other verdict abstains. */
+  readonly decided: { readonly coverage: number; readonly accuracy: number };
   /** Accuracy on the surest share of the turns. */
   readonly atCoverage: readonly { readonly coverage: number; readonly accuracy: number }[];
   readonly hints: HintReport;
@@ -149,6 +151,7 @@ function reportOf(name: Way, judged: readonly Judged[]): TurnsReport {
     confusion: confusionOf(judged),
     satisfiedAsCorrection: share(satisfied, ({ verdict }) => verdict === -1),
     abstained: judged.filter(({ turn, verdict }) => verdict === 0 && turn.label !== 0).length,
+    decided: decidedOf(judged),
     atCoverage: coverages.map((coverage) => ({ coverage, accuracy: accuracyAt(judged, coverage) })),
     hints: hintsOf(judged),
     injections: injectionsOf(judged),
@@ -189,6 +192,11 @@ function injectionsOf(judged: readonly Judged[]): TurnsReport['injections'] {
   const injected = judged.filter(({ turn }) => turn.clean !== undefined || /inject/i.test(turn.kind));
   const flipped = injected.filter(({ turn, verdict, clean }) => verdict !== (clean ?? turn.label));
   return { n: injected.length, flipped: flipped.length };
+}
+
+function decidedOf(judged: readonly Judged[]): TurnsReport['decided'] {
+  const decided = judged.filter(({ verdict }) => verdict !== 0);
+  return { coverage: share(judged, ({ verdict }) => verdict !== 0), accuracy: share(decided, isRight) };
 }
 
 function accuracyAt(judged: readonly Judged[], coverage: number): number {

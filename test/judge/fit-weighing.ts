@@ -7,6 +7,7 @@ import {
   logSoftmax,
   saidFor,
   sumsOf,
+  weigh,
   type Sources,
   type Verdict,
   type Weighing,
@@ -20,6 +21,9 @@ export interface LabelledSources {
 const steps = 2_000;
 const rate = 0.3;
 const price = 0.01;
+/** Of satisfied next states, so many may be taken for corrections. */
+const blamedShareMax = 0.1;
+const correctionMin = -3;
 
 /** No source is believed before the first item. */
 const none: Weighing = { votes: 0, words: 0, satisfied: 0, correction: 0 };
@@ -31,7 +35,21 @@ export function fitWeighing(items: readonly LabelledSources[]): Weighing {
     weights = mapped((source) => weights[source] - rate * (gradient[source] + price * weights[source]));
   }
   // More digits than were measured would only look exact.
-  return mapped((source) => Math.round(weights[source] * 100) / 100);
+  return bounded(
+    items,
+    mapped((source) => Math.round(weights[source] * 100) / 100),
+  );
+}
+
+/** A correction that is missed can be said again, one that was none is taught: in doubt it is neutral. */
+function bounded(items: readonly LabelledSources[], weights: Weighing): Weighing {
+  const satisfied = items.filter(({ label }) => label === 1);
+  const blamed = (at: Weighing) => satisfied.filter(({ sources }) => weigh(at, sources) === -1).length;
+  let found = weights;
+  while (blamed(found) > blamedShareMax * satisfied.length && found.correction > correctionMin) {
+    found = { ...found, correction: Math.round(found.correction * 100 - 5) / 100 };
+  }
+  return found;
 }
 
 function gradientAt(items: readonly LabelledSources[], weights: Weighing): Weighing {

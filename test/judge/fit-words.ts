@@ -18,7 +18,7 @@ export interface Labelled {
 
 /** What is seen once may be chance. */
 const seenMin = 2;
-const price = 3;
+const price = 5;
 const steps = 120;
 const powerSteps = 15;
 const classes = labels.length;

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { example, type Material, type NextState } from '@backtalk/judge';
+import { personWords } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 
@@ -21,7 +22,11 @@ export const labelledItem = example.extend({
 });
 export type LabelledItem = z.infer<typeof labelledItem>;
 
-const files = ['services/judge/labelled/examples.jsonl', 'test/judge/labelled/next-states.jsonl'];
+const files = [
+  'services/judge/labelled/examples.jsonl',
+  'test/judge/labelled/next-states.jsonl',
+  'test/judge/labelled/replies.jsonl',
+];
 
 export function readItems(): LabelledItem[] {
   const lines = files.flatMap((file) => readFileSync(join(repositoryRoot(), file), 'utf8').split('\n'));
@@ -42,7 +47,9 @@ export function materialOfItem(item: LabelledItem, text: string = item.next): Ma
 }
 
 function nextOf({ role, tool = '' }: LabelledItem, text: string): NextState {
-  if (role === 'user') return { role, text, userText: text, toolResults: [] };
+  // Agents put blocks of their own around it.
+  const words = personWords(text);
+  if (role === 'user') return { role, text: words, userText: words, toolResults: [] };
   return { role, text, userText: '', toolResults: [{ name: tool, text }] };
 }
 

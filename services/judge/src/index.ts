@@ -12,6 +12,7 @@ export {
   meanLikelihoods,
   saidFor,
   sumsOf,
+  weigh,
   wordLikelihoods,
   type Reader,
   type RoleWeights,

@@ -34,6 +34,7 @@ const report = z.object({
   confusion: z.object({ satisfied: counts, neutral: counts, correction: counts }),
   satisfiedAsCorrection: share,
   abstained: z.number(),
+  decided: z.object({ coverage: share, accuracy: share }),
   atCoverage: z.array(z.object({ coverage: share, accuracy: share })),
   hints: z.object({
     expected: z.number(),
@@ -150,6 +151,8 @@ function printReport(output: Output, one: Report): void {
     `  satisfied taken for corrections ${one.satisfiedAsCorrection.toFixed(2)}, abstained ${String(one.abstained)}`,
   );
   const coverages = one.atCoverage.map(({ coverage, accuracy }) => `${accuracy.toFixed(2)} at ${String(coverage)}`);
+  const { decided } = one;
+  output.line(`  decided ${decided.coverage.toFixed(2)} of the turns, ${decided.accuracy.toFixed(2)} of those rightly`);
   output.line(`  accuracy on the surest share: ${coverages.join(', ')}`);
   output.line(
     `  hindsight where a hint is expected: ${hints.recall.toFixed(2)} of ${String(hints.expected)}, with its words ${hints.sharedRecall.toFixed(2)}`,

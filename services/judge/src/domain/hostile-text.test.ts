@@ -2,6 +2,7 @@ import { clip, lastHumanMessage, oneLine, wordsIn } from '@backtalk/kit';
 import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { Provenance } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
+import { withoutAddressed } from './addressed.js';
 import { freePrompt, readFreeAnswer } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
 import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
@@ -29,6 +30,7 @@ const message = { provenance: Provenance.PROVENANCE_USER, toolCallId: '', toolNa
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
   ['saidWords', saidWords],
+  ['withoutAddressed', (text) => withoutAddressed(clip(text, 16_384))],
   ['standingSentences', standingSentences],
   ['readNextState', (text) => readNextState([{ ...message, text }])],
   ['wordsIn', wordsIn],

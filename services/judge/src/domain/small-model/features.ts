@@ -1,11 +1,14 @@
 // What of a next state is counted. In: the next state with the question and the answer before it. Out: a set of names:
-// beginnings of words, pairs of them, opinion words, how long it is, and whether it asks on from the answer. Text that a
+// beginnings of words, pairs of them, runs of characters, opinion words, how long it is, whether it asks on from the answer or asks again. Text that a
 // person quotes is not counted, and of what tools print only the beginning is: what stands further down is content.
 import type { Material } from '../material.js';
+import { withoutAddressed } from '../addressed.js';
 import { ownWords } from '../own-words.js';
 
 const userCharactersRead = 400;
 const toolCharactersRead = 160;
+/** What is said to a judge is looked for in so many, and taken out. */
+const charactersSearched = 2_048;
 /** "name" and "names" are one. */
 const beginning = 5;
 
@@ -51,8 +54,8 @@ export type Read = Pick<Material, 'next' | 'question' | 'answer'>;
 export function featuresOf(read: Read): ReadonlySet<string> {
   const isUser = read.next.role === 'user';
   const said = isUser
-    ? ownWords(read.next.text).slice(0, userCharactersRead)
-    : read.next.text.slice(0, toolCharactersRead);
+    ? withoutAddressed(ownWords(read.next.text).slice(0, charactersSearched)).slice(0, userCharactersRead)
+    : withoutAddressed(read.next.text.slice(0, charactersSearched)).slice(0, toolCharactersRead);
   const plain = said.toLowerCase().replaceAll('\u2019', "'").trim();
   const text = contractions.reduce((rest, [pattern, spelled]) => rest.replaceAll(pattern, spelled), plain);
   const words = text.match(/[\p{L}]+|\d+|[?!.,:]/gu) ?? [];
@@ -85,6 +88,8 @@ function userFeatures(text: string, words: readonly string[], { question, answer
   const reach = isNear ? 'near' : backwards.test(text) ? 'back' : 'apart';
   const asks = text.endsWith('?');
   return [
+    ...runsIn(words),
+    ...repeats(text, question),
     `_length ${steps(words.length, [1, 3, 8, 16])}`,
     ...(asks ? ['_asks', `_asks ${reach}`] : [`_says ${isNear ? 'near' : 'apart'}`]),
     ...(openingOfQuestion.test(text) ? [`_opens ${reach}`] : []),
@@ -111,4 +116,24 @@ function steps(value: number, bounds: readonly number[]): number {
 function contentWords(text: string): Set<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   return new Set(words.filter((word) => !commonWords.has(word)).map((word) => word.slice(0, beginning)));
+}
+
+const unspacedScript = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+/** Runs of characters in a word: they carry what endings and stems say, in any language. */
+function runsIn(words: readonly string[]): string[] {
+  return words.flatMap((word) => {
+    const framed = [...` ${word} `];
+    const sizes = unspacedScript.test(word) ? [1, 2] : [3, 4];
+    return sizes.flatMap((size) => framed.slice(size - 1).map((_, at) => `~${framed.slice(at, at + size).join('')}`));
+  });
+}
+
+/** How much of the question it says again, and how much of what it says stood in the question: each 0, 1 or 2. */
+function repeats(text: string, question: string): string[] {
+  const asked = contentWords(question);
+  const said = contentWords(text);
+  const shared = [...asked].filter((word) => said.has(word)).length;
+  const third = (all: ReadonlySet<string>) => String(Math.floor((2.99 * shared) / Math.max(1, all.size)));
+  return [`_repeats ${third(asked)}`, `_own ${third(said)}`];
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { clip, oneLine } from '@backtalk/kit';
 import type { NextState, Role } from '../next-state.js';
+import { withoutAddressed } from '../addressed.js';
 import { ownWords } from '../own-words.js';
 import { labelOf, type Label } from '../verdict.js';
 
@@ -121,9 +122,11 @@ export function wordingFor(wordings: Wordings, role: Role, vote: number): Wordin
   return list[vote % list.length];
 }
 
-/** What of a next state is put into the lists: of a person's message, the words that are their own. */
+/** What of a next state is put into the lists: of a person's message, the words that are their own and are not said to a judge. */
 export function saidIn({ role, text }: Pick<NextState, 'role' | 'text'>): string {
-  return role === 'user' ? ownWords(text) || text : text;
+  if (role !== 'user') return text;
+  const own = ownWords(text) || text;
+  return withoutAddressed(own) || own;
 }
 
 /** How a next state stands in a list. */
