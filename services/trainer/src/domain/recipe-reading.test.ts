@@ -18,7 +18,12 @@ describe('reading a recipe', () => {
   it('takes a preset as it is', () => {
     expect(read({ preset: 'tiny' })).toEqual(recipePresets.tiny.recipe);
     expect(read({})).toEqual(recipePresets.tiny.recipe);
-    expect(read({ preset: 'small' })).toMatchObject({ loraRank: 16, loraAlpha: 32, sampleTokensMax: 32_768, effective: 16 });
+    expect(read({ preset: 'small' })).toMatchObject({
+      loraRank: 16,
+      loraAlpha: 32,
+      sampleTokensMax: 32_768,
+      effective: 16,
+    });
   });
 
   it('puts a document over its preset, and single overrides over both', () => {

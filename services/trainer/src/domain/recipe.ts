@@ -67,7 +67,8 @@ const tiny: Recipe = recipeSchema.parse({});
 export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: string; readonly recipe: Recipe }>> = {
   tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
-    about: 'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Not measured here.',
+    about:
+      'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Not measured here.',
     recipe: {
       ...tiny,
       weightRl: 1,
