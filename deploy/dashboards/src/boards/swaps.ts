@@ -113,7 +113,8 @@ const gate: Row = {
     },
     {
       title: 'Versions burned before they served, by reason',
-      description: 'Its words stand in `backtalk versions`.',
+      description:
+        'What the gate refused, by the check that refused it. The whole reason stands in `backtalk versions`.',
       kind: 'stacked',
       unit: 'short',
       queries: [{ expr: inRange('backtalk_publisher_burned_total', 'reason'), legend: '{{reason}}' }],
