@@ -7,7 +7,17 @@ const linesOfFile = ['error', { max: 400 }];
 const linesOfFunction = ['error', { max: 70 }];
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/gen/**', '**/node_modules/**', '**/vitest.config.ts', '.venv/**', '.backtalk/**', '.bench/**'] },
+  {
+    ignores: [
+      '**/dist/**',
+      '**/gen/**',
+      '**/node_modules/**',
+      '**/vitest.config.ts',
+      '.venv/**',
+      '.backtalk/**',
+      '.bench/**',
+    ],
+  },
   eslint.configs.recommended,
   {
     // A pattern whose work grows faster than its text can be made to stall a process.
