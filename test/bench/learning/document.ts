@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lineChart, type Series } from './chart.js';
 import { baseOf, ceilingOf, comparisonsFor, keptOf, versionsOf } from './findings.js';
-import type { LearningPlan } from './options.js';
+import { partNames, type LearningPlan } from './options.js';
 import { shownLessons, type Row, type UnitResult } from './result.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
@@ -50,7 +50,7 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     mixed(results, of('f')),
     stepsOf(results),
   ];
-  const missing = ['a', 'b', 'c', 'd', 'e', 'f'].filter((part) => of(part).length === 0);
+  const missing = partNames.filter((part) => of(part).length === 0);
   const unrun = { title: 'Not run', lines: [`Parts ${missing.map((part) => `(${part})`).join(', ')}.`] };
   return [...sections.filter((section) => section !== undefined), ...(missing.length === 0 ? [] : [unrun])];
 }

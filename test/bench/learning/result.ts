@@ -68,7 +68,6 @@ export const shownLessons = 'base shown its lessons';
 export type Row = z.infer<typeof row>;
 export type Step = z.infer<typeof step>;
 export type Lesson = z.infer<typeof lesson>;
-export type Scores = z.infer<typeof scores>;
 export type UnitResult = z.infer<typeof unitResult>;
 
 /** Results of one model and one set of sizes. */
