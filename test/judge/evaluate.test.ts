@@ -1,4 +1,12 @@
-import { featuresOf, labels, readCalibrationTable, readReader, scoredPrompts, wordLikelihoods } from '@backtalk/judge';
+import {
+  featuresOf,
+  labels,
+  readCalibrationTable,
+  readReader,
+  scoredPrompts,
+  weigh,
+  wordLikelihoods,
+} from '@backtalk/judge';
 import { describe, expect, it } from 'vitest';
 import { balancedAccuracy, bootstrapInterval, type Pair } from './balanced-accuracy.js';
 import { evaluateJudge } from './evaluate.js';
@@ -92,6 +100,22 @@ describe('fitting the weights of votes and words', () => {
     const fitted = fitWeighing(labelled);
     expect(fitted.votes).toBeGreaterThan(1);
     expect(Math.abs(fitted.words)).toBeLessThan(0.2);
+  });
+});
+
+describe('the weights of words', () => {
+  it('the weights of words leave at most a tenth of the satisfied taken for corrections', () => {
+    const words = { satisfied: -1.2, unrelated: -1.5, correction: -0.7 };
+    const clear = { satisfied: -0.2, unrelated: -3, correction: -2 };
+    const doubtful = Array.from({ length: 5 }, () => ({ sources: { votes: undefined, words }, label: 1 as const }));
+    const rest = ([1, 0, -1] as const).flatMap((label) =>
+      Array.from({ length: 10 }, () => ({
+        sources: { votes: undefined, words: label === 1 ? clear : words },
+        label,
+      })),
+    );
+    const fitted = fitWeighing([...doubtful, ...rest]);
+    expect(weigh(fitted, { votes: undefined, words })).not.toBe(-1);
   });
 });
 

@@ -1,7 +1,7 @@
 // Who talks, who judges and who scores must not share a module: a curve on which they agree by construction shows nothing.
 import { posix } from 'node:path';
 import type { House } from './house.js';
-import { productionPaths, typescript, type Rule } from './rule.js';
+import { typescript, type Rule } from './rule.js';
 import { importsOf, literalsOf } from './syntax.js';
 
 const parties: Readonly<Record<string, RegExp>> = {
@@ -37,7 +37,7 @@ function sharedModules(house: House): string[] {
 }
 
 const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
-const judging = /^services\/judge\/src\/.*\.ts$/;
+const judging = /^(?:services\/judge\/src\/.*\.ts|test\/judge\/labelled\/replies\.jsonl)$/;
 const learning = /^services\/(?:trainer|gateway)\/src\/.*\.ts$/;
 /** Shorter sayings, such as "thank you", belong to everybody. */
 const sentenceWordsMin = 4;
@@ -58,7 +58,7 @@ function simulatedSentences(house: House): string[] {
 
 function repeatedSentences(house: House): string[] {
   const sentences = simulatedSentences(house);
-  const paths = [...house.paths(judging), ...productionPaths(house, learning)];
+  const paths = [...house.paths(judging), ...house.paths(learning)];
   return paths.flatMap((path) => {
     const text = ` ${plainOf(house.text(path))} `;
     return sentences
@@ -72,7 +72,7 @@ export const measuringRules: readonly Rule[] = [
     name: 'no sentence of the simulated user stands in judge, trainer or gateway',
     broken: {
       'test/simulate/user/a.ts': "export const said = ['Ugh! Rather in three rhymes, please.'];",
-      'services/judge/src/domain/a.test.ts': 'it(\'hears "rather in three rhymes, please"\', () => {});',
+      'services/trainer/src/domain/a.test.ts': 'it(\'hears "rather in three rhymes, please"\', () => {});',
     },
     check: repeatedSentences,
   },

@@ -7,7 +7,7 @@ import type { Trainer } from './service.js';
 import { TrainerRig } from './testing/trainer-rig.js';
 
 const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=1,waitMs=100,settleAtTurns=1' };
-const hint = 'Answer in one short sentence.';
+const hint = 'Answer in one brief sentence.';
 let rig: TrainerRig;
 
 afterEach(async () => {

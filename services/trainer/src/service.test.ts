@@ -76,7 +76,7 @@ describe('a batch', () => {
       turn: 'turn3',
       promptIds: fakePromptIds([{ role: 'user', content: 'Question of turn3?' }]),
       teacherPromptIds: fakePromptIds([
-        { role: 'user', content: 'Question of turn3?\n\nAnswer in one short sentence.' },
+        { role: 'user', content: 'Question of turn3?\n\nAnswer in one brief sentence.' },
       ]),
       advantage: -1,
     });
@@ -157,7 +157,7 @@ describe('one sample per turn id, ever', () => {
     await until(async () => (await rig.metric(first, /turns_pending\{.*kind="effective"/)) === 3);
     await rig.stopTrainer(first);
     await rig.startTrainer('two');
-    for (const turn of turns) await rig.judge({ turn, hint: 'Answer in one short sentence.' });
+    for (const turn of turns) await rig.judge({ turn, hint: 'Answer in one brief sentence.' });
     await rig.correct(1, { name: 'last' });
     const [batch] = await rig.untilBatches(1);
     expect(batch?.samples.map(({ turn }) => turn)).toEqual([...turns, 'last0']);

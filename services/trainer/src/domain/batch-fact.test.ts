@@ -18,7 +18,7 @@ function chainEnd(chain = new BatchChain('backtalk')): ChainEnd {
 
 function decision(stands = true): TrainDecision {
   const corrected = Array.from({ length: 8 }, (_, n) =>
-    candidate({ turn: `c${n}`, hint: 'Answer in one short sentence.', stands }, n),
+    candidate({ turn: `c${n}`, hint: 'Answer in one brief sentence.', stands }, n),
   );
   const praised = Array.from({ length: 2 }, (_, n) => candidate({ turn: `p${n}`, verdict: 0 }, 100 + n));
   const untrainable = candidate({ turn: 'u', reasons: ['aborted'] }, 200);
@@ -61,7 +61,7 @@ describe('a batch that is trained', () => {
     const unsaid = trainingBatch(chainEnd(), decision(false), recipeWith(), stepFact, relateByWords);
     expect(unsaid.lessons).toMatchObject([{ state: Lesson_State.STATE_HEARD, hints: 8 }]);
     expect(unsaid.samples.map(({ lessons, hindsight }) => [lessons, hindsight])).toEqual(
-      Array(8).fill([[], 'Answer in one short sentence.']),
+      Array(8).fill([[], 'Answer in one brief sentence.']),
     );
     expect(unsaid.settled.map(({ turn, reason }) => [turn, reason])).toEqual([
       ['u', 'aborted'],

@@ -8,7 +8,7 @@ import type { Candidate } from './candidate.js';
 import type { Recipe } from './recipe.js';
 import { weighTurns } from './weigh-turns.js';
 
-const shortHint = 'Answer in one short sentence.';
+const shortHint = 'Answer in one brief sentence.';
 const minuteMs = 60_000;
 
 function turns(count: number, shape: Partial<TurnShape> = {}, from = 0): Candidate[] {

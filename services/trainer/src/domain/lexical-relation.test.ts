@@ -32,14 +32,14 @@ describe('how two wishes stand to each other', () => {
     ['Be formal.', 'Be casual.'],
     ['Use metric units.', 'Use imperial units.'],
     ['No, use bullet points.', 'Without bullet points, please.'],
-    ['Answer in one short sentence.', 'Give a longer answer.'],
+    ['Answer in one brief sentence.', 'Give a longer answer.'],
   ])('finds that “%s” and “%s” cannot both hold', (a, b) => {
     expect(relateByWords(a, b)).toBe('opposite');
     expect(relateByWords(b, a)).toBe('opposite');
   });
 
   it.each([
-    ['Answer in one short sentence.', 'Explain each step in one sentence.'],
+    ['Answer in one brief sentence.', 'Explain each step in one sentence.'],
     ['Use short sentences.', 'Give a short example.'],
     ['Call me Robin.', 'Call me Kim.'],
     ['Use fewer tables.', 'No tables.'],
@@ -48,7 +48,7 @@ describe('how two wishes stand to each other', () => {
     ['End with a question.', 'End with a summary.'],
     ['Answer in French.', 'Explain each step in German.'],
     ["Don't answer in French.", 'Answer in German.'],
-    ['Answer in one short sentence.', 'Be brief.'],
+    ['Answer in one brief sentence.', 'Be brief.'],
     ['Use a formal tone.', 'Name the format.'],
     ['Please do it again.', 'Please do it again.'],
     ['At most 8 words.', 'At most 2 sentences.'],

@@ -7,7 +7,7 @@ import type { TurnShape } from '../testing/turns.js';
 import type { Recipe } from './recipe.js';
 import { worthOf, type LearningContext } from './sample-worth.js';
 
-const shortHint = 'Answer in one short sentence.';
+const shortHint = 'Answer in one brief sentence.';
 
 function worth(shape: Partial<TurnShape>, context: Partial<LearningContext> = {}, values: Partial<Recipe> = {}) {
   return worthOf(candidate({ turn: 't1', ...shape }), learningContext(context), recipeWith(values));

@@ -175,7 +175,7 @@ export class TrainerRig {
   async correct(count: number, shape: Partial<TurnShape> & { readonly name?: string } = {}): Promise<string[]> {
     const { name = 'turn', ...rest } = shape;
     const turns = Array.from({ length: count }, (_, n) => `${name}${n}`);
-    for (const turn of turns) await this.say({ hint: 'Answer in one short sentence.', stands: true, ...rest, turn });
+    for (const turn of turns) await this.say({ hint: 'Answer in one brief sentence.', stands: true, ...rest, turn });
     return turns;
   }
 
