@@ -162,6 +162,9 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
   };
 }
 
+/** Twelve questions take 19 s of the laptop's one engine, beside people who talk to it. */
+const quickGate = { BACKTALK_BEHAVIOUR_PROBES: '8', BACKTALK_BEHAVIOUR_TOKENS: '16' };
+
 export interface MachineProcesses {
   readonly servers: readonly ProcessSpec[];
   readonly workers: readonly ProcessSpec[];
@@ -193,7 +196,11 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_ADAPTER_DIR: data.adapters,
         BACKTALK_MODEL_DIR: machine.model,
       }),
-      service(machine, 'publisher', { ...engineKey, BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher) }),
+      service(machine, 'publisher', {
+        ...engineKey,
+        ...quickGate,
+        BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher),
+      }),
       service(machine, 'gateway', {
         ...engineKey,
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.gateway),
