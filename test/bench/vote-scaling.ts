@@ -10,21 +10,24 @@ import { measureVotes } from './judge-votes.js';
 import { startProgram, type Program } from './programs.js';
 import { median } from './statistics.js';
 
-const counts = [1, 2, 4] as const;
-const most = Math.max(...counts);
+const enginesMost = 8;
+/** Judges compute: two cores hold four. */
+const judgesMost = 4;
 const placesOfEngine = 4;
 const voteMs = 500;
-const turns = 64;
+const turns = 96;
 const runs = 3;
-const atLeast: Readonly<Record<number, number>> = { 2: 1.9, 4: 3.6 };
 
 interface Engine extends Program {
   readonly url: string;
 }
 
-/** What grows from 1 to 4, and what stays as it is. */
+/** What grows, and what stays as it is. */
 interface Series {
   readonly name: string;
+  readonly counts: readonly number[];
+  /** Times the votes of one, by count. */
+  readonly atLeast: Readonly<Record<number, number>>;
   readonly engines: (count: number) => number;
   readonly judges: (count: number) => number;
   /** Votes that one judge casts at once. */
@@ -34,18 +37,24 @@ interface Series {
 const series: readonly Series[] = [
   {
     name: 'PRM engines, 1 judge with room for all',
+    counts: [1, 2, 4, enginesMost],
+    atLeast: { 2: 1.9, 4: 3.7, 8: 7.2 },
     engines: (count) => count,
     judges: () => 1,
-    concurrency: 2 * placesOfEngine * most,
+    concurrency: 2 * placesOfEngine * enginesMost,
   },
   {
-    name: `judges with ${String(placesOfEngine)} votes at once, ${String(most)} PRM engines`,
-    engines: () => most,
+    name: `judges with ${String(placesOfEngine)} votes at once, ${String(judgesMost)} PRM engines`,
+    counts: [1, 2, judgesMost],
+    atLeast: { 2: 1.9, 4: 3.6 },
+    engines: () => judgesMost,
     judges: (count) => count,
     concurrency: placesOfEngine,
   },
   {
     name: 'judges and PRM engines, as many of each',
+    counts: [1, 2, judgesMost],
+    atLeast: { 2: 1.9, 4: 3.6 },
     engines: (count) => count,
     judges: (count) => count,
     concurrency: 2 * placesOfEngine,
@@ -54,18 +63,18 @@ const series: readonly Series[] = [
 
 export const voteScaling: Benchmark = {
   name: 'prm-replicas',
-  about: 'votes a second with 1, 2 and 4 PRM engines, judges, and both',
+  about: 'votes a second with 1 to 8 PRM engines, 1 to 4 judges, and both',
   run: measureScaling,
 };
 
 async function measureScaling(context: BenchmarkContext): Promise<Measured> {
   const engines: Engine[] = [];
   try {
-    while (engines.length < most) engines.push(await startEngine(engines.length + 1));
+    while (engines.length < enginesMost) engines.push(await startEngine(engines.length + 1));
     const figures: Figure[] = [];
     for (const one of series) {
       const speeds: number[][] = [];
-      for (const count of counts) {
+      for (const count of one.counts) {
         context.say(`${String(count)} of: ${one.name}`);
         speeds.push(await votesWith(context, engines, one, count));
       }
@@ -138,7 +147,7 @@ async function startJudge(like: ProcessSpec | undefined, number: number): Promis
   });
 }
 
-function figuresOf({ name }: Series, speeds: readonly (readonly number[])[]): Figure[] {
+function figuresOf({ name, counts, atLeast }: Series, speeds: readonly (readonly number[])[]): Figure[] {
   const base = median(speeds[0] ?? []);
   return counts.flatMap((count, at): Figure[] => {
     const values = speeds[at] ?? [];

@@ -49,9 +49,9 @@ export const judgeSettings = {
     default: '',
   }),
   voteShare: setting.number('BACKTALK_JUDGE_VOTE_SHARE', {
-    description: 'Share of turns that get votes, above 0 up to 1, drawn by turn; evidence alone decides the others.',
+    description: 'Share of turns that get votes, 0 to 1, drawn by turn; evidence alone decides the others.',
     default: 1,
-    min: 0.001,
+    min: 0,
     max: 1,
   }),
   versionsBehind: setting.integer('BACKTALK_JUDGE_VERSIONS_BEHIND', {

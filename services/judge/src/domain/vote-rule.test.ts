@@ -10,6 +10,7 @@ describe('votes', () => {
     const without = (voteShare: number) =>
       turns.filter((turn) => leftOut(turn, fresh, { ...always, voteShare }) === 'share');
     expect(without(1)).toEqual([]);
+    expect(without(0)).toEqual(turns);
     expect(without(0.2).length / turns.length).toBeCloseTo(0.8, 1);
     // A turn that gets votes at a small share gets them at a larger one.
     expect(without(0.2)).toEqual(expect.arrayContaining(without(0.5)));

@@ -4,7 +4,7 @@
 import { sha256Hex } from '@backtalk/kit';
 
 export interface VoteRule {
-  /** Share of turns that get votes, above 0 up to 1. */
+  /** Share of turns that get votes, 0 to 1. */
   readonly voteShare: number;
   /** Versions that may have become stable since the next state was said, or lie between answer and stable; 0: any number. */
   readonly versionsBehind: number;
