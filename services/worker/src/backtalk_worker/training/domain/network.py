@@ -3,6 +3,9 @@
 It never holds the logits of a whole batch.
 """
 
+# torch annotates checkpoint in part.
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -79,7 +82,8 @@ class ChunkedNetwork:
 @contextmanager
 def checkpointing(decoder: nn.Module, *, needed: bool) -> Generator[None, None, None]:
     """Inside, a forward pass keeps the inputs of the layers alone; what it gives, and its gradient, stay the same."""
-    layers = [one for one in decoder.modules() if isinstance(one, GradientCheckpointingLayer)] if needed else []
+    found = decoder.modules() if needed else ()
+    layers: list[Any] = [one for one in found if isinstance(one, GradientCheckpointingLayer)]
     for layer in layers:
         # The layer itself, not the modules in it: dropout stays off.
         layer.gradient_checkpointing = layer.training = True
