@@ -58,6 +58,13 @@ const cases: Readonly<Record<string, Case>> = {
     series: counters('backtalk_judge_votes_cast_total', 'result', { 1: 4, 0: 1, '-1': 2, timeout: 1, unparsed: 2 }),
     expected: [{ '{}': 0.7 }],
   },
+  'training: Share with another template': {
+    series: {
+      ...counters('backtalk_trainer_samples_taken_total', 'of', { trainer: 20 }),
+      ...counters('backtalk_trainer_samples_dropped_total', 'reason', { template_mismatch: 1, too_long: 5 }),
+    },
+    expected: [{ '{policy="backtalk"}': 0.05 }],
+  },
   'training: Time of a step': histogram('backtalk_trainer_step_seconds'),
 };
 
