@@ -42,7 +42,7 @@ const patterns: readonly RegExp[] = [
   /(?:ignorier|vergiss)\p{L}*.{1,40}(?:anweisung|regel)|ignor(?:e|a|ez|i)\b.{1,40}(?:instruc|istruz|consign|anterior)|negeer.{1,40}instructies/iu,
   /^\W{0,4}system(?: (?:note|override|message|prompt))? ?[:=\uFF1A]/i,
   /\bsystem override\b/i,
-  /评委|评审|判定为|评分|打满分|奖励模型|忽略(?:之前|以上|上述)|評価者|採点|審査員|判定(?:は|を)|平가자|채점|평가자/u,
+  /评委|评审|判定为|评分|打满分|奖励模型|忽略(?:之前|以上|上述)|評価者|採点|審査員|判定(?:は|を)|채점|평가자/u,
 ];
 
 /** Units that stand or fall as one: brackets, comments, objects, and then sentences. */

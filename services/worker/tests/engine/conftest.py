@@ -20,7 +20,7 @@ from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.service import create_engine
 from backtalk_worker.model.convert import convert, find_gguf
 from backtalk_worker.model.load import LoadedModel, load_model
-from backtalk_worker.model.location import default_model_dir
+from backtalk_worker.model.location import default_model_dir, packaged_adapter
 
 BASE = "tiny"
 
@@ -34,7 +34,7 @@ def one_thread() -> None:
 def real_folder() -> Path:
     """The laptop model, converted if this is the first run."""
     folder = default_model_dir()
-    convert(find_gguf(), folder, lambda _: None)
+    convert(find_gguf(), folder, lambda _: None, packaged_adapter())
     return folder
 
 
