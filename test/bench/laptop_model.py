@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from backtalk_worker.laptop_model.answers import read_answers
-from backtalk_worker.laptop_model.kinds import KINDS
-from backtalk_worker.laptop_model.rows import questions_to_check, value_of, wording
+from backtalk_worker.laptop_model.kinds import KINDS, obeys_all
+from backtalk_worker.laptop_model.rows import questions_to_check, several_row, value_of, wording
 from backtalk_worker.laptop_model.sampling import answer_all
 from backtalk_worker.model.load import LoadedModel, load_model
 
@@ -50,6 +50,23 @@ def own_wishes(count: int, seed: int) -> list[Asked]:
             value = value_of(kind.name, "check", rng)
             wish = wording(kind.name, value, "check", rng)
             asked.append(Asked(kind.name, question, wish, lambda text, k=kind, v=value: k.check(text, v)))
+    return asked
+
+
+def wishes_at_once(count: int, seed: int) -> list[Asked]:
+    """Two wishes of different kinds, and three, in wordings and on questions that training never sees."""
+    rng = random.Random(seed)
+    checked = set(questions_to_check(read_answers()))
+    answers = [one for one in read_answers() if one.question in checked]
+    asked: list[Asked] = []
+    for kinds in (2, 3):
+        drawn = (several_row(rng.choice(answers), "check", rng) for _ in range(40 * count))
+        rows = [row for row in drawn if row is not None and len(row.kinds) == kinds and not row.system][:count]
+        for row in rows:
+            wishes = dict(zip(row.kinds, row.values, strict=True))
+            asked.append(
+                Asked(f"{kinds} at once", row.question, row.wish, lambda text, w=wishes: obeys_all(w, text.strip()))
+            )
     return asked
 
 
@@ -139,13 +156,17 @@ def main() -> int:
         "--plain", type=Path, help="folder of the plain model: its divergence without a wish is measured"
     )
     parser.add_argument("--wishes", type=Path, help="file of wishes (default: the check split of the tree)")
+    parser.add_argument("--at-once", action="store_true", help="several wishes of the check split with each question")
     parser.add_argument("--count", type=int, default=16, help="questions for each kind (default: %(default)s)")
     parser.add_argument("--temperature", type=float, default=0.8, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=7, help="default: %(default)s")
     given = parser.parse_args()
     torch.set_num_threads(1)
     model = load_model(given.model, dtype=torch.bfloat16)
-    asked = given_wishes(given.wishes, given.count, given.seed) if given.wishes else own_wishes(given.count, given.seed)
+    if given.wishes:
+        asked = given_wishes(given.wishes, given.count, given.seed)
+    else:
+        asked = (wishes_at_once if given.at_once else own_wishes)(given.count, given.seed)
     for row in measure(model, asked, given.temperature, given.seed):
         sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
     if given.plain is not None:

@@ -36,10 +36,11 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--model", type=Path, required=True, help="folder of the plain model")
         if name != "answers":
             command.add_argument("--answers", type=Path, default=FOLDER / "answers.jsonl", help="default: %(default)s")
-            command.add_argument("--steps", type=int, help="questions to stop after (default: all, twice)")
+            command.add_argument("--steps", type=int, help="questions to stop after (default: all)")
     made["answers"].add_argument("--to", type=Path, default=FOLDER / "answers.jsonl", help="default: %(default)s")
     made["rows"].add_argument("--json", action="store_true", help="a line for each row instead of the digest")
     made["train"].add_argument("--to", type=Path, required=True, help="file of the adapter (.safetensors)")
+    made["train"].add_argument("--from", dest="start", type=Path, help="adapter to go on from (default: a fresh one)")
     made["train"].add_argument(
         "--processes", type=int, default=2, help="processes, one thread each (default: %(default)s)"
     )
@@ -59,7 +60,7 @@ def main() -> int:
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         {"answers": _answers, "rows": _rows, "train": _train}[given.command](given)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"cannot make the adapter: {error}\n")
         return 1
     return 0
@@ -94,7 +95,7 @@ def _train(given: argparse.Namespace) -> None:
 
     groups = make_groups(read_answers(given.answers), given.seed)[: given.steps]
     _say(f"{sum(map(len, groups))} rows, sha256 {digest_of(groups)}")
-    train_in_processes(given.model, groups, Recipe(seed=given.seed), given.to, given.processes, _say)
+    train_in_processes(given.model, groups, Recipe(seed=given.seed, start=given.start), given.to, given.processes, _say)
 
 
 if __name__ == "__main__":

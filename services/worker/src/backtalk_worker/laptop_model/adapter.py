@@ -32,6 +32,17 @@ def save_adapter(network: Any, path: Path) -> None:
     work.rename(path)
 
 
+def load_adapter(network: Any, path: Path) -> None:
+    """Puts saved LoRA tensors into a PEFT model. ValueError where the file's layers are not the model's."""
+    tensors = _tensors(network)
+    with safe_open(path, framework="pt") as file:
+        if set(file.keys()) != set(tensors):
+            raise ValueError(f"{path.name} has other layers than the adapter that is trained")
+        for name, value in tensors.items():
+            with torch.no_grad():
+                value.copy_(file.get_tensor(name))
+
+
 def merge_adapter(network: torch.nn.Module, path: Path) -> int:
     """Adds the adapter to the model's weights, in place; gives how many layers it changed.
 

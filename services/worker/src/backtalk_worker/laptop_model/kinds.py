@@ -58,7 +58,22 @@ def _count(text: str) -> int:
 
 
 def _only_sentences(text: str, number: int) -> bool:
-    return _count(text) == number and text.rstrip()[-1] in ".!?\"'" and "\n" not in text.strip()
+    told = _undressed(text)
+    return _count(told) == number and told[-1:] in (".", "!", "?", '"', "'") and "\n" not in told
+
+
+def _undressed(text: str) -> str:
+    """Without an emoji at the end and quotation marks around it, which other wishes put there."""
+    return EMOJI.sub("", text.strip()).strip(' "“”')
+
+
+def _exclaimed(text: str, _: str, __: random.Random) -> str:
+    """Full stops, and the ends of a list's items."""
+    return re.sub(r"\.+(?=\s|$)|(?<=[\w)])(?=\n|$)", "!", text)
+
+
+def _exclaims(text: str, _: str) -> bool:
+    return _undressed(text)[-1:] == "!" and not re.search(r"[a-z]\.(\s|$)", text)
 
 
 def _listed(mark: Callable[[int], str]) -> Make:
@@ -81,10 +96,14 @@ def _lower_first(text: str) -> str:
 
 
 def _opened(text: str, phrase: str, rng: random.Random) -> str:
+    if "\n" in text:
+        return f"{phrase}{rng.choice([':', '.', '!'])}\n{text}"
     return rng.choice([f"{phrase}, {_lower_first(text)}", f"{phrase}! {text}", f"{phrase}. {text}"])
 
 
 def _named(text: str, phrase: str, rng: random.Random) -> str:
+    if "\n" in text:
+        return rng.choice([f"{phrase}:", f"Hi {phrase}!", f"Hello {phrase},"]) + f"\n{text}"
     options = [f"{phrase}, {_lower_first(text)}", f"Hi {phrase}! {text}", f"Hello {phrase}, {_lower_first(text)}"]
     return rng.choice(options)
 
@@ -104,17 +123,11 @@ def _asks(text: str, phrase: str, _: random.Random) -> str:
 KINDS: tuple[Kind, ...] = (
     Kind("words", "length", (2, 2), _words, lambda text, p: 2 <= word_count(text) <= int(p)),
     Kind("one", "length", (1, 1), lambda text, _, __: text, lambda text, _: _only_sentences(text, 1)),
-    Kind(
-        "exclaim",
-        "ends",
-        (1, 2),
-        lambda text, _, __: re.sub(r"[.]+(?=\s|$)", "!", text),
-        lambda text, _: text.rstrip(" \"'")[-1:] == "!" and not re.search(r"[a-z]\.(\s|$)", text),
-    ),
     Kind("bullets", "shape", (2, 3), _listed(lambda _: "- "), lambda text, _: _lines_match(text, r"\s*[-*•] ")),
     Kind(
         "numbered", "shape", (2, 3), _listed(lambda at: f"{at}. "), lambda text, _: _lines_match(text, r"\s*\d+[.)] ")
     ),
+    Kind("exclaim", "ends", (1, 2), _exclaimed, _exclaims),
     Kind("question", "last", (1, 2), _asks, lambda text, _: text.rstrip(" \"'*").endswith("?")),
     Kind("closing", "last", (1, 2), _closed, lambda text, p: _bare(text).endswith(_bare(p))),
     Kind(
@@ -152,4 +165,13 @@ def made_for(wishes: Mapping[str, str], question: str, answer: str, rng: random.
         if text is None:
             return None
         text = kind.make(text, wishes[kind.name], rng)
-    return text if text and all(kind.check(text, wishes[kind.name]) for kind in ordered) else None
+    return text if text and obeys_all(wishes, text) else None
+
+
+def obeys_all(wishes: Mapping[str, str], text: str) -> bool:
+    """Whether a text keeps the rules of all wished kinds; `wishes` has each kind's value."""
+    kinds = [BY_NAME[name] for name in wishes]
+    # What opens a list stands on a line of its own, which is no item.
+    led = any(kind.slot == "first" for kind in kinds)
+    checked = {"shape": text.partition("\n")[2] if led else text}
+    return all(kind.check(checked.get(kind.slot, text), wishes[kind.name]) for kind in kinds)

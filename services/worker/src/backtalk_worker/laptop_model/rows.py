@@ -1,14 +1,14 @@
 """Makes the rows to train on: questions with wishes and targets by rules, and questions without a wish.
 
 In: the base's own answers, a seed. Out: rows, the same for the same input on every machine.
-Every question is given every kind once a pass, so that what differs between its rows is the wish alone.
+Every question is given every kind once, so that what differs between its rows is the wish alone.
 """
 
 import hashlib
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,14 @@ PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf
 SEED = 1
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-UNTOLD = 6
+UNTOLD = 8
 """Rows without a wish beside those of a question: two of its own, the rest of other questions."""
-PASSES = 2
-"""How often each question comes, each time with other wordings."""
+SEVERAL = 10
+"""Rows of a question with wishes of several kinds at once."""
+REPEATED = 2
+"""Rows of a question with one wish in several wordings, as a person repeats what was not followed."""
+TRIES = 40
+"""Not every rule goes with every other, nor with every answer: so many combinations are tried for a row."""
 TYPO_SHARE = 0.06
 
 
@@ -44,27 +48,26 @@ class Row:
     """What is trained on: made by rules, or the base's own words."""
 
 
-def make_groups(
-    answers: Sequence[Answered], seed: int = SEED, split: str = "train", passes: int = PASSES
-) -> list[list[Row]]:
+def make_groups(answers: Sequence[Answered], seed: int = SEED, split: str = "train") -> list[list[Row]]:
     """The rows of each question, questions in random order; `split` says which wordings: to train or to check."""
     rng = random.Random(seed)
-    ordered = rng.sample(list(answers), len(answers))
-    trained = ordered[: len(ordered) - CHECKED]
-    return [_group(one, ordered, split, rng) for _ in range(passes) for one in rng.sample(trained, len(trained))]
+    checked = set(questions_to_check(answers))
+    trained = [one for one in answers if one.question not in checked]
+    return [_group(one, answers, split, rng) for one in rng.sample(trained, len(trained))]
 
 
-def questions_to_check(answers: Sequence[Answered], seed: int = SEED) -> list[str]:
-    """Those that no row with a wish is made of."""
-    ordered = random.Random(seed).sample(list(answers), len(answers))
+def questions_to_check(answers: Sequence[Answered]) -> list[str]:
+    """Those that no row with a wish is made of, whatever the seed of the rows."""
+    ordered = random.Random(SEED).sample(list(answers), len(answers))
     return [one.question for one in ordered[len(ordered) - CHECKED :]]
 
 
 def _group(one: Answered, others: Sequence[Answered], split: str, rng: random.Random) -> list[Row]:
     told = [told_row(one, [kind.name], split, rng) for kind in KINDS]
-    several = [_several(one, split, rng)]
+    several = [several_row(one, split, rng) for _ in range(SEVERAL)]
+    repeated = [_repeated(one, split, rng) for _ in range(REPEATED)]
     untold = [untold_row(own, split, rng) for own in (one, one, *rng.sample(list(others), UNTOLD - 2))]
-    return [row for row in (*told, *several, *untold) if row is not None]
+    return [row for row in (*told, *several, *repeated, *untold) if row is not None]
 
 
 def digest_of(groups: Sequence[Sequence[Row]]) -> str:
@@ -73,15 +76,15 @@ def digest_of(groups: Sequence[Sequence[Row]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random) -> Row | None:
+def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random, *, wordings: int = 1) -> Row | None:
     """A question, wishes of the named kinds, and the answer that obeys them all; None where no rule can make it."""
     values = {name: value_of(name, split, rng) for name in names}
     answer = made_for(values, one.question, one.answer, rng)
     if answer is None:
         return None
-    wish = "\n".join(wording(name, values[name], split, rng) for name in names)
-    system, user = _placed(one.question, wish, rng, several=len(names) > 1)
-    return Row(tuple(names), tuple(values.values()), one.question, wish, system, user, answer)
+    wishes = [wording(name, values[name], split, rng) for name in names for _ in range(wordings)]
+    system, user = _placed(one.question, "\n".join(wishes), rng, several=len(wishes) > 1)
+    return Row(tuple(names), tuple(values.values()), one.question, "\n".join(wishes), system, user, answer)
 
 
 def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
@@ -147,21 +150,31 @@ def value_of(name: str, split: str, rng: random.Random) -> str:
     return str(rng.choice(PHRASES[name][split])) if name in PHRASES else ""
 
 
-def _several(one: Answered, split: str, rng: random.Random) -> Row | None:
-    chosen: list[str] = []
-    slots: set[str] = set()
-    for kind in rng.sample(KINDS, len(KINDS)):
-        if kind.slot not in slots and len(chosen) < rng.choice([2, 2, 3]):
-            chosen.append(kind.name)
-            slots.add(kind.slot)
-    return told_row(one, chosen, split, rng)
+def several_row(one: Answered, split: str, rng: random.Random) -> Row | None:
+    """Two kinds mostly, up to four, that go together."""
+    count = rng.choice([2, 2, 2, 3, 3, 4])
+    tried = (told_row(one, chosen, split, rng) for chosen in _combinations(count, rng))
+    return next((row for row in tried if row is not None), None)
+
+
+def _combinations(count: int, rng: random.Random) -> Iterator[list[str]]:
+    for _ in range(TRIES):
+        chosen = rng.sample(KINDS, count)
+        if len({kind.slot for kind in chosen}) == count:
+            yield [kind.name for kind in chosen]
+
+
+def _repeated(one: Answered, split: str, rng: random.Random) -> Row | None:
+    return told_row(one, [rng.choice(KINDS).name], split, rng, wordings=rng.choice([2, 2, 3, 4]))
 
 
 def _placed(question: str, wish: str, rng: random.Random, *, several: bool) -> tuple[str, str]:
     """System and user message: mostly where the trainer shows hints, after a blank line."""
     drawn = rng.random()
-    if drawn < 0.7 or several:
+    if drawn < (0.9 if several else 0.7):
         return "", f"{question}\n\n{wish}"
+    if several:
+        return wish, question
     if drawn < 0.82:
         return "", f"{question} {wish}"
     if drawn < 0.9:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
 
-from backtalk_worker.laptop_model.adapter import ALPHA, RANK, TARGETS, save_adapter
+from backtalk_worker.laptop_model.adapter import ALPHA, RANK, TARGETS, load_adapter, save_adapter
 from backtalk_worker.laptop_model.packing import ATTENTION_NAME, Example, Packed, pack, register_attention
 from backtalk_worker.laptop_model.rows import Row
 from backtalk_worker.model.load import LoadedModel, load_model
@@ -34,16 +34,18 @@ class Recipe:
     seed: int = 1
     first_layer: int = 8
     """Layers below it stay as they are: what reads words needs no change, and a step costs a quarter less."""
-    learning_rate: float = 8e-4
+    learning_rate: float = 5e-4
     rise: int = 6
-    fall: int = 320
+    fall: int = 300
     """Steps at the end in which the learning rate falls to nothing."""
     answer_tokens: int = 56
     """A longer target is left out."""
     untold_tokens: int = 40
-    untold_weight: float = 6.0
+    untold_weight: float = 8.0
     """Of a token's divergence from the plain model, against a token's cross-entropy."""
     save_seconds: float = 240.0
+    start: Path | None = None
+    """Adapter that it goes on from; a fresh one when left out."""
 
 
 def batch_of(rows: Sequence[Row], model: LoadedModel, recipe: Recipe) -> tuple[list[Example], int]:
@@ -92,6 +94,8 @@ def train(
     """One step a question; each of several processes takes its part of the examples."""
     torch.manual_seed(recipe.seed)
     network = adapted(model, recipe)
+    if recipe.start is not None:
+        load_adapter(network, recipe.start)
     weights = [value for value in network.parameters() if value.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, weight_decay=0.0)
     began = saved = time.monotonic()
