@@ -27,6 +27,8 @@ Options of start:
   --data-cap SIZE   stop learning when the folder is larger (default: 10GB)
   --port PORT       the endpoint's port; the parts use the ports above it (default: 30000)
   --host HOST       the endpoint's address; other than loopback needs keys (default: 127.0.0.1)
+  --policies A,B    models of their own, which learn apart from each other (default: those of the last start; backtalk)
+  --model DIR       folder of another base model            (default: that of the last start; the laptop's)
   --restore DIR     start a new data folder from a backup   (npx backtalk backup --to DIR makes one)
   --without-build   skip the look for changed sources
   --help            this text
@@ -60,7 +62,7 @@ function handOver(args) {
 }
 
 /** What the supervisor reads; the set-up takes the others itself. */
-const handedOver = ['data', 'data-cap', 'port', 'host', 'restore'];
+const handedOver = ['data', 'data-cap', 'port', 'host', 'restore', 'policies', 'model'];
 
 function readCommandLine() {
   const text = { type: 'string' };

@@ -1,8 +1,10 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { BaseModel } from './base-model.js';
 import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { endpointUrl, type Ports } from './ports.js';
+import { z } from 'zod';
 import { baseModel, policy } from './processes.js';
 import type { Secrets } from './secrets.js';
 
@@ -11,8 +13,13 @@ export interface Connection {
   readonly engine: string;
   readonly engineKey: string;
   readonly serviceToken: string;
+  /** What commands are about that name none. */
   readonly policy: string;
+  /** All that are served and trained. */
+  readonly policies: readonly string[];
   readonly baseModel: string;
+  /** Folder of a base model that is not the laptop's. */
+  readonly model?: string;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -25,21 +32,48 @@ export interface Connection {
 }
 
 /** Versions are changes to the weights of one base: on another they are noise, and engines refuse them. */
-export function refuseOtherBase(data: DataFolder): void {
+export function refuseOtherBase(data: DataFolder, served = baseModel): void {
   if (!existsSync(data.connection)) return;
   const [, found = baseModel] = /"baseModel": "([^"]+)"/.exec(readFileSync(data.connection, 'utf8')) ?? [];
-  if (found !== baseModel) throw deployErrors.otherBase({ folder: data.path, found, base: baseModel });
+  if (found !== served) throw deployErrors.otherBase({ folder: data.path, found, base: served });
 }
 
-export function writeConnection(data: DataFolder, ports: Ports, secrets: Secrets, host: string): void {
+const names = z.array(z.string()).min(1);
+
+/** The policies of the folder's last start; the usual one where there was none. */
+export function lastPolicies(data: DataFolder): readonly string[] {
+  if (!existsSync(data.connection)) return [policy];
+  const [, list] = /"policies": (\[[^\]]+\])/.exec(readFileSync(data.connection, 'utf8')) ?? [];
+  return list === undefined ? [policy] : names.parse(JSON.parse(list));
+}
+
+/** Folder of the base model of the folder's last start; undefined: the laptop's. */
+export function lastModel(data: DataFolder): string | undefined {
+  if (!existsSync(data.connection)) return undefined;
+  const [, path] = /"model": ("(?:[^"\\]|\\.)+")/.exec(readFileSync(data.connection, 'utf8')) ?? [];
+  return path === undefined ? undefined : z.string().parse(JSON.parse(path));
+}
+
+interface Started {
+  readonly data: DataFolder;
+  readonly ports: Ports;
+  readonly secrets: Secrets;
+  readonly host: string;
+  readonly policies: readonly string[];
+  readonly base?: Pick<BaseModel, 'name' | 'folder'> | undefined;
+}
+
+export function writeConnection({ data, ports, secrets, host, policies, base }: Started): void {
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
     engine: at(ports.engine),
     engineKey: secrets.engineKey,
     serviceToken: secrets.serviceToken,
-    policy,
-    baseModel,
+    policy: policies[0] ?? policy,
+    policies,
+    baseModel: base?.name ?? baseModel,
+    ...(base === undefined ? {} : { model: base.folder }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,

@@ -3,13 +3,21 @@ import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import { refuseOtherBase, writeConnection } from './connection.js';
-import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
+import { folderBytes, lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
 import { loadSecrets } from './secrets.js';
 
 const folder = new TemporaryDirectory('data');
+
+const startOf = (data: DataFolder) => ({
+  data,
+  ports: portsFrom(30_000),
+  secrets: loadSecrets(folder.path),
+  host: '127.0.0.1',
+  policies: ['backtalk'],
+});
 
 describe('the data folder', () => {
   afterEach(() => {
@@ -71,13 +79,36 @@ describe('the data folder', () => {
   it('commands find the machine in a file that only its owner reads, whatever its mode was', () => {
     const data = openDataFolder(folder.path);
     writeFileSync(data.connection, '', { mode: 0o644 });
-    writeConnection(data, portsFrom(30_000), loadSecrets(folder.path), '127.0.0.1');
+    writeConnection(startOf(data));
     expect(statSync(data.connection).mode & 0o777).toBe(0o600);
+  });
+
+  it('the policies of one start are those of the next that names none', () => {
+    const data = openDataFolder(folder.path);
+    rmSync(data.connection, { force: true });
+    expect(lastPolicies(data)).toEqual(['backtalk']);
+    writeConnection({ ...startOf(data), policies: ['ada', 'ben'] });
+    expect(lastPolicies(data)).toEqual(['ada', 'ben']);
+    // As an earlier release wrote it.
+    writeFileSync(data.connection, '{ "policy": "backtalk" }');
+    expect(lastPolicies(data)).toEqual(['backtalk']);
+  });
+
+  it('the base model of one start is that of the next that names none, and another is refused', () => {
+    const data = openDataFolder(folder.path);
+    writeConnection(startOf(data));
+    expect(lastModel(data)).toBeUndefined();
+    writeConnection({ ...startOf(data), base: { name: 'own', folder: '/models/"own"' } });
+    expect(lastModel(data)).toBe('/models/"own"');
+    refuseOtherBase(data, 'own');
+    expect(() => {
+      refuseOtherBase(data);
+    }).toThrow('belongs to the model own');
   });
 
   it('a data folder whose versions belong to another base model is refused by name', () => {
     const data = openDataFolder(folder.path);
-    writeConnection(data, portsFrom(30_000), loadSecrets(folder.path), '127.0.0.1');
+    writeConnection(startOf(data));
     expect(() => {
       refuseOtherBase(data);
     }).not.toThrow();

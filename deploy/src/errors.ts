@@ -28,7 +28,12 @@ export const deployErrors = defineErrors('deploy', {
     code: 'other_base_model',
     retry: 'never',
     message: (p: { folder: string; found: string; base: string }) =>
-      `What ${p.folder} has learned belongs to the model ${p.found}, and this release serves ${p.base}: start with --data NEW, or forget it with npm run reset.`,
+      `What ${p.folder} has learned belongs to the model ${p.found}, and this start serves ${p.base}: start with --data NEW, or forget it with npm run reset.`,
+  },
+  modelRefused: {
+    code: 'model_refused',
+    retry: 'never',
+    message: (p: { folder: string; why: string }) => `The model in ${p.folder} cannot be served: ${p.why}.`,
   },
   running: {
     code: 'already_running',

@@ -1,4 +1,5 @@
 // What tests of the whole loop need from here: the same processes that `npm start` runs.
+export { checkTemplate, readBaseModel, type BaseModel } from './base-model.js';
 export { Child, type ProcessSpec } from './child.js';
 export { openDataFolder, type DataFolder } from './data-folder.js';
 export { baseModel, machineProcesses, policy, type Machine } from './processes.js';

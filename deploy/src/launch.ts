@@ -16,6 +16,7 @@ import {
   type Broker,
 } from '@backtalk/kit';
 import { z } from 'zod';
+import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
@@ -34,6 +35,10 @@ export interface LaunchOptions {
   readonly host: string;
   readonly dataCapBytes: number;
   readonly terminal: Terminal;
+  /** Names of the policies that are served and trained; one of the usual name when left out. */
+  readonly policies?: readonly string[];
+  /** A base model that is not the laptop's. */
+  readonly base?: BaseModel;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore?: string;
   /** Copies of every stream, where the broker is a cluster. */
@@ -53,7 +58,7 @@ export interface Launched {
 const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
-  const { data, ports, host, root, terminal } = options;
+  const { data, ports, host, root, terminal, policies = [policy], base } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) {
     const { files } = readManifest(options.restore);
@@ -70,12 +75,18 @@ export function launch(options: LaunchOptions): Launched {
     supervisor,
     secrets,
     up: async () => {
-      refuseOtherBase(data);
+      refuseOtherBase(data, base?.name);
       const [busy] = await busyPorts(ports, host);
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const natsFile = join(data.path, 'nats.conf');
       const { nats: port, natsMonitor: monitorPort } = ports;
-      const nats = natsConfig({ port, monitorPort, storeDirectory: data.nats, passwords: secrets.passwords });
+      const nats = natsConfig({
+        port,
+        monitorPort,
+        storeDirectory: data.nats,
+        passwords: secrets.passwords,
+        durableSuffixes: policies,
+      });
       writeFileSync(natsFile, nats, { mode: 0o600 });
       const { servers, workers, services } = machineProcesses({
         root,
@@ -84,13 +95,14 @@ export function launch(options: LaunchOptions): Launched {
         host,
         secrets,
         natsConfig: natsFile,
-        model: join(root, '.venv', 'models', 'smollm2-135m-wishes'),
-        policy,
+        base,
+        model: base?.folder ?? join(root, '.venv', 'models', 'smollm2-135m-wishes'),
+        policies,
         environment: inheritedEnvironment(),
       });
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
-      writeConnection(data, ports, secrets, host);
+      writeConnection({ data, ports, secrets, host, policies, base });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };
@@ -133,8 +145,14 @@ const roomCodec = jsonCodec(z.object({ full: z.boolean() }));
  * Tells the trainer whether there is room on disk to learn, by a key beside the operator's own switch: an operator's pause
  * outlives a full disk, and the other way round.
  */
-export async function reportRoom(ports: Ports, { passwords }: Secrets, full: boolean): Promise<void> {
+export async function reportRoom(
+  ports: Ports,
+  { passwords }: Secrets,
+  policies: readonly string[],
+  full: boolean,
+): Promise<void> {
   await asAdmin(ports, passwords.admin, async (broker) => {
-    await kvBucket(broker, 'settings', roomCodec).put(`${policy}.storage`, { full });
+    const settings = kvBucket(broker, 'settings', roomCodec);
+    for (const policy of policies) await settings.put(`${policy}.storage`, { full });
   });
 }

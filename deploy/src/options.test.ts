@@ -13,6 +13,10 @@ describe('options of the start', () => {
     });
   });
 
+  it('reads names of policies', () => {
+    expect(readOptions(['--policies', 'ada, ben'], '/').policies).toEqual(['ada', 'ben']);
+  });
+
   it('reads sizes with their unit', () => {
     expect(readOptions(['--data-cap', '1.5gb'], '/').dataCapBytes).toBe(1.5e9);
     expect(readOptions(['reset', '--yes'], '/')).toMatchObject({ verb: 'reset', yes: true });
@@ -23,6 +27,11 @@ describe('options of the start', () => {
     [['--port', '80'], "--port '80' is not a port from 1024 to 65493."],
     [['--port', '6000'], "--port '6000' is not usable: a part would listen on 6000, which browsers refuse to call."],
     [['--port', '10050'], "--port '10050' is not usable: a part would listen on 10080, which browsers refuse to call."],
+    [['--policies', 'ada,'], "--policies 'ada,' is not one to 16 different names"],
+    [['--policies', 'ada,ada'], "--policies 'ada,ada' is not one to 16 different names"],
+    [['--policies', 'ada.b'], "--policies 'ada.b' is not one to 16 different names"],
+    [['--policies', 'ada-v1'], "--policies 'ada-v1' is not one to 16 different names"],
+    [['--policies', 'smollm2-135m-wishes'], "--policies 'smollm2-135m-wishes' is not one to 16 different names"],
     [['--data-cap', 'lots'], "--data-cap 'lots' is not a size such as 500MB or 10GB."],
   ])('refuses %j in one line that names it', (args, line) => {
     expect(() => readOptions(args, '/')).toThrow(line);

@@ -1,8 +1,10 @@
 // Command-line options of the supervisor, checked: what is wrong is named with what is wanted.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { versionParts } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
 import { portsFrom, refusedPort } from './ports.js';
+import { baseModel } from './processes.js';
 
 export interface Options {
   readonly verb: 'start' | 'reset';
@@ -11,6 +13,10 @@ export interface Options {
   readonly port: number;
   readonly host: string;
   readonly yes: boolean;
+  /** Names of the policies; undefined: those of the last start. */
+  readonly policies: readonly string[] | undefined;
+  /** Folder of another base model; undefined: that of the last start. */
+  readonly model: string | undefined;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
 }
@@ -29,6 +35,8 @@ export function readOptions(args: readonly string[], root: string): Options {
       host: { type: 'string', default: '127.0.0.1' },
       yes: { type: 'boolean', default: false },
       restore: { type: 'string' },
+      policies: { type: 'string' },
+      model: { type: 'string' },
     },
   });
   const cap = values['data-cap'];
@@ -53,6 +61,20 @@ export function readOptions(args: readonly string[], root: string): Options {
     port,
     host: values.host,
     yes: values.yes,
+    policies: values.policies === undefined ? undefined : policiesOf(values.policies),
+    model: values.model === undefined ? undefined : resolve(root, values.model),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };
+}
+
+const policiesMax = 16;
+
+/** A name becomes a part of paths, of subjects on the broker and of versions' names, which end with -v and a number. */
+function policiesOf(value: string): readonly string[] {
+  const names = value.split(',').map((name) => name.trim());
+  const areNames = names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name) && versionParts(name) === undefined);
+  if (areNames && !names.includes(baseModel) && new Set(names).size === names.length && names.length <= policiesMax)
+    return names;
+  const wanted = `one to ${String(policiesMax)} different names with commas between, each of letters, digits, - and _, none like a version (ada-v1) or the base model`;
+  throw deployErrors.badOption({ option: 'policies', value, wanted });
 }

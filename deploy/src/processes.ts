@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrokerUser } from '@backtalk/kit';
+import type { BaseModel } from './base-model.js';
 import type { ProcessSpec, ProcessWatch } from './child.js';
 import type { DataFolder } from './data-folder.js';
 import { addressOf, type Ports } from './ports.js';
@@ -17,9 +18,12 @@ export interface Machine {
   readonly host: string;
   readonly secrets: Secrets;
   readonly natsConfig: string;
+  /** Folder of the base model. */
   readonly model: string;
-  /** The one policy that is served and trained. */
-  readonly policy: string;
+  /** What follows from a base model that is not the laptop's. */
+  readonly base?: Omit<BaseModel, 'folder' | 'parameters' | 'reasons'> | undefined;
+  /** The policies that are served and trained, each with weights of its own on the one engine. */
+  readonly policies: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -27,9 +31,8 @@ type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' |
 
 const loopback = (port: number) => `127.0.0.1:${String(port)}`;
 export const baseModel = 'smollm2-135m-wishes';
+/** What is served where no policy is named. */
 export const policy = 'backtalk';
-/** They read a list of policies; the others read the name of one. */
-const listing: ReadonlySet<ServiceName> = new Set(['gateway', 'trainer']);
 
 function servers(machine: Machine): ProcessSpec[] {
   const { data, ports, root, environment } = machine;
@@ -78,8 +81,34 @@ const watchOf = (url: string): ProcessWatch => ({
   illMaxMs: 6 * probeWithinMs,
 });
 
+/** What serves, the version before it, a candidate, and old ones that answers still stream from. */
+const adaptersOfPolicy = 8;
+
+/** Of the positions in memory, the part of those that are remembered from ended answers: the engine's own default. */
+const rememberedShare = 3 / 8;
+
+function engineBounds(base: Machine['base']): Readonly<Record<string, string>> {
+  if (base === undefined) return {};
+  return {
+    BACKTALK_ENGINE_LENGTH_MAX: String(base.contextTokens),
+    BACKTALK_ENGINE_KV_TOKENS_MAX: String(base.kvTokens),
+    BACKTALK_ENGINE_PREFIX_TOKENS_MAX: String(Math.floor(base.kvTokens * rememberedShare)),
+  };
+}
+
+/** The preset of the model's size with samples as long as there is memory for; what the operator says goes before. */
+function recipeOf(base: Machine['base'], environment: Machine['environment']): Readonly<Record<string, string>> {
+  if (base === undefined || 'BACKTALK_RECIPE' in environment) return {};
+  const own = environment['BACKTALK_RECIPE_SET'] ?? '';
+  return {
+    BACKTALK_RECIPE: base.recipe,
+    BACKTALK_RECIPE_SET: `sampleTokensMax=${String(base.sampleTokens)}${own === '' ? '' : `,${own}`}`,
+  };
+}
+
 function workers(machine: Machine): ProcessSpec[] {
-  const { data, ports, root, environment, model, secrets } = machine;
+  const { data, ports, root, environment, model, secrets, base } = machine;
+  const baseName = base?.name ?? baseModel;
   const engineHealth = `http://${loopback(ports.engine)}/health`;
   const trainingHealth = `http://${loopback(ports.health.trainingWorker)}`;
   const python = join(root, '.venv', 'bin', 'python');
@@ -92,9 +121,12 @@ function workers(machine: Machine): ProcessSpec[] {
       env: {
         ...env,
         BACKTALK_ENGINE_MODEL_DIR: model,
-        BACKTALK_ENGINE_MODEL_NAME: baseModel,
+        BACKTALK_ENGINE_MODEL_NAME: baseName,
+        ...engineBounds(base),
         BACKTALK_ENGINE_KEY: secrets.engineKey,
+        BACKTALK_ENGINE_JUDGE_KEY: secrets.judgeEngineKey,
         BACKTALK_ADAPTER_DIR: data.adapters,
+        BACKTALK_ENGINE_ADAPTERS_MAX: String(adaptersOfPolicy * Math.max(machine.policies.length, 2)),
       },
       ready: () => answersOk(engineHealth),
       readyWithinMs: 90_000,
@@ -108,7 +140,7 @@ function workers(machine: Machine): ProcessSpec[] {
       env: {
         ...env,
         BACKTALK_MODEL_DIR: model,
-        BACKTALK_BASE_MODEL: baseModel,
+        BACKTALK_BASE_MODEL: baseName,
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
         BACKTALK_SERVICE_TOKEN: secrets.serviceToken,
@@ -150,8 +182,8 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       BACKTALK_HASH_SECRET: secrets.hashSecret,
       BACKTALK_SERVICE_TOKEN: secrets.serviceToken,
       BACKTALK_BLOB_STORE: `folder:${data.blobs}`,
-      [listing.has(name) ? 'BACKTALK_POLICIES' : 'BACKTALK_POLICY']: machine.policy,
-      BACKTALK_BASE_MODEL: baseModel,
+      BACKTALK_POLICIES: machine.policies.join(','),
+      BACKTALK_BASE_MODEL: machine.base?.name ?? baseModel,
       BACKTALK_INSTANCE: `${name}-1`,
       ...own,
     },
@@ -187,6 +219,7 @@ const firstAnswersTemperature = '0.3';
 export function machineProcesses(machine: Machine): MachineProcesses {
   const { ports, data, host, environment } = machine;
   const engineKey = { BACKTALK_ENGINE_KEY: machine.secrets.engineKey };
+  const judgeKey = { BACKTALK_ENGINE_KEY: machine.secrets.judgeEngineKey };
   const voteShare = environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop;
   // Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's.
   const hasOwnJudges = (environment['BACKTALK_JUDGE_URL'] ?? '') !== '';
@@ -215,12 +248,15 @@ export function machineProcesses(machine: Machine): MachineProcesses {
         BACKTALK_SPOOL_DIR: data.spool,
         BACKTALK_STOP_WAIT: '3s',
         BACKTALK_KEYS_FILE: data.keys,
-        BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature,
+        ...(machine.base === undefined
+          ? { BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature }
+          : {}),
       }),
       service(machine, 'collector', {}),
-      service(machine, 'judge', hasOwnJudges ? {} : { ...engineKey, BACKTALK_JUDGE_VOTE_SHARE: voteShare }),
+      service(machine, 'judge', hasOwnJudges ? {} : { ...judgeKey, BACKTALK_JUDGE_VOTE_SHARE: voteShare }),
       service(machine, 'trainer', {
         ...engineKey,
+        ...recipeOf(machine.base, environment),
         BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker),
       }),
     ],

@@ -21,13 +21,15 @@ const schema = z.object({
   } satisfies Record<BrokerUser, typeof password>),
   /** What callers of the built-in engine give. */
   engineKey: password,
+  /** What the judge gives it, which loads no adapter. */
+  judgeEngineKey: password,
   /** What the parts give each other in gRPC calls. */
   serviceToken: password,
 });
 export type Secrets = z.infer<typeof schema>;
 
 /** A file that lacks what every release had is damaged, and no reason to make another secret of all hashes. */
-const known = schema.partial({ engineKey: true, serviceToken: true });
+const known = schema.partial({ engineKey: true, judgeEngineKey: true, serviceToken: true });
 const newPassword = () => randomBytes(24).toString('base64url');
 
 export function loadSecrets(dataFolder: string): Secrets {
@@ -36,6 +38,7 @@ export function loadSecrets(dataFolder: string): Secrets {
     hashSecret: randomBytes(32).toString('hex'),
     passwords: Object.fromEntries(brokerUsers.map((user) => [user, newPassword()])),
     engineKey: newPassword(),
+    judgeEngineKey: newPassword(),
     serviceToken: newPassword(),
   };
   const kept = existsSync(file) ? known.parse(JSON.parse(readFileSync(file, 'utf8'))) : {};

@@ -53,7 +53,7 @@ export class SizeWatch {
     this.full = share >= (wasFull ? roomShare : 1);
     if (this.full && !wasFull) {
       terminal.warn(
-        `${path} has reached its cap of ${cap}: learning rests until there is room, chat goes on (--data-cap, npm run reset)`,
+        `${path} has reached its cap of ${cap}: learning rests until there is room, chat goes on (npx backtalk turns trim, --data-cap, npm run reset)`,
       );
     }
     if (wasFull && !this.full) terminal.step(`${path} has room again: learning goes on`);

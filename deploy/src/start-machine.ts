@@ -1,18 +1,20 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
+import { freemem } from 'node:os';
+import { checkTemplate, readBaseModel } from './base-model.js';
+import { lastModel, lastPolicies } from './connection.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import { launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
 import { endpointUrl, portsFrom, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
-import { policy } from './processes.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
 
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
-function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder): void {
+function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder, policies: readonly string[]): void {
   const endpoint = endpointUrl(host, ports);
   const isKeyless = loopbackHosts.has(host) && !existsSync(data.keys);
   const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
@@ -21,7 +23,7 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.line('');
   terminal.table([
     ['endpoint', endpoint],
-    ['model', policy],
+    [policies.length === 1 ? 'model' : 'models', policies.join(', ')],
     ['key', isKeyless ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
     ...Object.entries(ports.health).map(([name, port]): [string, string] => [`${name} metrics`, metrics(port)]),
     ['engine metrics', metrics(ports.engine)],
@@ -30,7 +32,7 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.line('');
   terminal.line('Paste this into another terminal:');
   terminal.line(
-    `  curl ${endpoint}/chat/completions -H 'content-type: application/json' -d '{"model":"${policy}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
+    `  curl ${endpoint}/chat/completions -H 'content-type: application/json' -d '{"model":"${policies[0] ?? ''}","messages":[{"role":"user","content":"Why is the sky blue?"}]}'`,
   );
   terminal.line('');
   terminal.line('Or: npx backtalk chat · npx backtalk simulate --user short --sessions 200 · npx backtalk status');
@@ -52,12 +54,21 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
   const ports = portsFrom(options.port);
+  const policies = options.policies ?? lastPolicies(data);
+  const folder = options.model ?? lastModel(data);
+  const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
+  if (base !== undefined && policies.includes(base.name))
+    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
+  if (base !== undefined) await checkTemplate(root, base.folder);
+  for (const [what, why] of base?.reasons ?? []) terminal.step(`${base?.name ?? ''}: ${what} ${why}`);
   const { supervisor, secrets, up } = launch({
     root,
     data,
     ports,
     terminal,
     host,
+    policies,
+    ...(base === undefined ? {} : { base }),
     dataCapBytes: options.dataCapBytes,
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
@@ -65,7 +76,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     path: data.path,
     capBytes: options.dataCapBytes,
     terminal,
-    report: (full) => reportRoom(ports, secrets, full),
+    report: (full) => reportRoom(ports, secrets, policies, full),
   });
   process.once('exit', () => {
     supervisor.killAll();
@@ -74,7 +85,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     const first = await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
-      welcome(terminal, ports, host, data);
+      welcome(terminal, ports, host, data, policies);
       await stopped;
     }
     terminal.line('');

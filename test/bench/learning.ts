@@ -6,6 +6,7 @@ import { createReadStream } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { baseModel } from '@backtalk/deploy';
 import { asBacktalkError } from '@backtalk/kit';
 import { root } from '../loop/machine.js';
 import { writeDocument } from './learning/document.js';
@@ -14,7 +15,7 @@ import { unitsOf, type Unit } from './learning/parts.js';
 import { ResultStore, type UnitResult } from './learning/result.js';
 import { createOutput, type Output } from './output.js';
 
-const laptopModel = join(root, '.venv', 'models', 'smollm2-135m-instruct');
+const laptopModel = join(root, '.venv', 'models', baseModel);
 const load = () => loadavg()[0] ?? Number.NaN;
 
 async function main(output: Output): Promise<void> {

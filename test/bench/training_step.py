@@ -65,6 +65,8 @@ LAPTOP = Recipe(
     jsd_beta=0.5,
     max_tokens=2048,
     staleness_max=0.1,
+    ess_min=0.3,
+    masked_share_max=0.2,
     mean_answer_length=40.0,
 )
 

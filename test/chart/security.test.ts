@@ -17,6 +17,17 @@ function everyContainer(objects: readonly RenderedObject[]): (readonly [string, 
   return podsOf(objects).flatMap((pod) => containersOf(pod).map((one) => [`${pod.name} ${one.name}`, one] as const));
 }
 
+/** Containers that read a key of a Secret: name, component of the pod, and `VARIABLE@container`. */
+function holdersOf(objects: readonly RenderedObject[], key: string): (readonly [string, string, string])[] {
+  return podsOf(objects).flatMap((pod) =>
+    containersOf(pod).flatMap((one) =>
+      one.env
+        .filter(({ valueFrom }) => valueFrom?.secretKeyRef?.key === key)
+        .map(({ name }) => [one.name, pod.component, `${name}@${one.name}`] as const),
+    ),
+  );
+}
+
 describe.each(valuesFiles)('with %s', (file) => {
   const objects = render({}, [file]);
 
@@ -79,15 +90,28 @@ describe.each(valuesFiles)('with %s', (file) => {
     expect(JSON.stringify(objects)).not.toContain('ReadWriteMany');
   });
 
-  it('the engines’ key is only with those that call engines', () => {
-    const holders = podsOf(objects).flatMap((pod) =>
-      containersOf(pod)
-        .filter(({ env }) => env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.key === 'engine-key'))
-        .map((one) => (one.name === 'engine' ? 'engine' : one.name)),
-    );
-    const ownJudges = podsOf(objects).some(({ component }) => component === 'engine-judge');
-    const allowed = ['engine', 'gateway', 'loader', 'publisher', 'trainer', ...(ownJudges ? [] : ['judge'])];
+  /** Where the judge asks engines that tell two keys apart, or engines of its own. */
+  const isApart = podsOf(objects).some(
+    (pod) =>
+      pod.component === 'engine-judge' ||
+      containersOf(pod).some(({ env }) => env.some(({ name }) => name === 'BACKTALK_ENGINE_JUDGE_KEY')),
+  );
+
+  it('the engines’ key is only with those that call engines, and with judges where the engines they share know one key', () => {
+    const holders = holdersOf(objects, 'engine-key').map(([name]) => name);
+    const allowed = ['engine', 'gateway', 'loader', 'publisher', 'trainer', ...(isApart ? [] : ['judge'])];
     expect(holders.filter((name) => !allowed.includes(name))).toEqual([]);
+    const builtin = holdersOf(objects, 'engine-key').some(
+      ([, , variable]) => variable === 'BACKTALK_ENGINE_KEY@engine',
+    );
+    if (builtin) expect(isApart).toBe(true);
+  });
+
+  it('the judges’ key is with them and the engines that they ask, and loads adapters on no serving engine', () => {
+    const holders = holdersOf(objects, 'judge-engine-key');
+    expect(new Set(holders.map(([name]) => name))).toEqual(new Set(isApart ? ['engine', 'judge'] : []));
+    const serving = holders.filter(([, component]) => component === 'engine-serving');
+    expect(serving.filter(([, , variable]) => variable !== 'BACKTALK_ENGINE_JUDGE_KEY@engine')).toEqual([]);
   });
 
   it('the broker’s admin is only with the broker and the Job that makes streams', () => {

@@ -1,4 +1,4 @@
-// One policy has one name wherever it goes: each service of a machine gets it under the variable that it reads.
+// Policies have the same names wherever they go: each service of a machine gets them under the variable that it reads.
 import { loadSecrets, machineProcesses, openDataFolder, portsFrom } from '@backtalk/deploy';
 import { readConfig } from '@backtalk/kit';
 import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
@@ -12,7 +12,7 @@ afterAll(() => {
 });
 
 it.each(['gateway', 'trainer', 'publisher', 'loader'])(
-  'a policy of another name than the usual reaches the %s',
+  'policies of other names than the usual reach the %s',
   async (name) => {
     const data = openDataFolder(folder.join(name));
     const { services } = machineProcesses({
@@ -23,11 +23,11 @@ it.each(['gateway', 'trainer', 'publisher', 'loader'])(
       secrets: loadSecrets(data.path),
       natsConfig: '',
       model: '',
-      policy: 'parley',
+      policies: ['parley', 'ada'],
       environment: {},
     });
     const environment = services.find((spec) => spec.name === name)?.env;
     const config: Readonly<Record<string, unknown>> = readConfig(await settingsOfService(name), environment);
-    expect([config['policies'] ?? config['policy']].flat()).toEqual(['parley']);
+    expect(config['policies']).toEqual(['parley', 'ada']);
   },
 );

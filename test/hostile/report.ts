@@ -27,7 +27,7 @@ export interface Row extends Outcome, Pick<Attack, 'name' | 'about' | 'before' |
   /** While other processes took as much processor time as the attack. */
   readonly control: Latency;
   readonly cores: CoresUsed;
-  /** How requests of the other client failed. */
+  /** How requests of the other client failed: an error's code, or a status. */
   readonly failed: readonly string[];
 }
 
@@ -39,14 +39,24 @@ export function latencyOf(answeredMs: readonly number[]): Latency {
   return { p50: at(0.5), p99: at(0.99), longest: at(1), answers: answeredMs.length };
 }
 
-/** It did not reach what it was after, and others were answered meanwhile as soon as they are owed. */
+/**
+ * ✓ where it did not reach what it was after, and others were answered meanwhile as soon as they are owed; ≈ where they waited
+ * longer, and would have by as much had the same load been elsewhere on the machine.
+ */
+export function markOf(row: Row): '✓' | '≈' | '✗' {
+  if (!row.held) return '✗';
+  if (row.unmeasured !== undefined) return '✓';
+  if (row.failed.length > 0) return '✗';
+  if (addedBy(row) <= addedMsMax) return '✓';
+  return row.attacked.p99 - row.control.p99 <= addedMsMax ? '≈' : '✗';
+}
+
 export function isHeld(row: Row): boolean {
-  if (!row.held || row.unmeasured !== undefined) return row.held;
-  return row.failed.length === 0 && addedBy(row) <= addedMsMax;
+  return markOf(row) !== '✗';
 }
 
 export function summaryOf(row: Row): string {
-  return `${isHeld(row) ? '✓' : '✗'} ${row.name}: ${row.now}; ${latencyCells(row).join(', ')}; ${coresCell(row)}`;
+  return `${markOf(row)} ${row.name}: ${row.now}; ${latencyCells(row).join(', ')}; ${coresCell(row)}`;
 }
 
 export function tableOf(rows: readonly Row[]): string {
@@ -54,22 +64,25 @@ export function tableOf(rows: readonly Row[]): string {
     '',
     'attack',
     'before',
-    'now',
-    'calm p50 / p99',
-    'attacked p50 / p99',
+    'now, to the attacker',
+    'other client, calm: p50 / p99',
+    'other client, attacked: p50 / p99',
     'added p99',
     'of it by the same load elsewhere',
     'cores in use',
   ];
-  const cells = rows.map((row) => [
-    isHeld(row) ? '✓' : '✗',
-    row.name,
-    row.before,
-    row.now,
-    ...latencyCells(row),
-    coresCell(row),
-  ]);
-  return [head, head.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  const cells = rows.map((row) => [markOf(row), row.name, row.before, row.now, ...latencyCells(row), coresCell(row)]);
+  return aligned([head, ...cells]);
+}
+
+/** Columns of one width, as the formatter leaves them. */
+function aligned([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const lengthOf = (cell = '') => [...cell].length;
+  const widths = head.map((_, at) => Math.max(3, ...[head, ...rows].map((row) => lengthOf(row[at]))));
+  const padded = (row: readonly string[]) =>
+    row.map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - lengthOf(cell)));
+  const lines = [padded(head), widths.map((width) => '-'.repeat(width)), ...rows.map(padded)];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 const marks = ['<!-- attacks: npm run test:hostile -- --document -->', '<!-- end of attacks -->'] as const;
@@ -91,13 +104,20 @@ function latencyCells(row: Row): readonly string[] {
   if (unmeasured !== undefined) return ['–', `– (${unmeasured})`, '–', '–'];
   const cell = ({ p50, p99 }: Latency) => `${p50.toFixed(0)} / ${p99.toFixed(0)} ms`;
   const few = attacked.answers < answersMin ? ` of ${String(attacked.answers)} answers` : '';
-  const refused = failed.length === 0 ? '' : `, ${String(failed.length)} failed: ${failed[0] ?? ''}`;
+  const refused = failed.length === 0 ? '' : `, failed: ${countsOf(failed)}`;
   return [
     cell(calm),
     `${cell(attacked)}${few}${refused}`,
     `${addedBy(row).toFixed(0)} ms`,
     `${(control.p99 - calm.p99).toFixed(0)} ms`,
   ];
+}
+
+/** `3 × 400, 1 × cut` */
+export function countsOf(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => `${String(count)} × ${name}`).join(', ');
 }
 
 function coresCell({ cores, unmeasured }: Row): string {

@@ -6,6 +6,7 @@ import { startTestMachine, type TestMachine } from '../loop/machine.js';
 import type { Place } from './attack.js';
 import { Probe } from './probe.js';
 import type { Noted } from './probe-main.js';
+import { countsOf } from './report.js';
 
 export interface Reply {
   /** 0 where the connection broke or nothing came in time. */
@@ -129,9 +130,7 @@ export function send(
   });
 }
 
-/** `3 × 400, 1 × 413` */
+/** `3 × 400, 1 × cut` */
 export function statusesOf(replies: readonly Reply[]): string {
-  const counts = new Map<number, number>();
-  for (const { status } of replies) counts.set(status, (counts.get(status) ?? 0) + 1);
-  return [...counts].map(([status, count]) => `${String(count)} × ${status === 0 ? 'cut' : String(status)}`).join(', ');
+  return countsOf(replies.map(({ status }) => (status === 0 ? 'cut' : String(status))));
 }

@@ -82,6 +82,7 @@ export class Trial {
       BACKTALK_NATS_PASSWORD: randomPassword,
       BACKTALK_SERVICE_TOKEN: randomSecret,
       BACKTALK_ENGINE_KEY: randomSecret,
+      BACKTALK_JUDGE_ENGINE_KEY: `${randomSecret}-of-the-judge`,
     });
   }
 }

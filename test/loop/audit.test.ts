@@ -82,6 +82,20 @@ describe('the auditor', () => {
     expect(audit(sound())).toEqual([]);
   });
 
+  it('accepts that a guard skipped a step, and no version came of it', () => {
+    const { batches, staged } = soundLog();
+    const skipped = (why: string) => {
+      const next = { number: 2, version: 'backtalk-v2', parent: 'backtalk-v1', samples: [{ turn: 'b' }] };
+      const end = BatchClosed.fromPartial({ number: 3, why, detail: 'nothing_trained: 0', settled: [{ turn: 'b' }] });
+      const verdict = TurnJudged.fromPartial({ turn: 'b', verdict: 1 });
+      const judged = [...soundLog().judged, fact('turnJudged', 7, verdict)];
+      const facts = [fact('batchClosed', 8, BatchClosed.fromPartial(next)), fact('batchClosed', 9, end)];
+      return doctored({ judged, batches: [...batches, ...facts], staged });
+    };
+    expect(audit(skipped('step_skipped'))).toEqual([]);
+    expect(audit(skipped('step_failed')).join()).toContain('batch 2 was closed and backtalk-v2 was never trained');
+  });
+
   it('accepts an answer whose last bytes never reached the client', () => {
     const cut = row('a', 'Gr', { finished: false });
     expect(audit(doctored({}, [cut, row('b', 'short', { continues: 'a' })]))).toEqual([]);

@@ -2,6 +2,7 @@
 // In: the ledger and everything stored. Out: one line for each thing that is lost, doubled or mixed up. Pure.
 import { WeightsStaged_Stage, type TurnCompleted } from '@backtalk/proto/facts';
 import type { FactLog } from './fact-log.js';
+import { givingUpOf } from './given-up.js';
 import { agrees, type LedgerRow } from './ledger.js';
 
 export interface Evidence {
@@ -144,7 +145,7 @@ function samples({ ledger, log }: Evidence): string[] {
   ];
 }
 
-/** Every batch with samples made one version, from a parent that was there and not burned. */
+/** Every batch with samples made one version, from a parent that was there and not burned, unless a guard skipped its step. */
 function chain({ log }: Evidence): string[] {
   const trained = new Map(log.trained.map(({ message }) => [message.version, message]));
   const burnedAt = new Map(
@@ -154,11 +155,16 @@ function chain({ log }: Evidence): string[] {
   );
   return log.batches
     .filter(({ message }) => message.samples.length > 0)
-    .flatMap(({ message: { version, parent, number }, sequence }) => {
+    .flatMap((batch) => {
+      const { version, parent, number } = batch.message;
+      const { sequence } = batch;
       const made = trained.get(version);
       const problems: string[] = [];
-      if (made === undefined) problems.push(`batch ${String(number)} was closed and ${version} was never trained`);
-      else if (made.batch !== number || made.parent !== parent) problems.push(`${version} is not of its batch`);
+      const isSkipped = givingUpOf(log.batches, batch)?.message.why === 'step_skipped';
+      if (made === undefined && !isSkipped)
+        problems.push(`batch ${String(number)} was closed and ${version} was never trained`);
+      else if (made !== undefined && (isSkipped || made.batch !== number || made.parent !== parent))
+        problems.push(`${version} is not of its batch`);
       if (parent !== base && !trained.has(parent)) problems.push(`${version} has the unknown parent ${parent}`);
       if ((burnedAt.get(parent) ?? Infinity) < sequence)
         problems.push(`${version} was built upon the burned ${parent}`);

@@ -3,6 +3,7 @@
 import { kvBucket } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { givingUpOf } from './given-up.js';
 import type { LogBook } from './fact-log.js';
 import type { TestMachine } from './machine.js';
 
@@ -13,7 +14,7 @@ export async function setPaused(machine: TestMachine, paused: boolean): Promise<
   await broker.close();
 }
 
-/** No batch closes any more, and every version that was begun serves or is burned. */
+/** No batch closes any more, and every version that was begun serves, is burned, or will never be. */
 export async function settleLearning(machine: TestMachine, book: LogBook, timeoutMs: number): Promise<void> {
   await setPaused(machine, true);
   const isSettled = async () => {
@@ -21,7 +22,7 @@ export async function settleLearning(machine: TestMachine, book: LogBook, timeou
     const begun = batches.filter(({ message }) => message.samples.length > 0);
     const decisions = staged.filter(({ message }) => message.stage !== WeightsStaged_Stage.STAGE_CANDIDATE);
     const decided = new Set(decisions.map(({ message }) => message.version));
-    return begun.every(({ message }) => decided.has(message.version));
+    return begun.every((batch) => decided.has(batch.message.version) || givingUpOf(batches, batch) !== undefined);
   };
   await until(isSettled, { what: 'The last step is decided', timeoutMs, everyMs: 250 });
 }

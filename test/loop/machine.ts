@@ -12,6 +12,7 @@ import {
   openDataFolder,
   portsFrom,
   refusedPort,
+  type BaseModel,
   type DataFolder,
   type Ports,
   type ProcessSpec,
@@ -39,6 +40,10 @@ export interface TestMachineOptions {
   readonly training: 'stand-in' | 'real';
   /** Further variables, by process name; `all` goes to every one. */
   readonly environment?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** A base model in place of the laptop's. */
+  readonly base?: BaseModel;
+  /** Names of the policies; the usual one when left out. */
+  readonly policies?: readonly string[];
   /** Milliseconds a token of the stand-in engine, and tokens of its answers. */
   readonly pace?: { readonly tokenMs: number; readonly answerTokens: number };
   /** Records of the keys file; without any, no key is asked for. */
@@ -122,8 +127,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     ports,
     host: '127.0.0.1',
     dataCapBytes: 2e9,
-    ...(options.restore === undefined ? {} : { restore: options.restore }),
-    ...(cluster === undefined ? {} : { streamReplicas: 3 }),
+    ...chosen(options),
     terminal: createTerminal(said),
     adapt: (spec) => {
       const adapted = adapt(spec);
@@ -174,6 +178,16 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     },
     broker: (user = 'admin') =>
       connectAs(user, cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`, secrets.passwords),
+  };
+}
+
+/** What is left out where a test leaves it out. */
+function chosen({ restore, policies, brokers, base }: TestMachineOptions) {
+  return {
+    ...(base === undefined ? {} : { base }),
+    ...(restore === undefined ? {} : { restore }),
+    ...(policies === undefined ? {} : { policies }),
+    ...(brokers === undefined ? {} : { streamReplicas: brokers }),
   };
 }
 

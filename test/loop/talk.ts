@@ -4,12 +4,17 @@ import { Agent, request, type IncomingMessage } from 'node:http';
 import { hashOf, type LedgerRow } from './ledger.js';
 
 export interface Message {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly content: string;
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string | null;
+  /** Thoughts, calls and results, as agents send them back. */
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly object[];
+  readonly tool_call_id?: string;
 }
 
 export interface Question {
   readonly messages: readonly Message[];
+  readonly tools?: readonly object[];
   readonly model?: string;
   readonly stream?: boolean;
   readonly maxTokens?: number;
@@ -72,8 +77,8 @@ export function ask(gateway: string, question: Question): Promise<Heard> {
   });
 }
 
-function bodyOf({ messages, model = 'backtalk', stream = true, maxTokens, seed }: Question): string {
-  return JSON.stringify({ model, messages, stream, max_tokens: maxTokens, seed });
+function bodyOf({ messages, tools, model = 'backtalk', stream = true, maxTokens, seed }: Question): string {
+  return JSON.stringify({ model, messages, tools, stream, max_tokens: maxTokens, seed });
 }
 
 /** Collects what arrives. */

@@ -70,6 +70,7 @@ describe('wrong use', () => {
     [['judge', 'eval', '--split', 'train']],
     [['simulate', '--sessions', '0']],
     [['streams', 'ensure']],
+    [['turns', 'trim']],
   ])('%j is refused with status 2 and a sentence', async (words) => {
     const { status, stdout, stderr } = await backtalk(words);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -327,13 +328,15 @@ describe('the runbook', () => {
 
   /** As the pod for commands has it: the chart's variables, and no data folder. */
   function podEnvironment(): Record<string, string> {
-    const { passwords } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
+    const { passwords, hashSecret } = JSON.parse(readFileSync(machine.data.secrets, 'utf8')) as {
       passwords: Record<string, string>;
+      hashSecret: string;
     };
     return {
       BACKTALK_NATS_URL: `nats://127.0.0.1:${String(machine.ports.nats)}`,
       BACKTALK_NATS_USER: 'cli',
       BACKTALK_NATS_PASSWORD: passwords['cli'] ?? '',
+      BACKTALK_HASH_SECRET: hashSecret,
       BACKTALK_SERVICE_TOKEN: machine.wire.token ?? '',
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
       BACKTALK_ENDPOINT: `${machine.gateway}/v1`,

@@ -11,6 +11,7 @@ imagePullPolicy: {{ .Values.images.pullPolicy }}
 command: [sh, -c, 'trap "exit 0" TERM; sleep infinity & wait']
 env:
   {{- include "backtalk.brokerVariables" (dict "root" $ "user" "cli") | nindent 2 }}
+  {{- include "backtalk.hashSecret" . | nindent 2 }}
   {{- include "backtalk.blobVariables" . | nindent 2 }}
   {{- if or .Values.gateway.keys.existingSecret (eq .Values.gateway.keys.source "secret") }}
   {{- include "backtalk.secretVariable" (dict "variable" "BACKTALK_API_KEY" "secret" (default (include "backtalk.secretName" .) .Values.gateway.keys.existingSecret) "key" "client-key") | nindent 2 }}

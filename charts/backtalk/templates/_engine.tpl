@@ -112,5 +112,8 @@ VLLM_CACHE_ROOT: /tmp/vllm
 {{- $key := ternary "judge-engine-key" "engine-key" (eq .name "judge") }}
 {{- $variable := get (dict "builtin" "BACKTALK_ENGINE_KEY" "vllm" "VLLM_API_KEY" "sglang" "ENGINE_KEY") .pool.engine }}
 {{ include "backtalk.secretVariable" (dict "variable" $variable "secret" (include "backtalk.secretName" .root) "key" $key) }}
+{{- if and (eq .name "serving") (include "backtalk.judgeAsksServing" .root) }}
+{{ include "backtalk.secretVariable" (dict "variable" "BACKTALK_ENGINE_JUDGE_KEY" "secret" (include "backtalk.secretName" .root) "key" "judge-engine-key") }}
+{{- end }}
 {{ include "backtalk.plainVariables" (dict "own" $own "extra" .pool.env) }}
 {{- end }}

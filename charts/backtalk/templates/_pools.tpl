@@ -20,6 +20,12 @@
 {{- end }}
 {{- end }}
 
+{{/* Whether judges share engines that tell their key from the one that loads adapters: only the built-in engine does. */}}
+{{- define "backtalk.judgeAsksServing" -}}
+{{- $shares := (include "backtalk.pool" (dict "root" . "name" "judge") | fromYaml).shares }}
+{{- if and $shares (eq (include "backtalk.pool" (dict "root" . "name" "serving") | fromYaml).engine "builtin") }}true{{ end }}
+{{- end }}
+
 {{/* (root, name) → the pools that a pool's engines belong to. Those of `serving` stand in for pools that share them. */}}
 {{- define "backtalk.poolsOf" -}}
 {{- $names := list .name }}

@@ -49,7 +49,7 @@ holds already wins.
 - hash-secret
 - engine-key
 - service-token
-{{- if has "judge" (include "backtalk.ownPools" . | fromYamlArray) }}
+{{- if or (has "judge" (include "backtalk.ownPools" . | fromYamlArray)) (include "backtalk.judgeAsksServing" .) }}
 - judge-engine-key
 {{- end }}
 {{- if $ownKeys }}

@@ -105,7 +105,7 @@ function choice(name: string, label: string, query: string): QueryVariableBuilde
 
 function annotations(): AnnotationQueryBuilder[] {
   const marks = [
-    { name: 'Versions', color: 'green', title: 'v{{version}} answers', expr: versionChange },
+    { name: 'Versions', color: 'green', title: '{{policy}}-v{{version}} answers', expr: versionChange },
     {
       name: 'Burned versions',
       color: 'red',

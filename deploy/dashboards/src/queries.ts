@@ -70,18 +70,18 @@ export function shareOf(metric: string, part: string, matchers = ''): string {
   return `${perSecond(metric, '', whole)} / ${perSecond(metric, '', matchers)}`;
 }
 
-/** The number of the version that answers, as the leading publisher has it, now or `ago`. */
+/** The number of the version that answers for each policy, as the leading publisher has it, now or `ago`. */
 function stableNumber(ago = ''): string {
   const offset = ago === '' ? '' : ` offset ${ago}`;
   const number = `${only('backtalk_publisher_stable_number')}${offset}`;
   const leads = `${only('backtalk_publisher_leading')}${offset} == 1`;
-  return `max by (namespace, release) (${number} and on (instance) (${leads}))`;
+  return `max by (namespace, release, policy) (${number} and on (instance) (${leads}))`;
 }
 
 export const stableVersion = stableNumber();
 
 /** One point, with the number as label `version`, in the minute in which another version began to answer. */
-export const versionChange = `count_values by (namespace, release) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
+export const versionChange = `count_values by (namespace, release, policy) ("version", ${stableNumber()} unless ${stableNumber()} == ${stableNumber('1m')})`;
 
 /** One point in each minute in which a counter moved. */
 export function happened(metric: string, matchers = ''): string {

@@ -62,7 +62,7 @@ export const streamSettings = {
     min: 60_000,
   }),
   turnsBytesMax: setting.integer('BACKTALK_TURNS_BYTES_MAX', {
-    description: 'The most that the log of turns may hold, bytes.',
+    description: 'The most that the log of turns may hold, with the payloads beside it, bytes.',
     default: 8 * 1024 ** 3,
     min: 1024 ** 2,
   }),
@@ -71,6 +71,17 @@ export const streamSettings = {
     default: 0,
     min: 0,
   }),
+};
+
+export const trimSettings = {
+  hashSecret: setting.optional(
+    setting.string('BACKTALK_HASH_SECRET', {
+      description:
+        "`turns trim`: the services' key of the hashes that stand for tenants and users, to find them by name.",
+      min: 32,
+      secret: true,
+    }),
+  ),
 };
 
 export const keySettings = {

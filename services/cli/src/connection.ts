@@ -24,6 +24,7 @@ const schema = z.object({
   engine: z.url(),
   engineKey: z.string().default(''),
   policy: z.string(),
+  policies: z.array(z.string()).default([]),
   baseModel: z.string(),
   natsUrl: z.string(),
   natsUser: z.string(),
@@ -34,18 +35,36 @@ const schema = z.object({
   health: z.record(z.string(), z.url()),
 });
 
+/** What words of the command line say of the installation. */
+export interface NamedInstallation {
+  readonly data?: string | undefined;
+  readonly policy?: string | undefined;
+}
+
 export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | 'serviceToken'> {
   readonly blobs: BlobConfig;
   /** How services know each other. */
   readonly wire: WireSecurity;
 }
 
+/** @param policy what the command is about, where it is not the installation's first */
+export function findConnection(named: NamedInstallation, usualFolder: string): Connection {
+  const found = installationAt(named.data, usualFolder);
+  const policies = found.policies.length > 0 ? found.policies : [found.policy];
+  const { policy = found.policy } = named;
+  // A cluster does not say what it serves.
+  if (found.policies.length > 0 && !policies.includes(policy))
+    throw cliErrors.badArgument({ name: '--policy', value: policy, wanted: `one of ${policies.join(', ')}` });
+  return { ...found, policy, policies: policies.includes(policy) ? policies : [policy] };
+}
+
 /** A folder that is named outright wins; then a cluster that the environment names; then the usual folder. */
-export function findConnection(namedFolder: string | undefined, usualFolder: string): Connection {
+function installationAt(namedFolder: string | undefined, usualFolder: string): Connection {
   if (namedFolder === undefined) {
     const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
     // Health comes from leases there.
-    if (cluster.natsUrl !== '') return { ...cluster, engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
+    if (cluster.natsUrl !== '')
+      return { ...cluster, policies: [], engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
   }
   const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });

@@ -70,6 +70,12 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { policy: string; number: number }) =>
       `The trainer has not given up batch ${String(p.number)} of ${p.policy} yet: it will as soon as it runs (npx backtalk status, npx backtalk batches).`,
   },
+  hashSecretNeeded: {
+    code: 'hash_secret_needed',
+    retry: 'never',
+    message: () =>
+      'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have, or trim by age alone.',
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',
@@ -80,6 +86,7 @@ export const cliErrors = defineErrors('cli', {
 const wrongUse: ReadonlySet<string> = new Set([
   'bad_argument',
   'confirmation_needed',
+  'hash_secret_needed',
   'config_invalid',
   'admin_needed',
   'copies_needed',

@@ -73,14 +73,16 @@ function barProgress(label: string, total: number, stream: NodeJS.WriteStream): 
   };
 }
 
-/** Where no terminal draws a bar: a line from time to time. */
+/** Where no terminal draws a bar: a line from time to time, of work that takes long. */
 function lineProgress(label: string, total: number, stream: NodeJS.WriteStream): Progress {
-  let saidAt = 0;
+  let saidAt = Date.now();
+  let said = false;
   return {
     update: (done, text) => {
       const now = Date.now();
-      if (now - saidAt < quietProgressEveryMs && done < total) return;
+      if (now - saidAt < quietProgressEveryMs && !(said && done >= total)) return;
       saidAt = now;
+      said = true;
       stream.write(`${label} ${String(done)}/${String(total)} · ${text}\n`);
     },
     stop: () => undefined,

@@ -25,9 +25,10 @@ import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
+import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
-import { createShell, names, whole, type Shell } from './shell.js';
+import { age, createShell, names, whole, type Run, type Shell } from './shell.js';
 
 export function createProgram(signal: AbortSignal): Command {
   const description = 'Talk to the model that learns from what you answer, and see what it learned.';
@@ -53,9 +54,10 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .helpOption(false)
     .allowUnknownOption()
     .action((words: readonly string[]) =>
-      attempt(async (_output, { json, data }) => {
-        const shared = [...(json === true ? ['--json'] : []), ...(data === undefined ? [] : ['--data', data])];
-        process.exitCode = await simulate([...shared, ...words], signal);
+      attempt(async (_output, { json, data, policy }) => {
+        const named = Object.entries({ '--data': data, '--policy': policy });
+        const shared = named.flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+        process.exitCode = await simulate([...(json === true ? ['--json'] : []), ...shared, ...words], signal);
       }),
     );
   program
@@ -181,6 +183,7 @@ function addSteering({ program, run }: Shell): void {
     .action((policy: string, number: string, flags: { yes: boolean }) =>
       run((context) => abandonBatch(context, policy, batchNumber(number), flags.yes)),
     );
+  addTrimming(program, run);
   const dead = program.command('dead-letters').description('facts that could not be handled');
   dead
     .command('list', { isDefault: true })
@@ -190,6 +193,21 @@ function addSteering({ program, run }: Shell): void {
     .command('replay <number>')
     .description("give one to its service again, or 'all'")
     .action((which: string) => run((context) => replayDeadLetters(context, which)));
+}
+
+function addTrimming(program: Command, run: Run): void {
+  program
+    .command('turns')
+    .description('the log of turns')
+    .command('trim')
+    .description('delete old turns and their payloads, but none that the trainer still needs')
+    .requiredOption('--older-than <age>', 'about which nothing was said for so long: 30d, 12h, 30m or 45s', age)
+    .option('--tenant <name>', "only this tenant's")
+    .option('--user <name>', "only this user's, of the tenant (default: default)")
+    .option('--also-needed', 'also those that the trainer still needs: they are never learned from', false)
+    .option('--dry-run', 'say what would go, and delete nothing', false)
+    .option('--yes', 'do not ask', false)
+    .action((flags: TrimFlags) => run((context) => trimTurns(context, flags)));
 }
 
 function batchNumber(text: string): number {

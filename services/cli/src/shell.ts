@@ -3,7 +3,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { asBacktalkError, readConfig } from '@backtalk/kit';
 import { cliSettings } from './config.js';
-import { findConnection, type Connection } from './connection.js';
+import { findConnection, type Connection, type NamedInstallation } from './connection.js';
 import { exitStatusOf } from './errors.js';
 import { createOutput, type Output } from './output.js';
 
@@ -18,9 +18,8 @@ export interface CommandContext {
 
 export type Run = (action: (context: CommandContext) => Promise<void>) => Promise<void>;
 
-interface SharedFlags {
+interface SharedFlags extends NamedInstallation {
   readonly json?: boolean;
-  readonly data?: string;
 }
 
 export interface Shell {
@@ -36,6 +35,7 @@ export function createShell(name: string, description: string, signal: AbortSign
     .description(description)
     .option('--json', 'print JSON, one value a line')
     .option('--data <dir>', 'folder of the running machine (default: .backtalk)')
+    .option('--policy <name>', 'which of several policies it is about (default: the first)')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride((error) => {
@@ -57,7 +57,7 @@ export function createShell(name: string, description: string, signal: AbortSign
   const run: Run = (action) =>
     attempt(async (output, flags) => {
       const { apiKey, data } = readConfig(cliSettings);
-      await action({ output, signal, apiKey, connection: findConnection(flags.data, data) });
+      await action({ output, signal, apiKey, connection: findConnection(flags, data) });
     });
   return { program, run, attempt };
 }
@@ -70,6 +70,16 @@ export function whole(lowest: number): (text: string) => number {
       throw new InvalidArgumentError(`A whole number from ${String(lowest)} is needed.`);
     return value;
   };
+}
+
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** An option's value as an age, in milliseconds. */
+export function age(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = Number(amount) * (unitMs[unit] ?? Number.NaN);
+  if (!Number.isFinite(ms)) throw new InvalidArgumentError('An age such as 30d, 12h, 30m or 45s is needed.');
+  return ms;
 }
 
 /** An option's value as names with commas between. */

@@ -8,7 +8,11 @@ export type Events = ReturnType<typeof createEvents>;
 /** What holds the loop's state, as this process finds it. */
 function storeEvents(metrics: Metrics) {
   const up = metrics.gauge('store_up', '1 while the store answers.', ['store']);
-  const bytes = metrics.gauge('stream_bytes', 'Bytes in a stream of the broker.', ['stream']);
+  const bytes = metrics.gauge(
+    'stream_bytes',
+    'Bytes in a stream of the broker; of turns, with the payloads beside it.',
+    ['stream'],
+  );
   const messages = metrics.gauge('stream_messages', 'Messages in a stream of the broker.', ['stream']);
   const bound = metrics.gauge('stream_bytes_max', 'What a stream may hold; absent where nothing bounds it.', [
     'stream',

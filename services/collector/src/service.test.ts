@@ -106,6 +106,26 @@ describe('collector', () => {
     expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
   });
 
+  it('tells turns that gave the same answer apart without reading their requests, which may be large', async () => {
+    const [right, newer, next] = ['a', 'b', 'c'].map((name) => turnPattern(`${user}${name}`)) as [
+      string,
+      string,
+      string,
+    ];
+    for (const [turn, key] of [[right, 'k1'] as const, [newer, 'k2'] as const]) {
+      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask, answer, ask], answerKeys: [key] }));
+      await gateway.publish('turnCompleted', completed(turn, user, 'k'));
+    }
+    await until(everythingTaken);
+    for (const turn of [right, newer]) {
+      const fact = await reader.last('turnOpened', { tenant, user, turn });
+      await broker.jsm.streams.deleteMessage('TURNS', fact?.sequence ?? 0);
+    }
+    const messages = [ask, answer, ask, answer, reply];
+    await gateway.publish('turnOpened', opened({ turn: next, user, messages, answerKeys: ['k1', 'k'] }));
+    expect((await continuation()).message).toMatchObject({ turn: right, continuedBy: next });
+  });
+
   it('links a request to its newest answer, though it came after an older one was found', async () => {
     const [second, third] = [turnPattern(`${user}b`), turnPattern(`${user}c`)];
     await firstTurn();

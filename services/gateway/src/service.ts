@@ -22,6 +22,7 @@ import type { GatewayConfig } from './config.js';
 import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
 import { DeadlyPrompts } from './domain/deadly-prompts.js';
+import { FairTurns } from './domain/fair-turns.js';
 import { RequestSlots } from './domain/request-slots.js';
 import { TraceRate } from './domain/trace-rate.js';
 import { chooseVersion } from './domain/version-choice.js';
@@ -157,6 +158,7 @@ async function startAccess(
     keys,
     callers: new Callers(config.hashSecret),
     slots,
+    fair: new FairTurns((go) => setImmediate(go)),
     minutes: new MinuteCounts(valkey, clock),
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
     parser,

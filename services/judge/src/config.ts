@@ -54,6 +54,20 @@ export const judgeSettings = {
     min: 0,
     max: 1,
   }),
+  plantedShare: setting.number('BACKTALK_JUDGE_PLANTED_SHARE', {
+    description:
+      'Share of the turns with votes beside which a turn of known verdict is judged, to watch the judge; 0 is none.',
+    default: 0.02,
+    min: 0,
+    max: 1,
+  }),
+  plantedAccuracyMin: setting.number('BACKTALK_JUDGE_PLANTED_MIN', {
+    description:
+      'Share of the newest 40 planted turns (20 suffice) that must be judged right, or votes do not count until they are; a third is chance.',
+    default: 0.5,
+    min: 0,
+    max: 1,
+  }),
   versionsBehind: setting.integer('BACKTALK_JUDGE_VERSIONS_BEHIND', {
     description:
       'Versions that may have begun to answer since the next state was said, or since the answer; beyond, evidence alone decides. 0 is no bound.',

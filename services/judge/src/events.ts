@@ -3,6 +3,7 @@
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import { dropReasons, type DropReason } from './domain/hints/hindsight.js';
 import type { CastVote, EvidenceVote, NullReason, Outcome } from './domain/verdict.js';
+import type { PlantedFigures } from './domain/planted.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
 export const skipReasons = [
@@ -47,6 +48,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const engines = metrics.gauge('engines_known', 'Engines of the judge pool.');
   return {
     ...voteEvents(logger, metrics),
+    ...plantedEvents(logger, metrics),
     turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
       judged.inc({ source, verdict: String(outcome.verdict) });
       agreement.observe(outcome.confidence);
@@ -121,6 +123,38 @@ function voteEvents(logger: Logger, metrics: Metrics) {
     },
     queueNotMeasured: (error: unknown): void => {
       logger.warn('queue_not_measured', { error: asBacktalkError(error) });
+    },
+  };
+}
+
+function plantedEvents(logger: Logger, metrics: Metrics) {
+  const judged = metrics.counter('planted_judged_total', 'Planted turns that were judged.');
+  const accuracy = metrics.gauge('planted_accuracy_ratio', 'Share of the newest planted turns that were judged right.');
+  const flips = metrics.gauge(
+    'planted_flips_ratio',
+    'Share of the newest that speak to a judge and were judged wrong.',
+  );
+  const trusted = metrics.gauge(
+    'votes_trusted',
+    '0 while votes do not count, because too few planted turns are judged right.',
+  );
+  let wasTrusted = true;
+  trusted.set(1);
+  return {
+    plantedJudged: (figures: PlantedFigures): void => {
+      judged.inc();
+      accuracy.set(figures.accuracy);
+      flips.set(figures.flips);
+      trusted.set(figures.isTrusted ? 1 : 0);
+      if (figures.isTrusted !== wasTrusted)
+        logger[figures.isTrusted ? 'info' : 'error'](figures.isTrusted ? 'votes_count_again' : 'votes_untrusted', {
+          accuracy: figures.accuracy,
+          flips: figures.flips,
+        });
+      wasTrusted = figures.isTrusted;
+    },
+    plantingFailed: (error: unknown): void => {
+      logger.warn('planting_failed', { error: asBacktalkError(error) });
     },
   };
 }

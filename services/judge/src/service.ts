@@ -13,6 +13,7 @@ import {
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { Backend, JudgeConfig } from './config.js';
+import { PlantedRecord } from './domain/planted.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
 import type { JudgeParts, Voting } from './inputs/parts.js';
@@ -23,7 +24,7 @@ import { EnginePool } from './outputs/engine-pool.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { JudgedTurns } from './outputs/judged-turns.js';
 import { Judgements } from './outputs/judgements.js';
-import { readCalibrationTable, readReader, scoredPrompts } from './outputs/labelled-set.js';
+import { readCalibrationTable, readPlanted, readReader, scoredPrompts } from './outputs/labelled-set.js';
 import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { VersionTimes } from './outputs/version-times.js';
@@ -121,7 +122,8 @@ async function startVoting(
   lifecycle.add('engines', () => pool.stop());
   health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');
   const caster = new VoteCaster(pool, voter, voteWaitMs, clock, events);
-  return { queue: new VoteQueue(context, backOff, events), caster, versionTimes };
+  const record = new PlantedRecord(config.plantedAccuracyMin);
+  return { queue: new VoteQueue(context, backOff, events), caster, versionTimes, planted: readPlanted(), record };
 }
 
 function voterOf(backend: Backend): Voter | undefined {

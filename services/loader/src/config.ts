@@ -11,10 +11,9 @@ export const loaderSettings = {
   healthAddress,
   logLevel,
   instance,
-  policy: setting.string('BACKTALK_POLICY', {
-    description: 'The policy whose versions this engine holds; its model alias.',
-    default: 'backtalk',
-    min: 1,
+  policies: setting.list('BACKTALK_POLICIES', {
+    description: 'The policies whose versions this engine holds, by name, with commas between: all of one base model.',
+    default: ['backtalk'],
   }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', {
     description: "The policy's base model, by the name that engines serve it under; another is refused. Empty: any.",

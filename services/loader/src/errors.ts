@@ -80,7 +80,7 @@ export const loaderErrors = defineErrors('loader', {
     code: 'policy_unknown',
     status: 404,
     retry: 'never',
-    message: (p: { policy: string }) => `This loader serves another policy than "${p.policy}".`,
+    message: (p: { policy: string }) => `This loader serves no policy "${p.policy}".`,
   },
   loaderBusy: {
     code: 'loader_busy',

@@ -34,7 +34,7 @@ export interface Loader extends ServiceWithPorts<'grpc'> {
 const stopWithinMs = 8_000;
 
 export function createLoader(config: LoaderConfig, overrides: ServiceOverrides = {}): Loader {
-  const { engineUrl, engineDialect, enginePools, policy } = config;
+  const { engineUrl, engineDialect, enginePools, policies } = config;
   // Before the engine was looked at for the first time.
   const state = new EngineState({
     url: engineUrl.replace(/\/(v1\/?)?$/, ''),
@@ -42,7 +42,7 @@ export function createLoader(config: LoaderConfig, overrides: ServiceOverrides =
     pools: [...enginePools],
     baseModel: '',
     maxContext: 0,
-    versions: servesPolicies(enginePools) ? [baseVersion(policy)] : [],
+    versions: servesPolicies(enginePools) ? policies.map(baseVersion) : [],
     ready: false,
     reason: 'the engine has not answered yet',
     capabilities: [],
@@ -60,7 +60,7 @@ export function createLoader(config: LoaderConfig, overrides: ServiceOverrides =
 
 async function startParts(context: ServiceContext<LoaderConfig>, state: EngineState): Promise<{ grpc: number }> {
   const { config, clock, logger, metrics, health, lifecycle, broker, blobs, fail } = context;
-  const { policy } = config;
+  const { policies } = config;
   const events = createEvents(logger, metrics);
   health.check('engine', () => state.current.ready || state.current.reason);
   const engine = createEngineClient({ dialect: config.engineDialect, url: config.engineUrl, apiKey: config.engineKey });
@@ -78,7 +78,7 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
     files,
     { clock, events, deadlineMs: config.engineDeadlineMs },
     (names) => {
-      state.change({ versions: [baseVersion(policy), ...names] });
+      state.change({ versions: [...policies.map(baseVersion), ...names] });
     },
   );
   const rankTrial = new RankTrial(engine, config.loraRank, config.adapterDir, shape);
@@ -87,16 +87,19 @@ async function startParts(context: ServiceContext<LoaderConfig>, state: EngineSt
   lifecycle.add('load set', () => {
     following.abort();
   });
-  await kvBucket(broker, 'load', LoadSet).watch(
-    policy,
-    (change) => {
-      keeper.follow(change.kind === 'put' ? change.value.versions : undefined);
-    },
-    following.signal,
-  );
+  const loadSets = kvBucket(broker, 'load', LoadSet);
+  for (const policy of policies) {
+    await loadSets.watch(
+      policy,
+      (change) => {
+        keeper.follow(policy, change.kind === 'put' ? change.value.versions : undefined);
+      },
+      following.signal,
+    );
+  }
   keeper.start();
   lifecycle.add('engine keeper', () => keeper.stop());
-  const implementation = loaderCalls(policy, adapters, state, keeper);
+  const implementation = loaderCalls(policies, adapters, state, keeper);
   const services = [{ definition: LoaderServiceDefinition, implementation }];
   const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));

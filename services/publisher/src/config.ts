@@ -12,10 +12,9 @@ export const publisherSettings = {
   logLevel,
   instance,
   ackWaitMs,
-  policy: setting.string('BACKTALK_POLICY', {
-    description: 'The policy whose versions are staged; its model alias.',
-    default: 'backtalk',
-    min: 1,
+  policies: setting.list('BACKTALK_POLICIES', {
+    description: 'The policies whose versions are staged, by name, with commas between.',
+    default: ['backtalk'],
   }),
   ...installationSettings,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
@@ -62,6 +61,56 @@ export const publisherSettings = {
     default: 0.05,
     min: 0,
     max: 1,
+  }),
+  casesPerLesson: setting.integer('BACKTALK_CASES_PER_LESSON', {
+    description:
+      'Turns once corrected, of each learned lesson, that a candidate is asked again before it may serve; others with each version. 0: none.',
+    default: 2,
+    min: 0,
+    max: 8,
+  }),
+  casesMax: setting.integer('BACKTALK_CASES_MAX', {
+    description:
+      'Most such turns that one candidate is asked; lessons beyond that have their turn with later versions.',
+    default: 8,
+    min: 1,
+    max: 256,
+  }),
+  caseTokens: setting.integer('BACKTALK_CASE_TOKENS', {
+    description: 'Most tokens of an answer to such a turn.',
+    default: 32,
+    min: 8,
+    max: 512,
+  }),
+  casesWithinMs: setting.durationMs('BACKTALK_CASES_WITHIN', {
+    description: 'After so long no further such turn is asked of a candidate.',
+    default: '30s',
+    min: 0,
+  }),
+  caseHeld: setting.number('BACKTALK_CASE_HELD', {
+    description:
+      'A learned lesson is held from here on: 0 answers as the base that is not shown it, 1 as the base that is. A candidate is refused that does not hold one which what serves holds.',
+    default: 0.5,
+    min: 0,
+    max: 1,
+  }),
+  entropyFactor: setting.number('BACKTALK_ENTROPY_FACTOR', {
+    description:
+      'A candidate is refused whose answers to those questions have so many times less or more entropy than those of what serves or the base. Ten wishes about form left .44 to 1.04 of the base’s.',
+    default: 5,
+    min: 1,
+  }),
+  lengthFactor: setting.number('BACKTALK_LENGTH_FACTOR', {
+    description:
+      'A candidate is refused whose answers to those questions are so many times shorter or longer than those of what serves.',
+    default: 4,
+    min: 1,
+  }),
+  rollbackFactor: setting.number('BACKTALK_ROLLBACK_FACTOR', {
+    description:
+      'What serves is rolled back when a step measures that it has so many times less or more entropy than the base, on the answers that the step trained on.',
+    default: 10,
+    min: 1,
   }),
   prepareDeadlineMs: setting.durationMs('BACKTALK_PREPARE_DEADLINE', {
     description: 'How long a loader may take to prepare a version before it is left out of the swap.',

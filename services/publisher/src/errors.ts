@@ -27,6 +27,12 @@ export const publisherErrors = defineErrors('publisher', {
     retry: 'never',
     message: (p: { version: string }) => `The manifest of ${p.version} cannot be read.`,
   },
+  caseGone: {
+    code: 'case_gone',
+    status: 404,
+    retry: 'never',
+    message: (p: { turn: string }) => `The log no longer holds all of ${p.turn}, which a lesson has for a case.`,
+  },
   notLeading: {
     code: 'not_leading',
     status: 503,
@@ -51,6 +57,6 @@ export const publisherErrors = defineErrors('publisher', {
     code: 'policy_unknown',
     status: 404,
     retry: 'never',
-    message: (p: { policy: string }) => `This publisher stages another policy than "${p.policy}".`,
+    message: (p: { policy: string }) => `This publisher stages no policy "${p.policy}".`,
   },
 });

@@ -15,6 +15,13 @@ export interface SwapFacts {
   readonly swapSeconds: number;
 }
 
+/** What gateways follow of a policy. */
+export interface RoutedFacts {
+  readonly fence: number;
+  /** Number of the version that answers. */
+  readonly stable: number;
+}
+
 function instruments(metrics: Metrics) {
   return {
     versions: metrics.counter('versions_total', 'Versions staged, by stage (candidate, stable, burned).', ['stage']),
@@ -25,44 +32,57 @@ function instruments(metrics: Metrics) {
       millisecondBuckets,
     ),
     swap: metrics.histogram('swap_seconds', 'Time from a candidate to the last gateway routed.', secondBuckets),
-    parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.'),
-    drift: metrics.gauge('gate_drift', 'KL to the base of the newest candidate, nats an answer.'),
+    parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.', ['policy']),
+    drift: metrics.gauge('gate_drift', 'KL to the base of the newest candidate, nats an answer.', ['policy']),
     faulty: metrics.gauge(
       'gate_faulty_answers',
       'Answers of the newest candidate to probe questions that fail, by fault (empty, looping, off_topic).',
-      ['fault'],
+      ['policy', 'fault'],
     ),
     behaviour: metrics.histogram(
       'gate_behaviour_seconds',
       'Time in which probe questions were answered and their answers scored.',
       secondBuckets,
     ),
+    cases: metrics.gauge(
+      'gate_cases',
+      'Corrected turns that the newest candidate was asked again, by result: of a lesson that it holds, or of one that only what serves does (held, lost).',
+      ['policy', 'result'],
+    ),
     burned: metrics.counter('burned_total', 'Versions burned before they served, by reason.', ['reason']),
     leftOut: metrics.counter('loaders_left_out_total', 'Loaders that could not prepare, by error code.', ['code']),
     commitFailures: metrics.counter('commit_failures_total', 'Gateways that did not answer Commit, by error code.', [
       'code',
     ]),
-    rollbacks: metrics.counter('rollbacks_total', 'Rollbacks.'),
+    rollbacks: metrics.counter('rollbacks_total', 'Rollbacks, by who asked: an operator, or a guard.', ['by']),
     retired: metrics.counter('retired_total', 'Versions taken off a loader.'),
     leading: metrics.gauge('leading', '1 while this instance leads.'),
-    fence: metrics.gauge('fence', 'Fence of the routes in force.'),
-    stable: metrics.gauge('stable_number', 'Number of the version that answers, 0 for the base.'),
+    fence: metrics.gauge('fence', 'Fence of the routes in force.', ['policy']),
+    stable: metrics.gauge('stable_number', 'Number of the version that answers, 0 for the base.', ['policy']),
   };
 }
 
-function observeGate(numbers: ReturnType<typeof instruments>, measured: Readonly<Record<string, number>>): void {
-  numbers.parity.set(measured['parity_mean_abs'] ?? 0);
-  numbers.drift.set(measured['drift_kl'] ?? 0);
+function observeGate(
+  numbers: ReturnType<typeof instruments>,
+  policy: string,
+  measured: Readonly<Record<string, number>>,
+): void {
+  numbers.parity.set({ policy }, measured['parity_mean_abs'] ?? 0);
+  numbers.drift.set({ policy }, measured['drift_kl'] ?? 0);
+  const [cases = 0, lost = 0] = [measured['cases'], measured['cases_lost']];
+  numbers.cases.set({ policy, result: 'held' }, cases - lost);
+  numbers.cases.set({ policy, result: 'lost' }, lost);
   const seconds = measured['behaviour_seconds'];
   if (seconds === undefined) return;
   numbers.behaviour.observe(seconds);
-  for (const fault of answerFaults) numbers.faulty.set({ fault }, measured[`behaviour_${fault}`] ?? 0);
+  for (const fault of answerFaults) numbers.faulty.set({ policy, fault }, measured[`behaviour_${fault}`] ?? 0);
 }
 
 export function createEvents(logger: Logger, metrics: Metrics) {
   const numbers = instruments(metrics);
   // From 0, or the first of its kind would be no increase.
   for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ stage }, 0);
+  for (const by of ['operator', 'served_entropy']) numbers.rollbacks.inc({ by }, 0);
   return {
     leadership(leading: boolean): void {
       numbers.leading.set(leading ? 1 : 0);
@@ -77,8 +97,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       numbers.versions.inc({ stage: 'candidate' });
       logger.info('candidate_staged', { version });
     },
-    measured(version: string, measurements: Readonly<Record<string, number>>): void {
-      observeGate(numbers, measurements);
+    measured(policy: string, version: string, measurements: Readonly<Record<string, number>>): void {
+      observeGate(numbers, policy, measurements);
       logger.info('candidate_measured', { version, measurements });
     },
     burned(version: string, why: string): void {
@@ -87,9 +107,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       numbers.burned.inc({ reason: why.split(':')[0] ?? '' });
       logger.error('version_burned', { version, why });
     },
-    routed(fence: number, milliseconds: number, stable: number): void {
-      numbers.fence.set(fence);
-      numbers.stable.set(stable);
+    routed(policy: string, { fence, stable }: RoutedFacts, milliseconds: number): void {
+      numbers.fence.set({ policy }, fence);
+      numbers.stable.set({ policy }, stable);
       numbers.commit.observe(milliseconds);
     },
     swapped(facts: SwapFacts): void {
@@ -98,9 +118,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       numbers.swap.observe(facts.swapSeconds);
       logger.info('version_stable', facts);
     },
-    rolledBack(from: string, to: string, seconds: number): void {
-      numbers.rollbacks.inc();
-      logger.warn('version_rolled_back', { from, to, seconds });
+    rolledBack(from: string, to: string, seconds: number, why: string): void {
+      numbers.rollbacks.inc({ by: why.startsWith('served_entropy: ') ? 'served_entropy' : 'operator' });
+      logger.warn('version_rolled_back', { from, to, seconds, why });
     },
     loaderLeftOut(loader: string, version: string, error: BacktalkError): void {
       numbers.leftOut.inc({ code: error.code });
@@ -117,13 +137,13 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     retireFailed(loader: string, version: string, error: BacktalkError): void {
       logger.warn('version_retire_failed', { loader, version, error });
     },
-    converged(fence: number, changed: readonly string[], stable: number): void {
-      numbers.fence.set(fence);
-      numbers.stable.set(stable);
-      logger.info('routing_converged', { fence, changed });
+    converged(policy: string, { fence, stable }: RoutedFacts, changed: readonly string[]): void {
+      numbers.fence.set({ policy }, fence);
+      numbers.stable.set({ policy }, stable);
+      logger.info('routing_converged', { policy, fence, changed });
     },
-    workFailed(work: string, error: BacktalkError): void {
-      logger.warn('work_failed', { work, error });
+    workFailed(policy: string, work: string, error: BacktalkError): void {
+      logger.warn('work_failed', { policy, work, error });
     },
   };
 }

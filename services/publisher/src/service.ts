@@ -7,6 +7,7 @@ import {
   serviceLease,
   singleton,
   watchLeases,
+  type LeaseView,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
@@ -14,15 +15,18 @@ import {
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { LoadSet, Routes } from '@backtalk/proto/weights';
 import { parityMaxFor, type PublisherConfig } from './config.js';
+import type { CaseLimits } from './domain/cases.js';
 import { publisherErrors } from './errors.js';
 import { createEvents } from './events.js';
 import { Leader } from './inputs/leadership.js';
 import { Retirement } from './inputs/retirement.js';
 import { rollbackCalls } from './inputs/rollback.js';
-import { Swap, type GateParts, type SwapStep } from './inputs/swap.js';
+import { Swap, type GateParts, type ReleaseParts, type SwapStep } from './inputs/swap.js';
 import { TrainedFacts } from './inputs/trained-facts.js';
 import { BehaviourProbes } from './outputs/behaviour-probes.js';
+import { CaseScorer } from './outputs/case-scores.js';
 import { Gateways } from './outputs/gateways.js';
+import { LessonCases } from './outputs/lesson-cases.js';
 import { Loaders } from './outputs/loaders.js';
 import { ProbeScorer } from './outputs/probe-scores.js';
 import { Routing } from './outputs/routing.js';
@@ -52,54 +56,51 @@ async function startParts(
   context: ServiceContext<PublisherConfig>,
   reached: PublisherOverrides['reached'],
 ): Promise<{ grpc: number }> {
-  const { config, clock, logger, metrics, lifecycle, broker, reader, fail } = context;
-  const { policy } = config;
+  const { config, clock, logger, metrics, lifecycle, broker, fail } = context;
   const events = createEvents(logger, metrics);
   const loaderLeases = await watchLeases(broker, 'loader');
   const gatewayLeases = await watchLeases(broker, 'gateway');
-  const loaders = new Loaders(loaderLeases, policy, config.prepareDeadlineMs, events, clock, context.wire);
   const gateways = new Gateways(gatewayLeases, config.commitDeadlineMs, events, clock, context.wire);
   lifecycle.add('peers', () => {
     loaderLeases.stop();
     gatewayLeases.stop();
-    loaders.close();
     gateways.close();
   });
   // Another may lead by now: what is left is that one's to do.
   const assertLeading = (): void => {
     if (!leadership.leading) throw publisherErrors.notLeading();
   };
-  const chain = new StagedChain(reader, new FactPublisher(broker), policy);
-  const routing = new Routing(
-    chain,
-    kvBucket(broker, 'load', LoadSet),
-    kvBucket(broker, 'routes', Routes),
-    gateways,
-    events,
-    assertLeading,
-  );
-  const gate = gateParts(context);
-  const parts = { policy, chain, loaders, gateways, routing, events, clock, assertLeading };
-  const swap = new Swap(parts, gate, async (step) => {
-    await reached?.(step);
+  const step = async (name: SwapStep) => {
+    await reached?.(name);
     assertLeading();
+  };
+  const releases = config.policies.map((policy) => {
+    const parts = releaseParts(context, policy, { loaderLeases, gateways, events, assertLeading });
+    const trained = new TrainedFacts(context, {
+      policy,
+      chain: parts.chain,
+      swap: new Swap(parts, gateParts(context, policy), step),
+    });
+    const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
+    return { parts, trained, leader };
   });
-  const trained = new TrainedFacts(context, { chain, swap });
-  const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
-  let leading: Promise<void> = Promise.resolve();
+  let leading: Promise<unknown> = Promise.resolve();
   const leadership = singleton(broker, 'publisher', config.instance, {
     onGained: (signal) => {
       events.leadership(true);
       // It runs beside the renewal of the lease, and ends with the signal.
-      leading = leader.lead(signal);
+      leading = Promise.all(releases.map(({ leader }) => leader.lead(signal)));
     },
     onLost: async () => {
       events.leadership(false);
-      await trained.stop();
+      await Promise.all(releases.map(({ trained }) => trained.stop()));
       await leading;
     },
   });
-  const implementation = rollbackCalls(parts, () => leadership.leading);
+  const implementation = rollbackCalls(
+    releases.map(({ parts }) => parts),
+    () => leadership.leading,
+  );
   const services = [{ definition: PublisherControlServiceDefinition, implementation }];
   const grpc = await serveGrpc({ address: config.grpcAddress, services, logger, wire: context.wire });
   lifecycle.add('grpc', () => grpc.stop(stopWithinMs / 4));
@@ -109,15 +110,56 @@ async function startParts(
   return { grpc: grpc.port };
 }
 
-function gateParts({ config, clock, lifecycle, blobs }: ServiceContext<PublisherConfig>): GateParts {
+/** What the releases of all policies share. */
+interface Shared extends Pick<ReleaseParts, 'gateways' | 'events' | 'assertLeading'> {
+  readonly loaderLeases: LeaseView;
+}
+
+function releaseParts(
+  { config, clock, lifecycle, broker, reader, wire }: ServiceContext<PublisherConfig>,
+  policy: string,
+  { loaderLeases, gateways, events, assertLeading }: Shared,
+): ReleaseParts {
+  const loaders = new Loaders(loaderLeases, policy, config.prepareDeadlineMs, events, clock, wire);
+  lifecycle.add(`loaders of ${policy}`, () => {
+    loaders.close();
+  });
+  const chain = new StagedChain(reader, new FactPublisher(broker), policy);
+  const routing = new Routing(
+    chain,
+    kvBucket(broker, 'load', LoadSet),
+    kvBucket(broker, 'routes', Routes),
+    gateways,
+    events,
+    assertLeading,
+  );
+  return { policy, chain, loaders, gateways, routing, events, clock, assertLeading };
+}
+
+function gateParts(context: ServiceContext<PublisherConfig>, policy: string): GateParts {
+  const { config, clock, lifecycle, blobs } = context;
   const { engineKey, driftMax, behaviourLevel, gateDeadlineMs: deadlineMs } = config;
+  const { entropyFactor, lengthFactor, rollbackFactor } = config;
   const { behaviourProbes: probes, behaviourTokens: tokens } = config;
   const scorer = new ProbeScorer(blobs, engineKey, deadlineMs);
   const behaviour = new BehaviourProbes(engineKey, { probes, tokens, deadlineMs }, clock);
+  const cases = caseScorer(context, policy);
   lifecycle.add('probes', () => {
     scorer.stop();
     behaviour.stop();
+    cases.stop();
   });
   const limitsFor = (dtype: string) => ({ parityMax: parityMaxFor(config, dtype), driftMax, behaviourLevel });
-  return { scorer, behaviour, limitsFor };
+  const driftLimits = { entropyFactor, lengthFactor, rollbackFactor };
+  return { scorer, behaviour, cases, limitsFor, driftLimits, caseLimits: caseLimitsOf(config) };
+}
+
+function caseLimitsOf({ casesPerLesson: perLesson, casesMax: most, caseHeld: heldFrom }: PublisherConfig): CaseLimits {
+  return { perLesson, most, heldFrom };
+}
+
+function caseScorer({ config, clock, reader }: ServiceContext<PublisherConfig>, policy: string): CaseScorer {
+  const { engineKey, caseTokens: tokens, casesWithinMs: withinMs, gateDeadlineMs: deadlineMs } = config;
+  const cases = new LessonCases(reader, policy, caseLimitsOf(config));
+  return new CaseScorer(engineKey, cases, { tokens, withinMs, deadlineMs }, clock);
 }

@@ -9,7 +9,7 @@ it('a trainer that no longer leads shows neither an open batch nor what its last
   const batch = BatchClosed.fromPartial({ policy: 'backtalk', number: 1, version: 'backtalk-v1' });
   events.leadershipChanged(true);
   events.stepStarted(batch);
-  events.versionTrained(batch, 1, { measurements: { v_mean: 2 }, samples: [] }, 1);
+  events.stepMeasured(batch, { measurements: { v_mean: 2 }, samples: [] });
   expect(await metrics.registry.metrics()).toContain('name="v_mean"} 2');
   events.leadershipChanged(false);
   events.stepsLeft();

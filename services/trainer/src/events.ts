@@ -14,6 +14,7 @@ import type { TrainingReport } from '@backtalk/proto/weights';
 
 import type { GivingUp } from './domain/batch-fact.js';
 import type { Recipe } from './domain/recipe.js';
+import type { TrippedGuard } from './domain/step-guards.js';
 import type { Waiting } from './domain/weigh-turns.js';
 
 const activities = [
@@ -42,6 +43,7 @@ function createMetrics(metrics: Metrics) {
   const stepBuckets = [1, 5, 15, 30, 60, 120, 300, 900, 3600];
   const taughtBuckets = [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
   const taughtHelp = 'Time from a next state to the version that learned from it being staged for all.';
+  const guardsHelp = 'Figures of a step that were out of their bounds and acted, by guard and action (mask, skip).';
   const openHelp = 'When the step of the open batch began, seconds since 1970; 0 while there is none.';
   const abandonedHelp = 'Batches that were given up: no version comes of them.';
   return {
@@ -61,6 +63,7 @@ function createMetrics(metrics: Metrics) {
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
     hintsRefused: metrics.counter('hints_refused_total', 'Hints that no teacher is shown, by reason.', of('reason')),
+    guards: metrics.counter('guards_acted_total', guardsHelp, of('guard', 'action')),
     putOff: metrics.counter('steps_put_off_total', 'Steps that wait to be tried again, by why.', of('code')),
     abandoned: metrics.counter('batches_abandoned_total', abandonedHelp, of('reason')),
     payloadBytes: metrics.gauge('payload_bytes', 'Bytes of payloads of facts in the blob store.'),
@@ -117,7 +120,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       for (const kind of ['effective', 'anchor']) metrics.samples.inc({ policy, kind }, 0);
       // A reason that nothing was dropped for is 0, not absent: boards and alerts can tell the two apart.
       for (const reason of commonReasons) metrics.dropped.inc({ policy, reason }, 0);
-      for (const reason of ['step_failed', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
+      for (const reason of ['step_failed', 'step_skipped', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
       for (const reason of ['template_token', 'control_token']) metrics.hintsRefused.inc({ policy, reason }, 0);
       metrics.version.set({ policy }, newestVersion);
     },
@@ -162,6 +165,15 @@ function turnEvents(logger: Logger, metrics: Numbers) {
     hintRefused(policy: string, turn: string): void {
       metrics.hintsRefused.inc({ policy, reason: 'template_token' });
       logger.warn('hint_refused', { policy, turn });
+    },
+
+    wishesNotCompared(policy: string, error: BacktalkError): void {
+      logger.warn('wishes_not_compared', { policy, error });
+    },
+
+    hintsRefused(policy: string, hints: number): void {
+      metrics.hintsRefused.inc({ policy, reason: 'control_token' }, hints);
+      logger.warn('hints_refused', { policy, hints, reason: 'control_token' });
     },
 
     judgedRead(policy: string, outcome: JudgedOutcome): void {
@@ -226,32 +238,30 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       this.stepEnded(batch, 'interrupted');
     },
 
-    hintsRefused(policy: string, hints: number): void {
-      metrics.hintsRefused.inc({ policy, reason: 'control_token' }, hints);
-      logger.warn('hints_refused', { policy, hints, reason: 'control_token' });
-    },
-
     /** `code`: of its last failure; empty where an operator said so. */
     batchAbandoned({ policy, number, samples }: BatchClosed, reason: GivingUp, code: string): void {
       metrics.abandoned.inc({ policy, reason });
       logger.error('batch_abandoned', { policy, batch: number, samples: samples.length, reason, code });
     },
 
-    versionTrained(
-      batch: BatchClosed,
-      versionNumber: number,
-      report: TrainingReport | undefined,
-      seconds: number,
-    ): void {
+    guardActed({ policy, number }: BatchClosed, { guard, action, why }: TrippedGuard): void {
+      metrics.guards.inc({ policy, guard, action });
+      logger.warn('guard_acted', { policy, batch: number, guard, action, why });
+    },
+
+    /** Of a step that was taken, also where no version comes of it. */
+    stepMeasured({ policy }: BatchClosed, { measurements, samples }: TrainingReport): void {
+      for (const name of Object.keys(measurements))
+        metrics.measurement.set({ policy, name: label(name) }, measurements[name] ?? Number.NaN);
+      for (const { dropped } of samples) if (dropped !== '') metrics.dropped.inc({ policy, reason: label(dropped) });
+    },
+
+    versionTrained(batch: BatchClosed, versionNumber: number, report: TrainingReport, seconds: number): void {
       const { policy, number, version } = batch;
       metrics.version.set({ policy }, versionNumber);
       metrics.seconds.observe({ policy }, seconds);
-      for (const [name, value] of Object.entries(report?.measurements ?? {}))
-        metrics.measurement.set({ policy, name: label(name) }, value);
-      const dropped = (report?.samples ?? []).filter((sample) => sample.dropped !== '');
-      for (const sample of dropped) metrics.dropped.inc({ policy, reason: label(sample.dropped) });
-      const measured = { seconds, dropped: dropped.length, ...report?.measurements };
-      logger.info('version_trained', { policy, batch: number, version, ...measured });
+      const dropped = report.samples.filter((sample) => sample.dropped !== '').length;
+      logger.info('version_trained', { policy, batch: number, version, seconds, dropped, ...report.measurements });
     },
 
     lessonServed(policy: string, seconds: number): void {

@@ -2,6 +2,7 @@ import { Lesson_State, LessonChanged_Action, WeightsStaged_Stage } from '@backta
 import { until } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { TrainerOverrides } from './service.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
 const { STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
@@ -145,4 +146,52 @@ describe('what is said of lessons in so many words', () => {
     expect(rig.shown().map(([, hints]) => hints)).toEqual([['It is Oslo.'], ['It is Oslo.']]);
     await until(async () => (await rig.metric(trainer, /lessons_known\{.*state="retired"/)) === 1);
   });
+
+  it('one of the wordings that do the same to the base is shown to teachers, and covers the other in the batch', async () => {
+    await rigWith();
+    await rig.startTrainer('one', {}, { effects: byLastWord });
+    const [plain, long, other] = [
+      'Always speak as sailors do.',
+      'From now on whisper every kind word as a poet would do.',
+      'Never be rude.',
+    ];
+    await rig.correct(2, { name: 'a', hint: plain });
+    await untilServed(1);
+    await rig.correct(1, { name: 'b', hint: long });
+    await rig.correct(1, { name: 'c', hint: other });
+    await untilServed(2);
+    const lessons = (await rig.batches())[1]?.lessons ?? [];
+    expect(lessons.map(({ text, coveredBy }) => [text, coveredBy])).toEqual([
+      [plain, ''],
+      [long, lessons[0]?.id],
+      [other, ''],
+    ]);
+    expect(rig.shown().map(([, hints]) => hints)).toEqual([
+      [plain, other],
+      [plain, other],
+    ]);
+  });
+
+  it('a wish that a second session brings in words that do the same is a lesson', async () => {
+    await rigWith();
+    await rig.startTrainer('one', {}, { effects: byLastWord });
+    await rig.correct(2, { name: 'a', hint: 'Speak as sailors do.', stands: false, session: 's1' });
+    await untilServed(1);
+    const again = 'Whisper every kind word as a poet would do.';
+    await rig.correct(2, { name: 'b', hint: again, stands: false, session: 's2' });
+    await untilServed(2);
+    const lessons = (await rig.batches())[1]?.lessons ?? [];
+    expect(lessons.map(({ text, state, coveredBy }) => [text, state, coveredBy])).toEqual([
+      ['Speak as sailors do.', STATE_HEARD, lessons[1]?.id],
+      [again, STATE_ACTIVE, ''],
+    ]);
+  });
 });
+
+/** Wishes that end in the same word do the same to the base. */
+const byLastWord: NonNullable<TrainerOverrides['effects']> = {
+  among: () => {
+    const gain = (shown: string, told: string) => (shown.split(' ').at(-1) === told.split(' ').at(-1) ? 9 : 1);
+    return Promise.resolve({ gain, byChance: () => 1 });
+  },
+};

@@ -48,6 +48,28 @@ describe('a batch', () => {
     await until(async () => (await rig.openFacts()) === 0, { what: 'The ack of every judged fact' });
   });
 
+  it('each policy’s batch takes and settles turns of that policy alone', async () => {
+    const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=1,waitMs=600000' };
+    await rigWith({ environment: { BACKTALK_POLICIES: 'backtalk,other', ...environment } });
+    await rig.startTrainer();
+    for (const name of ['first', 'second']) {
+      await rig.correct(1, { name });
+      await rig.correct(1, { name: `others-${name}-`, policy: 'other' });
+    }
+    await rig.untilVersions(2);
+    const named = ({ turn }: { readonly turn: string }) => turn;
+    const closed = (await rig.batches()).map(({ policy, samples, settled }) => ({
+      policy,
+      turns: samples.map(named),
+      // A turn of another policy names a version that this one never had, and would be settled.
+      settled: settled.map(named),
+    }));
+    expect(closed.toSorted((one, other) => one.policy.localeCompare(other.policy))).toEqual([
+      { policy: 'backtalk', turns: ['first0', 'second0'], settled: [] },
+      { policy: 'other', turns: ['others-first-0', 'others-second-0'], settled: [] },
+    ]);
+  });
+
   it('asks the worker with the laptop’s settings, and ids that an engine rendered with the lesson and without', async () => {
     await rigWith();
     await rig.startTrainer();
@@ -269,7 +291,7 @@ describe('lessons', () => {
     await rig.untilVersions(3);
     expect(rig.shown().map(([, hints]) => hints)).toEqual([[learned?.text], [learned?.text]]);
     await rig.stage('backtalk-v3', STAGE_STABLE);
-    await rig.correct(2, { name: 'again' });
+    await rig.correct(2, { name: 'again', version: 'backtalk-v3' });
     const [, , , again] = await rig.untilBatches(4);
     expect(again?.lessons[0]).toMatchObject({ state: Lesson_State.STATE_ACTIVE, divergences: [1.5, 1.5, 1.5] });
   });

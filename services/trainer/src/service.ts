@@ -20,7 +20,9 @@ import { trainPolicy } from './inputs/policy-trainer.js';
 import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
+import { MeasuredEffects } from './outputs/measured-effects.js';
 import { PromptRenderer } from './outputs/prompt-renderer.js';
+import { ServingEngines } from './outputs/serving-engines.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
 import { StepTries } from './outputs/step-tries.js';
@@ -30,6 +32,8 @@ export interface TrainerOverrides extends ServiceOverrides {
   readonly lease?: Pick<SingletonOptions, 'ttlMs' | 'everyMs'>;
   /** Settled turns that are held in memory; of the others the log is asked. */
   readonly rememberedMax?: number;
+  /** What wishes do to the base; engines are asked when left out. */
+  readonly effects?: TrainerTools['effects'];
 }
 
 export type Trainer = ServiceWithPorts;
@@ -50,7 +54,7 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
 
 async function start(
   service: ServiceContext<TrainerConfig>,
-  { lease, rememberedMax }: TrainerOverrides,
+  { lease, rememberedMax, effects }: TrainerOverrides,
 ): Promise<Readonly<Record<string, number>>> {
   const { config, logger, metrics, broker, blobs, reader, clock, health, lifecycle } = service;
   const events = createEvents(logger, metrics);
@@ -63,9 +67,9 @@ async function start(
   lifecycle.add('training worker', () => {
     worker.close();
   });
-  const renderer = new PromptRenderer(await watchLeases(broker, 'loader', { clock }), config.engineKey);
+  const engines = new ServingEngines(await watchLeases(broker, 'loader', { clock }), config.engineKey);
   lifecycle.add('engine leases', () => {
-    renderer.stop();
+    engines.stop();
   });
   const turns = new SourceLog(reader);
   const tries = new StepTries(broker);
@@ -76,8 +80,9 @@ async function start(
     store: new StepStore(blobs),
     tries,
     worker,
-    renderer,
+    renderer: new PromptRenderer(engines),
     relations: lexicalRelations,
+    effects: effects ?? new MeasuredEffects(engines),
     events,
   };
 

@@ -92,6 +92,20 @@ describe('the document of the learning experiment', () => {
     expect(written([alone])).toContain('| 0.35 | v3 0.20 | 0.40 |');
   });
 
+  it('tells the two halves of part (c) apart, and names the half that was not run', () => {
+    const shared = result('c', 'one+two', [row('one', 'one adapter', 3, 0.1)]);
+    const own = result('c', 'one+two, one each', [
+      row('one', 'one each', 3, 0.5),
+      row('two', 'one each', 3, 0.4, 'backtalk-second-v3'),
+    ]);
+    const both = written([shared, own]);
+    expect(both).toContain('on one adapter\n');
+    expect(both).toMatch(/on one adapter each\n[^#]*\| one each \| v3 \| 0\.50 \| 0\.40 \|/);
+    expect(both).not.toContain('(c) on one');
+    expect(written([shared])).toContain('(c) on one each.');
+    expect(readFileSync(join(folder, 'learning', 'c-each-1.svg'), 'utf8').match(/<polyline/g)).toHaveLength(2);
+  });
+
   it('compares a control with the gain of the right teacher', () => {
     const alone = result('a', 'one', [row('one', '', 0, 0, 'base'), row('one', 'one', 3, 0.5)]);
     alone.rows.push(row('one', '', 0, 0.5, 'base shown the wish'));

@@ -3,9 +3,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lineChart, type Series } from './chart.js';
-import { baseOf, ceilingOf, comparisonsFor, keptOf, versionsOf } from './findings.js';
+import { baseOf, ceilingOf, comparisonsFor, keptOf, toldOf, versionsOf } from './findings.js';
 import { partNames, type LearningPlan } from './options.js';
-import { shownLessons, type Row, type UnitResult } from './result.js';
+import { oneEach, shownLessons, type Row, type UnitResult } from './result.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
 const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
@@ -44,14 +44,17 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
   const sections = [
     eachAlone(results, of('a')),
     ...of('b').map((result) => inTurn(results, result)),
-    ...of('c').map((result) => blocks(results, result, 'c', 'Opposite wishes of two people, on one adapter')),
+    ...of('c').map((result) => twoPeople(results, result)),
     ...of('d').map((result) => blocks(results, result, 'd', 'A person who changes their mind')),
     controls(results, of('e')),
     mixed(results, of('f')),
     stepsOf(results),
   ];
-  const missing = partNames.filter((part) => of(part).length === 0);
-  const unrun = { title: 'Not run', lines: [`Parts ${missing.map((part) => `(${part})`).join(', ')}.`] };
+  const missing = partNames.filter((part) => of(part).length === 0).map((part) => `(${part})`);
+  const halves = of('c').map(({ name }) => name.endsWith(oneEach));
+  if (halves.length > 0 && !halves.includes(true)) missing.push('(c) on one each');
+  if (halves.length > 0 && !halves.includes(false)) missing.push('(c) on one adapter');
+  const unrun = { title: 'Not run', lines: [`Parts ${missing.join(', ')}.`] };
   return [...sections.filter((section) => section !== undefined), ...(missing.length === 0 ? [] : [unrun])];
 }
 
@@ -85,12 +88,14 @@ function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): 
     const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
     const reached = ratio(last?.scores.headline, ceilingOf(results, name, seed));
     const degenerate = last === undefined ? '–' : share(last.scores.empty + last.scores.looping);
-    const reference = change(last, baseOf(results, name, seed));
+    const base = baseOf(results, name, seed);
+    const told = toldOf(results, name, seed);
     const own = [
       share(last?.scores.obeys),
       share(last?.scores.hit),
       degenerate,
-      reference,
+      change(last, base),
+      change(told, base),
       share(last?.reference?.skill),
     ];
     const taught = result.rows.find((row) => row.name === shownLessons);
@@ -106,7 +111,7 @@ function eachAlone(results: readonly UnitResult[], own: readonly UnitResult[]): 
     'headline by version',
     'last ÷ shown',
   ];
-  const more = ['obeys', 'hit', 'empty or looping', 'NLL change', 'skill'];
+  const more = ['obeys', 'hit', 'empty or looping', 'NLL change', 'of the base shown the wish', 'skill'];
   const series = own.map((result) => seriesOf(results, result, result.name, labelOf(result)));
   return {
     title: '(a) Each wish alone',
@@ -132,14 +137,28 @@ function byBlock(results: readonly UnitResult[], result: UnitResult, wishes: rea
   return table(['after', 'version', ...wishes, 'NLL change', 'skill'], [ceiling, start, ...rows]);
 }
 
-function blocks(results: readonly UnitResult[], result: UnitResult, part: string, title: string): Section {
+/** @param picture name of its chart, before the seed */
+function blocks(
+  results: readonly UnitResult[],
+  result: UnitResult,
+  part: string,
+  title: string,
+  picture = part,
+): Section {
   const wishes = [...new Set(result.rows.map(({ of }) => of))];
   const series = wishes.map((of) => seriesOf(results, result, of, of));
   return {
     title: `(${part}) ${title}${result.seed === 1 ? '' : `, seed ${String(result.seed)}`}`,
     lines: [...byBlock(results, result, wishes), '', lessonsLine(result)],
-    chart: { file: `${part}-${String(result.seed)}.svg`, svg: lineChart(axes(title), series) },
+    chart: { file: `${picture}-${String(result.seed)}.svg`, svg: lineChart(axes(title), series) },
   };
+}
+
+function twoPeople(results: readonly UnitResult[], result: UnitResult): Section {
+  const about = 'Opposite wishes of two people, on';
+  return result.name.endsWith(oneEach)
+    ? blocks(results, result, 'c', `${about} one adapter each`, 'c-each')
+    : blocks(results, result, 'c', `${about} one adapter`);
 }
 
 function inTurn(results: readonly UnitResult[], result: UnitResult): Section {

@@ -12,8 +12,12 @@ export function comparisonsFor(results: readonly UnitResult[], of: string, seed:
 }
 
 /** Headline of the base shown the wish; undefined where it was not measured. */
+export function toldOf(results: readonly UnitResult[], of: string, seed: number): Row | undefined {
+  return comparisonsFor(results, of, seed).find(({ name }) => name === told);
+}
+
 export function ceilingOf(results: readonly UnitResult[], of: string, seed: number): number | undefined {
-  return comparisonsFor(results, of, seed).find(({ name }) => name === told)?.scores.headline;
+  return toldOf(results, of, seed)?.scores.headline;
 }
 
 export function baseOf(results: readonly UnitResult[], of: string, seed: number): Row | undefined {

@@ -14,7 +14,7 @@ import { startScorer } from '../../simulate/scorer/scorer-process.js';
 import { readUser } from '../../simulate/user/user-file.js';
 import type { Sizes } from './options.js';
 import { ReferenceSet } from './reference.js';
-import { shownLessons, type Lesson, type Row, type Step } from './result.js';
+import { lessonSchema, shownLessons, type Lesson, type Row, type Step } from './result.js';
 
 export interface LaboratoryOptions {
   /** Folder of the base model; the laptop's own when it is undefined. */
@@ -25,6 +25,8 @@ export interface LaboratoryOptions {
   readonly recipe?: string;
   /** Without any, no key is asked for. */
   readonly keys?: readonly TestKey[];
+  /** The usual one when left out, whose base is measured and which is the first otherwise. */
+  readonly policies?: readonly string[];
   readonly say: (progress: string) => void;
 }
 
@@ -45,14 +47,6 @@ const parallel = 16;
 const readyWithinMs = 300_000;
 const klAnswers = 16;
 const stepWithinMs = 900_000;
-const lessonSchema = z.object({
-  policy: z.string(),
-  text: z.string(),
-  state: z.string(),
-  hints: z.number(),
-  divergences: z.array(z.number()),
-});
-
 type Scorer = Awaited<ReturnType<typeof startScorer>>;
 
 export class Laboratory {
@@ -80,6 +74,7 @@ export class Laboratory {
       environment: environmentOf(options),
       adapt: (spec) => ({ ...spec, readyWithinMs }),
       ...(options.keys === undefined ? {} : { keys: options.keys }),
+      ...(options.policies === undefined ? {} : { policies: options.policies }),
     });
     try {
       const apiKey = loadSecrets(machine.folder).engineKey;
@@ -105,11 +100,12 @@ export class Laboratory {
     const { wish } = readUser(of);
     const plain = (await this.ask(of, base, key)).scored;
     const hinted = (await this.ask(of, base, key, wish)).scored;
-    const reference = await this.reference.measure(this.engine, baseModel);
+    const reference = await this.reference.measure(baseModel);
+    const shown = await this.reference.measure(baseModel, wish);
     const row = { of, block: '', step: 0 };
     return [
       { ...row, name: 'base', scores: await scorer.score(plain), kl: 0, reference },
-      { ...row, name: 'base shown the wish', scores: await scorer.score(hinted) },
+      { ...row, name: 'base shown the wish', scores: await scorer.score(hinted), reference: shown },
       { ...row, name: 'base cut to its first sentence', scores: await scorer.scoreCut(plain) },
       { ...row, name: 'shown answers shuffled', scores: await scorer.scoreShuffled(hinted) },
     ];
@@ -117,11 +113,11 @@ export class Laboratory {
 
   /** The base shown what its teacher is shown now: the lessons that are in force, in the person's own words. */
   async taught(of: string, step: number, key?: string): Promise<Row[]> {
-    const inForce = (await this.lessons(onePolicy, key)).filter(
-      ({ state }) => state === 'active' || state === 'learned',
+    const shown = (await this.lessons(onePolicy, key)).filter(
+      ({ state, covered_by: cover }) => cover === null && (state === 'active' || state === 'learned'),
     );
-    if (inForce.length === 0) return [];
-    const words = inForce.map(({ text }) => text).join('\n');
+    if (shown.length === 0) return [];
+    const words = shown.map(({ text }) => text).join('\n');
     const { scored } = await this.ask(of, `${onePolicy}-v0`, key, words);
     return [{ of, block: '', name: shownLessons, step, scores: await (await this.scorer(of)).score(scored) }];
   }
@@ -131,7 +127,7 @@ export class Laboratory {
     try {
       const { scored, answers } = await this.ask(of, version, key);
       const kl = await klToBase(this.engine, version, baseModel, answers.slice(0, klAnswers));
-      const reference = await this.reference.measure(this.engine, version);
+      const reference = await this.reference.measure(version);
       const scores = await (await this.scorer(of)).score(scored);
       this.answers = scored.map(
         ({ question, answer, ended }) => `${question} → ${answer.replaceAll('\n', ' ⏎ ')}${ended ? '' : ' [cut]'}`,
@@ -153,11 +149,14 @@ export class Laboratory {
 
   /** Resolves when every step that was begun is decided: on two cores, talk beside it would only slow it down. */
   async decided(policy: string): Promise<void> {
+    const filter = { weightsStaged: { policy } };
     const isDecided = async () => {
       const begun = (await this.reader.last('batchClosed', { policy }))?.message;
       if (begun === undefined || begun.samples.length === 0) return true;
-      const staged = (await this.reader.last('weightsStaged', { policy }))?.message;
-      return staged?.version === begun.version && staged.stage !== WeightsStaged_Stage.STAGE_CANDIDATE;
+      // The newest fact may be of an older version, which was retired.
+      for await (const { message } of this.reader.read(['weightsStaged'], { filter }))
+        if (message.version === begun.version && message.stage !== WeightsStaged_Stage.STAGE_CANDIDATE) return true;
+      return false;
     };
     await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
   }

@@ -6,7 +6,7 @@ import { readUser, type UserFile } from '../../simulate/user/user-file.js';
 import type { TestKey } from '../../loop/machine.js';
 import { Laboratory } from './laboratory.js';
 import type { LearningPlan, PartName } from './options.js';
-import type { ResultStore, Row, UnitResult } from './result.js';
+import { oneEach, type ResultStore, type Row, type UnitResult } from './result.js';
 import { Talk, type Person } from './talking.js';
 
 export type Found = Pick<UnitResult, 'rows' | 'steps' | 'lessons' | 'talk' | 'answers'>;
@@ -32,6 +32,7 @@ interface Setting {
   readonly store: ResultStore;
   readonly recipe?: string;
   readonly keys?: readonly TestKey[];
+  readonly policies?: readonly string[];
 }
 
 export function unitsOf(plan: LearningPlan, store: ResultStore): Unit[] {
@@ -41,26 +42,37 @@ export function unitsOf(plan: LearningPlan, store: ResultStore): Unit[] {
 const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
   a: (setting) => setting.plan.users.map((name) => alone(setting, 'a', name, fileOf(name))),
   b: (setting) => [inTurn(setting)],
-  c: (setting) => [twoPeople({ ...setting, keys: keysOf(setting.plan) })],
+  c: (setting) => [
+    onOneAdapter({ ...setting, keys: keysOf(setting.plan, [policy, policy]) }),
+    onOneEach({ ...setting, keys: keysOf(setting.plan, ownPolicies), policies: ownPolicies }),
+  ],
   d: (setting) => [changedMind(setting)],
   e: controls,
   f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
 };
 
 const fileOf = (name: string) => readUser(name);
-const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: string): Person => ({
+const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: string, own = policy): Person => ({
   client: laboratory.client(key),
-  policy,
+  policy: own,
   user: new SimulatedUser(file, new Random(seed)),
 });
 
 /** A machine of its own, the steps, and what the log says of them. */
-async function experiment({ plan, seed, recipe, keys }: Setting, say: Say, steps: Steps): Promise<Found> {
+async function experiment({ plan, seed, recipe, keys, policies }: Setting, say: Say, steps: Steps): Promise<Found> {
   const options = { model: plan.model, sizes: plan.sizes, seed, say };
-  const further = { ...(recipe === undefined ? {} : { recipe }), ...(keys === undefined ? {} : { keys }) };
+  const further = {
+    ...(recipe === undefined ? {} : { recipe }),
+    ...(keys === undefined ? {} : { keys }),
+    ...(policies === undefined ? {} : { policies }),
+  };
   return Laboratory.lend({ ...options, ...further }, async (laboratory) => {
     const { rows, talks } = await steps(laboratory, say);
-    const lessons = await Promise.all((keys ?? [{ key: 'none' }]).map(({ key }) => laboratory.lessons(policy, key)));
+    const lessons = await Promise.all(
+      (keys ?? [{ key: 'none', policies: [policy] }]).map(({ key, policies: [own = policy] = [] }) =>
+        laboratory.lessons(own, key),
+      ),
+    );
     const talk = talks.map(({ policy: about, counts: { sessions, corrected, praised } }) => ({
       policy: about,
       sessions,
@@ -154,12 +166,21 @@ function inTurn(setting: Setting): Unit {
   return { part: 'b', name: turns.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }
 
-function keysOf({ opposites }: LearningPlan): TestKey[] {
-  return opposites.map((user) => ({ key: `key-of-${user}`, tenant: 'one', user }));
+/** Of the two people of part (c), where each has an adapter of their own. */
+const ownPolicies = [policy, `${policy}-second`] as const;
+
+/** @param policies what the key of each of the two opens */
+function keysOf({ opposites }: LearningPlan, policies: readonly [string, string]): TestKey[] {
+  return opposites.map((user, at) => ({
+    key: `key-of-${user}`,
+    tenant: 'one',
+    user,
+    policies: [policies[at] ?? policy],
+  }));
 }
 
 /** Two people on one adapter, each with a key. */
-function twoPeople(setting: Setting): Unit {
+function onOneAdapter(setting: Setting): Unit {
   const { opposites } = setting.plan;
   const [key] = (setting.keys ?? []).map((one) => one.key);
   const steps: Steps = async (laboratory, say) => {
@@ -172,6 +193,27 @@ function twoPeople(setting: Setting): Unit {
     return { rows, talks: [talk] };
   };
   return { part: 'c', name: opposites.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+/** The same two, each with a key to a policy of their own: both learn at once, on one engine and one training worker. */
+function onOneEach(setting: Setting): Unit {
+  const { opposites } = setting.plan;
+  const [key] = (setting.keys ?? []).map((one) => one.key);
+  const steps: Steps = async (laboratory, say) => {
+    await compare(laboratory, setting, opposites, key);
+    const both = await Promise.all(
+      opposites.map(async (name, at) => {
+        const own = { key: `key-of-${name}`, policy: ownPolicies[at] ?? policy };
+        const talk = new Talk(laboratory, own.policy, say);
+        const people = [personOf(laboratory, fileOf(name), setting.seed, own.key, own.policy)];
+        const rows = await block(laboratory, talk, setting, { name: oneEach, people, of: [name], key: own.key });
+        return { rows, talk };
+      }),
+    );
+    return { rows: both.flatMap(({ rows }) => rows), talks: both.map(({ talk }) => talk) };
+  };
+  const name = `${opposites.join('+')}, ${oneEach}`;
+  return { part: 'c', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }
 
 function changedMind(setting: Setting): Unit {

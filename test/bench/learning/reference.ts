@@ -1,5 +1,5 @@
 // Fixed sentences that no lesson is about: how surprising they are to a version, and how often it finds the right one likelier
-// than the wrong one. In: an engine and a model's name. Out: mean nats a token, and a share.
+// than the wrong one. In: an engine, a model's name, and a wish where one is shown. Out: mean nats a token, and a share.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
@@ -10,10 +10,17 @@ const sentences = z.array(z.object({ question: z.string(), right: z.string(), wr
 const withinMs = 300_000;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
+interface Fixed {
+  readonly question: string;
+  readonly right: readonly number[];
+  readonly wrong: readonly number[];
+}
+
 export class ReferenceSet {
   private constructor(
-    private readonly right: readonly ScoreItem[],
-    private readonly wrong: readonly ScoreItem[],
+    private readonly engine: EngineClient,
+    private readonly base: string,
+    private readonly fixed: readonly Fixed[],
   ) {}
 
   /** @param base whose template and tokens are those of every version */
@@ -21,23 +28,28 @@ export class ReferenceSet {
     const path = join(root, 'test', 'bench', 'learning', 'reference.json');
     const listed = sentences.parse(JSON.parse(readFileSync(path, 'utf8')));
     const tokens = (text: string) => engine.tokenize({ model: base, text }, { deadlineMs: withinMs });
-    const right: ScoreItem[] = [];
-    const wrong: ScoreItem[] = [];
-    for (const one of listed) {
-      const messages = [{ role: 'user', content: one.question }];
-      const promptIds = await engine.tokenize({ model: base, messages }, { deadlineMs: withinMs });
-      right.push({ promptIds, answerIds: await tokens(one.right) });
-      wrong.push({ promptIds, answerIds: await tokens(one.wrong) });
-    }
-    return new ReferenceSet(right, wrong);
+    const fixed: Fixed[] = [];
+    for (const { question, right, wrong } of listed)
+      fixed.push({ question, right: await tokens(right), wrong: await tokens(wrong) });
+    return new ReferenceSet(engine, base, fixed);
   }
 
-  async measure(engine: EngineClient, model: string): Promise<{ readonly nll: number; readonly skill: number }> {
+  /** @param wish shown after each question, where one is */
+  async measure(model: string, wish = ''): Promise<{ readonly nll: number; readonly skill: number }> {
+    const { engine, base, fixed } = this;
+    const right: ScoreItem[] = [];
+    const wrong: ScoreItem[] = [];
+    for (const one of fixed) {
+      const messages = [{ role: 'user', content: wish === '' ? one.question : `${one.question}\n\n${wish}` }];
+      const promptIds = await engine.tokenize({ model: base, messages }, { deadlineMs: withinMs });
+      right.push({ promptIds, answerIds: one.right });
+      wrong.push({ promptIds, answerIds: one.wrong });
+    }
     const options = { model, deadlineMs: withinMs };
-    const right = await engine.score(this.right, options);
-    const wrong = (await engine.score(this.wrong, options)).map(sum);
-    const tokens = sum(right.map(({ length }) => length));
-    const found = right.filter((logprobs, index) => sum(logprobs) > (wrong[index] ?? 0));
-    return { nll: -sum(right.map(sum)) / tokens, skill: found.length / right.length };
+    const found = await engine.score(right, options);
+    const others = (await engine.score(wrong, options)).map(sum);
+    const tokens = sum(found.map(({ length }) => length));
+    const likelier = found.filter((logprobs, index) => sum(logprobs) > (others[index] ?? 0));
+    return { nll: -sum(found.map(sum)) / tokens, skill: likelier.length / found.length };
   }
 }

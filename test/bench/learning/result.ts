@@ -39,12 +39,14 @@ const step = z.object({
   why: z.string(),
   measurements: z.record(z.string(), z.number()),
 });
-const lesson = z.object({
+/** As `/v1/lessons` gives it. */
+export const lessonSchema = z.object({
   policy: z.string(),
   text: z.string(),
   state: z.string(),
   hints: z.number(),
   divergences: z.array(z.number()),
+  covered_by: z.string().nullable().default(null),
 });
 const unitResult = z.object({
   part: z.string(),
@@ -52,7 +54,7 @@ const unitResult = z.object({
   seed: z.number(),
   rows: z.array(row),
   steps: z.array(step),
-  lessons: z.array(lesson),
+  lessons: z.array(lessonSchema),
   /** Sessions, and what the people made of the answers. */
   talk: z.array(z.object({ policy: z.string(), sessions: z.number(), corrected: z.number(), praised: z.number() })),
   /** Of the last measurement, as they are. */
@@ -64,10 +66,12 @@ const unitResult = z.object({
 
 /** Name of a row: the base shown the lessons in force. */
 export const shownLessons = 'base shown its lessons';
+/** Name of a block, and end of a unit's name: each of two people at a policy of their own. */
+export const oneEach = 'one each';
 
 export type Row = z.infer<typeof row>;
 export type Step = z.infer<typeof step>;
-export type Lesson = z.infer<typeof lesson>;
+export type Lesson = z.infer<typeof lessonSchema>;
 export type UnitResult = z.infer<typeof unitResult>;
 
 /** Results of one model and one set of sizes. */

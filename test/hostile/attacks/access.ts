@@ -131,7 +131,8 @@ const foreignTurn: Attack = {
     ];
     const replies = (await rounds(round)).flat();
     return {
-      held: turn !== '' && replies.every(({ status }) => status === 404 || status === 429),
+      // 503: the attacker's own turns were not looked through in time, and nothing is said of any.
+      held: turn !== '' && replies.every(({ status }) => [404, 429, 503].includes(status)),
       now: statusesOf(replies),
     };
   },

@@ -7,5 +7,6 @@ export function judgeReply(messages: readonly { readonly content: string }[]): s
   const [, , words] = nextState.exec(messages.at(-1)?.content ?? '') ?? [];
   if (words === undefined) return undefined;
   if (/short sentence/i.test(words)) return '[HINT_START]Answer in one short sentence.[HINT_END] \\boxed{-1}';
+  if (/long answers/i.test(words)) return '[HINT_START]Give long answers.[HINT_END] \\boxed{-1}';
   return /thank|perfect|great/i.test(words) ? '\\boxed{+1}' : '\\boxed{0}';
 }

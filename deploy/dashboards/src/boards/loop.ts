@@ -50,7 +50,7 @@ const funnel: Row = {
       kind: 'number',
       unit: 'none',
       width: 4,
-      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}}' }],
+      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}} {{policy}}' }],
     },
     {
       title: 'Newest trained version',
@@ -279,7 +279,7 @@ const stores: Row = {
     {
       title: 'Fill of the streams',
       description:
-        'Share of what a stream may hold, for those that are bounded. A full stream of turns refuses new ones.',
+        'Share of what a stream may hold, for those that are bounded; payloads beside the log of turns count as its own. A full stream of turns refuses new ones.',
       kind: 'lines',
       unit: 'percentunit',
       max: 1,

@@ -11,7 +11,7 @@ const versions: Row = {
       kind: 'lines',
       unit: 'none',
       width: 12,
-      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}}' }],
+      queries: [{ expr: stableVersion, legend: '{{namespace}} {{release}} {{policy}}' }],
     },
     {
       title: 'Staged in the time range',
@@ -87,14 +87,14 @@ const gate: Row = {
         'Mean |Δ logprob| between engine and training worker on probe answers. Above its bound the version is burned: the engine would not serve what was trained.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_parity'), legend: 'parity' }],
+      queries: [{ expr: most('backtalk_publisher_gate_parity', 'policy'), legend: '{{policy}}' }],
     },
     {
       title: 'Drift of the newest candidate',
       description: 'KL to the base, nats an answer. Above its bound the version is burned.',
       kind: 'lines',
       unit: 'short',
-      queries: [{ expr: most('backtalk_publisher_gate_drift'), legend: 'drift' }],
+      queries: [{ expr: most('backtalk_publisher_gate_drift', 'policy'), legend: '{{policy}}' }],
     },
     {
       title: 'Faulty answers of the newest candidate',
@@ -110,6 +110,14 @@ const gate: Row = {
       kind: 'lines',
       unit: 's',
       queries: [{ expr: quantileInRange(0.95, 'backtalk_publisher_gate_behaviour_seconds'), legend: '95 %' }],
+    },
+    {
+      title: 'Corrected turns asked again of the newest candidate',
+      description:
+        'Cases of learned lessons. held: of a lesson that it holds, or that nothing held before; lost: of one that what serves holds and it does not. One that is lost burns the version.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: most('backtalk_publisher_gate_cases', 'result'), legend: '{{result}}' }],
     },
     {
       title: 'Versions burned before they served, by reason',
@@ -141,7 +149,7 @@ const others: Row = {
       unit: 'none',
       queries: [
         { expr: most('backtalk_gateway_routes_fence', `${eachPod}, policy`), legend: 'gateway {{pod}} {{policy}}' },
-        { expr: most('backtalk_publisher_fence', eachPod), legend: 'publisher {{pod}}' },
+        { expr: most('backtalk_publisher_fence', `${eachPod}, policy`), legend: 'publisher {{pod}} {{policy}}' },
       ],
     },
     {

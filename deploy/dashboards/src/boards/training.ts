@@ -97,7 +97,7 @@ const steps: Row = {
     {
       title: 'Steps by how they ended',
       description:
-        'trained: a version. interrupted: the same step is taken again. step_failed: the batch was given up, its samples are settled by name. burned_parent: what it would have built upon was burned.',
+        'trained: a version. interrupted: the same step is taken again. step_failed: the batch was given up, its samples are settled by name. step_skipped: a guard kept it from making a version. burned_parent: what it would have built upon was burned.',
       kind: 'stacked',
       unit: 'short',
       queries: [{ expr: inRange('backtalk_trainer_steps_total', 'outcome', ofPolicy), legend: '{{outcome}}' }],

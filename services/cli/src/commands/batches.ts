@@ -1,8 +1,8 @@
 // `batches`: what became of each batch; `batches abandon`: one that stands in the way of learning is given up.
 import { FactReader, jsonCodec, kvBucket, systemClock, type Broker } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
-import { createInterface } from 'node:readline/promises';
 import { z } from 'zod';
+import { confirm } from '../confirm.js';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
@@ -24,7 +24,8 @@ interface BatchRow {
 const shownMax = 50;
 const triedCodec = jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() }));
 const abandonCodec = jsonCodec(z.object({ batch: z.number() }));
-const givenUpBy: ReadonlySet<string> = new Set(['step_failed', 'burned_parent', 'abandoned']);
+/** Reasons of a fact that gives up the batch before it. */
+export const givenUpBy: ReadonlySet<string> = new Set(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
 /** The trainer looks at it at once, or after the pause between two tries. */
 const givenUpWithinMs = 60_000;
 const lookEveryMs = 250;
@@ -131,14 +132,4 @@ async function findBatch(broker: Broker, reader: FactReader, policy: string, num
   if (row === undefined)
     throw cliErrors.nothingFound({ what: `batch ${String(number)} of ${policy} (npx backtalk batches lists them)` });
   return row;
-}
-
-async function confirm(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) return false;
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
-  } finally {
-    prompt.close();
-  }
 }

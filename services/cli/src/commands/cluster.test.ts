@@ -11,7 +11,7 @@ import {
   wireSecurity,
 } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
-import { BatchClosed, Lesson_State, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
+import { BatchClosed, BatchSample, Lesson_State, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
 import { EngineLease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -184,7 +184,14 @@ describe('rollback --forget', () => {
     const { url, password } = nats.credentials('cli');
     const environment = { BACKTALK_NATS_URL: url, BACKTALK_NATS_PASSWORD: password, BACKTALK_POLICY: 'forgetful' };
     const { engineUrl: engine, ...cluster } = readConfig(clusterSettings, environment);
-    const connection = { ...cluster, engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
+    const connection = {
+      ...cluster,
+      policies: ['forgetful'],
+      engine,
+      health: {},
+      blobs: cluster,
+      wire: wireSecurity(cluster),
+    };
     expect(await forgetLessons(connection, 'forgetful-v1')).toEqual(['new']);
     expect(await forgetLessons(connection, 'forgetful-v9')).toEqual([]);
     const said = [];
@@ -221,6 +228,32 @@ describe('status', () => {
     const [told] = (await backtalk('cli', ['status'])).values;
     expect(told).toMatchObject({ engines: [{ engine: url, ready: false, reason, versions: [] }] });
     await hold.release();
+  });
+
+  it('says which guard kept the last batch from making a version, also after turns were settled, until another is trained', async () => {
+    const facts = new FactPublisher(await nats.connect('trainer'));
+    const environment = { BACKTALK_POLICY: 'guarded' };
+    const detail = 'too_long: 1.00 of the samples are too long (bound 0.5)';
+    const samples = [BatchSample.fromPartial({ turn: 'turn1', tenant: 't', user: 'u' })];
+    const story: readonly Partial<BatchClosed>[] = [
+      { number: 1, version: 'guarded-v1', samples },
+      { number: 2, why: 'step_skipped', detail },
+      { number: 3, why: 'settled' },
+      { number: 4, version: 'guarded-v2', samples },
+    ];
+    const told: unknown[] = [];
+    let expectSequence = 0;
+    for (const fact of story) {
+      const closed = BatchClosed.fromPartial({ policy: 'guarded', ...fact });
+      ({ sequence: expectSequence } = await facts.publish('batchClosed', closed, { expectSequence }));
+      told.push((await backtalk('cli', ['status'], environment)).values[0]?.['withoutVersion']);
+      if (fact.number !== 3) continue;
+      const { stdout } = await printCommand(at('cli', environment), ['status']);
+      expect(stdout).toContain(`the last batch of guarded made no version: step_skipped: ${detail}`);
+      const { values } = await backtalk('cli', ['batches'], environment);
+      expect(values[0]).toMatchObject({ state: 'given_up', why: `step_skipped: ${detail}` });
+    }
+    expect(told).toEqual(['', `step_skipped: ${detail}`, `step_skipped: ${detail}`, '']);
   });
 });
 

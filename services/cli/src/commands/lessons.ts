@@ -23,8 +23,10 @@ const lessonSchema = z.object({
   divergences: z.array(z.number()),
   since_batch: z.number(),
   first_turn: z.string().nullable(),
+  cases: z.number(),
   ended_by: z.string().nullable(),
   superseded_by: z.string().nullable(),
+  covered_by: z.string().nullable(),
   pending: z.boolean(),
 });
 
@@ -38,6 +40,7 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
   ],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
   ['unteachable', 'this model does not learn it; looked at again after twenty versions'],
+  ['covered', 'another lesson does the same to the model, in fewer words: teachers are shown that one'],
   ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],
 ];
 
@@ -69,7 +72,7 @@ export async function listLessons(context: CommandContext, { user }: LessonFlags
       lesson.text,
     ]),
   );
-  const seen = meanings.filter(([state]) => data.some((lesson) => lesson.state === state));
+  const seen = meanings.filter(([state]) => data.some((lesson) => stateOf(lesson).includes(state)));
   output.line('');
   for (const [state, meaning] of seen) output.line(`${state}: ${meaning}`);
 }
@@ -126,8 +129,9 @@ function said(output: Output, lesson: Lesson, words: string): void {
   output.line(words);
 }
 
-function stateOf({ state, pending }: Lesson): string {
-  return pending ? `${state} (soon)` : state;
+function stateOf({ state, pending, covered_by: cover }: Lesson): string {
+  if (pending) return `${state} (soon)`;
+  return cover === null ? state : `${state}, covered`;
 }
 
 function printLesson(output: Output, lesson: Lesson): void {
@@ -139,6 +143,11 @@ function printLesson(output: Output, lesson: Lesson): void {
   output.line(
     `  heard     ${String(lesson.hints)} times${lesson.first_turn === null ? '' : `, first in ${lesson.first_turn}`}`,
   );
+  if (lesson.cases > 0)
+    output.line(
+      `  cases     ${String(lesson.cases)} corrected turns; once it is learned, new versions are asked them again`,
+    );
+  if (lesson.covered_by !== null) output.line(`  covered   by ${lesson.covered_by}, which does the same`);
   if (lesson.ended_by !== null) {
     const by = lesson.superseded_by === null ? '' : `: ${lesson.superseded_by}`;
     output.line(`  ended     ${lesson.ended_by}${by}`);

@@ -3,6 +3,7 @@ import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactN
 import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
+import { givenUpBy } from './batches.js';
 import { isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;
@@ -13,13 +14,23 @@ interface PartStatus {
   readonly why: string;
 }
 
-async function partStatus(part: string, url: string): Promise<PartStatus> {
+/** @param url of its health server, without a path */
+export async function partStatus(part: string, url: string): Promise<PartStatus> {
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(askWithinMs) });
-    return { part, ready: response.ok, why: response.ok ? '' : (await response.text()).slice(0, 200) };
+    const why = response.ok ? await withoutTrust(part, url) : (await response.text()).slice(0, 200);
+    return { part, ready: response.ok, why };
   } catch {
     return { part, ready: false, why: 'does not answer' };
   }
+}
+
+/** A judge that is wrong on turns whose verdict is known works, and its votes do not count. */
+async function withoutTrust(part: string, url: string): Promise<string> {
+  if (!part.startsWith('judge')) return '';
+  const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(askWithinMs) });
+  const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(await response.text());
+  return isUntrusted ? 'its votes do not count: too few planted turns are judged right' : '';
 }
 
 /** A machine's folder names every part; in a cluster those are asked that hold a lease. */
@@ -63,25 +74,66 @@ async function engines(
   }
 }
 
-async function learning(connection: Connection, broker: Broker) {
-  const { policy } = connection;
+/** So many facts before the newest batch's are looked at: turns may have been settled since. */
+const recentFacts = 100;
+
+/** Why the newest batch that was to be trained made no version: a guard, a failure, an operator; empty where it did or may yet. */
+async function withoutVersion(broker: Broker, policy: string): Promise<string> {
+  const reader = new FactReader(broker);
+  const last = await reader.last('batchClosed', { policy });
+  if (last === undefined) return '';
+  const from = Math.max(1, last.sequence - recentFacts);
+  let reason = '';
+  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } }, from })) {
+    const { why, detail, samples } = message;
+    if (givenUpBy.has(why)) reason = [why, detail].filter((word) => word !== '').join(': ');
+    else if (samples.length > 0) reason = '';
+  }
+  return reason;
+}
+
+interface PolicyStatus {
+  readonly policy: string;
+  readonly stable: string;
+  readonly previous: string;
+  readonly paused: boolean;
+  readonly storageFull: boolean;
+  readonly withoutVersion: string;
+}
+
+async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatus> {
   const routes = await kvBucket(broker, 'routes', Routes).get(policy);
+  return {
+    policy,
+    stable: routes?.value.stable ?? '',
+    previous: routes?.value.previous ?? '',
+    paused: await isLearningPaused(broker, policy),
+    storageFull: await isStorageFull(broker, policy),
+    withoutVersion: await withoutVersion(broker, policy),
+  };
+}
+
+async function learning(connection: Connection, broker: Broker) {
   const parts = await partsOf(connection, broker);
-  const paused = await isLearningPaused(broker, policy);
-  const storageFull = await isStorageFull(broker, policy);
+  const policies: PolicyStatus[] = [];
+  for (const policy of connection.policies) policies.push(await policyStatus(broker, policy));
   const facts: Record<string, number> = Object.fromEntries(funnel.map((name) => [name, 0]));
   for await (const { name } of new FactReader(broker).headers(funnel)) facts[name] = (facts[name] ?? 0) + 1;
   return {
     parts,
-    policy,
-    stable: routes?.value.stable ?? '',
-    previous: routes?.value.previous ?? '',
-    paused,
-    storageFull,
+    ...(await policyStatus(broker, connection.policy)),
+    policies,
     facts,
     deadLetters: await deadLetters(broker).count(),
     engines: await engines(broker),
   };
+}
+
+function lineOf({ policy, stable, previous, paused, storageFull }: PolicyStatus): string {
+  const unpaused = storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : 'is on';
+  const state = paused ? `is PAUSED (npx backtalk resume --policy ${policy})` : unpaused;
+  const before = previous === '' ? '' : `; before it ${previous}`;
+  return `${policy} answers with ${stable || 'nothing yet'}${before}; learning ${state}`;
 }
 
 export async function status({ connection, output }: CommandContext): Promise<void> {
@@ -92,14 +144,12 @@ export async function status({ connection, output }: CommandContext): Promise<vo
     parts.map(({ part, ready, why }) => [part, ready ? 'ready' : 'NOT READY', why]),
   );
   output.line('');
-  output.line(
-    `${learned.policy} answers with ${learned.stable || 'nothing yet'}${learned.previous === '' ? '' : `; before it ${learned.previous}`}`,
-  );
-  const unpaused = learned.storageFull
-    ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)'
-    : 'is on';
-  const state = learned.paused ? 'is PAUSED (npx backtalk resume)' : unpaused;
-  output.line(`learning ${state}; dead letters: ${String(learned.deadLetters)}`);
+  for (const one of learned.policies) {
+    output.line(lineOf(one));
+    if (one.withoutVersion !== '')
+      output.line(`the last batch of ${one.policy} made no version: ${one.withoutVersion}`);
+  }
+  output.line(`dead letters: ${String(learned.deadLetters)}`);
   for (const { engine, ready, reason, versions } of learned.engines) {
     output.line(
       `engine ${engine}: ${ready ? 'ready' : `NOT READY (${reason})`}, holds ${versions.join(', ') || 'the base only'}`,

@@ -1,11 +1,9 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-import { FactReader, isBacktalkError, TurnLog } from '@backtalk/kit';
+import { FactReader, isBacktalkError, isInForce, TurnLog } from '@backtalk/kit';
 import {
-  Lesson_State,
   Provenance,
   type BatchClosed,
   type BatchSample,
-  type Lesson,
   type TurnJudged,
   type WeightsStaged,
   type WeightsTrained,
@@ -44,11 +42,17 @@ async function readVersions(reader: FactReader, policy: string): Promise<Version
       parent: message.parent,
       batch: message.batch,
       stage: stage === undefined ? 'trained' : stage.stage.replace('STAGE_', '').toLowerCase(),
-      why: stage?.why ?? '',
+      why: [...masksOf(message), stage?.why ?? ''].filter((why) => why !== '').join('; '),
       trainedAt: new Date(timeMs).toISOString(),
       measurements: { ...message.report?.measurements, ...stage?.measurements },
     };
   });
+}
+
+/** Guards for which the step left its sampled terms out, rewards among them. */
+function masksOf({ report }: WeightsTrained): string[] {
+  const names = Object.keys(report?.measurements ?? {}).filter((name) => name.startsWith('guard_'));
+  return names.map((name) => `no reward taken: ${name.replace('guard_', '')}`);
 }
 
 export async function listVersions({ connection, output }: CommandContext): Promise<void> {
@@ -61,14 +65,17 @@ export async function listVersions({ connection, output }: CommandContext): Prom
     return;
   }
   const number = (row: VersionRow, name: string) => row.measurements[name]?.toFixed(2) ?? '';
+  const held = ({ measurements: { cases, cases_lost: lost = 0 } }: VersionRow) =>
+    cases === undefined ? '' : `${cases - lost}/${cases}`;
   output.table(
-    ['version', 'parent', 'stage', 'step KL', 'drift', 'seconds', 'trained', 'why'],
+    ['version', 'parent', 'stage', 'step KL', 'drift', 'cases', 'seconds', 'trained', 'why'],
     rows.map((row) => [
       row.version,
       row.parent,
       row.stage,
       number(row, 'kl_step'),
       number(row, 'drift_kl'),
+      held(row),
       number(row, 'seconds'),
       row.trainedAt.slice(0, 19).replace('T', ' '),
       cut(row.why, 60),
@@ -126,10 +133,6 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     divergence: report?.divergence,
     dropped: report?.dropped ?? '',
   };
-}
-
-function isInForce({ state }: Lesson): boolean {
-  return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
 }
 
 function printVersion(

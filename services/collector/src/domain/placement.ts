@@ -19,6 +19,15 @@ export interface TurnEntry {
   readonly completedSequence: number;
   /** Of the turn and all before it; nothing until its request is in the index. */
   readonly consent: Trains | undefined;
+  /** Answer keys in its own request, the newest few, oldest first; nothing until its request is in the index. */
+  readonly earlierAnswers: readonly string[] | undefined;
+}
+
+/** So many earlier answers tell apart turns that gave the same one. */
+const earlierAnswersMax = 16;
+
+export function earlierAnswersOf({ answerKeys }: Pick<TurnOpened, 'answerKeys'>): string[] {
+  return answerKeys.slice(-earlierAnswersMax);
 }
 
 /** The name under which a request waits for whichever answer is given in its session; empty for no session. */
@@ -43,7 +52,7 @@ export function wantedSession(request: TurnOpened, parent: TurnEntry | undefined
 }
 
 export interface Placement {
-  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'consent'>;
+  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'consent' | 'earlierAnswers'>;
   /** Names of answers that would make the request continue a newer turn. */
   readonly waitsFor: readonly string[];
 }
@@ -70,7 +79,15 @@ export function placementOf(
   const waits = newest !== undefined && (parent === undefined || couldBeNewer(request, link));
   const inSession = declaredSession === '' ? [] : [answerInSession(provisionalSession)];
   return {
-    entry: { tenant, user, policy, session, parent: parent?.turn ?? '', consent: trainsBy(consent) },
+    entry: {
+      tenant,
+      user,
+      policy,
+      session,
+      parent: parent?.turn ?? '',
+      consent: trainsBy(consent),
+      earlierAnswers: earlierAnswersOf(request),
+    },
     waitsFor: waits ? [newest, ...inSession] : [],
   };
 }

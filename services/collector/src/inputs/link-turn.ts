@@ -8,6 +8,7 @@ import { findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from 
 import {
   continuationOf,
   couldBeNewer,
+  earlierAnswersOf,
   isAheadOfLog,
   placementOf,
   wantedSession,
@@ -73,22 +74,39 @@ function newestKeys(answerKeys: readonly string[]): string[] {
   return [...newest];
 }
 
+/** The turns of one person that gave an answer, without the one that asks. */
+async function candidatesFor(index: TurnIndex, reader: RequestReader, request: OpenedTurn['message'], key: string) {
+  const answered = (await index.turnsWithAnswer(request, key)).filter((turn) => turn !== request.turn);
+  const candidates = answered.map(async (turn): Promise<Candidate[]> => {
+    const entry = await index.turn(turn);
+    if (entry === undefined) return [];
+    const { completedSequence: sequence, continuedBy } = entry;
+    // Only among several do the answers before it decide.
+    const earlierAnswers = answered.length > 1 ? await earlierAnswersIn(index, reader, entry) : [];
+    return [{ turn, earlierAnswers, sequence, continuedBy }];
+  });
+  return (await Promise.all(candidates)).flat();
+}
+
+/** One person's turns that gave the same answer may be many and large: what the index knows is not read from the log. */
+async function earlierAnswersIn(index: TurnIndex, reader: RequestReader, { turn, earlierAnswers }: TurnEntry) {
+  if (earlierAnswers !== undefined) return earlierAnswers;
+  const request = await reader.opened(turn);
+  if (request === undefined) return [];
+  const read = earlierAnswersOf(request.message);
+  await index.putTurn(turn, { earlierAnswers: read });
+  return read;
+}
+
 /** By the newest of our answers in the request; by its declared session where that leads to a newer one. */
 async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedTurn): Promise<ParentLink | undefined> {
   const { turn, answerKeys, declaredSession, provisionalSession } = opened.message;
   const known = new Map<string, Candidate[]>();
-  const asked = newestKeys(answerKeys);
-  const answers = await Promise.all(asked.map((key) => index.turnsWithAnswer(opened.message, key)));
-  for (const [at, key] of asked.entries()) {
-    const answered = answers[at] ?? [];
-    const candidates = answered.map(async (candidate) => {
-      const entry = await index.turn(candidate);
-      if (entry === undefined) return [];
-      // Only among several do the answers before it decide.
-      const earlierAnswers = answered.length > 1 ? ((await reader.opened(candidate))?.message.answerKeys ?? []) : [];
-      return [{ turn: candidate, earlierAnswers, sequence: entry.completedSequence, continuedBy: entry.continuedBy }];
-    });
-    known.set(key, (await Promise.all(candidates)).flat());
+  for (const key of newestKeys(answerKeys)) {
+    const candidates = await candidatesFor(index, reader, opened.message, key);
+    known.set(key, candidates);
+    // The newest answer that is known decides.
+    if (candidates.length > 0) break;
   }
   const byAnswer = findParent(turn, answerKeys, (key) => known.get(key) ?? []);
   const found = byAnswer?.answerIndex ?? -1;
@@ -96,13 +114,14 @@ async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedT
   // Some clients change the words of our answers before they send them back.
   const said = textsOf(await reader.messages(opened));
   for (const earlier of await index.sessionAnswers(provisionalSession)) {
-    const before = earlier === turn ? undefined : await reader.opened(earlier);
+    const entry = earlier === turn ? undefined : await index.turn(earlier);
+    // As many answers as the request holds: it goes on from another one.
+    if (entry === undefined || (entry.earlierAnswers ?? []).length >= answerKeys.length) continue;
+    const before = await reader.opened(earlier);
     if (before === undefined || before.sequence > opened.sequence) continue;
     if (!goesOnFrom(before.message, await reader.messages(before), answerKeys.length, said)) continue;
     const answerIndex = before.message.answerKeys.length;
-    return answerIndex > found
-      ? linkTo(turn, earlier, answerIndex, (await index.turn(earlier))?.continuedBy ?? '')
-      : byAnswer;
+    return answerIndex > found ? linkTo(turn, earlier, answerIndex, entry.continuedBy) : byAnswer;
   }
   return byAnswer;
 }

@@ -1,12 +1,14 @@
 // How full are the broker and Valkey? This process uses both, and looks at them for all. In: connections. Out: gauges. It asks
 // again and again until it is stopped; a store that does not answer is said to be away.
-import { blobStream, type Broker, type Clock } from '@backtalk/kit';
+import { blobStream, namedPayloadBytes, type Broker, type Clock } from '@backtalk/kit';
 import type { Redis } from 'ioredis';
 import type { Events } from '../events.js';
 
 /** Those that refuse what is new when they are full, and that this service may look at. */
 const streams = ['TURNS', 'WEIGHTS', blobStream] as const;
 const lookEveryMs = 15_000;
+/** After a look in which one did not answer: a single late answer, or a connection that is being made, is none that is away. */
+const lookAgainMs = 1_000;
 
 interface StoreOptions {
   readonly broker: Broker;
@@ -25,8 +27,8 @@ export class StoreWatch {
   start(afterMs = 0): void {
     const { clock, everyMs = lookEveryMs } = this.options;
     this.cancel = clock.timer(afterMs, () => {
-      this.running = this.look().finally(() => {
-        if (this.cancel !== undefined) this.start(everyMs);
+      this.running = this.look().then((areUp) => {
+        if (this.cancel !== undefined) this.start(areUp ? everyMs : Math.min(lookAgainMs, everyMs));
       });
     });
   }
@@ -37,18 +39,25 @@ export class StoreWatch {
     await this.running;
   }
 
-  private async look(): Promise<void> {
+  /** Whether all answered. */
+  private async look(): Promise<boolean> {
     const { events } = this.options;
     const [broker, valkey] = await Promise.allSettled([this.lookAtBroker(), this.lookAtValkey()]);
     events.storeLooked('broker', broker.status === 'fulfilled');
     events.storeLooked('valkey', valkey.status === 'fulfilled');
+    return broker.status === 'fulfilled' && valkey.status === 'fulfilled';
   }
 
   private async lookAtBroker(): Promise<void> {
     const { broker, events } = this.options;
     for (const stream of streams) {
       const { state, config } = await broker.jsm.streams.info(stream);
-      events.streamLooked(stream, { bytes: state.bytes, messages: state.messages, bytesMax: config.max_bytes });
+      const beside = stream === 'TURNS' ? await namedPayloadBytes(broker) : 0;
+      events.streamLooked(stream, {
+        bytes: state.bytes + beside,
+        messages: state.messages,
+        bytesMax: config.max_bytes,
+      });
     }
   }
 

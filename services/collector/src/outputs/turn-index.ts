@@ -77,7 +77,8 @@ export class TurnIndex {
     const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '' } = fields;
     const completedSequence = Number(fields['completedSequence'] ?? 0);
     const consent = trainsIn(fields['consent']);
-    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, consent };
+    const earlierAnswers = keysIn(fields['earlierAnswers']);
+    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, consent, earlierAnswers };
   }
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */
@@ -224,6 +225,11 @@ export class TurnIndex {
       throw collectorErrors.indexUnavailable({}, error);
     }
   }
+}
+
+/** As an array's own text has them. */
+function keysIn(text: string | undefined): string[] | undefined {
+  return text === '' ? [] : text?.split(',');
 }
 
 function trainsIn(text: string | undefined): Trains | undefined {

@@ -2,7 +2,7 @@
 //
 // In: what a key grants, and the request's `user` field. Out: the caller with keyed hashes in place of names, and the
 // limit that is reached, if any. Pure.
-import { keyedHash } from '@backtalk/kit';
+import { keyedHash, tenantHash, userHash } from '@backtalk/kit';
 
 export interface Limits {
   readonly requestsPerMinute?: number | undefined;
@@ -50,8 +50,8 @@ export const keylessId = 'keyless';
 
 export function callerOf(secret: string, keyId: string, grant: Grant, userField: string | undefined): Caller {
   const name = grant.acceptsUserField && userField !== undefined && userField !== '' ? userField : grant.user;
-  const tenant = keyedHash(secret, `tenant\n${grant.tenant}`);
-  const user = keyedHash(secret, `user\n${grant.tenant}\n${name}`);
+  const tenant = tenantHash(secret, grant.tenant);
+  const user = userHash(secret, grant.tenant, name);
   return {
     tenant,
     user,

@@ -151,6 +151,8 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   endedBy: '',
   supersededBy: '',
   sinceBatch: 0,
+  coveredBy: '',
+  cases: [],
 };
 
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
@@ -168,8 +170,10 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     divergences: lesson.divergences,
     since_batch: lesson.sinceBatch,
     first_turn: lesson.firstTurn || null,
+    cases: lesson.cases.length,
     ended_by: lesson.endedBy || null,
     superseded_by: lesson.supersededBy || null,
+    covered_by: lesson.coveredBy || null,
     pending,
   };
 }

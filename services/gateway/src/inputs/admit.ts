@@ -1,7 +1,7 @@
 // Lets a request in, whichever it is: by its key, a free slot, its key's minute, and room for its body.
 //
 // In: a request of which only the head was read. Out: what its handler may use; slot and room are given back when the
-// answer is over, and its client has read it or was cut. Without limits by the minute nothing is waited for.
+// answer is over, and its client has read it or was cut. Where many begin at once, keys take turns.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayErrors } from '../errors.js';
 import type { BodyRoom } from '../domain/body-budget.js';
@@ -27,6 +27,7 @@ export async function admitted(
   const leave = access.slots.enter(keyId, grant.limits.concurrency);
   const room = access.bodies.room(keyId);
   try {
+    await access.fair.of(keyId);
     if (countsByMinute(grant.limits)) {
       const what = await access.minutes.reached(keyId, grant.limits);
       if (what !== undefined)

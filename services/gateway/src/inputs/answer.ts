@@ -4,7 +4,10 @@ import { asBacktalkError, isBacktalkError, newTrace, systemClock, traceFrom, typ
 import { gatewayErrors } from '../errors.js';
 import { openAiError } from '../domain/openai-error.js';
 import { sseEvent } from '../domain/frame.js';
-import { discard } from './discard.js';
+import { Discarder } from './discard.js';
+
+/** One for all connections. */
+const discarder = new Discarder(systemClock);
 
 const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
 
@@ -41,7 +44,7 @@ export function sendError(request: IncomingMessage, response: ServerResponse, th
   if (response.headersSent) response.end(sseEvent(text));
   else if (isBacktalkError(thrown, 'request_too_large') || isLongToCome(request)) {
     response.writeHead(status, headOf(text, { ...headers, Connection: 'close' })).write(text);
-    discard(request, systemClock, () => response.end());
+    discarder.discard(request, () => response.end());
   } else response.writeHead(status, headOf(text, headers)).end(text);
 }
 

@@ -42,7 +42,7 @@ export function serveControl(
       const change = new Change(slots);
       try {
         while (!signal.aborted) {
-          yield { inFlight: slots.byVersion(), fence: routes.fence };
+          yield { inFlight: slots.byVersion(), fence: routes.fence, fences: routes.fences };
           await change.next(signal);
           await clock.sleep(reportEveryMs, signal);
         }

@@ -1,17 +1,16 @@
 import { PassThrough } from 'node:stream';
 import { FakeClock } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
-import { discard } from './discard.js';
+import { Discarder } from './discard.js';
 
 const piece = Buffer.alloc(16 * 1024);
 
 /** A body of which three pieces lie ready. */
-function refused() {
-  const clock = new FakeClock();
+function refused(clock = new FakeClock(), discarder = new Discarder(clock)) {
   const body = new PassThrough({ highWaterMark: 64 * 1024 });
   const seen = { pieces: 0, ends: 0 };
   for (let at = 0; at < 3; at += 1) body.write(piece);
-  discard(body, clock, () => (seen.ends += 1));
+  discarder.discard(body, () => (seen.ends += 1));
   body.on('data', () => (seen.pieces += 1));
   return { clock, body, seen };
 }
@@ -23,6 +22,19 @@ describe('a body that was refused and goes on coming', () => {
     expect(seen.pieces).toBe(1);
     await clock.advance(3);
     expect(seen.pieces).toBe(2);
+  });
+
+  it('takes one piece in each pause, however many refused bodies there are, and of each in turn', async () => {
+    const clock = new FakeClock();
+    const discarder = new Discarder(clock);
+    const bodies = Array.from({ length: 4 }, () => refused(clock, discarder).seen);
+    const pieces = () => bodies.map((seen) => seen.pieces);
+    await clock.advance(1);
+    expect(pieces()).toEqual([1, 1, 1, 1]);
+    await clock.advance(3);
+    expect(pieces()).toEqual([2, 1, 1, 1]);
+    await clock.advance(9);
+    expect(pieces()).toEqual([2, 2, 2, 2]);
   });
 
   it('says once that a refused body is over', async () => {

@@ -4,6 +4,7 @@ import type { GatewayConfig } from '../config.js';
 import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
 import type { DeadlyPrompts } from '../domain/deadly-prompts.js';
+import type { FairTurns } from '../domain/fair-turns.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { TraceRate } from '../domain/trace-rate.js';
 import type { GatewayEvents } from '../events.js';
@@ -23,6 +24,7 @@ export interface Access {
   readonly keys: KeyStore;
   readonly callers: Callers;
   readonly slots: RequestSlots;
+  readonly fair: FairTurns;
   readonly minutes: MinuteCounts;
   readonly bodies: BodyBudget;
   readonly parser: JsonParser;

@@ -47,6 +47,7 @@ export class TurnRecord {
   /** Resolves when the turn is stored and its answer can be recognised. Throws `capture_unavailable`. */
   async complete(turn: Turn, answer: TurnAnswer): Promise<void> {
     const { events, access, serving } = this.parts;
+    await access.fair.of(turn.caller.keyId);
     const logprobsUntrue = areLogprobsUntrue(serving.fleet.capabilitiesOf(answer.engine?.url));
     const completed = turnCompleted(turn, { ...answer, logprobsUntrue });
     const { keyId, limits } = turn.caller;

@@ -12,6 +12,7 @@ import {
 import type { Lesson, LessonChanged } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
+import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
 
 /** What headers say of a turn. */
 interface TurnOwner {
@@ -24,16 +25,14 @@ interface TurnOwner {
 const turnMs = 2_000;
 const sessionMs = 3_000;
 const lessonsMs = 5_000;
-/** Searches for sessions that Valkey forgot: an unknown name is as long a search, and its consumer lives so long. */
-const searchesPerWindow = 5;
-const searchWindowMs = 10_000;
-/** Of the caller's own turns: the most that one search looks through. */
+/** Of the caller's own turns: the most that one search looks through, */
 const turnsLookedThrough = 5_000;
+/** and so many between two turns of others on the event loop: 2 ms. */
+const turnsLookedThroughAtOnce = 64;
 const retryAfterSeconds = 2;
 
 export class FactLog {
-  private searches = 0;
-  private searchWindow = 0;
+  private readonly searches: SearchRate;
 
   constructor(
     private readonly publisher: FactPublisher,
@@ -41,7 +40,9 @@ export class FactLog {
     private readonly clock: Clock,
     /** Older sessions are not looked for in the log: Valkey would have forgotten them in any case. */
     private readonly sessionsKeptMs: number,
-  ) {}
+  ) {
+    this.searches = new SearchRate(clock);
+  }
 
   /** Whether it was stored now or had been before. */
   async store<N extends 'feedbackGiven' | 'sessionEnded' | 'lessonChanged'>(
@@ -79,10 +80,19 @@ export class FactLog {
   }
 
   /** The first turn of any of these sessions, by the headers of the caller's newer turns. */
-  async turnOfSession({ tenant, user }: Caller, sessions: ReadonlySet<string>) {
-    this.countSearch();
-    const sinceMs = this.clock.now() - this.sessionsKeptMs;
-    const options = { filter: { turnOpened: { tenant, user } }, sinceMs, signal: AbortSignal.timeout(sessionMs) };
+  async turnOfSession({ keyId, tenant, user }: Caller, sessions: ReadonlySet<string>) {
+    // An unknown name is as long a search as a known one.
+    if (!this.searches.permits(keyId))
+      throw gatewayErrors.rateLimited({
+        what: 'searches for sessions of which no answer is remembered',
+        retryAfterSeconds: searchWindowMs / 1000,
+      });
+    const options = {
+      filter: { turnOpened: { tenant, user } },
+      sinceMs: this.clock.now() - this.sessionsKeptMs,
+      signal: AbortSignal.timeout(sessionMs),
+      atOnce: turnsLookedThroughAtOnce,
+    };
     let looked = 0;
     try {
       for await (const { headers } of this.reader.headers(['turnOpened'], options)) {
@@ -95,14 +105,6 @@ export class FactLog {
     } catch (error) {
       return unavailable(error);
     }
-  }
-
-  private countSearch(): void {
-    const window = Math.floor(this.clock.now() / searchWindowMs);
-    if (window !== this.searchWindow) this.searches = 0;
-    this.searchWindow = window;
-    this.searches += 1;
-    if (this.searches > searchesPerWindow) throw gatewayErrors.overloaded({ retryAfterSeconds: searchWindowMs / 1000 });
   }
 }
 

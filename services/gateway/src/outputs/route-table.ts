@@ -54,6 +54,11 @@ export class RouteTable {
     }
   }
 
+  /** By policy. */
+  get fences(): Record<string, number> {
+    return Object.fromEntries([...this.routes].map(([policy, { fence }]) => [policy, fence]));
+  }
+
   /** The newest fence of all policies. */
   get fence(): number {
     return Math.max(0, ...[...this.routes.values()].map((routes) => routes.fence));

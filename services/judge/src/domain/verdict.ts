@@ -4,7 +4,7 @@
 import type { Verdict } from './verdict-value.js';
 
 /** Why a vote has no verdict. */
-export type NullReason = 'timeout' | 'unparsable' | 'engine' | 'uncalibrated' | 'refused';
+export type NullReason = 'timeout' | 'unparsable' | 'engine' | 'uncalibrated' | 'refused' | 'untrusted';
 
 export type CastVote = ValidVote | NullVote;
 

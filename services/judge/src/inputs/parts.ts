@@ -1,5 +1,6 @@
 import type { Clock } from '@backtalk/kit';
 import type { JudgeConfig } from '../config.js';
+import type { PlantedRecord, PlantedTurn } from '../domain/planted.js';
 import type { Reader } from '../domain/small-model/reader.js';
 import type { JudgeEvents } from '../events.js';
 import type { JudgedTurns } from '../outputs/judged-turns.js';
@@ -13,11 +14,16 @@ export interface Voting {
   readonly queue: VoteQueue;
   readonly caster: VoteCaster;
   readonly versionTimes: VersionTimes;
+  readonly planted: readonly PlantedTurn[];
+  readonly record: PlantedRecord;
 }
 
 /** What the handlers of facts and votes are given. */
 export interface JudgeParts {
-  readonly config: Pick<JudgeConfig, 'hintChoice' | 'atLeastOne' | 'backend' | 'voteShare' | 'versionsBehind'>;
+  readonly config: Pick<
+    JudgeConfig,
+    'hintChoice' | 'atLeastOne' | 'backend' | 'voteShare' | 'versionsBehind' | 'plantedShare'
+  >;
   readonly turns: JudgedTurns;
   readonly judgements: Judgements;
   /** Nothing where evidence alone decides. */

@@ -4,6 +4,7 @@ import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
+import { plantedBeside } from '../domain/planted.js';
 import { gatherEvidence } from '../domain/tool-evidence.js';
 import type { CastVote } from '../domain/verdict.js';
 import { leftOut } from '../domain/vote-rule.js';
@@ -32,6 +33,7 @@ export async function turnContinued(
   } else {
     const { tenant, user, policy, turn } = material.place;
     const judgement: Judgement = { kind: 'continued', tenant, user, policy, turn, later: [] };
+    await plantBeside(parts, voting, judgement, trace);
     await voting.queue.decide(judgement, trace, signal);
     if (!(await judgements.isJudged(message))) {
       // The queue remembers a judgement that the log does not, as after a restored backup.
@@ -40,6 +42,20 @@ export async function turnContinued(
     }
   }
   events.turnTook(clock.now() - startedMs);
+}
+
+/** A planted turn that cannot be queued keeps no other from being judged. */
+async function plantBeside(
+  { config, events }: JudgeParts,
+  { queue, planted }: Voting,
+  beside: Judgement,
+  trace: Trace,
+): Promise<void> {
+  const turn = plantedBeside(beside.turn, config.plantedShare, planted.length);
+  if (turn === undefined) return;
+  await queue.plant({ ...beside, kind: 'planted', turn }, trace).catch((error: unknown) => {
+    events.plantingFailed(error);
+  });
 }
 
 /** Who said no is not judged, and neither is what no sample can be made of. */

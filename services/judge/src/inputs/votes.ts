@@ -1,18 +1,30 @@
 // What a judge does with jobs of the queue of votes: casts a vote on a turn that it reads from the log, or makes the
 // judgement when all votes are cast. Any judge does either.
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
-import type { NullReason } from '../domain/verdict.js';
+import type { JudgeMark } from '../domain/judgement.js';
+import type { Material } from '../domain/material.js';
+import { plantedMaterial, plantedOf } from '../domain/planted.js';
 import { seedOf } from '../domain/seeds.js';
-import type { VoteHandlers } from '../outputs/vote-queue.js';
+import { combine, type CastVote, type NullReason } from '../domain/verdict.js';
+import { judgeErrors } from '../errors.js';
+import type { Judgement, VoteHandlers } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
 import { keepAgreed } from './session-closed.js';
 import { judgeTurn } from './turn-continued.js';
 
-export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandlers {
+export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
   const { turns, events } = parts;
+  const { caster, record } = voting;
+  const materialOf = async (judgement: Judgement): Promise<Material> => {
+    if (judgement.kind !== 'planted') return turns.materialOf(judgement, judgement.later);
+    const planted = plantedOf(judgement.turn, voting.planted);
+    const material = planted === undefined ? undefined : plantedMaterial(planted, judgement.turn);
+    if (material === undefined) throw judgeErrors.turnUnreadable({ missing: 'planted turn' });
+    return material;
+  };
   return {
     cast: async (judgement, vote, { number, isLast, signal }) => {
-      const material = await turns.materialOf(judgement, judgement.later);
+      const material = await materialOf(judgement);
       try {
         const { cast, model } = await caster.cast(material, vote, signal);
         return { vote, model, cast };
@@ -27,11 +39,28 @@ export function voteHandlers(parts: JudgeParts, { caster }: Voting): VoteHandler
       }
     },
     finish: async (judgement, queued, trace) => {
-      const material = await turns.materialOf(judgement, judgement.later);
-      const votes = queued.map(({ cast }) => caster.open(cast, material));
+      const material = await materialOf(judgement);
+      const cast = queued.map((vote) => caster.open(vote.cast, material));
       const mark = caster.mark(queued.find(({ model }) => model !== '')?.model ?? '');
+      if (judgement.kind === 'planted') return recordPlanted(parts, voting, material, cast, mark);
+      const votes = record.counted(cast);
       if (judgement.kind === 'closed') await keepAgreed(parts, judgement, votes, mark, trace);
       else await judgeTurn(parts, material, votes, mark, trace);
     },
   };
+}
+
+/** What the votes, with the words where the model is too small to read, made of a turn whose verdict is known. */
+function recordPlanted(
+  { reader, events }: JudgeParts,
+  { planted, record }: Voting,
+  material: Material,
+  votes: readonly CastVote[],
+  mark: JudgeMark,
+): void {
+  const known = plantedOf(material.place.turn, planted);
+  // An engine that gave no vote says nothing of how well it judges.
+  if (known === undefined || !votes.some(({ valid }) => valid)) return;
+  const { verdict } = combine([], votes, reader?.read(material, mark.weights));
+  events.plantedJudged(record.add(known, verdict));
 }

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { sha256Hex } from '@backtalk/kit';
 import { calibrationTable, digestText, type CalibrationTable } from '../domain/small-model/calibration.js';
 import { createReader, wordTable, type Reader } from '../domain/small-model/reader.js';
+import { plantedTurn, type PlantedTurn } from '../domain/planted.js';
 import { example, wordingsFrom, type Wordings } from '../domain/small-model/wordings.js';
 import { judgeErrors } from '../errors.js';
 
@@ -25,6 +26,12 @@ export function scoredPrompts(): ScoredPrompts {
 
 export function readCalibrationTable(): CalibrationTable {
   return parse(calibrationTable, read('thresholds.json'), 'thresholds.json');
+}
+
+/** Turns whose verdict is known, written for this alone. */
+export function readPlanted(): PlantedTurn[] {
+  const lines = read('planted.jsonl').split('\n');
+  return lines.filter((line) => line !== '').map((line) => parse(plantedTurn, line, 'planted.jsonl'));
 }
 
 export function readReader(): Reader {

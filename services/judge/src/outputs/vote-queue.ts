@@ -13,8 +13,8 @@ import type { JudgeEvents } from '../events.js';
 
 /** One turn to judge, by ids. */
 export interface Judgement {
-  /** The first judgement of a continued turn, or that of the best turn of a closed session. */
-  readonly kind: 'continued' | 'closed';
+  /** The first judgement of a continued turn, that of the best turn of a closed session, or that of a planted turn, which is in no log. */
+  readonly kind: 'continued' | 'closed' | 'planted';
   readonly tenant: string;
   readonly user: string;
   readonly policy: string;
@@ -162,6 +162,11 @@ export class VoteQueue {
       this.waiting.delete(id);
       this.events.turnsInFlight(this.waiting.size);
     }
+  }
+
+  /** Adds its votes, and waits for none of them. */
+  async plant(judgement: Judgement, trace: Trace): Promise<void> {
+    await this.add(`${judgement.turn}-${judgement.kind}`, judgement, trace);
   }
 
   /** The judgement may be made anew. */

@@ -115,6 +115,8 @@ export class JudgeRig {
         atLeastOne: 'agree',
         voteShare: 1,
         versionsBehind: 3,
+        plantedShare: 0,
+        plantedAccuracyMin: 0.5,
         ...settings,
       },
       { logger: silentLogger, backOff: { firstMs: 20, mostMs: 200 } },

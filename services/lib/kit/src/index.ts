@@ -47,13 +47,21 @@ export { consumeFacts, type FactConsumer, type FactPosition } from './facts/cons
 export { deadLetters, type DeadLetter } from './facts/dead-letters.js';
 export type { Delivery, FactHandler, Held } from './facts/delivery.js';
 export { FactPublisher, type Published } from './facts/publisher.js';
-export { adoptPayloads, sweepPayloads, type PayloadSweep } from './facts/payloads.js';
+export { deleteFacts, settledSequences } from './facts/delete-facts.js';
+export {
+  adoptPayloads,
+  dropPayload,
+  namedPayloadBytes,
+  payloadBytes,
+  sweepPayloads,
+  type PayloadSweep,
+} from './facts/payloads.js';
 export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reader.js';
 export type { StoredFact } from './facts/stored-fact.js';
 export { TurnLog, type TurnIds } from './facts/turn-log.js';
 export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
-export { keyedHash, newId, newSessionId, newTurnId, sha256Hex } from './identity/ids.js';
+export { keyedHash, newId, newSessionId, newTurnId, sha256Hex, tenantHash, userHash } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
@@ -61,6 +69,8 @@ export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.j
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
+export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
+export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,

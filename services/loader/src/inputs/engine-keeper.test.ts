@@ -1,5 +1,5 @@
 import { createEngineClient } from '@backtalk/dialects';
-import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import { putFakeVersion, startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import { BacktalkError, folderBlobStore, Metrics, readConfig, systemClock, type BlobStore } from '@backtalk/kit';
 import { silentLogger, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import { LoadedAdapters } from '../outputs/loaded-adapters.js';
 import { RankTrial } from '../outputs/rank-trial.js';
 import { WeightsFiles } from '../outputs/weights-files.js';
 import { EngineKeeper } from './engine-keeper.js';
+import { loaderCalls } from './loader-calls.js';
 
 const digest = 'a'.repeat(64);
 const wanted = { policy: 'backtalk', version: 'backtalk-v1', manifestDigest: digest };
@@ -30,11 +31,12 @@ afterEach(async () => {
 });
 
 /** All that keeps an engine, over a blob store of the test's choice. */
-function partsOver(blobs: BlobStore) {
+function partsOver(blobs: BlobStore, more: Readonly<Record<string, string>> = {}) {
   const config = readConfig(loaderSettings, {
     BACKTALK_HEALTH_ADDRESS: '127.0.0.1:0',
     BACKTALK_ENGINE_URL: fakeEngine.url,
     BACKTALK_ENGINE_CHECK: '20ms',
+    ...more,
   });
   const events = createEvents(silentLogger, new Metrics('loader'));
   const engine = createEngineClient({ dialect: 'vllm', url: fakeEngine.url, apiKey: '' });
@@ -55,7 +57,7 @@ function partsOver(blobs: BlobStore) {
   const rankTrial = new RankTrial(engine, 0, directory.path, undefined);
   const fail = (error: unknown) => failures.push(error);
   const keeper = new EngineKeeper(config, { engine, adapters, rankTrial, state, clock: systemClock, events, fail });
-  return { adapters, keeper, engine };
+  return { adapters, keeper, engine, state };
 }
 
 describe('EngineKeeper', () => {
@@ -63,12 +65,56 @@ describe('EngineKeeper', () => {
     const gone = () => new BacktalkError({ code: 'stream_missing', retry: 'stop', message: 'The store is gone.' });
     const blobs = Object.assign(folderBlobStore(directory.join('blobs')), { get: () => Promise.reject(gone()) });
     const { keeper, engine } = partsOver(blobs);
-    keeper.follow([wanted]);
+    keeper.follow('backtalk', [wanted]);
     keeper.start();
     await until(() => failures.length > 0, { what: 'the failure' });
     await keeper.stop();
     await engine.close();
     expect(failures[0]).toMatchObject({ code: 'stream_missing' });
+  });
+});
+
+describe('several policies on one engine', () => {
+  const policies = { BACKTALK_POLICIES: 'ada,ben', BACKTALK_RETIRE_GRACE: '0s' };
+
+  it('holds the load sets of all of them, and unloads nothing of one whose load set is not known', async () => {
+    const blobs = folderBlobStore(directory.join('blobs'));
+    const { keeper, engine, state } = partsOver(blobs, policies);
+    const loaded = async (policy: string, version: string) => {
+      const { manifestDigest } = await putFakeVersion({ blobs, version, policy });
+      return { version, manifestDigest };
+    };
+    const [ada, ben] = [await loaded('ada', 'ada-v1'), await loaded('ben', 'ben-v1')];
+    keeper.follow('ada', [ada]);
+    keeper.follow('ben', [ben]);
+    keeper.start();
+    const holds = (...names: string[]) =>
+      until(() => fakeEngine.adapters.names.toSorted().join() === names.join(), {
+        what: `${names.join()} on the engine`,
+      });
+    await holds('ada-v1', 'ben-v1');
+    keeper.follow('ben', undefined);
+    keeper.follow('ada', []);
+    await holds('ben-v1');
+    expect(keeper.mayRetire('ada-v1')).toBe(true);
+    expect(keeper.mayRetire('ben-v1')).toBe(false);
+    keeper.follow('ben', []);
+    await holds();
+    expect(state.current).toMatchObject({ ready: true });
+    await keeper.stop();
+    await engine.close();
+  });
+
+  it('refuses to unload a version under the name of another policy, and fences each policy alone', async () => {
+    const { adapters, state, engine } = partsOver(folderBlobStore(directory.join('blobs')));
+    const calls = loaderCalls(['ada', 'ben'], adapters, state, { baseModel: 'base', mayRetire: () => true });
+    const retire = (policy: string, version: string, fence: number) =>
+      calls.retire({ policy, version, fence }, {} as Parameters<typeof calls.retire>[1]);
+    await expect(retire('ada', 'ben-v1', 9)).rejects.toMatchObject({ code: 'weights_version_invalid' });
+    expect(await retire('ada', 'ada-v1', 9)).toEqual({ already: true });
+    expect(await retire('ben', 'ben-v1', 3)).toEqual({ already: true });
+    await expect(retire('ada', 'ada-v1', 8)).rejects.toMatchObject({ code: 'fence_passed' });
+    await engine.close();
   });
 });
 

@@ -2,7 +2,7 @@
 // Out: the engine's state. It notices a restart because the engine no longer lists what it held; the engine is then not
 // ready until everything is loaded again. One round at a time.
 import type { Capabilities, EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, baseVersion, versionNumber, type Clock } from '@backtalk/kit';
+import { asBacktalkError, baseVersion, versionParts, type Clock } from '@backtalk/kit';
 import type { LoadedVersion } from '@backtalk/proto/weights';
 import type { LoaderConfig } from '../config.js';
 import { planReconcile, RetryTimes } from '../domain/reconcile.js';
@@ -36,8 +36,8 @@ export class EngineKeeper {
   private misfit: string | undefined;
   private lookedAtMs = 0;
   private misses = 0;
-  /** Undefined while the load set is not known: nothing is loaded or unloaded then. */
-  private wanted: readonly LoadedVersion[] | undefined;
+  /** Load sets by policy; while one is not known, nothing of that policy is loaded or unloaded. */
+  private readonly wanted = new Map<string, readonly LoadedVersion[]>();
   private unwantedSince: ReadonlyMap<string, number> = new Map();
   private readonly retries = new RetryTimes();
   private wake: () => void = () => undefined;
@@ -60,7 +60,7 @@ export class EngineKeeper {
 
   /** While the load set is not known, every version may be in it. */
   mayRetire(version: string): boolean {
-    return this.wanted?.every((wanted) => wanted.version !== version) === true;
+    return this.wanted.get(policyOf(version))?.every((wanted) => wanted.version !== version) === true;
   }
 
   start(): void {
@@ -73,9 +73,10 @@ export class EngineKeeper {
     await this.running;
   }
 
-  /** The load set changed: the next round begins at once, and what failed is tried again. */
-  follow(wanted: readonly LoadedVersion[] | undefined): void {
-    this.wanted = wanted;
+  /** A policy's load set changed: the next round begins at once, and what failed is tried again. */
+  follow(policy: string, wanted: readonly LoadedVersion[] | undefined): void {
+    if (wanted === undefined) this.wanted.delete(policy);
+    else this.wanted.set(policy, wanted);
     this.retries.forget();
     this.wake();
   }
@@ -106,7 +107,7 @@ export class EngineKeeper {
 
   private async round(): Promise<void> {
     const { engine, adapters, state, events } = this.parts;
-    const { policy } = this.config;
+    const { policies } = this.config;
     if (!(await this.isUp())) return;
     if (this.capabilities === undefined) {
       // Also warms the engine up: its first answer with logprobs may take half a minute.
@@ -124,13 +125,13 @@ export class EngineKeeper {
         return;
       }
       if (this.config.engineDialect !== 'openai') {
-        const lost = await adapters.compare((name) => (versionNumber(policy, name) ?? 0) > 0, {
+        const lost = await adapters.compare((name) => isVersionOf(policies, name), {
           deadlineMs: healthDeadlineMs,
           signal: this.stopping.signal,
         });
         if (lost.length > 0) {
           events.versionsLost(lost);
-          const versions = [baseVersion(policy), ...adapters.versions];
+          const versions = [...policies.map(baseVersion), ...adapters.versions];
           state.change({ ready: false, reason: 'weights are being loaded again', versions });
         }
       }
@@ -172,17 +173,20 @@ export class EngineKeeper {
 
   private async reconcile(baseModel: string): Promise<void> {
     const { adapters, clock, fail } = this.parts;
-    const { policy, retireGraceMs: graceMs } = this.config;
-    const { wanted, unwantedSince } = this;
-    if (wanted === undefined) return;
+    const { unwantedSince } = this;
+    const wanted = [...this.wanted.values()].flat();
+    const isKnown = (version: string) => this.wanted.has(policyOf(version));
     const now = clock.now();
-    const { versions: held, unchecked } = adapters;
+    const held = adapters.versions.filter(isKnown);
+    const unchecked = adapters.unchecked.filter(isKnown);
+    const { retireGraceMs: graceMs } = this.config;
     const plan = planReconcile({ wanted, held, unchecked, unwantedSince, now, graceMs });
     this.unwantedSince = plan.unwantedSince;
     for (const { version, manifestDigest } of plan.load) {
       if (!this.retries.isDue(version, now)) continue;
       try {
-        await adapters.prepare({ policy, version, manifestDigest }, baseModel, this.stopping.signal);
+        const one = { policy: policyOf(version), version, manifestDigest };
+        await adapters.prepare(one, baseModel, this.stopping.signal);
         this.retries.succeeded(version);
       } catch (thrown) {
         // Logged by the adapters; the others are loaded all the same.
@@ -197,4 +201,12 @@ export class EngineKeeper {
   private calling() {
     return { deadlineMs: this.config.engineDeadlineMs, signal: this.stopping.signal };
   }
+}
+
+/** Empty for what is no version's name. */
+const policyOf = (version: string) => versionParts(version)?.policy ?? '';
+
+function isVersionOf(policies: readonly string[], name: string): boolean {
+  const parts = versionParts(name);
+  return parts !== undefined && parts.number > 0 && policies.includes(parts.policy);
 }

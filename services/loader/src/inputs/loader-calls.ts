@@ -1,6 +1,6 @@
 // Answers the publisher's calls: Prepare, Retire, Watch. All three may be repeated. A publisher that has lost its
 // leadership without knowing takes nothing off: what the load set names stays, and so does what an older fence asks for.
-import { baseVersion, type GrpcCallFacts } from '@backtalk/kit';
+import { baseVersion, versionNumber, type GrpcCallFacts } from '@backtalk/kit';
 import type { LoaderServiceImplementation, WatchResponse } from '@backtalk/proto/control';
 import { loaderErrors } from '../errors.js';
 import type { EngineKeeper } from './engine-keeper.js';
@@ -8,28 +8,32 @@ import type { EngineState } from '../outputs/engine-state.js';
 import type { LoadedAdapters } from '../outputs/loaded-adapters.js';
 
 export function loaderCalls(
-  policy: string,
+  policies: readonly string[],
   adapters: LoadedAdapters,
   state: EngineState,
   keeper: Pick<EngineKeeper, 'baseModel' | 'mayRetire'>,
 ): LoaderServiceImplementation<GrpcCallFacts> {
-  let fenceSeen = 0;
+  /** By policy. */
+  const fencesSeen = new Map<string, number>();
   const checkPolicy = (asked: string) => {
-    if (asked !== policy) throw loaderErrors.policyUnknown({ policy: asked });
+    if (!policies.includes(asked)) throw loaderErrors.policyUnknown({ policy: asked });
   };
   return {
-    async prepare({ policy: asked, version, manifestDigest }, { signal }) {
-      checkPolicy(asked);
+    async prepare({ policy, version, manifestDigest }, { signal }) {
+      checkPolicy(policy);
       const { baseModel } = keeper;
       if (baseModel === undefined) throw loaderErrors.engineNotReady({ reason: state.current.reason });
       // The base is on every engine.
       if (version === baseVersion(policy)) return { already: true };
       return adapters.prepare({ policy, version, manifestDigest }, baseModel, signal);
     },
-    async retire({ policy: asked, version, fence }) {
-      checkPolicy(asked);
-      if (fence !== 0 && fence < fenceSeen) throw loaderErrors.fencePassed({ fence, seen: fenceSeen });
-      fenceSeen = Math.max(fenceSeen, fence);
+    async retire({ policy, version, fence }) {
+      checkPolicy(policy);
+      // Under another policy's name its fence would say nothing.
+      if (versionNumber(policy, version) === undefined) throw loaderErrors.versionInvalid({ version, policy });
+      const seen = fencesSeen.get(policy) ?? 0;
+      if (fence !== 0 && fence < seen) throw loaderErrors.fencePassed({ fence, seen });
+      fencesSeen.set(policy, Math.max(seen, fence));
       if (!keeper.mayRetire(version)) throw loaderErrors.versionWanted({ version });
       return { already: !(await adapters.retire(version)) };
     },

@@ -57,7 +57,7 @@ export class Leader {
       return true;
     } catch (thrown) {
       const error = asBacktalkError(thrown);
-      this.parts.events.workFailed(work, error);
+      this.parts.events.workFailed(this.parts.policy, work, error);
       if (error.retry === 'stop') {
         this.failed = true;
         this.fail(error);

@@ -14,13 +14,13 @@ export class Retirement {
   ) {}
 
   async sweep(): Promise<void> {
-    const { loaders, gateways, chain, clock, assertLeading } = this.parts;
+    const { policy, loaders, gateways, chain, clock, assertLeading } = this.parts;
     const all = loaders.all();
     const held = new Set(all.flatMap(({ engine }) => engine.versions));
     const now = clock.now();
     this.unwantedSince = unwantedVersions(chain.state, held, this.unwantedSince, now);
     if (this.unwantedSince.size > 0) {
-      const reports = await gateways.reports();
+      const reports = await gateways.reports(policy);
       assertLeading();
       const open = { reports, fence: chain.state.fence, now, streamMaxMs: this.streamMaxMs };
       for (const version of retirable(this.unwantedSince, open)) {

@@ -1,4 +1,4 @@
-// Puts the previous version back and burns the present one. In: an operator's call. Out: one staged fact, whose sequence is
+// Puts the previous version back and burns the present one. In: an operator's call, or a guard's word. Out: one staged fact, whose sequence is
 // the new fence, and gateways that route to the version before. It loads nothing where the loaders still hold that version.
 import { baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
@@ -8,23 +8,28 @@ import { publisherErrors } from '../errors.js';
 import type { ReleaseParts } from './swap.js';
 
 export function rollbackCalls(
-  parts: ReleaseParts,
+  policies: readonly ReleaseParts[],
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
     async rollback({ policy, why }): Promise<RollbackResponse> {
-      if (policy !== parts.policy) throw publisherErrors.policyUnknown({ policy });
+      const parts = policies.find((one) => one.policy === policy);
+      if (parts === undefined) throw publisherErrors.policyUnknown({ policy });
       if (!isLeading()) throw publisherErrors.notLeading();
-      const { chain, routing, events, clock } = parts;
-      const startMs = clock.now();
-      const from = stableOf(chain.state);
-      const to = await stepBackFrom(parts, from, why === '' ? 'rolled back' : why);
-      await routing.route();
-      const seconds = (clock.now() - startMs) / 1_000;
-      events.rolledBack(from, to, seconds);
-      return { from, to, seconds };
+      return rollBackFrom(parts, stableOf(parts.chain.state), why === '' ? 'rolled back' : why);
     },
   };
+}
+
+/** @param from the version that serves, as far as the caller knows */
+export async function rollBackFrom(parts: ReleaseParts, from: string, why: string): Promise<RollbackResponse> {
+  const { routing, events, clock } = parts;
+  const startMs = clock.now();
+  const to = await stepBackFrom(parts, from, why);
+  await routing.route();
+  const seconds = (clock.now() - startMs) / 1_000;
+  events.rolledBack(from, to, seconds, why);
+  return { from, to, seconds };
 }
 
 /** Returns the version that answers then. */

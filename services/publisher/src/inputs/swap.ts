@@ -5,22 +5,27 @@ import {
   asBacktalkError,
   baseVersion,
   isBacktalkError,
+  versionNumber,
   type BacktalkError,
   type Clock,
   type Trace,
 } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
 import { judgeBehaviour } from '../domain/behaviour.js';
+import { judgeCases, type CaseLimits } from '../domain/cases.js';
+import { judgeDrift, whyRollBack, type DriftLimits } from '../domain/drift-guards.js';
 import { burnsVersion, judgeCandidate, type GateLimits, type GateVerdict } from '../domain/gate.js';
-import { isDecided, stableOf, type PolicyState } from '../domain/policy-state.js';
+import { isDecided, previousOf, stableOf, type PolicyState } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { PublisherEvents } from '../events.js';
 import type { BehaviourProbes } from '../outputs/behaviour-probes.js';
+import type { CaseScorer } from '../outputs/case-scores.js';
 import type { Gateways } from '../outputs/gateways.js';
 import type { LeasedEngine, Loaders, Prepared } from '../outputs/loaders.js';
 import type { ProbeScorer } from '../outputs/probe-scores.js';
 import type { Routing } from '../outputs/routing.js';
 import type { StagedChain } from '../outputs/staged-chain.js';
+import { rollBackFrom } from './rollback.js';
 
 /** Names of the moments between two effects, where a process may die. */
 export type SwapStep =
@@ -42,13 +47,19 @@ export interface ReleaseParts {
 export interface GateParts {
   readonly scorer: ProbeScorer;
   readonly behaviour: BehaviourProbes;
+  readonly cases: CaseScorer;
   readonly limitsFor: (dtype: string) => GateLimits;
+  readonly driftLimits: DriftLimits;
+  readonly caseLimits: CaseLimits;
 }
 
 interface Candidate extends Pick<WeightsTrained, 'version' | 'parent' | 'manifestDigest'> {
   /** In which its facts and calls go on. */
   readonly trace: Trace | undefined;
 }
+
+/** A report says what the step found of the version that it started from. */
+type Trained = Omit<Candidate, 'trace'> & Partial<Pick<WeightsTrained, 'report'>>;
 
 const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 
@@ -60,8 +71,9 @@ export class Swap {
   ) {}
 
   /** Resolves when the version is stable or burned. */
-  async decide(trained: Omit<Candidate, 'trace'>, parent?: Trace): Promise<void> {
+  async decide(trained: Trained, parent?: Trace): Promise<void> {
     const { chain, events } = this.parts;
+    await this.rollBackServing(trained);
     while (!isDecided(chain.state, trained.version)) {
       try {
         const { state } = chain;
@@ -75,6 +87,14 @@ export class Swap {
         if (!isBacktalkError(error, 'fact_superseded')) throw error;
       }
     }
+  }
+
+  /** What was trained from a version that is rolled back here is burned by the decision that follows. */
+  private async rollBackServing({ parent, report }: Trained): Promise<void> {
+    const { state } = this.parts.chain;
+    const why = whyRollBack(report?.measurements ?? {}, this.gate.driftLimits);
+    if (why === '' || parent !== stableOf(state) || previousOf(state) === '') return;
+    await rollBackFrom(this.parts, parent, why);
   }
 
   private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {
@@ -122,7 +142,7 @@ export class Swap {
       if (engine === undefined) throw awayFrom(candidate, evaluation.failed);
       await this.reached('prepared');
       const verdict = await this.measure(engine, candidate, stable);
-      events.measured(candidate.version, verdict.measurements);
+      events.measured(policy, candidate.version, verdict.measurements);
       await this.reached('measured');
       if (verdict.why !== '') return verdict;
       measurements = verdict.measurements;
@@ -142,21 +162,54 @@ export class Swap {
 
   /** First what costs least: answers are asked for only where the numbers are right. */
   private async measure(engine: LeasedEngine, candidate: Candidate, stable: string): Promise<GateVerdict> {
-    const { scorer, behaviour, limitsFor } = this.gate;
+    const { scorer, limitsFor } = this.gate;
     const { version, manifestDigest } = candidate;
     const { probes, dtype } = await scorer.manifest(version, manifestDigest);
     const limits = limitsFor(dtype);
     const numbers = judgeCandidate({ probes, ...(await scorer.score(engine, version, probes)) }, limits);
-    if (numbers.why !== '' || !behaviour.canAsk(engine)) return numbers;
+    if (numbers.why !== '') return numbers;
+    const behaved = joined(numbers, await this.behaves(engine, version, stable, limits));
+    return behaved.why === '' ? joined(behaved, await this.holdsLessons(engine, version, stable)) : behaved;
+  }
+
+  private async behaves(
+    engine: LeasedEngine,
+    version: string,
+    stable: string,
+    { behaviourLevel }: GateLimits,
+  ): Promise<GateVerdict> {
+    const { behaviour } = this.gate;
+    if (!behaviour.canAsk(engine)) return passed;
     const startMs = this.parts.clock.now();
-    const base = baseVersion(this.parts.policy);
-    const others = [...new Set([stable, base])];
-    const models = [version, ...others].map((name) => (name === base ? engine.engine.baseModel : name));
-    const [faults = [], ...before] = await behaviour.faultsOf(engine, models);
-    const compared = others.map((other, at) => ({ version: other, faults: before[at] ?? [] }));
-    const { why, measurements } = judgeBehaviour(faults, compared, limits.behaviourLevel);
-    const seconds = (this.parts.clock.now() - startMs) / 1_000;
-    return { why, measurements: { ...numbers.measurements, ...measurements, behaviour_seconds: seconds } };
+    const others = [...new Set([stable, baseVersion(this.parts.policy)])];
+    const models = [version, ...others].map((name) => this.nameOn(engine, name));
+    const answers = await behaviour.answersOf(engine, models);
+    const [own, ...compared] = answers.map((answered, at) => ({
+      version: [version, ...others][at] ?? '',
+      ...answered,
+    }));
+    const behaviour_seconds = (this.parts.clock.now() - startMs) / 1_000;
+    if (own === undefined) return passed;
+    const asked = judgeBehaviour(own.faults, compared, behaviourLevel);
+    const drifted = judgeDrift(own, compared, this.gate.driftLimits);
+    const measurements = { ...asked.measurements, ...drifted.measurements, behaviour_seconds };
+    return { why: asked.why || drifted.why, measurements };
+  }
+
+  /** Turns that were corrected for the sake of lessons learned since. */
+  private async holdsLessons(engine: LeasedEngine, version: string, stable: string): Promise<GateVerdict> {
+    const { cases, caseLimits } = this.gate;
+    const { policy, clock } = this.parts;
+    const startMs = clock.now();
+    const names = { base: engine.engine.baseModel, candidate: version, serving: this.nameOn(engine, stable) };
+    const asked = await cases.ask(engine, names, versionNumber(policy, version) ?? 0);
+    if (asked.length === 0) return passed;
+    const seconds = { why: '', measurements: { cases_seconds: (clock.now() - startMs) / 1_000 } };
+    return joined(seconds, judgeCases(asked, stable, caseLimits));
+  }
+
+  private nameOn({ engine: { baseModel } }: LeasedEngine, version: string): string {
+    return version === baseVersion(this.parts.policy) ? baseModel : version;
   }
 
   /** A loader that could not prepare is left out: it catches up from the load set. A refusal of the weights is thrown. */
@@ -182,6 +235,12 @@ export class Swap {
     const fact = { version, stage, manifestDigest, previous: stableOf(state), measurements, why };
     return this.parts.chain.append(state, fact, trace);
   }
+}
+
+const passed: GateVerdict = { why: '', measurements: {} };
+
+function joined(before: GateVerdict, after: GateVerdict): GateVerdict {
+  return { why: before.why || after.why, measurements: { ...before.measurements, ...after.measurements } };
 }
 
 function awayFrom({ version }: Candidate, failed: readonly BacktalkError[]): BacktalkError {

@@ -61,12 +61,13 @@ export class TrainedFacts {
 
   constructor(
     private readonly context: ServiceContext<PublisherConfig>,
-    private readonly parts: { readonly chain: StagedChain; readonly swap: Swap },
+    private readonly parts: { readonly policy: string; readonly chain: StagedChain; readonly swap: Swap },
   ) {}
 
   async start(): Promise<void> {
     const { config, broker, blobs, logger, metrics, fail } = this.context;
-    const { policy, ackWaitMs } = config;
+    const { policy } = this.parts;
+    const { ackWaitMs } = config;
     // Kept before it has started: leadership may be lost meanwhile, and what has begun must be stopped.
     this.consumer = consumeFacts({
       broker,
@@ -97,12 +98,12 @@ export class TrainedFacts {
 
   /** Decides this version, or all, and before it every older one that is not decided. */
   decideUpTo(sequence: number | undefined): Promise<void> {
-    const { chain, swap } = this.parts;
-    const { reader, config } = this.context;
+    const { policy, chain, swap } = this.parts;
+    const { reader } = this.context;
     return this.deciding.run(async () => {
       const facts = await undecidedFacts(
         reader,
-        config.policy,
+        policy,
         (version) => isDecided(chain.state, version),
         this.decidedSequence + 1,
         sequence,

@@ -27,9 +27,19 @@ export interface BehaviourLimits {
 const atOnce = 4;
 const temperature = 0.8;
 
+/** What a version answered, as the gate sees it. */
+interface Answers {
+  readonly faults: Faults;
+  /** Mean −log p of the sampled tokens, nats a token; undefined where the engine gives no logprobs. */
+  readonly entropy: number | undefined;
+  /** Geometric mean of the answers' tokens. */
+  readonly tokens: number;
+}
+
 interface Answered {
   readonly promptIds: readonly number[];
   readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
   readonly fault: AnswerFault | undefined;
 }
 
@@ -41,7 +51,7 @@ interface Asking {
 
 export class BehaviourProbes {
   private readonly stopping = new AbortController();
-  private readonly known = new Map<string, Faults>();
+  private readonly known = new Map<string, Answers>();
 
   constructor(
     private readonly apiKey: string,
@@ -56,9 +66,9 @@ export class BehaviourProbes {
 
   /**
    * @param models the engine's names of versions; the base is the engine's own
-   * @returns the faults of each of them, in their order
+   * @returns what each of them answered, in their order
    */
-  async faultsOf(leased: LeasedEngine, models: readonly string[]): Promise<Faults[]> {
+  async answersOf(leased: LeasedEngine, models: readonly string[]): Promise<Answers[]> {
     const { baseModel: base } = leased.engine;
     const client = clientFor(leased, this.apiKey);
     const asking = { client, base, endsMs: this.clock.now() + this.limits.deadlineMs };
@@ -66,11 +76,11 @@ export class BehaviourProbes {
     const wanted = new Set(models.map(nameOf));
     for (const name of this.known.keys()) if (!wanted.has(name)) this.known.delete(name);
     try {
-      const all: Faults[] = [];
+      const all: Answers[] = [];
       for (const model of models) {
-        const faults = this.known.get(nameOf(model)) ?? (await this.ask(asking, model));
-        this.known.set(nameOf(model), faults);
-        all.push(faults);
+        const answers = this.known.get(nameOf(model)) ?? (await this.ask(asking, model));
+        this.known.set(nameOf(model), answers);
+        all.push(answers);
       }
       return all;
     } finally {
@@ -82,7 +92,7 @@ export class BehaviourProbes {
     this.stopping.abort();
   }
 
-  private async ask(asking: Asking, model: string): Promise<Faults> {
+  private async ask(asking: Asking, model: string): Promise<Answers> {
     const questions = probeQuestions.slice(0, this.limits.probes);
     const answers: Answered[] = [];
     for (let from = 0; from < questions.length; from += atOnce) {
@@ -93,18 +103,18 @@ export class BehaviourProbes {
     }
     const faults: (AnswerFault | undefined)[] = [];
     for (const [at, { fault }] of answers.entries()) faults.push(fault ?? (await this.topicOf(asking, answers, at)));
-    return faults;
+    return { faults, ...figuresOf(answers) };
   }
 
   private async answer(asking: Asking, model: string, content: string, seed: number): Promise<Answered> {
     const messages = [{ role: 'user', content }];
     const request = { model, messages, max_tokens: this.limits.tokens, temperature, seed };
     const { capture } = await asking.client.chat(request, this.calling(asking));
-    const { promptIds, answerIds: ids } = capture;
+    const { promptIds, answerIds: ids, logprobs } = capture;
     const text = textOf(capture);
     if (promptIds === undefined || (ids.length === 0 && text !== ''))
       throw engineErrors.replyInvalid({ what: 'ids of an answer' });
-    return { promptIds, ids, fault: faultOfText(text, ids) };
+    return { promptIds, ids, logprobs, fault: faultOfText(text, ids) };
   }
 
   private async topicOf(asking: Asking, answers: readonly Answered[], at: number): Promise<AnswerFault | undefined> {
@@ -124,4 +134,15 @@ export class BehaviourProbes {
 
 function textOf({ text, reasoning, toolCalls }: Capture): string {
   return reasoning + text + toolCalls.map(({ function: { name } }) => name).join(' ');
+}
+
+function figuresOf(answers: readonly Answered[]): Pick<Answers, 'entropy' | 'tokens'> {
+  const logprobs = answers.flatMap((answer) => answer.logprobs);
+  const entropy = logprobs.length === 0 ? undefined : -sum(logprobs) / logprobs.length;
+  const lengths = answers.map(({ ids }) => Math.log(Math.max(1, ids.length)));
+  return { entropy, tokens: Math.exp(sum(lengths) / Math.max(1, lengths.length)) };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -38,13 +38,18 @@ export class Gateways {
     return { milliseconds: this.clock.now() - startMs, gateways: addresses.length };
   }
 
-  reports(): Promise<StreamsReport[]> {
+  /** What they follow of one policy, and the streams on all versions. */
+  reports(policy: string): Promise<StreamsReport[]> {
     const asked = this.addresses().map(async (address) => {
       const asking = new AbortController();
       try {
         const reports = this.peers.at(address).streams({}, { deadlineMs: askDeadlineMs, signal: asking.signal });
         // The first message of the stream is the present.
-        for await (const { fence, inFlight } of reports) return { fence, inFlight: new Map(Object.entries(inFlight)) };
+        for await (const { fence, fences, inFlight } of reports) {
+          // A gateway of an earlier release serves one policy, and says one fence.
+          const own = Object.keys(fences).length === 0 ? fence : (fences[policy] ?? 0);
+          return { fence: own, inFlight: new Map(Object.entries(inFlight)) };
+        }
       } catch {
         // It counts as not asked: its versions are kept until its lease or its longest stream is over.
       } finally {

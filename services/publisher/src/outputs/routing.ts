@@ -34,7 +34,7 @@ export class Routing {
       await this.writeRoutes(state);
       await reached('routes_written');
       const committed = await this.gateways.commit(routesOf(state), trace);
-      this.events.routed(state.fence, committed.milliseconds, stableNumber(state));
+      this.events.routed(state.policy, { fence: state.fence, stable: stableNumber(state) }, committed.milliseconds);
       await reached('committed');
       await this.writeLoad(state);
       return committed;
@@ -49,7 +49,8 @@ export class Routing {
       if (await this.writeLoad(state)) changed.push('load');
       if (await this.writeRoutes(state)) changed.push('routes');
       if (changed.includes('routes')) await this.gateways.commit(routesOf(state));
-      if (changed.length > 0) this.events.converged(state.fence, changed, stableNumber(state));
+      if (changed.length > 0)
+        this.events.converged(state.policy, { fence: state.fence, stable: stableNumber(state) }, changed);
     });
   }
 

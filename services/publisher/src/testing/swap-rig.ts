@@ -11,6 +11,8 @@ import {
   kvBucket,
   readConfig,
   serveGrpc,
+  versionName,
+  versionParts,
   type BlobStore,
 } from '@backtalk/kit';
 import {
@@ -39,10 +41,15 @@ const policy = 'backtalk';
 export interface GatewayStandIn {
   readonly commits: Routes[];
   readonly inFlight: Record<string, number>;
+  /** How often it was asked for its streams. */
+  reports: number;
+  /** A policy whose routes it has not followed since the first. */
+  behind: string;
 }
 
 export class SwapRig {
-  private trainedSequence = 0;
+  /** By policy: the newest fact of what was trained. */
+  private readonly trainedSequences = new Map<string, number>();
   private readonly closing: (() => unknown)[] = [];
 
   private constructor(
@@ -58,10 +65,11 @@ export class SwapRig {
     );
   }
 
-  static async start(): Promise<SwapRig> {
+  /** @param durableSuffixes names of the policies, where they are others than the usual one */
+  static async start(durableSuffixes: readonly string[] = [policy]): Promise<SwapRig> {
     const directory = new TemporaryDirectory('publisher');
     const blobs = folderBlobStore(directory.join('blobs'));
-    return new SwapRig(await startNats(), directory, await startFakeEngine(), blobs);
+    return new SwapRig(await startNats({ durableSuffixes }), directory, await startFakeEngine(), blobs);
   }
 
   /** Another engine, stopped with the rest. */
@@ -76,7 +84,7 @@ export class SwapRig {
   }
 
   /** A real loader as a process of its own, beside an engine. */
-  async startLoader(beside: FakeEngine = this.engine, name = 'loader-1'): Promise<ServerProcess> {
+  async startLoader(beside: FakeEngine = this.engine, name = 'loader-1', policies = policy): Promise<ServerProcess> {
     const health = await freePort();
     const environment = {
       ...this.environment('loader', name),
@@ -84,6 +92,7 @@ export class SwapRig {
       BACKTALK_ENGINE_URL: beside.url,
       BACKTALK_ENGINE_CHECK: '100ms',
       BACKTALK_ADAPTER_DIR: this.directory.join(name),
+      BACKTALK_POLICIES: policies,
     };
     const loader = new ServerProcess({
       program: 'env',
@@ -100,8 +109,12 @@ export class SwapRig {
   }
 
   async startGateway(): Promise<GatewayStandIn> {
-    const gateway: GatewayStandIn = { commits: [], inFlight: {} };
-    const fence = () => gateway.commits.at(-1)?.fence ?? 0;
+    const gateway: GatewayStandIn = { commits: [], inFlight: {}, reports: 0, behind: '' };
+    const fence = () => Math.max(0, ...gateway.commits.map((routes) => routes.fence));
+    const fences = () =>
+      Object.fromEntries(
+        gateway.commits.map((routes) => [routes.policy, routes.policy === gateway.behind ? 0 : routes.fence]),
+      );
     const server = await serveGrpc({
       address: { host: '127.0.0.1', port: 0 },
       services: [
@@ -113,7 +126,8 @@ export class SwapRig {
               return Promise.resolve({ fence: fence() });
             },
             async *streams() {
-              yield await Promise.resolve({ inFlight: gateway.inFlight, fence: fence() });
+              gateway.reports += 1;
+              yield await Promise.resolve({ inFlight: gateway.inFlight, fence: fence(), fences: fences() });
             },
           },
         },
@@ -152,18 +166,32 @@ export class SwapRig {
     }
   }
 
-  async train(number: number, more: Partial<FakeVersionOptions> = {}): Promise<void> {
-    const version = `${policy}-v${number}`;
-    const parent = more.parent ?? `${policy}-v${number - 1}`;
+  /** @param measurements what the step found of the version that it started from */
+  async train(
+    number: number,
+    more: Partial<FakeVersionOptions> = {},
+    measurements: Readonly<Record<string, number>> = {},
+  ): Promise<void> {
+    const of = more.policy ?? policy;
+    const version = versionName(of, number);
+    const parent = more.parent ?? versionName(of, number - 1);
     const { manifestDigest } = await putFakeVersion({ blobs: this.blobs, version, parent, ...more });
-    await this.announceTrained(version, parent, manifestDigest);
+    await this.announceTrained(version, parent, manifestDigest, measurements);
   }
 
-  async announceTrained(version: string, parent: string, manifestDigest: string): Promise<void> {
-    const message = WeightsTrained.fromPartial({ policy, version, parent, manifestDigest, batch: 1 });
+  async announceTrained(
+    version: string,
+    parent: string,
+    manifestDigest: string,
+    measurements: Readonly<Record<string, number>> = {},
+  ): Promise<void> {
+    const of = versionParts(version)?.policy ?? policy;
+    const report = { measurements, samples: [] };
+    const message = WeightsTrained.fromPartial({ policy: of, version, parent, manifestDigest, batch: 1, report });
     const publisher = new FactPublisher(await this.nats.connect('trainer'));
-    const { sequence } = await publisher.publish('weightsTrained', message, { expectSequence: this.trainedSequence });
-    this.trainedSequence = sequence;
+    const expectSequence = this.trainedSequences.get(of) ?? 0;
+    const { sequence } = await publisher.publish('weightsTrained', message, { expectSequence });
+    this.trainedSequences.set(of, sequence);
   }
 
   async staged(): Promise<WeightsStaged[]> {
@@ -177,12 +205,12 @@ export class SwapRig {
     return (await this.staged()).map(({ version, stage }) => `${version.slice(-2)} ${stage.slice(6)}`);
   }
 
-  async routes(): Promise<Routes | undefined> {
-    return (await kvBucket(await this.nats.connect('cli'), 'routes', Routes).get(policy))?.value;
+  async routes(of = policy): Promise<Routes | undefined> {
+    return (await kvBucket(await this.nats.connect('cli'), 'routes', Routes).get(of))?.value;
   }
 
-  async loadSet(): Promise<string[]> {
-    const entry = await kvBucket(await this.nats.connect('cli'), 'load', LoadSet).get(policy);
+  async loadSet(of = policy): Promise<string[]> {
+    const entry = await kvBucket(await this.nats.connect('cli'), 'load', LoadSet).get(of);
     return entry?.value.versions.map(({ version }) => version) ?? [];
   }
 
@@ -193,9 +221,10 @@ export class SwapRig {
   }
 
   /** Resolves when the routes say so. */
-  async stableIs(number: number): Promise<void> {
-    const isStable = async () => (await this.routes())?.stable === `${policy}-v${number}`;
-    await until(isStable, { what: `v${number} to be stable`, everyMs: 50 });
+  async stableIs(number: number, of = policy): Promise<void> {
+    const version = versionName(of, number);
+    const isStable = async () => (await this.routes(of))?.stable === version;
+    await until(isStable, { what: `${version} to be stable`, everyMs: 50 });
   }
 
   /** The fact that burned a version, once there is one. */
@@ -207,12 +236,19 @@ export class SwapRig {
     return until(fact, { what: `v${number} to be burned`, everyMs: 50 });
   }
 
-  async rollBack(publisher: Publisher, why = 'worse answers'): Promise<RollbackResponse> {
+  async metric(publisher: Publisher, line: RegExp): Promise<number> {
+    const url = `http://127.0.0.1:${publisher.ports.health}/metrics`;
+    const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    const found = (await response.text()).split('\n').find((text) => line.test(text));
+    return Number(found?.split(' ').at(-1) ?? Number.NaN);
+  }
+
+  async rollBack(publisher: Publisher, why = 'worse answers', of = policy): Promise<RollbackResponse> {
     const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
       caller: 'cli',
     });
     try {
-      return await client.rollback({ policy, why }, { deadlineMs: 30_000 });
+      return await client.rollback({ policy: of, why }, { deadlineMs: 30_000 });
     } finally {
       client.close();
     }

@@ -6,7 +6,7 @@ import type { BatchClosed, BatchSample, WeightsTrained } from '@backtalk/proto/f
 const versionsInWindow = 7;
 
 /** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
-const abandonedReason = new Set<string>(['step_failed', 'burned_parent', 'abandoned']);
+const abandonedReason = new Set<string>(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;

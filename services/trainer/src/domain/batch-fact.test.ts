@@ -3,9 +3,18 @@ import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
 import { BatchChain } from './batch-chain.js';
-import { batchSeed, givenUp, lessonsBatch, settlingBatch, trainingBatch, type ChainEnd } from './batch-fact.js';
+import {
+  batchSeed,
+  givenUp,
+  lessonsBatch,
+  settlingBatch,
+  trainingBatch,
+  wishesOf,
+  type ChainEnd,
+} from './batch-fact.js';
 import { decideBatch, type TrainDecision } from './batch-rule.js';
 import { carriedState } from './carried-state.js';
+import { withWishes } from './lesson-ledger.js';
 import { relateByWords } from './lexical-relation.js';
 import { VersionLine } from './version-line.js';
 import { weighTurns } from './weigh-turns.js';
@@ -31,8 +40,13 @@ function decision(stands = true): TrainDecision {
   return decided;
 }
 
+function trained(decided: TrainDecision): BatchClosed {
+  const lessons = withWishes([], wishesOf(decided), 'user', { batch: 1, relate: relateByWords });
+  return trainingBatch(chainEnd(), decided, recipeWith(), stepFact, lessons);
+}
+
 describe('a batch that is trained', () => {
-  const fact = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact, relateByWords);
+  const fact = trained(decision());
 
   it('names samples, anchors, settled turns, parent, version and seed', () => {
     expect(fact).toMatchObject({
@@ -58,7 +72,7 @@ describe('a batch that is trained', () => {
   });
 
   it('shows hindsight to its own sample alone, and keeps no anchor where no lesson is in force', () => {
-    const unsaid = trainingBatch(chainEnd(), decision(false), recipeWith(), stepFact, relateByWords);
+    const unsaid = trained(decision(false));
     expect(unsaid.lessons).toMatchObject([{ state: Lesson_State.STATE_HEARD, hints: 8 }]);
     expect(unsaid.samples.map(({ lessons, hindsight }) => [lessons, hindsight])).toEqual(
       Array(8).fill([[], 'Answer in one brief sentence.']),
@@ -75,7 +89,7 @@ describe('a batch that is trained', () => {
     const given = candidate({ turn: 'g', user: 'a', hint: 'Use tables.', stands: true, judged: { giver: 'b' } });
     const weighed = { candidate: given, advantage: -1, hinted: true };
     const alone: TrainDecision = { kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] };
-    const batch = trainingBatch(chainEnd(), alone, recipeWith(), stepFact, relateByWords);
+    const batch = trained(alone);
     expect(batch.lessons).toEqual([]);
     expect(batch.samples[0]).toMatchObject({ lessons: [], hindsight: 'Use tables.' });
   });
@@ -108,7 +122,7 @@ describe('a fact that takes in what was said of lessons', () => {
 
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
-  const first = trainingBatch(chainEnd(), decision(), recipeWith(), stepFact, relateByWords);
+  const first = trained(decision());
   chain.closed(first, 1);
   chain.trained(
     WeightsTrained.fromPartial({

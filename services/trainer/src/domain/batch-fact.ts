@@ -1,6 +1,6 @@
 // The batch.closed fact of a decision. Alone, with the log, it fixes the step: two trainers that decide the same write the same fact.
-import { versionName } from '@backtalk/kit';
-import { BatchClosed, type BatchSample, type SettledTurn } from '@backtalk/proto/facts';
+import { inForce, versionName } from '@backtalk/kit';
+import { BatchClosed, type BatchSample, type Lesson, type SettledTurn } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
 import type { BatchChain } from './batch-chain.js';
@@ -8,8 +8,9 @@ import type { TrainDecision } from './batch-rule.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
 import { withChanges, type StoredChange } from './lesson-changes.js';
-import { withWishes, type Wish } from './lesson-ledger.js';
-import { asWording, hindsightBeside, inForce } from './lessons-in-force.js';
+import { settledCovers } from './lesson-cover.js';
+import type { Wish } from './lesson-ledger.js';
+import { asWording, hindsightBeside } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import { settling, type Settling, type Weighed } from './weigh-turns.js';
 import type { Relate } from './wish-relation.js';
@@ -29,17 +30,19 @@ export interface StepStart {
   readonly seed: number;
 }
 
-/** A batch that will be trained. */
+/**
+ * A batch that will be trained.
+ * @param lessons the ledger with what its samples said
+ */
 export function trainingBatch(
   end: ChainEnd,
   decision: TrainDecision,
   recipe: Recipe,
   step: StepStart,
-  relate: Relate,
+  lessons: Lesson[],
 ): BatchClosed {
   const { policy, chain, state } = end;
   const number = chain.nextNumber();
-  const lessons = withWishes(state.lessons, wishesOf(decision), recipe.lessonScope, { batch: number, relate });
   // Without a lesson in force there is nothing to hold an anchor to.
   const isHeld = ({ candidate }: Weighed): boolean => inForce(lessons, candidate).length > 0;
   const idle = decision.anchors.filter((anchor) => !isHeld(anchor));
@@ -60,7 +63,7 @@ export function trainingBatch(
       effective: effective.has(weighed),
       lessons: shown.map(({ id }) => id),
       giver: judged.giver,
-      hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown) : '',
+      hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown, lessons) : '',
     };
   });
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
@@ -123,12 +126,12 @@ export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], wh
 /** A fact that takes in what people and operators said of lessons: it settles nothing, and no step follows. */
 export function lessonsBatch(end: ChainEnd, changes: readonly StoredChange[], relate: Relate): BatchClosed {
   const batch = end.chain.nextNumber();
-  const lessons = withChanges(end.state.lessons, changes, { batch, relate });
+  const lessons = settledCovers(withChanges(end.state.lessons, changes, { batch, relate }));
   const lessonsThrough = Math.max(end.state.lessonsThrough, ...changes.map(({ sequence }) => sequence));
   return settlingBatch({ ...end, state: { ...end.state, lessons, lessonsThrough } }, [], 'lessons');
 }
 
-export type GivingUp = 'step_failed' | 'burned_parent' | 'abandoned';
+export type GivingUp = 'step_failed' | 'step_skipped' | 'burned_parent' | 'abandoned';
 
 /** The samples of a batch whose step will never be taken. */
 export function givenUp(batch: BatchClosed, reason: GivingUp): SettledTurn[] {

@@ -44,9 +44,10 @@ describe('what is said of lessons in so many words', () => {
   });
 
   it('a lesson that is edited is to be learned anew, in the words that were given', () => {
-    const after = onlyLesson(
-      changed([{ ...french, state: STATE_LEARNED }], { action: ACTION_EDIT, text: 'In Dutch.' }),
-    );
+    const learned = { ...french, state: STATE_LEARNED, cases: [{ turn: 't0', tenant: 't', user: 'a' }] };
+    const after = onlyLesson(changed([learned], { action: ACTION_EDIT, text: 'In Dutch.' }));
+    // Corrections that asked for other words are no cases of these.
+    expect(after.cases).toEqual([]);
     expect(after).toMatchObject({ text: 'In Dutch.', state: STATE_ACTIVE, wordings: [], divergences: [], session: '' });
     const ended = { ...french, state: STATE_RETIRED, endedBy: 'person' };
     expect(onlyLesson(changed([ended], { action: ACTION_EDIT, text: 'In Dutch.' }))).toMatchObject({

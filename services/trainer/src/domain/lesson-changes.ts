@@ -1,7 +1,7 @@
 // What people and operators say of lessons in so many words (`lesson.changed`), taken into the ledger in the order of the log.
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 
-import { bounded, replaced, retired, takenUp, type LedgerChange } from './lesson-ledger.js';
+import { bounded, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
 import { asWording } from './lessons-in-force.js';
 
 /** A change and where it stands in the log. */
@@ -27,13 +27,23 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
   switch (said.action) {
     case LessonChanged_Action.ACTION_EDIT: {
       // The words are given now: what was heard before is another wording no more, and says nothing of how far this one has come.
-      const edited = { ...lesson, text: asWording(said.text), wordings: [], session: '', divergences: [] };
+      const edited = {
+        ...lesson,
+        text: asWording(said.text),
+        wordings: [],
+        session: '',
+        divergences: [],
+        coveredBy: '',
+        cases: [],
+      };
       return lesson.state === Lesson_State.STATE_RETIRED
         ? replaced(ledger, edited)
         : takenUp(ledger, edited, change, ['opposite', 'same']);
     }
     case LessonChanged_Action.ACTION_RETIRE:
-      return replaced(ledger, retired(lesson, change.batch, said.giver === '' ? 'operator' : 'person'));
+      return withEnded(ledger, [lesson], (ending) =>
+        retired(ending, change.batch, said.giver === '' ? 'operator' : 'person'),
+      );
     case LessonChanged_Action.ACTION_REACTIVATE:
       if (lesson.state === Lesson_State.STATE_ACTIVE) return ledger;
       return takenUp(ledger, { ...lesson, divergences: [] }, change);
@@ -62,6 +72,8 @@ function added(
     endedBy: '',
     supersededBy: '',
     sinceBatch: change.batch,
+    coveredBy: '',
+    cases: [],
   };
   return takenUp(ledger, given, change, ['opposite', 'same']);
 }

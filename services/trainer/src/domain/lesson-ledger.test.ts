@@ -52,6 +52,26 @@ describe('when a wish becomes a lesson', () => {
   });
 });
 
+describe('cases of a lesson', () => {
+  const turnsOf = ({ cases }: Lesson) => cases.map(({ turn, tenant, user }) => `${tenant}.${user}.${turn}`);
+
+  it('a lesson keeps the turns of its newest corrections, each once, whoever said them', () => {
+    const stands = wish({ text: 'Use tables.', turn: 't0', stands: true });
+    const first = heard([], [stands, stands, wish({ text: 'Use tables.', turn: 't1', user: 'b' })], 'policy');
+    expect(turnsOf(onlyLesson(first))).toEqual(['t.a.t0', 't.b.t1']);
+    const many = Array.from({ length: 9 }, (_, n) => wish({ text: 'Use tables.', turn: `t${n + 2}` }));
+    expect(onlyLesson(heard(first, many, 'policy')).cases.map(({ turn }) => turn)).toEqual(
+      [3, 4, 5, 6, 7, 8, 9, 10].map((n) => `t${n}`),
+    );
+  });
+
+  it('a lesson that ended and is heard anew has its new turn alone for a case', () => {
+    const ended = { ...lesson({ text: 'Use tables.' }), state: STATE_RETIRED, endedBy: 'person' };
+    const before = { ...ended, cases: [{ turn: 't0', tenant: 't', user: 'a' }] };
+    expect(turnsOf(onlyLesson(heard([before], [wish({ text: 'Use tables.', turn: 't1' })])))).toEqual(['t.a.t1']);
+  });
+});
+
 describe('a change of mind', () => {
   const older = lesson({ text: 'Use emojis.', id: 'older' });
 

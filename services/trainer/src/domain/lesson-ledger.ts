@@ -1,10 +1,11 @@
 // What a policy is being taught. A wish that is heard becomes a lesson when its words say that it stands, or when a second session brings it
-// again; until then no teacher is shown it beyond its own turn. Every change is a function of facts, so that a restart computes the same.
+// again; until then no teacher is shown it beyond its own turn. Every change is a function of facts; which
+// lessons cover others is measured, and stands in the fact.
+import { isInForce, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
-import { centralWording, lessonOf, type Speaker } from './lesson-matching.js';
-import { isInForce } from './lessons-in-force.js';
+import { centralWording, lessonOf } from './lesson-matching.js';
 import type { LessonScope } from './recipe.js';
 import type { Relate } from './wish-relation.js';
 
@@ -27,6 +28,7 @@ export interface LedgerChange {
 const personLessonsMax = 64;
 const lessonsMax = 2_048;
 const wordingsMax = 16;
+const casesMax = 8;
 
 export function withWishes(
   lessons: readonly Lesson[],
@@ -60,11 +62,13 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
     endedBy: '',
     supersededBy: '',
     sinceBatch: batch,
+    coveredBy: '',
+    cases: [{ turn, tenant, user }],
   };
 }
 
 function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: LedgerChange): Lesson[] {
-  const lesson = withWording(home, wish.text);
+  const lesson = withCase(withWording(home, wish.text), wish);
   // Where it is not known, it counts as the same session.
   const isSecond = home.session !== '' && wish.session !== '' && home.session !== wish.session;
   switch (home.state) {
@@ -83,10 +87,16 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
 }
 
 /** Of a wish that ended: it begins where every wish begins. */
-function heardAnew(lesson: Lesson, { session, turn }: Wish, batch: number): Lesson {
+function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
+  const { session, turn } = wish;
   const state = Lesson_State.STATE_HEARD;
-  const anew = { ...lesson, state, session, firstTurn: turn, divergences: [], sinceBatch: batch };
-  return { ...anew, endedBy: '', supersededBy: '' };
+  const anew = { ...lesson, state, session, firstTurn: turn, divergences: [], sinceBatch: batch, coveredBy: '' };
+  return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [] }, wish);
+}
+
+function withCase(lesson: Lesson, { turn, tenant, user }: Wish): Lesson {
+  const others = lesson.cases.filter((other) => other.turn !== turn);
+  return { ...lesson, cases: [...others, { turn, tenant, user }].slice(-casesMax) };
 }
 
 /** A lesson that was given keeps the words in which it was given. */
@@ -107,12 +117,12 @@ export function takenUp(
   ends: readonly ReturnType<Relate>[] = ['opposite'],
 ): Lesson[] {
   const others = ledger.filter(({ id }) => id !== lesson.id);
-  const remaining = others.map((other) => {
+  const ending = others.filter((other) => {
     const isBeside = other.scopeTenant === lesson.scopeTenant && other.scopeUser === lesson.scopeUser;
     const isOver = other.state === Lesson_State.STATE_RETIRED;
-    if (!isBeside || isOver || !ends.includes(relate(other.text, lesson.text))) return other;
-    return retired(other, batch, 'superseded', lesson.id);
+    return isBeside && !isOver && ends.includes(relate(other.text, lesson.text));
   });
+  const remaining = withEnded(others, ending, (other) => retired(other, batch, 'superseded', lesson.id));
   const state = Lesson_State.STATE_ACTIVE;
   return [...remaining, { ...lesson, state, endedBy: '', supersededBy: '', sinceBatch: batch }];
 }
@@ -120,7 +130,17 @@ export function takenUp(
 export type EndedBy = 'person' | 'operator' | 'superseded';
 
 export function retired(lesson: Lesson, batch: number, endedBy: EndedBy, supersededBy = ''): Lesson {
-  return { ...lesson, state: Lesson_State.STATE_RETIRED, endedBy, supersededBy, sinceBatch: batch };
+  return { ...lesson, state: Lesson_State.STATE_RETIRED, endedBy, supersededBy, sinceBatch: batch, coveredBy: '' };
+}
+
+/** A lesson ends with all that it covers: they are one wish. */
+export function withEnded(
+  ledger: readonly Lesson[],
+  ending: readonly Lesson[],
+  ended: (lesson: Lesson) => Lesson,
+): Lesson[] {
+  const ids = new Set(ending.flatMap(({ id, coveredBy }) => (coveredBy === '' ? [id] : [id, coveredBy])));
+  return ledger.map((lesson) => (ids.has(lesson.id) || ids.has(lesson.coveredBy) ? ended(lesson) : lesson));
 }
 
 export function replaced(ledger: readonly Lesson[], lesson: Lesson): Lesson[] {

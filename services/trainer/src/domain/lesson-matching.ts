@@ -1,18 +1,8 @@
 // Which lesson a wish belongs to, and in which words the lesson is put.
+import { inScope, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 import type { Relate } from './wish-relation.js';
-
-/** Whose samples a lesson may hold for. */
-export interface Speaker {
-  readonly tenant: string;
-  readonly user: string;
-}
-
-/** Never another tenant's; lessons of before name none. */
-export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Speaker): boolean {
-  return (scopeTenant === '' || scopeTenant === tenant) && (scopeUser === '' || scopeUser === user);
-}
 
 /** One that was said in the same words; else the newest that asks for the same, what has not ended before what has. */
 export function lessonOf(

@@ -20,7 +20,7 @@ function measured(divergences: readonly number[], before: Partial<Lesson> = {}):
 describe('what steps measure of a lesson', () => {
   it('a lesson is learned after two batches running at 2 nats or less, since the second of them', () => {
     expect(measured([9, 1.9]).state).toBe(STATE_ACTIVE);
-    expect(measured([9, 1.9, 2.1, 2]).state).toBe(STATE_ACTIVE);
+    expect(measured([7, 1.9, 2.1, 2]).state).toBe(STATE_ACTIVE);
     expect(measured([9, 1.9, 2])).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3 });
   });
 
@@ -37,6 +37,12 @@ describe('what steps measure of a lesson', () => {
   it('a lesson is learned as far as it goes when it has fallen well and falls no more', () => {
     expect(measured([12, 8, 7, 6, 5, 4, 4, 4]).state).toBe(STATE_ACTIVE);
     expect(measured([12, 8, 7, 6, 5, 4, 4, 4, 4, 4]).state).toBe(STATE_LEARNED);
+  });
+
+  it('a lesson is learned when it is far below where it was and falls no more', () => {
+    expect(measured([20, 18, 5, 4.5]).state).toBe(STATE_LEARNED);
+    expect(measured([20, 18, 5, 3.9]).state).toBe(STATE_ACTIVE);
+    expect(measured([20, 18, 6, 5.5]).state).toBe(STATE_ACTIVE);
   });
 
   it('a lesson is measured by samples that were taught it, were trained, and were shown nothing beside lessons', () => {

@@ -1,8 +1,9 @@
+import { inForce } from '@backtalk/kit';
 import { BatchSample, Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { asWording, hindsightBeside, hintsOf, inForce, wordingCharsMax } from './lessons-in-force.js';
+import { asWording, hindsightBeside, hintsOf, wordingCharsMax } from './lessons-in-force.js';
 
 const speaker = { tenant: 't', user: 'a' };
 const of = (state: Lesson_State) => lesson({ id: state, state });
@@ -44,10 +45,18 @@ describe('the hints of a sample', () => {
 
   it('hints do not say twice what a lesson says in the same words', () => {
     const shown = [lesson({ text: 'Use tables.', wordings: ['Tables, I said!'] })];
-    expect(hindsightBeside('Use tables.', shown)).toBe('');
-    expect(hindsightBeside('Tables,\n I said!', shown)).toBe('');
-    expect(hindsightBeside('The table is wrong.', shown)).toBe('The table is wrong.');
-    expect(hindsightBeside('x'.repeat(500), shown)).toHaveLength(400);
+    expect(hindsightBeside('Use tables.', shown, shown)).toBe('');
+    expect(hindsightBeside('Tables,\n I said!', shown, shown)).toBe('');
+    expect(hindsightBeside('The table is wrong.', shown, shown)).toBe('The table is wrong.');
+    expect(hindsightBeside('x'.repeat(500), shown, shown)).toHaveLength(400);
+  });
+
+  it('hints do not say again what a lesson asks for in other words', () => {
+    const cover = lesson({ id: 'cover', text: 'Use tables.' });
+    const ledger = [cover, lesson({ id: 'covered', text: 'Rows and columns!', coveredBy: 'cover' })];
+    expect(inForce(ledger, speaker)).toEqual([cover]);
+    expect(hindsightBeside('Rows and columns!', [cover], ledger)).toBe('');
+    expect(hindsightBeside('Rows and columns!', [], ledger)).toBe('Rows and columns!');
   });
 
   it('wordings are on one line as a lesson, and end with a whole word', () => {

@@ -1,37 +1,20 @@
-// Which lessons a teacher is shown, and in which words. Active and learned ones are in force: what is learned and no longer shown would be
-// unlearned by the next lesson.
-import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@backtalk/proto/facts';
+// What the teacher of one sample is shown: the lessons in force in its scope and its own hindsight, each on one line. Pure.
+import type { BatchClosed, BatchSample, Lesson } from '@backtalk/proto/facts';
 
-import { inScope, type Speaker } from './lesson-matching.js';
-
-/** The teacher's prompt stays short. */
-const shownMax = 12;
-/** 300 tokens, at four characters a token: near enough for a bound, and no tokenizer is needed. */
-const shownCharsMax = 1_200;
 /** What belongs to one turn; the judge keeps to it as well. */
 const hindsightCharsMax = 400;
 
-export function isInForce({ state }: Lesson): boolean {
-  return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
-}
-
-/** The newest that fit, newest last. */
-export function inForce(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
-  const shown: Lesson[] = [];
-  let room = shownCharsMax;
-  for (const lesson of lessons.toReversed()) {
-    if (!isInForce(lesson) || !inScope(lesson, speaker)) continue;
-    room -= lesson.text.length;
-    if (room < 0 || shown.length === shownMax) break;
-    shown.unshift(lesson);
-  }
-  return shown;
-}
-
-/** What the teacher of one sample alone is shown; nothing where a lesson that it is shown says the same in the same words. */
-export function hindsightBeside(hint: string, shown: readonly Lesson[]): string {
-  const said = (lesson: Lesson): boolean => [lesson.text, ...lesson.wordings].includes(asWording(hint));
-  return shown.some(said) ? '' : hint.slice(0, hindsightCharsMax);
+/**
+ * What the teacher of one sample alone is shown; nothing where a lesson that it is shown asks for it already.
+ * @param lessons all of them: what a wording belongs to, and what covers it
+ */
+export function hindsightBeside(hint: string, shown: readonly Lesson[], lessons: readonly Lesson[]): string {
+  const wording = asWording(hint);
+  const isSaid = lessons.some((lesson) => {
+    const isShownHere = shown.some(({ id }) => id === lesson.id || id === lesson.coveredBy);
+    return isShownHere && [lesson.text, ...lesson.wordings].includes(wording);
+  });
+  return isSaid ? '' : hint.slice(0, hindsightCharsMax);
 }
 
 /** The hints of one sample's teacher, in the order in which they are shown. */

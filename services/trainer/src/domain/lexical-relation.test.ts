@@ -52,6 +52,10 @@ describe('how two wishes stand to each other', () => {
     ['Use a formal tone.', 'Name the format.'],
     ['Please do it again.', 'Please do it again.'],
     ['At most 8 words.', 'At most 2 sentences.'],
+    ['You used tables again.', 'Never use tables.'],
+    ['You used tables again.', 'Use tables.'],
+    ['There is no table in that. Once more.', 'Always use tables.'],
+    ['Your answer has tables.', 'You left out the tables.'],
   ])('takes “%s” and “%s” for different, because it is not sure', (a, b) => {
     expect(relateByWords(a, b)).toBe('different');
     expect(relateByWords(b, a)).toBe('different');

@@ -1,5 +1,7 @@
 // Relates wishes by their words alone: sure of few, and `different` where it is not sure. It merges or opposes only what asks for nearly the
 // same things, so that no wish is lost in another.
+import { clip } from '@backtalk/kit';
+
 import { lengthMeasures, wishFeatures, type WishFeatures } from './wish-features.js';
 import type { WishRelation, WishRelations } from './wish-relation.js';
 
@@ -8,6 +10,11 @@ const sharedFrom = 0.75;
 /** Where something stands, or that nothing else does, says less than what it is. */
 const lesser = new Set(['~place', '=only']);
 const lesserWeight = 0.5;
+/** "You used tables", "there is no list in that", "your answer has headings". English alone. */
+const report =
+  /^(?:(?:no|hey|but|and|again|still|sorry),? )?(?:you(?:'ve| have)? (?:just |still |again |only |never )?(?:\p{L}{2,20}ed|wrote|written|used|gave|made|put|did|got|forgot|left|were|are|keep|kept)\b|there(?:'s| is| are| was| were) |(?:that|this|it|(?:this|that|your|the) (?:one|answer|reply|response|message))(?: still)? (?:was|is|has|had|came|comes|uses|used) )/u;
+const askedAllTheSame = /\b(?:too|should|shall|must|need|want|asked)\b/u;
+const reportCharsMax = 512;
 const wordCharsMin = 4;
 const endingCharsMax = 3;
 /** "Compare", "comparisons". */
@@ -18,12 +25,27 @@ export const lexicalRelations: WishRelations = {
   among: (wishes) => {
     const known = new Map(wishes.map((wish) => [wish, wishFeatures(wish)]));
     const featuresOf = (wish: string): WishFeatures => known.get(wish) ?? wishFeatures(wish);
-    return Promise.resolve((a, b) => relationOf(featuresOf(a), featuresOf(b)));
+    return Promise.resolve((a, b) => relationBetween(a, b, featuresOf));
   },
 };
 
 export function relateByWords(a: string, b: string): WishRelation {
-  return relationOf(wishFeatures(a), wishFeatures(b));
+  return relationBetween(a, b, wishFeatures);
+}
+
+/** What was done wrong is said with the words for what is wanted, or for its contrary: beside a wish nothing is sure then. */
+function relationBetween(a: string, b: string, featuresOf: (wish: string) => WishFeatures): WishRelation {
+  if (saysWhatWas(a) !== saysWhatWas(b)) return 'different';
+  const relation = relationOf(featuresOf(a), featuresOf(b));
+  return relation === 'opposite' && saysWhatWas(a) ? 'different' : relation;
+}
+
+function saysWhatWas(wish: string): boolean {
+  const sentences = clip(wish, reportCharsMax)
+    .toLowerCase()
+    .replaceAll('\u2019', "'")
+    .split(/[.!?\u2026\n]+/u);
+  return sentences.some((sentence) => report.test(sentence.trim()) && !askedAllTheSame.test(sentence));
 }
 
 function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {

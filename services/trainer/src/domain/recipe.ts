@@ -41,6 +41,10 @@ const step = {
   sampleTokensMax: whole(2_048, 16, 1_048_576, 'Longest prompt and answer together; longer samples are dropped.'),
   microBatchTokens: whole(512, 16, 16_777_216, 'Tokens of one micro-batch.'),
   optimizerSteps: whole(1, 1, 64, 'Optimiser steps for each batch.'),
+  essMin: number(0.3, 0, 0.99, 'Effective share of samples below which a step takes no reward; 0 is no bound.'),
+  maskedShareMax: number(0.2, 0, 0.99, 'Share of tokens out of the bounds above which it takes none; 0 is no bound.'),
+  tooLongShareMax: number(0.5, 0, 1, 'Share of a batch that may be too long; above it no version is made.'),
+  templateMismatchShareMax: number(0.5, 0, 1, 'Share of the hinted that may lose their teacher; above it none is.'),
   meanAnswerTokens: number(40, 0, 131_072, "The normaliser's length, fixed at the first step; 0: that batch's mean."),
 };
 

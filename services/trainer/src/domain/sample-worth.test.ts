@@ -90,4 +90,14 @@ describe('what a turn is worth', () => {
     ];
     expect(worth({ verdict: 0, hint: shortHint }, { lessons }).kind).toBe('effective');
   });
+
+  it('a correction from before its lesson was learned teaches no more, and a later one does', () => {
+    const state = Lesson_State.STATE_LEARNED;
+    const learned = lesson({ text: shortHint, scopeTenant: 'tenant0', scopeUser: 'user0', state, sinceBatch: 3 });
+    const at = (back: number, text = learned.text) => {
+      const context = { lessons: [{ ...learned, text }], versionsBack: () => back, versionsAfter: () => 2 };
+      return worth({ verdict: 0, hint: shortHint }, context).kind;
+    };
+    expect([at(3), at(2), at(3, 'Another wish.')]).toEqual(['idle', 'effective', 'effective']);
+  });
 });

@@ -1,9 +1,10 @@
 // What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
-import { templateTokenIn } from '@backtalk/kit';
-import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
+import { inScope, templateTokenIn } from '@backtalk/kit';
+import { Lesson_State, type Lesson, type UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
+import { asWording } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 
@@ -18,6 +19,8 @@ export interface LearningContext {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
   readonly versionsBack: VersionsBack;
+  /** Versions that were made after that of a batch. */
+  readonly versionsAfter: (batch: number) => number;
 }
 
 export type Worth =
@@ -41,10 +44,21 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
-  const hinted = hintCounts && judged.hint !== '' && templateTokenIn(judged.hint) === undefined;
+  const isHint = hintCounts && judged.hint !== '' && templateTokenIn(judged.hint) === undefined;
+  const hinted = isHint && !isFollowedSince(candidate, back, context);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
   if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
   return { kind: 'idle', advantage };
+}
+
+/** A correction of an answer from before its lesson was learned asks for nothing new; one of a later answer does. */
+function isFollowedSince({ judged, ...speaker }: Candidate, back: number, context: LearningContext): boolean {
+  const wording = asWording(judged.hint);
+  return context.lessons.some((lesson) => {
+    if (lesson.state !== Lesson_State.STATE_LEARNED || !inScope(lesson, speaker)) return false;
+    const isIt = lesson.text === wording || lesson.wordings.includes(wording);
+    return isIt && back > context.versionsAfter(lesson.sinceBatch);
+  });
 }
 
 /** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */

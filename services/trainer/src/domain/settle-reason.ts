@@ -28,6 +28,7 @@ export type SettleReason =
   | 'anchor_surplus'
   | 'nothing_to_learn'
   | 'step_failed'
+  | 'step_skipped'
   | 'burned_parent'
   | 'abandoned';
 

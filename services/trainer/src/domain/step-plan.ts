@@ -34,6 +34,8 @@ export function planOf(recipe: Recipe): StoredPlan {
     maxAnswerTokens: recipe.answerTokensMax,
     maxTokens: recipe.sampleTokensMax,
     stalenessMax: recipe.staleLogRatioNats,
+    essMin: recipe.essMin,
+    maskedShareMax: recipe.maskedShareMax,
   });
   const document = {
     training: TrainingConfig.toJSON(training),

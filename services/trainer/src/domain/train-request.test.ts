@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, openedTurn } from '../testing/turns.js';
 import { decodePlan, planOf } from './step-plan.js';
-import { trainedFact } from './weights-manifest.js';
+import { reportOf } from './weights-manifest.js';
 import { humanMessage, stepOf, trainSample, type Built, type LeftOut, type Untaught } from './train-request.js';
 
 const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
@@ -64,12 +64,12 @@ describe('the request of a step', () => {
   it('names in its report why a sample had no teacher, unless all of the sample was left out', () => {
     const sources = built(source('a', {}, 'template_mismatch'), source('b', {}, 'control_token'));
     const step = stepOf(batch, plan, undefined, sources, probes);
-    const reportOf = (...dropped: readonly string[]) => ({
+    const reported = (...dropped: readonly string[]) => ({
       measurements: {},
       samples: ['a', 'b'].map((turn, at) => ({ turn, dropped: dropped[at] ?? '', divergence: 0, staleness: 0 })),
     });
     const named = (...dropped: readonly string[]) =>
-      trainedFact(batch, 'digest', reportOf(...dropped), step).report?.samples.map((sample) => sample.dropped);
+      reportOf(reported(...dropped), step).samples.map((sample) => sample.dropped);
     expect(named('', '')).toEqual(['template_mismatch', 'control_token']);
     expect(named('stale', 'unknown_ids')).toEqual(['template_mismatch', 'unknown_ids']);
   });
@@ -140,6 +140,8 @@ describe('the plan of a step', () => {
       hintPlace: 'human',
       maxTokens: 2048,
       stalenessMax: 0.1,
+      essMin: 0.3,
+      maskedShareMax: 0.2,
     });
   });
 

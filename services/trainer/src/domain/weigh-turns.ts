@@ -1,6 +1,7 @@
 // What each waiting turn brings: a signal, an anchor, or nothing; the same input gives the same sorting, whatever the order of arrival.
+import { inForce } from '@backtalk/kit';
+
 import type { Candidate } from './candidate.js';
-import { inForce } from './lessons-in-force.js';
 import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
 import { anchorsMax, type Recipe } from './recipe.js';
 import { distils, worthOf, type LearningContext } from './sample-worth.js';

@@ -25,24 +25,21 @@ export function manifestOf(batch: BatchClosed, plan: StepPlan, result: TrainResu
   };
 }
 
-export function trainedFact(
-  batch: BatchClosed,
-  manifestDigest: string,
+/** The worker's report, with what became of samples before it got them. */
+export function reportOf(
   report: TrainingReport | undefined,
   { leftOut, untaught }: Pick<Step, 'leftOut' | 'untaught'>,
-): WeightsTrained {
+): TrainingReport {
   const trained = (report?.samples ?? []).map((sample) => {
     // A stale sample lost its reward: that it had no teacher either is what an operator has to know.
     const lostAll = sample.dropped !== '' && sample.dropped !== 'stale';
     const dropped = lostAll ? sample.dropped : (untaught.get(sample.turn) ?? sample.dropped);
     return SampleReport.fromPartial({ ...sample, dropped });
   });
-  return {
-    policy: batch.policy,
-    version: batch.version,
-    batch: batch.number,
-    parent: batch.parent,
-    manifestDigest,
-    report: { measurements: report?.measurements ?? {}, samples: [...trained, ...leftOut] },
-  };
+  return { measurements: report?.measurements ?? {}, samples: [...trained, ...leftOut] };
+}
+
+export function trainedFact(batch: BatchClosed, manifestDigest: string, report: TrainingReport): WeightsTrained {
+  const { policy, version, number, parent } = batch;
+  return { policy, version, batch: number, parent, manifestDigest, report };
 }

@@ -1,7 +1,7 @@
 // Closes batches: decides about the turns that wait, writes the fact, then lets go of the messages of every turn that it takes or
 // settles. The order is the promise: a message is acked only after the fact that settles its turn is stored.
-import { isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
-import type { BatchClosed } from '@backtalk/proto/facts';
+import { asBacktalkError, isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
+import type { BatchClosed, Lesson } from '@backtalk/proto/facts';
 
 import {
   givenUp,
@@ -15,8 +15,11 @@ import {
 } from '../domain/batch-fact.js';
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
+import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
+import { takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { asWording } from '../domain/lessons-in-force.js';
 import { turnsOf } from '../domain/settled-turns.js';
+import { decodePlan } from '../domain/step-plan.js';
 import { batchBytesMax } from '../domain/step-size.js';
 import { weighTurns, type Weighed } from '../domain/weigh-turns.js';
 import type { Relate } from '../domain/wish-relation.js';
@@ -41,20 +44,21 @@ export class BatchClosing {
    * @param resting no batch may be trained now; turns are still settled
    * @returns 'closed', or the time until which nothing is ready
    */
-  async closeReady(ledger: LedgerState, resting: boolean): Promise<'closed' | number> {
+  async closeReady(ledger: LedgerState, resting: boolean, signal: AbortSignal): Promise<'closed' | number> {
     const { state, clock } = this;
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
     if (await this.takeChanges(ledger)) return 'closed';
     const { lessons, baselines } = carriedState(chain, line, recipe);
-    const context = { lessons, baselines, versionsBack: line.versionsBackFrom(line.nextParent()) };
+    const versionsBack = line.versionsBackFrom(line.nextParent());
+    const context = { lessons, baselines, versionsBack, versionsAfter: (batch: number) => line.versionsAfter(batch) };
     const waiting = weighTurns(state.pending.candidates(), context, recipe);
     events.turnsWeighed(state.policy, waiting, lessons);
     const decision = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
-    if (decision.kind === 'train') await this.train(ledger, decision);
+    if (decision.kind === 'train') await this.train(ledger, decision, signal);
     else
       await this.closeMarked(
         ledger,
@@ -63,7 +67,7 @@ export class BatchClosing {
     return 'closed';
   }
 
-  private async train(ledger: LedgerState, wanted: TrainDecision): Promise<void> {
+  private async train(ledger: LedgerState, wanted: TrainDecision, signal: AbortSignal): Promise<void> {
     const { state, seed } = this;
     const decision = await this.fitting(wanted);
     if (decision === undefined) return;
@@ -75,11 +79,8 @@ export class BatchClosing {
       throw trainerErrors.rankChanged({ version: parent, rank: before.loraRank, configured: recipe.loraRank });
     await store.keepPlan(plan);
     const end = this.chainEnd(ledger);
-    const relate = await this.relate(
-      end,
-      wishesOf(decision).map(({ text }) => text),
-    );
-    const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, relate);
+    const lessons = await this.lessonsWith(end, decision, signal);
+    const batch = trainingBatch(end, decision, recipe, { parent, planDigest: plan.digest, seed }, lessons);
     // The batch goes on in the trace of the sample that came first, with links to those of the others.
     const taken = [...decision.effective, ...decision.anchors];
     const traces = taken.flatMap(({ candidate }) => candidate.trace ?? []);
@@ -99,6 +100,32 @@ export class BatchClosing {
     );
     await this.close(ledger, lessonsBatch(end, changes, relate));
     return true;
+  }
+
+  /** The ledger with what is said in a batch; of wishes that the base takes for one, the clearest covers the others. */
+  private async lessonsWith(end: ChainEnd, decision: TrainDecision, signal: AbortSignal): Promise<Lesson[]> {
+    const { recipe, effects, events, plan } = this.tools;
+    const wishes = wishesOf(decision);
+    const texts = wishes.map(({ text }) => text);
+    const relate = await this.relate(end, texts);
+    const change = { batch: end.chain.nextNumber(), relate };
+    const lessons = withWishes(end.state.lessons, wishes, recipe.lessonScope, change);
+    if (recipe.method === 'binary') return lessons;
+    const asked = decodePlan(plan.bytes);
+    try {
+      const groups = compared(lessons, texts);
+      const words = groups.map((group) => group.map(({ text }) => text));
+      const measured = asked === undefined ? undefined : await effects.among(words, asked, signal);
+      if (measured === undefined) return settledCovers(lessons);
+      const again = recurring(groups, measured, relate);
+      const taken = again.reduce((ledger, lesson) => takenUp(ledger, lesson, change), lessons);
+      return withCovers(taken, compared(taken, texts), measured, relate);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      // What each says is taught all the same.
+      events.wishesNotCompared(this.state.policy, asBacktalkError(thrown));
+    }
+    return settledCovers(lessons);
   }
 
   private relate({ state }: ChainEnd, wishes: readonly string[]): Promise<Relate> {

@@ -79,7 +79,7 @@ export class LedgerLoop {
     // Why no batch may close now.
     const rests = state.paused ? 'paused' : state.storageFull ? 'storage_full' : undecided;
     events.activityChanged(state.policy, rests ?? 'collecting');
-    const untilMs = await closing.closeReady(ledger, rests !== undefined);
+    const untilMs = await closing.closeReady(ledger, rests !== undefined, signal);
     return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
   }
 }

@@ -3,10 +3,10 @@
 // was captured, the sample loses its teacher by name, so that no other template is ever trained on.
 import { isDeepStrictEqual } from 'node:util';
 
+import { harmlessHints, hintedMessages } from '@backtalk/kit';
 import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
-import { harmlessHints, hintedMessages } from '../domain/hinted-messages.js';
 import { hintsOf } from '../domain/lessons-in-force.js';
 import type { StepPlan } from '../domain/step-plan.js';
 import { batchBytesMax, bytesOf, sampleBytesMax } from '../domain/step-size.js';

@@ -6,8 +6,9 @@ import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
 import type { GivingUp } from '../domain/batch-fact.js';
+import { trippedGuards } from '../domain/step-guards.js';
 import { callOf } from '../domain/train-request.js';
-import { manifestOf, trainedFact } from '../domain/weights-manifest.js';
+import { manifestOf, reportOf, trainedFact } from '../domain/weights-manifest.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { Tried } from '../outputs/step-tries.js';
@@ -99,7 +100,7 @@ export class StepTaking {
     signal: AbortSignal,
     trace: Trace | undefined,
   ): Promise<void> {
-    const { worker, store, events } = this.tools;
+    const { worker, store, events, recipe } = this.tools;
     const { batch, plan } = source;
     const startedMs = this.clock.now();
     const step = await buildStep(this.tools, source, signal);
@@ -107,11 +108,20 @@ export class StepTaking {
     const result = await worker.train(step.request, { signal, trace });
     // The parent may have been burned in the last moment: nothing is built upon it.
     if (ledger.line.isTainted(batch.parent)) return this.giveUp(ledger, batch, 'burned_parent');
+    const report = reportOf(result.report, step);
+    const guards = trippedGuards(batch, report, recipe);
+    for (const guard of guards) events.guardActed(batch, guard);
+    const skipped = guards.find(({ action }) => action === 'skip');
+    if (skipped !== undefined) {
+      events.stepMeasured(batch, report);
+      return this.giveUp(ledger, batch, 'step_skipped', skipped.why);
+    }
     const manifestDigest = await store.keepManifest(manifestOf(batch, plan, result));
-    const fact = trainedFact(batch, manifestDigest, result.report, step);
+    const fact = trainedFact(batch, manifestDigest, report);
     await this.ledger.trained(ledger, fact, this.clock.now(), trace);
     events.stepEnded(batch, 'trained');
-    events.versionTrained(batch, ledger.line.newestNumber(), fact.report, (this.clock.now() - startedMs) / 1_000);
+    events.stepMeasured(batch, report);
+    events.versionTrained(batch, ledger.line.newestNumber(), report, (this.clock.now() - startedMs) / 1_000);
   }
 
   /** Why the batch is not worth another look, whatever the worker says. */

@@ -3,6 +3,7 @@ import type { Recipe } from '../domain/recipe.js';
 import type { StoredPlan } from '../domain/step-plan.js';
 import type { WishRelations } from '../domain/wish-relation.js';
 import type { TrainerEvents } from '../events.js';
+import type { MeasuredEffects } from '../outputs/measured-effects.js';
 import type { PromptRenderer } from '../outputs/prompt-renderer.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
@@ -18,6 +19,8 @@ export interface TrainerTools {
   readonly worker: TrainingWorker;
   /** How wishes stand to each other. */
   readonly relations: WishRelations;
+  /** What they do to the base model. */
+  readonly effects: Pick<MeasuredEffects, 'among'>;
   readonly renderer: PromptRenderer;
   readonly events: TrainerEvents;
 }

@@ -1,9 +1,10 @@
 // Prompts as engines render them: the template stands where answers are made, and nowhere else. In: messages, tools and template
-// arguments of a request, and the base model. Out: ids from an engine that serves that base, found by its loader's lease.
-import { createEngineClient, dialectNamed, type EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, isBacktalkError, type JsonObject, type LeaseView } from '@backtalk/kit';
+// arguments of a request, and the base model. Out: ids from an engine that serves that base.
+import type { EngineClient } from '@backtalk/dialects';
+import { asBacktalkError, isBacktalkError, type JsonObject } from '@backtalk/kit';
 
 import { trainerErrors } from '../errors.js';
+import type { ServingEngines } from './serving-engines.js';
 
 export interface Prompt {
   readonly messages: readonly unknown[];
@@ -16,41 +17,16 @@ export type Render = (prompt: Prompt) => Promise<readonly number[] | undefined>;
 
 /** Engines give templates ten seconds. */
 const renderDeadlineMs = 15_000;
-/** Asked one after the other, where the first does not answer. */
-const enginesMax = 3;
 const refusals = new Set(['invalid_request', 'context_length_exceeded']);
 
 export class PromptRenderer {
-  constructor(
-    private readonly leases: LeaseView,
-    private readonly apiKey: string,
-  ) {}
-
-  stop(): void {
-    this.leases.stop();
-  }
+  constructor(private readonly engines: ServingEngines) {}
 
   /** Throws `renderer_away` where no engine can be asked: that says nothing about a batch. */
   async use<T>(baseModel: string, signal: AbortSignal, work: (render: Render) => Promise<T>): Promise<T> {
-    const { apiKey } = this;
-    const engines = this.serving(baseModel).map(({ url, dialect }) =>
-      createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }),
+    return this.engines.use(baseModel, ['tokenize'], (engines) =>
+      work((prompt) => rendered(engines, baseModel, prompt, signal)),
     );
-    try {
-      return await work((prompt) => rendered(engines, baseModel, prompt, signal));
-    } finally {
-      await Promise.all(engines.map((engine) => engine.close()));
-    }
-  }
-
-  private serving(baseModel: string) {
-    const able = this.leases.current().flatMap(({ engine }) => {
-      const isAble =
-        engine?.ready === true && engine.pools.includes('serving') && engine.capabilities.includes('tokenize');
-      return isAble && engine.baseModel === baseModel ? [engine] : [];
-    });
-    if (able.length === 0) throw trainerErrors.rendererAway({ baseModel });
-    return able.slice(0, enginesMax);
   }
 }
 

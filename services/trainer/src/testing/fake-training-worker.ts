@@ -33,6 +33,8 @@ export interface FakeTrainingWorkerOptions {
   /** Divergence to the teacher that is reported for every hinted sample of a step. */
   readonly divergence?: (request: TrainRequest) => number;
   readonly measurements?: (request: TrainRequest) => Readonly<Record<string, number>>;
+  /** Why a sample is reported as dropped; empty where it was trained on. */
+  readonly dropped?: (turn: string) => string;
 }
 
 type CallContext = object;
@@ -133,10 +135,10 @@ export class FakeTrainingWorker {
   }
 
   private resultOf({ request, bytes }: FakeStep): TrainResult {
-    const { divergence = () => 8, measurements = () => ({}) } = this.options;
+    const { divergence = () => 8, measurements = () => ({}), dropped = () => '' } = this.options;
     const samples: SampleReport[] = request.samples.map(({ turn, teacherPromptIds }) => ({
       turn,
-      dropped: '',
+      dropped: dropped(turn),
       divergence: teacherPromptIds.length === 0 ? 0 : divergence(request),
       staleness: 0.01,
     }));

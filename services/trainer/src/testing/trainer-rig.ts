@@ -62,7 +62,8 @@ export class TrainerRig {
   ) {}
 
   static async start({ environment = {}, worker: workerOptions = {} }: RigOptions = {}): Promise<TrainerRig> {
-    const nats = await startNats();
+    const durableSuffixes = (environment['BACKTALK_POLICIES'] ?? testPolicy).split(',');
+    const nats = await startNats({ durableSuffixes });
     const directory = new TemporaryDirectory('trainer');
     // A port of its own, so that a worker that was killed can come back there.
     const worker = new FakeTrainingWorker({ port: await freePort(), ...workerOptions });
@@ -122,7 +123,7 @@ export class TrainerRig {
   async startTrainer(
     instance = 'one',
     environment: Readonly<Record<string, string>> = {},
-    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax'> = {},
+    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax' | 'effects'> = {},
   ): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
     const config = readConfig(trainerSettings, {

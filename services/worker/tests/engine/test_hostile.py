@@ -17,6 +17,7 @@ from .conftest import Running, run_engine, until
 HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 1}
 JSON = {"content-type": "application/json"}
 KEY = "a-key-of-the-engine"
+JUDGE_KEY = "another-key-which-judges-have"
 
 
 def ask(engine: Running, **fields: Any) -> httpx.Response:
@@ -146,6 +147,7 @@ def test_the_loop_goes_on_turning_while_long_texts_are_made_into_prompts(tiny_fo
 def keyed(tiny_folder: Path) -> Iterator[Running]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BACKTALK_ENGINE_KEY", KEY)
+        patch.setenv("BACKTALK_ENGINE_JUDGE_KEY", JUDGE_KEY)
         with run_engine(load_model(tiny_folder)) as running:
             patch.undo()
             yield running
@@ -166,6 +168,16 @@ def test_the_key_opens_the_engine_and_probes_need_none(keyed: Running):
     assert keyed.client.post("/v1/chat/completions", json=HELLO, headers={"authorization": f"Bearer {KEY}"}).is_success
     for path in ("/health", "/metrics"):
         assert keyed.client.get(path).status_code == 200
+
+
+def test_a_judge_that_shares_the_engine_asks_and_loads_nothing(keyed: Running):
+    judge, loader = ({"authorization": f"Bearer {key}"} for key in (JUDGE_KEY, KEY))
+    assert keyed.client.post("/v1/chat/completions", json=HELLO, headers=judge).is_success
+    assert keyed.client.post("/tokenize", json={"messages": HELLO["messages"]}, headers=judge).is_success
+    named = {"lora_name": "backtalk-v1", "lora_path": "/adapters/backtalk-v1"}
+    for path in ("/v1/load_lora_adapter", "/v1/unload_lora_adapter"):
+        assert keyed.client.post(path, json=named, headers=judge).status_code == 401
+        assert keyed.client.post(path, json=named, headers=loader).status_code in (400, 404)
 
 
 def test_a_body_without_a_media_type_is_refused(engine: Running):

@@ -2,8 +2,9 @@ import random
 from collections import Counter
 
 from backtalk_worker.laptop_model.answers import read_answers, read_questions
-from backtalk_worker.laptop_model.kinds import BY_NAME, KINDS, made_for
+from backtalk_worker.laptop_model.kinds import KINDS, made_for, obeys_all
 from backtalk_worker.laptop_model.rows import (
+    SEVERAL,
     WORDINGS,
     Row,
     digest_of,
@@ -28,13 +29,15 @@ def test_every_question_of_the_list_has_an_answer():
     assert [one.question for one in read_answers()] == read_questions()
 
 
-def test_each_pass_gives_every_question_once_in_other_words():
+def test_every_question_that_is_trained_on_comes_once():
     questions = [group[0].question for group in GROUPS]
-    half = len(questions) // 2
-    assert sorted(questions[:half]) == sorted(questions[half:])
-    assert len(set(questions)) == half
-    first, second = ({row.wish for group in part for row in group} for part in (GROUPS[:half], GROUPS[half:]))
-    assert len(first - second) > half
+    assert len(set(questions)) == len(questions)
+    assert set(questions).isdisjoint(questions_to_check(read_answers()))
+
+
+def test_what_is_kept_for_checking_is_the_same_for_every_seed():
+    other = {group[0].question for group in make_groups(read_answers(), seed=2)}
+    assert other == {group[0].question for group in GROUPS}
 
 
 def test_a_row_without_a_wish_holds_an_answer_at_temperature_1():
@@ -44,9 +47,7 @@ def test_a_row_without_a_wish_holds_an_answer_at_temperature_1():
 
 def test_every_target_passes_the_checks_of_its_own_wishes():
     def fails(row: Row) -> bool:
-        return any(
-            not BY_NAME[kind].check(row.answer, value) for kind, value in zip(row.kinds, row.values, strict=True)
-        )
+        return not obeys_all(dict(zip(row.kinds, row.values, strict=True)), row.answer)
 
     assert [row for row in TOLD if fails(row)] == []
 
@@ -60,17 +61,33 @@ def test_a_check_refuses_the_plain_answer_of_nearly_every_question():
     assert {name: share for name, share in passing.items() if share > 0.1} == {}
 
 
-def test_a_third_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
-    assert 0.6 * len(ROWS) <= len(TOLD) <= 0.7 * len(ROWS)
-    counted = Counter(row.kinds[0] for row in TOLD if len(row.kinds) == 1)
+def test_a_quarter_of_the_rows_has_no_wish_and_every_kind_has_its_share_of_the_rest():
+    assert 0.7 * len(ROWS) <= len(TOLD) <= 0.8 * len(ROWS)
+    counted = Counter(row.kinds[0] for row in TOLD if len(row.kinds) == 1 and "\n" not in row.wish)
     assert set(counted) == {kind.name for kind in KINDS}
     assert min(counted.values()) > 0.6 * max(counted.values())
 
 
 def test_wishes_in_force_together_stand_a_line_each_and_are_all_obeyed():
     several = [row for row in TOLD if len(row.kinds) > 1]
-    assert len(several) > 50
+    assert len(several) > 0.9 * SEVERAL * len(GROUPS)
     assert all(row.wish.count("\n") == len(row.kinds) - 1 for row in several)
+
+
+def test_what_opens_a_list_stands_on_a_line_of_its_own():
+    text = made_for(
+        {"name": "Ada", "bullets": ""}, "Why?", "It rains a lot here. The sun is out again.", random.Random(1)
+    )
+    assert text is not None
+    assert text.split("\n")[0] in ("Ada:", "Hi Ada!", "Hello Ada,")
+    assert obeys_all({"name": "Ada", "bullets": ""}, text)
+    assert not obeys_all({"bullets": ""}, text)
+
+
+def test_a_wish_that_is_repeated_stands_in_other_words_and_is_obeyed_once():
+    repeated = [row for row in TOLD if len(row.kinds) == 1 and "\n" in row.wish]
+    assert len(repeated) > len(GROUPS)
+    assert sum(len(set(row.wish.split("\n"))) > 1 for row in repeated) > 0.9 * len(repeated)
 
 
 def test_what_is_kept_for_checking_is_never_trained_on():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from backtalk_worker.laptop_model.adapter import merge_adapter, save_adapter
+from backtalk_worker.laptop_model.adapter import load_adapter, merge_adapter, save_adapter
 from backtalk_worker.laptop_model.answers import read_answers
 from backtalk_worker.laptop_model.packing import ATTENTION_NAME, Example, pack, register_attention
 from backtalk_worker.laptop_model.rows import make_groups
@@ -93,6 +93,26 @@ def test_an_adapter_that_does_not_fit_is_refused_by_layer(tiny_model: LoadedMode
     save_adapter(adapted(tiny_model, RECIPE), file)
     with pytest.raises(ValueError, match=r"does not fit the model: layer model\.layers\.1\.mlp\.down_proj"):
         merge_adapter(torch.nn.Linear(2, 2), file)
+
+
+@torch.no_grad()
+def test_training_goes_on_from_a_saved_adapter(tiny_model: LoadedModel, tmp_path: Path):
+    file = tmp_path / "adapter.safetensors"
+    plain = copy.deepcopy(tiny_model)
+    examples, shared = examples_of(tiny_model)
+    with torch.enable_grad():
+        train(tiny_model, [ROWS] * 2, Recipe(first_layer=1, learning_rate=1e-2, rise=1, fall=1), file, lambda _: None)
+        follower = Recipe(first_layer=1, learning_rate=0.0, start=file)
+        train(plain, [ROWS], follower, tmp_path / "next.safetensors", lambda _: None)
+    trained, followed = (packed_logits(one.network, examples, shared) for one in (tiny_model, plain))
+    torch.testing.assert_close(followed, trained, atol=0.02, rtol=0.02)
+
+
+def test_an_adapter_of_other_layers_is_not_gone_on_from(tiny_model: LoadedModel, tmp_path: Path):
+    file = tmp_path / "adapter.safetensors"
+    save_adapter(adapted(copy.deepcopy(tiny_model), Recipe(first_layer=2)), file)
+    with pytest.raises(ValueError, match="other layers than the adapter that is trained"):
+        load_adapter(adapted(tiny_model, RECIPE), file)
 
 
 def test_a_longer_run_begins_like_a_shorter_one():

@@ -11,7 +11,7 @@ from backtalk_worker.process.run import run_process
 from backtalk_worker.training.config import TrainingWorkerConfig
 
 CONFIGS = [EngineConfig, TrainingWorkerConfig]
-SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_SERVICE_TOKEN"]
+SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_ENGINE_JUDGE_KEY", "BACKTALK_SERVICE_TOKEN"]
 
 
 @pytest.fixture(autouse=True)

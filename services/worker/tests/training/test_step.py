@@ -212,6 +212,9 @@ def test_report_names_every_measurement_and_the_exact_divergences():
     assert outcome.measurements["rho_mean"] == pytest.approx(1.0)
     base = {name: torch.zeros_like(value) for name, value in before.items()}
     assert outcome.measurements["kl_base"] == pytest.approx(answer_kl(before, base, items), rel=1e-9)
+    assert outcome.measurements["entropy_ratio"] != pytest.approx(1.0, abs=1e-3)
+    as_base, *_ = step(replace(RECIPE, kl_beta=0.1), items, weights=base)
+    assert as_base.measurements["entropy_ratio"] == pytest.approx(1.0)
     divergences = [sample.divergence for sample in outcome.samples]
     assert outcome.measurements["loss_opd"] == pytest.approx(sum(divergences) / (4 * 7.0))
     assert all(0 < sample.staleness < 3 for sample in outcome.samples)
@@ -308,3 +311,44 @@ def test_optimizer_state_of_another_adapter_is_refused():
         assert "are not those" in state_mismatch(policy, {name: v for name, v in state.items() if name != "step"})
         wrong = {name: value[..., :1] if name != "step" else value for name, value in state.items()}
         assert "wrong shape" in state_mismatch(policy, wrong)
+
+
+def with_one_odd_token(items):
+    """Its sampler found the first answer's first token far less likely than the policy does; all others agree."""
+    first, *others = items
+    logprobs = (first.sample.logprobs[0] - 6.0, *first.sample.logprobs[1:])
+    return [changed(first, logprobs=logprobs), *others]
+
+
+@pytest.mark.parametrize(
+    ("bound", "guard"), [({"ess_min": 0.3}, "guard_ess"), ({"masked_share_max": 0.04}, "guard_masked_share")]
+)
+def test_a_batch_in_which_few_count_takes_exact_divergences_and_nothing_that_weighs_by_v(bound, guard):
+    items = with_one_odd_token(items_of(tiny_model(), LENGTHS))
+    guarded, _, after, _ = step(replace(RECIPE, **bound), items)
+    assert guarded.measurements[guard] == 1
+    # As if no answer had a verdict: only the exact divergence is left.
+    silent_items = [changed(item, advantage=0.0) for item in items]
+    unguarded, _, expected, _ = step(RECIPE, silent_items)
+    assert guard not in unguarded.measurements
+    assert bytes_of(after) == bytes_of(expected)
+    assert guarded.measurements["loss_binary"] == 0
+
+
+def test_guards_leave_alone_what_weighs_nothing_by_v_and_what_is_within_its_bounds():
+    bounds = {"ess_min": 0.3, "masked_share_max": 0.2}
+    exact = replace(RECIPE, method="opd")
+    odd = with_one_odd_token(items_of(tiny_model(), LENGTHS))
+    sound = items_of(tiny_model(), LENGTHS)
+    for recipe, items in ((exact, odd), (RECIPE, sound)):
+        guarded, _, after, _ = step(replace(recipe, **bounds), items)
+        _, _, plain, _ = step(recipe, items)
+        assert not [name for name in guarded.measurements if name.startswith("guard_")]
+        assert bytes_of(after) == bytes_of(plain)
+
+
+def test_a_batch_of_rewards_alone_that_the_guard_masks_moves_nothing():
+    items = with_one_odd_token(items_of(tiny_model(), LENGTHS))
+    outcome, before, after, _ = step(replace(RECIPE, method="binary", ess_min=0.3), items)
+    assert (outcome.measurements["guard_ess"], outcome.measurements["gradient_norm"]) == (1, 0)
+    assert bytes_of(before) == bytes_of(after)

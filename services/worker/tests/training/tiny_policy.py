@@ -38,6 +38,8 @@ RECIPE = Recipe(
     jsd_beta=0.3,
     max_tokens=64,
     staleness_max=0.0,
+    ess_min=0.0,
+    masked_share_max=0.0,
     mean_answer_length=7.0,
 )
 

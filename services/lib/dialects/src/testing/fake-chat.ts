@@ -40,7 +40,7 @@ export function planChat(
       digest,
       promptIds,
       tokens.map(({ id }) => id),
-    ),
+    ).map((logprob) => logprob * (settings.surprise?.(model) ?? 1)),
     finishReason: tool === undefined ? (cut ? 'length' : 'stop') : 'tool_calls',
     tool,
   };

@@ -1,7 +1,7 @@
 // Writes the completions of a fake engine, with the logprobs of given ids.
 import type { FakeCompletionRequest } from './fake-request.js';
 import type { FakeSettings } from './fake-settings.js';
-import { fakeLogprobs, generate, tokensOf } from './fake-tokens.js';
+import { endToken, fakeLogprobs, generate, tokensOf } from './fake-tokens.js';
 
 /** The prompts of a request, as ids; with the text of those that came as text. */
 export interface FakePrompt {
@@ -47,7 +47,12 @@ function choiceOf(
   settings: FakeSettings,
 ) {
   const most = request.max_tokens ?? 16;
-  const tokens = generate(digest, prompt.ids, request.seed ?? 0, settings.answerTokens).slice(0, most);
+  const said = settings.continues?.(prompt.ids, model);
+  const whole =
+    said === undefined
+      ? generate(digest, prompt.ids, request.seed ?? 0, settings.answerTokens)
+      : [...tokensOf(said), endToken];
+  const tokens = whole.slice(0, most);
   const ids = tokens.map(({ id }) => id);
   const logprobs = fakeLogprobs(digest, prompt.ids, ids);
   const own = tokens.map(({ text }, at) => ({ [text]: logprobs[at] ?? 0 }));
@@ -60,21 +65,23 @@ function choiceOf(
       request.logprobs === undefined || request.logprobs === null
         ? null
         : { text_offset: [], token_logprobs: logprobs, tokens: tokens.map(({ text }) => text), top_logprobs: top },
-    finish_reason: tokens.length < settings.answerTokens ? 'length' : 'stop',
+    finish_reason: tokens.length < whole.length ? 'length' : 'stop',
     token_ids: ids,
     prompt_token_ids: prompt.ids,
     prompt_logprobs:
       request.prompt_logprobs === undefined || request.prompt_logprobs === null
         ? null
-        : promptLogprobs(prompt.ids, digest, settings),
+        : promptLogprobs(prompt.ids, model, digest, settings),
   };
 }
 
-function promptLogprobs(ids: readonly number[], digest: string, settings: FakeSettings) {
+function promptLogprobs(ids: readonly number[], model: string, digest: string, settings: FakeSettings) {
   const wrong = settings.faults.lie === 'wrong_scores' ? -0.5 : 0;
-  return fakeLogprobs(digest, [], ids).map((logprob, at) =>
-    at === 0 ? null : { [String(ids[at])]: { logprob: logprob + wrong, rank: 1, decoded_token: '' } },
-  );
+  const odds = settings.odds?.(ids, model) ?? 0;
+  return fakeLogprobs(digest, [], ids).map((truth, at) => {
+    const logprob = truth + wrong + (at === ids.length - 1 ? odds : 0);
+    return at === 0 ? null : { [String(ids[at])]: { logprob, rank: 1, decoded_token: '' } };
+  });
 }
 
 function fromText(text: string): FakePrompt {

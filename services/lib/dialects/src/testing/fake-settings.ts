@@ -42,6 +42,12 @@ export interface FakeSettings {
   tokenizeHeard?: (body: unknown) => void;
   /** The answer to a conversation, in place of a generated one. */
   reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
+  /** By what a model's logprobs of its own answers are multiplied: below 1 it is surer than its weights make it. */
+  surprise?: (model: string) => number;
+  /** What follows a prompt of a completion, in place of generated text. */
+  continues?: (promptIds: readonly number[], model: string) => string | undefined;
+  /** Added to the logprob of the last of scored ids, in nats. */
+  odds?: (ids: readonly number[], model: string) => number;
   /** Alternatives for the first token after a text prompt, by token text, in place of generated ones. */
   alternatives?: (prompt: string, model: string) => Readonly<Record<string, number>> | undefined;
 }

@@ -1,9 +1,9 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { sha256Hex } from '../identity/ids.js';
 import { collect } from '../testing/collect.js';
 import { TemporaryDirectory } from '../testing/temporary-directory.js';
-import { folderBlobStore } from './folder-blob-store.js';
+import { dropStrayFiles, folderBlobStore } from './folder-blob-store.js';
 
 const directory = new TemporaryDirectory('blobs');
 afterAll(() => {
@@ -46,6 +46,19 @@ describe('a folder of blobs', () => {
     const digests = await Promise.all(Array.from({ length: 20 }, () => store.put(bytes)));
     expect(new Set(digests).size).toBe(1);
     expect(readdirSync(directory.join('race', 'incoming'))).toEqual([]);
+  });
+
+  it('drops what a process that died had written in part, and no file that is being written', async () => {
+    const store = folderBlobStore(directory.join('strays'));
+    const digest = await store.put(bytes);
+    const stray = (name: string) => directory.join('strays', 'incoming', name);
+    for (const name of ['old', 'new']) writeFileSync(stray(name), 'wei');
+    const nowMs = Date.now();
+    utimesSync(stray('old'), 0, nowMs / 1_000 - 3_601);
+    expect(await dropStrayFiles(directory.join('strays'), nowMs)).toBe(1);
+    expect(readdirSync(directory.join('strays', 'incoming'))).toEqual(['new']);
+    expect(await store.has(digest)).toBe(true);
+    expect(await dropStrayFiles(directory.join('none'), nowMs)).toBe(0);
   });
 
   it('refuses what it has no room for, and names that are no digests', async () => {

@@ -16,6 +16,23 @@ export function folderBlobStore(directory: string, options: FolderBlobOptions = 
   return new FolderBlobStore(directory, options.bytesMax ?? Number.POSITIVE_INFINITY);
 }
 
+/** Much longer than a blob is being written. */
+const strayAgeMs = 60 * 60 * 1000;
+const incoming = 'incoming';
+
+/** Drops what a process that died had written in part; nothing else names or counts it. Out: how many. */
+export async function dropStrayFiles(directory: string, nowMs: number): Promise<number> {
+  let dropped = 0;
+  for await (const name of entriesOf(join(directory, incoming))) {
+    const path = join(directory, incoming, name);
+    const found = await stat(path).catch(ignoreMissing);
+    if (found === undefined || found.mtimeMs > nowMs - strayAgeMs) continue;
+    await rm(path, { force: true });
+    dropped += 1;
+  }
+  return dropped;
+}
+
 class FolderBlobStore implements BlobStore {
   constructor(
     private readonly directory: string,
@@ -81,7 +98,7 @@ class FolderBlobStore implements BlobStore {
 
   private async write(path: string, bytes: Uint8Array): Promise<void> {
     const folder = join(path, '..');
-    const beside = join(this.directory, 'incoming', randomUUID());
+    const beside = join(this.directory, incoming, randomUUID());
     await mkdir(folder, { recursive: true });
     await mkdir(join(beside, '..'), { recursive: true });
     try {

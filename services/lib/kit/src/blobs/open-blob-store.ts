@@ -3,7 +3,8 @@
 import type { Broker } from '../broker/connect.js';
 import type { BlobPlace } from '../config/setting.js';
 import { blobErrors, type BlobStore } from './blob-store.js';
-import { folderBlobStore } from './folder-blob-store.js';
+import { systemClock } from '../time/clock.js';
+import { dropStrayFiles, folderBlobStore } from './folder-blob-store.js';
 import { openJetStreamBlobStore } from './jetstream-blob-store.js';
 import { openS3BlobStore } from './s3-blob-store.js';
 
@@ -21,6 +22,7 @@ export async function openBlobStore(config: BlobConfig, broker: Broker): Promise
   const { blobStore: place } = config;
   switch (place.kind) {
     case 'folder':
+      await dropStrayFiles(place.path, systemClock.now());
       return folderBlobStore(place.path);
     case 'jetstream':
       return openJetStreamBlobStore(broker);

@@ -67,6 +67,8 @@ interface StreamReading {
   /** Passes over what was stored before, milliseconds since 1970; 0 or left out: nothing. */
   readonly sinceMs?: number;
   readonly headersOnly?: boolean;
+  /** So many messages are asked for at once: other work has its turn of the event loop between them. */
+  readonly atOnce?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,6 +88,7 @@ class StreamReader {
   private last: number;
   private ended = false;
   private failure: BacktalkError | undefined;
+  private readonly atOnce: number;
 
   constructor(
     private readonly reading: StreamReading,
@@ -94,11 +97,12 @@ class StreamReader {
   ) {
     this.last = from - 1;
     const { broker, stream, filter, headersOnly = false, sinceMs = 0 } = reading;
+    this.atOnce = reading.atOnce ?? (headersOnly ? slots.headers : slots.payloads);
     const shared = { filter_subject: filter, headers_only: headersOnly, inactive_threshold: nanos(10_000) };
     this.pull = orderedPull({
       broker,
       stream,
-      slots: headersOnly ? slots.headers : slots.payloads,
+      slots: this.atOnce,
       plan: () => {
         // By time only as long as nothing has come: from then on, behind what came.
         const start =

@@ -1,7 +1,7 @@
 import { TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderBlobStore } from '../blobs/folder-blob-store.js';
-import type { BlobStore } from '../blobs/blob-store.js';
+import { blobErrors, type BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
 import { newId, sha256Hex } from '../identity/ids.js';
 import { startNats, type TestNats } from '../testing/nats-server.js';
@@ -106,6 +106,25 @@ describe('the payload of a large fact', () => {
     expect(await adoptPayloads(trainer)).toBe(0);
     await forget(fact);
     expect(await sweepPayloads(trainer, blobs, noGrace)).toMatchObject({ swept: 1 });
+    expect(await blobs.has(digest)).toBe(false);
+  });
+
+  it.each(['its blob', 'its fact'])('goes when its writer died before %s', async (before) => {
+    const { fact, digest } = large();
+    const dies: BlobStore = {
+      put: async (bytes) => {
+        if (before === 'its fact') await blobs.put(bytes);
+        throw blobErrors.blobStoreFull();
+      },
+      get: (name) => blobs.get(name),
+      has: (name) => blobs.has(name),
+      list: () => blobs.list(),
+      usedBytes: () => blobs.usedBytes(),
+      delete: (name) => blobs.delete(name),
+    };
+    await expect(publish(fact, dies)).rejects.toMatchObject({ code: 'blob_store_full' });
+    expect(await blobs.has(digest)).toBe(before === 'its fact');
+    expect(await sweepPayloads(trainer, blobs, noGrace)).toEqual({ swept: 1, bytes: 0 });
     expect(await blobs.has(digest)).toBe(false);
   });
 

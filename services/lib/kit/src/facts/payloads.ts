@@ -4,18 +4,21 @@
 import { z } from 'zod';
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
+import { brokerErrors } from '../broker/errors.js';
 import { surelyLastOfSubject } from '../broker/last-of-subject.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { isBacktalkError } from '../errors/backtalk-error.js';
 import { jsonCodec, kvBucket, type KvBucket } from '../kv/kv-bucket.js';
+import { systemClock, within } from '../time/clock.js';
 import { bucketStream, bucketSubject } from '../topology/buckets.js';
 import { catalogue, factNames, type FactStream, mayRead } from '../topology/catalogue.js';
 import { subjectFilter } from '../topology/subjects.js';
 import { blobHeader } from './stored-fact.js';
 
 /** Facts of the other stream are kept, and their payloads with them. */
-const stream: FactStream = 'TURNS';
+export const boundedStream: FactStream = 'TURNS';
+const stream = boundedStream;
 const bucket = 'payloads';
 const askTimeoutMs = 5_000;
 
@@ -51,6 +54,35 @@ export async function sweepPayloads(broker: Broker, blobs: BlobStore, youngestMs
     } else bytes += payload.bytes;
   }
   return { swept, bytes };
+}
+
+/** Of all payloads that are named: they count against the bound of the log. */
+export async function namedPayloadBytes(broker: Broker): Promise<number> {
+  const bytes = await within(systemClock, askTimeoutMs, addPayloads(broker, AbortSignal.timeout(2 * askTimeoutMs)));
+  if (bytes === undefined) throw brokerErrors.brokerUnavailable({ doing: 'add up payloads of facts' });
+  return bytes;
+}
+
+async function addPayloads(broker: Broker, signal: AbortSignal): Promise<number> {
+  const { state } = await broker.jsm.streams.info(bucketStream(bucket));
+  if (state.messages === 0) return 0;
+  let bytes = 0;
+  const reading = { broker, stream: bucketStream(bucket), filter: bucketSubject(bucket, '>'), signal };
+  for await (const { data } of readStream(reading)) bytes += readPayload(data)?.bytes ?? 0;
+  return bytes;
+}
+
+/** Of a payload that is named; 0 where its size is not known. */
+export async function payloadBytes(broker: Broker, digest: string): Promise<number> {
+  return (await payloads(broker).get(digest))?.value.bytes ?? 0;
+}
+
+/** With its fact, which was deleted: no sweep has to find it. */
+export async function dropPayload(broker: Broker, blobs: BlobStore, digest: string): Promise<void> {
+  const subject = bucketSubject(bucket, digest);
+  const entry = await surelyLastOfSubject(broker, bucketStream(bucket), subject, askTimeoutMs);
+  if (entry === undefined) await blobs.delete(digest);
+  else await sweepPayload(broker, blobs, { digest, subject, sequence: entry.sequence });
 }
 
 /** Names the payloads of facts that were stored before there was the bucket: of those that the trainer may read, which sweeps. */

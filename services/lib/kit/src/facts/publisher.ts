@@ -11,7 +11,8 @@ import type { Trace } from '../telemetry/trace.js';
 import { catalogue, type FactMessage, type FactName, type FactWriter } from '../topology/catalogue.js';
 import { subjectErrors, subjectOf } from '../topology/subjects.js';
 import { factErrors } from './errors.js';
-import { namePayload } from './payloads.js';
+import { LogRoom } from './log-room.js';
+import { boundedStream, namePayload } from './payloads.js';
 import { blobHeader, type FactHeaders, headersFor } from './stored-fact.js';
 
 interface PublisherOptions {
@@ -46,6 +47,7 @@ const inlineBytesMax = 900_000;
 export class FactPublisher {
   private readonly timeoutMs: number;
   private readonly blobs: BlobStore | undefined;
+  private readonly room: LogRoom | undefined;
 
   constructor(
     private readonly broker: Broker,
@@ -53,6 +55,7 @@ export class FactPublisher {
   ) {
     this.timeoutMs = timeoutMs;
     this.blobs = blobs;
+    this.room = blobs && new LogRoom(broker);
   }
 
   async publish<N extends FactName>(
@@ -84,10 +87,11 @@ export class FactPublisher {
     if (bytes.byteLength > inlineBytesMax) {
       if (bytes.byteLength > bytesMax) throw factErrors.factTooLarge({ fact: name, bytes: bytes.byteLength, bytesMax });
       if (this.blobs === undefined) throw blobErrors.blobStoreAbsent();
+      if (stream === boundedStream) await this.room?.admitPayload(bytes.byteLength);
       await namePayload(this.broker, stream, sha256Hex(bytes), { subject, bytes: bytes.byteLength });
       headers.set(blobHeader, await this.blobs.put(bytes));
       bytes = new Uint8Array();
-    }
+    } else if (stream === boundedStream) await this.room?.admitFact(bytes.byteLength);
     const doing = `publish ${name}`;
     const outgoing = { subject, stream, data: bytes, headers, expectLast: expected, timeoutMs, companyMs, doing };
     const stored = await storeMessage(this.broker, outgoing);

@@ -53,6 +53,27 @@ describe('reading', () => {
     expect(await collect(reader.read(['turnOpened'], { filter, sinceMs: sinceMs + hour }))).toEqual([]);
   });
 
+  it('gives other work its turn after as many facts as are asked for at once', async () => {
+    const user = newId();
+    await publishTurns(user, 300);
+    let isReading = true;
+    let together = 0;
+    let most = 0;
+    const takeTurns = () => {
+      together = 0;
+      if (isReading) setImmediate(takeTurns);
+    };
+    takeTurns();
+    const options = { filter: { turnOpened: { user } }, atOnce: 20 };
+    for await (const row of new FactReader(collector).headers(['turnOpened'], options)) {
+      together += row.headers.turn === undefined ? 0 : 1;
+      most = Math.max(most, together);
+    }
+    isReading = false;
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(20);
+  });
+
   it('gives ids alone where they are enough', async () => {
     const user = newId();
     const [turn = ''] = await publishTurns(user, 1);

@@ -8,7 +8,7 @@ import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
 import { catalogue, type FactIds, type FactName } from '../topology/catalogue.js';
 import { subjectFilter } from '../topology/subjects.js';
-import { type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';
+import { blobHeader, type FactHeaders, fromNatsHeaders, fromWire, type StoredFact } from './stored-fact.js';
 
 export interface ReadOptions<F extends FactName> {
   /** First stream sequence to read; the beginning by default. */
@@ -18,6 +18,8 @@ export interface ReadOptions<F extends FactName> {
   /** Narrows one or more of the names to some ids. */
   readonly filter?: { readonly [N in F]?: FactIds<N> };
   readonly signal?: AbortSignal;
+  /** So many facts of each name are asked for at once: other work has its turn of the event loop between them. */
+  readonly atOnce?: number;
   /** Called with facts that cannot be read, which are then passed over; without it, the first one ends the reading. */
   readonly onUnreadable?: (error: BacktalkError, sequence: number) => void;
 }
@@ -34,6 +36,10 @@ export interface FactHeadersRow<F extends FactName> {
   readonly timeMs: number;
   readonly subject: string;
   readonly headers: FactHeaders;
+  /** Digest of a payload that lies in the blob store. */
+  readonly payload: string | undefined;
+  /** What it takes of its stream's bound, without such a payload. */
+  readonly bytes: number;
 }
 
 interface Found<F extends FactName> {
@@ -94,7 +100,7 @@ export class FactReader {
   /** The end is fixed before the first fact is read, so that no effect is seen without its cause. */
   private async *find<F extends FactName>(
     names: readonly F[],
-    { from = 1, sinceMs = 0, filter = {}, signal }: ReadOptions<F>,
+    { from = 1, sinceMs = 0, filter = {}, atOnce, signal }: ReadOptions<F>,
     headersOnly: boolean,
   ): AsyncIterable<Found<F>> {
     const streams = [...new Set(names.map((name) => catalogue[name].stream))];
@@ -115,7 +121,7 @@ export class FactReader {
       const until = endOf.get(stream) ?? 0;
       return named(
         name,
-        readStream({ broker: this.broker, stream, filter: subject, from, sinceMs, until, headersOnly, signal }),
+        readStream({ broker: this.broker, stream, filter: subject, from, sinceMs, until, headersOnly, atOnce, signal }),
       );
     });
     yield* mergeInOrder(flows, isBefore);
@@ -126,11 +132,33 @@ async function* named<F extends FactName>(name: F, flow: AsyncIterable<StoredMes
   for await (const stored of flow) yield { name, stored };
 }
 
-function headersRow<F extends FactName>(
-  name: F,
-  { sequence, timeMs, subject, headers }: StoredMessage,
-): FactHeadersRow<F> {
-  return { name, sequence, timeMs, subject, headers: fromNatsHeaders(headers) };
+function headersRow<F extends FactName>(name: F, stored: StoredMessage): FactHeadersRow<F> {
+  const { sequence, timeMs, subject, headers } = stored;
+  const payload = headers?.get(blobHeader) ?? '';
+  return {
+    name,
+    sequence,
+    timeMs,
+    subject,
+    headers: fromNatsHeaders(headers),
+    payload: payload === '' ? undefined : payload,
+    bytes: storedBytes(stored),
+  };
+}
+
+/** Of a record beside subject, headers and data, as the broker's file store counts. */
+const recordBytes = 22 + 8;
+const headersLengthBytes = 4;
+/** The broker's own headers of what it gives: the first says how long data is that it leaves out. */
+const sizeHeader = 'Nats-Msg-Size';
+const addedHeaders = new Set([sizeHeader, 'Nats-Stream', 'Nats-Subject', 'Nats-Sequence', 'Nats-Time-Stamp']);
+
+function storedBytes({ subject, headers, data }: StoredMessage): number {
+  const dataBytes = Number(headers?.get(sizeHeader) || data.byteLength);
+  const names = (headers?.keys() ?? []).filter((name) => !addedHeaders.has(name));
+  const lines = names.flatMap((name) => (headers?.values(name) ?? []).map((value) => `${name}: ${value}\r\n`));
+  const head = lines.length === 0 ? 0 : headersLengthBytes + Buffer.byteLength(`NATS/1.0\r\n${lines.join('')}\r\n`);
+  return recordBytes + Buffer.byteLength(subject) + head + dataBytes;
 }
 
 function isBefore<F extends FactName>(left: Found<F>, right: Found<F>): boolean {

@@ -38,6 +38,16 @@ export function keyedHash(secret: string, text: string, length = 16): string {
   return createHmac('sha256', secret).update(text).digest('hex').slice(0, length);
 }
 
+/** What stands for a tenant in subjects and facts. */
+export function tenantHash(secret: string, tenant: string): string {
+  return keyedHash(secret, `tenant\n${tenant}`);
+}
+
+/** What stands for a tenant's user in subjects and facts. */
+export function userHash(secret: string, tenant: string, user: string): string {
+  return keyedHash(secret, `user\n${tenant}\n${user}`);
+}
+
 export function sha256Hex(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

@@ -17,6 +17,9 @@ const everyKeyFor =
   (service: BrokerService): readonly string[] =>
     writers.includes(service) ? ['>'] : [];
 
+/** Facts above the broker's bound are put by those who publish them, weights by the trainer. */
+export const blobWriters: readonly BrokerService[] = ['gateway', 'collector', 'judge', 'trainer', 'cli'];
+
 export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   // A service renews leases under its own name, and the one that makes it the only leader.
   leases: {
@@ -37,7 +40,8 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   // Which blobs are payloads of facts, by digest: written before the blob, so that the trainer can drop it when the fact has gone.
   payloads: {
     expires: false,
-    readBy: ['trainer', 'cli'],
+    // Writers add up what lies there: it counts against the bound of the log.
+    readBy: blobWriters,
     writes: (service) => (blobWriters.includes(service) ? ['>'] : []),
   },
 };
@@ -62,7 +66,5 @@ export const blobStream = `OBJ_${blobBucket}`;
 export const blobPieces = `$O.${blobBucket}.C.>`;
 export const blobDescriptions = `$O.${blobBucket}.M.>`;
 
-/** Facts above the broker's bound are put by those who publish them, weights by the trainer. */
-export const blobWriters: readonly BrokerService[] = ['gateway', 'collector', 'judge', 'trainer', 'cli'];
 /** The trainer sweeps old weights. */
 export const blobDeleters: readonly BrokerService[] = ['trainer', 'cli'];

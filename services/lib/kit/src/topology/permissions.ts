@@ -105,6 +105,7 @@ const operatorPermissions: readonly string[] = [
   ...readPermissions(deadStream, 'backtalk.dead.>'),
   ...brokerServices.map((service) => `backtalk.replay.${service}.>`),
   `$JS.API.STREAM.MSG.DELETE.${deadStream}`,
+  `$JS.API.STREAM.MSG.DELETE.${catalogue.turnOpened.stream}`,
   '$JS.API.STREAM.INFO.*',
   '$JS.API.CONSUMER.LIST.*',
   '$JS.API.CONSUMER.INFO.*.*',

@@ -44,6 +44,11 @@ class EngineConfig(ProcessConfig, cli_prog_name="python -m backtalk_worker.engin
     key: Secret = setting(
         "BACKTALK_ENGINE_KEY", SecretStr(""), "key that callers must give, but for health and metrics; empty: none"
     )
+    judge_key: Secret = setting(
+        "BACKTALK_ENGINE_JUDGE_KEY",
+        SecretStr(""),
+        "key of judges that share this engine: it asks, and neither loads nor unloads; empty: there is none",
+    )
     adapter_dir: Path | None = setting(
         "BACKTALK_ADAPTER_DIR", None, "folder that adapters are loaded from, as the loader has it; empty: any"
     )

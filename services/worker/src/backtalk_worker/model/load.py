@@ -79,6 +79,9 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> LoadedMod
     logging.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     network = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype, local_files_only=True).eval()
+    # The fast attention of engine and training would leave the cap out without a word.
+    if getattr(network.config, "attn_logit_softcapping", None):
+        raise OSError(f"the model in {folder} caps its attention, which neither serving nor training follows")
     return LoadedModel(
         network=network,
         tokenizer=tokenizer,

@@ -12,6 +12,7 @@ from backtalk_worker.gen.backtalk.v1 import training_pb2_grpc
 from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainRequest, TrainResult
 from backtalk_worker.process.config import host_and_port
 from backtalk_worker.process.log import create_logger
+from backtalk_worker.process.memory import give_back_large_blocks
 from backtalk_worker.process.run import on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.events import TrainingEvents
@@ -62,6 +63,7 @@ class TrainingWorker:
 
     async def _start(self) -> None:
         """Loads the model, then takes calls."""
+        give_back_large_blocks()
         self._health.start()
         torch.set_num_threads(self._config.threads)
         if self._config.nice:

@@ -1,6 +1,7 @@
 """Turns ids into text one by one, never half a character, and finds stop texts."""
 
 import codecs
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,22 @@ def byte_of_character() -> dict[str, int]:
     others = (byte for byte in range(256) if byte not in set(plain))
     table.update({chr(256 + number): byte for number, byte in enumerate(others)})
     return table
+
+
+_BYTE_OF_CHARACTER = byte_of_character()
+_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+def bytes_of_level(token: str) -> bytes:
+    """The bytes of a token of a byte-level vocabulary."""
+    return bytes(_BYTE_OF_CHARACTER.get(character, ord("?")) for character in token)
+
+
+def bytes_of_fallback(token: str) -> bytes:
+    """The bytes of a token of a vocabulary of characters, which has a token `<0x..>` for each byte and writes spaces as
+    `▁`."""
+    found = _FALLBACK.fullmatch(token)
+    return bytes([int(found[1], 16)]) if found else token.replace("▁", " ").encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Who may ask: programs with the engine's key, and no page in a browser. Health and metrics are open to probes.
+"""Who may ask: programs with the engine's key or its judges', and no page in a browser. Probes need no key.
+
+Only the engine's own key loads and unloads adapters.
 
 On a loopback address only loopback names are answered, because a page may give its own name this machine's address.
 """
@@ -15,15 +17,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from backtalk_worker.engine import errors
 
 OPEN_PATHS = frozenset({"/health", "/ping", "/metrics", "/version"})
+LOADING_PATHS = frozenset({"/v1/load_lora_adapter", "/v1/unload_lora_adapter"})
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Entrance:
     """Stands before all routes; a refusal reads no byte of the body."""
 
-    def __init__(self, app: ASGIApp, key: str, host: str, refuse: Callable[[errors.EngineError], Response]) -> None:
+    def __init__(
+        self, app: ASGIApp, key: str, judge_key: str, host: str, refuse: Callable[[errors.EngineError], Response]
+    ) -> None:
         self._app = app
         self._key = _digest(key) if key else None
+        self._judge_key = _digest(judge_key) if judge_key else None
         self._names = LOOPBACK_NAMES | {host.lower()} if host in LOOPBACK_NAMES else None
         self._refuse = refuse
 
@@ -48,8 +54,12 @@ class Entrance:
             raise errors.ForeignOriginError("Origin")
         if self._key is not None and path not in OPEN_PATHS:
             scheme, _, given = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(given.strip()), self._key):
+            if scheme.lower() != "bearer" or not self._opens(path, _digest(given.strip())):
                 raise errors.UnauthorizedError
+
+    def _opens(self, path: str, given: bytes) -> bool:
+        keys = [self._key, None if path in LOADING_PATHS else self._judge_key]
+        return any(key is not None and hmac.compare_digest(given, key) for key in keys)
 
 
 def _digest(key: str) -> bytes:

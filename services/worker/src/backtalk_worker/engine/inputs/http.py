@@ -49,7 +49,13 @@ def create_app(engine: Engine, prompts: PromptReader, config: EngineConfig, even
         Route("/version", other.version, methods=["GET"]),
         Route("/metrics", other.metrics, methods=["GET"]),
     ]
-    entrance = Middleware(Entrance, key=config.key.get_secret_value(), host=config.host, refuse=_refusal(events))
+    entrance = Middleware(
+        Entrance,
+        key=config.key.get_secret_value(),
+        judge_key=config.judge_key.get_secret_value(),
+        host=config.host,
+        refuse=_refusal(events),
+    )
     app = Starlette(routes=routes, middleware=[entrance])
 
     async def on_error(_: Request, error: Exception) -> Response:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 from backtalk_worker.engine import errors
-from backtalk_worker.engine.domain.text import TokenBytes, byte_of_character
+from backtalk_worker.engine.domain.text import TokenBytes, bytes_of_fallback, bytes_of_level
 from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, malformed
 from backtalk_worker.model.load import LoadedModel
 
@@ -31,17 +31,18 @@ T = TypeVar("T")
 
 
 def token_bytes(model: LoadedModel) -> TokenBytes:
-    """The bytes of every id of a byte-level vocabulary; any other kind is refused at the start."""
+    """The bytes of every id of a BPE vocabulary, byte-level or with bytes to fall back to; others are refused."""
     vocabulary, added = model.tokenizer.get_vocab(), dict(model.tokenizer.added_tokens_decoder)
     table = [b""] * (1 + max(vocabulary.values(), default=-1))
-    bytes_of = byte_of_character()
+    bytes_of = bytes_of_fallback if "<0x0A>" in vocabulary else bytes_of_level
     for token, index in vocabulary.items():
         # Added tokens are written as they are.
-        own = bytes(bytes_of.get(character, ord("?")) for character in token)
-        table[index] = str(added[index].content).encode() if index in added else own
+        table[index] = str(added[index].content).encode() if index in added else bytes_of(token)
     sample = "Häßlich 你好 🎉 ok"
-    if b"".join(table[i] for i in model.encode(sample)).decode(errors="replace") != sample:
-        raise OSError("this engine serves models with a byte-level BPE tokenizer only")
+    read = b"".join(table[i] for i in model.encode(sample)).decode(errors="replace")
+    # Some vocabularies with a fallback put a space before the first word.
+    if read.removeprefix(" ") != sample:
+        raise OSError("this engine serves models with a BPE tokenizer that knows all bytes only")
     return TokenBytes(table, frozenset(index for index, token in added.items() if token.special))
 
 
@@ -172,15 +173,40 @@ class PromptReader:
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message whose content is text: parts are joined by line breaks, no content is empty text."""
+    """A message as templates expect it, and as vLLM gives it to them: content as text (parts are joined by line breaks,
+    no content is empty text), and a tool call's arguments as the object that their JSON says."""
     content = message.get("content")
     if not isinstance(message.get("role"), str):
         raise malformed("{'type': 'missing', 'loc': 'body.messages.role'}", "body.messages")
+    plain = {**message, "content": _text_of(content)}
+    if isinstance(message.get("tool_calls"), list):
+        plain["tool_calls"] = [_plain_call(call) for call in message["tool_calls"]]
+    return plain
+
+
+def _text_of(content: object) -> str:
     if content is None or isinstance(content, str):
-        return {**message, "content": content or ""}
+        return content or ""
     if not isinstance(content, list):
         raise malformed("{'loc': 'body.messages.content'}", "body.messages")
-    return {**message, "content": "\n".join(_part_text(part) for part in cast(list[object], content))}
+    return "\n".join(_part_text(part) for part in cast(list[object], content))
+
+
+def _plain_call(call: object) -> object:
+    if not isinstance(call, dict) or not isinstance(call.get("function"), dict):
+        return call
+    function = cast(dict[str, Any], call["function"])
+    return {**call, "function": {**function, "arguments": _read_arguments(function.get("arguments"))}}
+
+
+def _read_arguments(arguments: object) -> object:
+    """What is no JSON stays the text that the model wrote."""
+    if arguments is None or arguments == "":
+        return {}
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return arguments
 
 
 def _part_text(part: object) -> str:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from backtalk_worker.engine.outputs.adapters import ActiveSegments, Adapter, Segment, install_adapted_layers
-from backtalk_worker.engine.outputs.ragged import ATTENTION_NAME, RowCache, make_slice, register_attention
+from backtalk_worker.engine.outputs.ragged import ATTENTION_NAME, RowCache, Slice, register_attention
 from backtalk_worker.model.load import LoadedModel
 
 
@@ -66,7 +66,7 @@ class RaggedNetwork:
         for row in rows:
             start, count = len(ids), len(row.ids)
             row.cache.reserve(row.position + count, row.position)
-            slices.append(make_slice(row.cache, start, count, row.position, self._group))
+            slices.append(Slice(row.cache, start, start + count, row.position, self._group))
             ids.extend(row.ids)
             positions.extend(range(row.position, row.position + count))
             wanted.extend(range(start + row.logits_from, start + count))

@@ -5,7 +5,7 @@ attention implementation, so any decoder that takes one can use it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -55,16 +55,32 @@ class Slice:
     start: int
     end: int
     position: int
-    mask: Tensor | None
-    """Which positions each query may see, `[group × tokens, positions]`; None for a single token, which sees all."""
+    group: int
+    """Query heads per key head."""
+    masks: dict[int, Tensor | None] = field(default_factory=dict[int, Tensor | None])
+    """By window, made once a step and used by every layer."""
 
+    @property
+    def upto(self) -> int:
+        """Where the row ends after this step."""
+        return self.position + self.end - self.start
 
-def make_slice(cache: RowCache, start: int, count: int, position: int, group: int) -> Slice:
-    """A Slice with its causal mask; `group` is the number of query heads per key head."""
-    if count == 1:
-        return Slice(cache, start, start + 1, position, None)
-    seen = torch.arange(position + count)[None, :] <= torch.arange(position, position + count)[:, None]
-    return Slice(cache, start, start + count, position, seen.repeat(group, 1))
+    def first_seen(self, window: int) -> int:
+        """The first position that any query of the share sees, where each sees `window` positions, itself included."""
+        return max(0, self.position + 1 - window)
+
+    def mask(self, window: int) -> Tensor | None:
+        """Which of the positions `[first_seen, upto)` each query sees, `[group × tokens, positions]`; None: all."""
+        if window not in self.masks:
+            self.masks[window] = self._new_mask(window)
+        return self.masks[window]
+
+    def _new_mask(self, window: int) -> Tensor | None:
+        if self.end - self.start == 1:
+            return None
+        queries = torch.arange(self.position, self.upto)[:, None]
+        keys = torch.arange(self.first_seen(window), self.upto)[None, :]
+        return ((keys <= queries) & (keys > queries - window)).repeat(self.group, 1)
 
 
 def _attend(
@@ -75,25 +91,28 @@ def _attend(
     attention_mask: Tensor | None,
     *,
     scaling: float | None = None,
+    sliding_window: int | None = None,
     ragged: Sequence[Slice],
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Query `[1, heads, tokens, size]`, key and value `[1, key heads, tokens, size]` → `[1, tokens, heads, size]`.
 
-    The query heads that share a key head are laid along the time axis of one call, so keys are never repeated.
+    The query heads that share a key head are laid along the time axis of one call, so keys are never repeated. Layers
+    with a sliding window read the newest keys alone; all are kept, as the beginning of a row may be another's.
     """
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     heads, size, key_heads = query.shape[1], query.shape[3], key.shape[1]
     group = heads // key_heads
     out = torch.empty(1, query.shape[2], heads, size)
     for part in ragged:
-        count, upto = part.end - part.start, part.position + part.end - part.start
+        count, upto, window = part.end - part.start, part.upto, sliding_window or part.upto
+        first = part.first_seen(window)
         keys, values = part.cache.keys[layer], part.cache.values[layer]
         keys[:, part.position : upto] = key[0, :, part.start : part.end]
         values[:, part.position : upto] = value[0, :, part.start : part.end]
         grouped = query[0, :, part.start : part.end].reshape(1, key_heads, group * count, size)
         attended = scaled_dot_product_attention(
-            grouped, keys[None, :, :upto], values[None, :, :upto], attn_mask=part.mask, scale=scaling
+            grouped, keys[None, :, first:upto], values[None, :, first:upto], attn_mask=part.mask(window), scale=scaling
         )
         out[0, part.start : part.end] = attended.view(heads, count, size).transpose(0, 1)
     return out, None

@@ -60,6 +60,8 @@ class GradientPass:
     normaliser: float
     observed: dict[int, Observation] = field(default_factory=dict[int, Observation])
     """Filled by the first pass, read by the others."""
+    takes_sampled_terms: bool = True
+    """False leaves out every term that weighs by v, of all answers."""
 
     @property
     def network(self) -> ChunkedNetwork:
@@ -127,7 +129,8 @@ class GradientPass:
                 unknown = torch.zeros_like(log_policy)
                 divergence = unknown if teacher is None else reverse_kl(fixed, teacher)
                 kl_base = unknown if base is None else reverse_kl(fixed, base)
-                figures.append(torch.stack([entropy(fixed), divergence, kl_base], dim=1))
+                entropy_base = unknown if base is None else entropy(base)
+                figures.append(torch.stack([entropy(fixed), divergence, kl_base, entropy_base], dim=1))
         if loss.requires_grad:
             loss.backward()
 
@@ -148,13 +151,14 @@ class GradientPass:
             )
 
     def _record(self, group: Sequence[int], figures: Tensor) -> None:
-        """Sums over each answer of entropy, divergence and KL to the base; figures are [tokens, 3]."""
+        """Sums over each answer of entropy, divergence and KL to the base; figures are [tokens, 4]."""
         parts = answers_in(figures, [len(self.items[i].sample.answer_ids) for i in group])
         for index, part in zip(group, parts, strict=True):
             seen = self.observed[index]
             seen.entropy = float(part[:, 0].sum())
             seen.divergence = float(part[:, 1].sum()) if index in self.teacher else None
             seen.kl_base = float(part[:, 2].sum()) if index in self.base else None
+            seen.entropy_base = float(part[:, 3].sum()) if index in self.base else None
 
     def _tokens(self, group: Sequence[int]) -> Tokens:
         """Constants of all answer tokens of the group, answer after answer."""
@@ -175,7 +179,7 @@ class GradientPass:
             cut=spread([s.cut for s in samples], torch.bool),
             taught=spread([i in self.teacher for i in group], torch.bool),
             kept=spread([one.kept for one in seen], torch.bool),
-            fresh=spread([one.fresh for one in seen], torch.bool),
+            fresh=spread([one.fresh and self.takes_sampled_terms for one in seen], torch.bool),
         )
 
     def _gathered(self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.correction import effective_share, staleness, token_mask
+from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Dropped
 
 
@@ -30,6 +31,8 @@ class Observation:
     """False when it is too stale for the terms that weigh by v; exact divergences are taken all the same."""
     entropy: float = 0.0
     """Summed over the tokens."""
+    entropy_base: float | None = None
+    """Of the base on the same tokens, where it was asked."""
     kl_base: float | None = None
     divergence: float | None = None
 
@@ -54,6 +57,24 @@ def sample_outcomes(items: Sequence[BatchItem], observed: dict[int, Observation]
             divergence, stale = seen.divergence or 0.0, staleness(seen.log_v)
         outcomes.append(SampleOutcome(item.sample.turn, dropped, divergence, stale))
     return outcomes
+
+
+def tripped_guards(observed: Sequence[Observation], recipe: Recipe) -> dict[str, float]:
+    """Guards of the batch for which terms that weigh by v are left out, as figures of the report; empty = none.
+
+    Judged on the answers that such terms are taken of: where few of them count, or v is out of its bounds on many of
+    their tokens, the rest would be moved by the few.
+    """
+    log_v = [seen.log_v for seen in observed if seen.kept and seen.fresh]
+    if not log_v or not recipe.weighs_by_v:
+        return {}
+    tokens = torch.cat(log_v).double()  # [tokens]
+    masked_share = 1 - float(token_mask(tokens).double().mean())
+    tripped = {
+        "guard_ess": effective_share(tokens.exp()) < recipe.ess_min,
+        "guard_masked_share": 0 < recipe.masked_share_max < masked_share,
+    }
+    return {name: 1.0 for name, has_tripped in tripped.items() if has_tripped}
 
 
 def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:
@@ -81,6 +102,10 @@ def batch_measurements(observed: Sequence[Observation]) -> dict[str, float]:
         "samples_trained": float(sum(seen.kept for seen in observed)),
         "samples_stale": float(sum(not seen.fresh for seen in observed)),
     }
+    compared = [(seen.entropy, seen.entropy_base) for seen in observed if seen.entropy_base]
+    if compared:
+        # On the same answers, so that it says nothing about which questions were asked.
+        measured["entropy_ratio"] = sum(own for own, _ in compared) / sum(base for _, base in compared)
     for name, values in (
         ("kl_base", [seen.kl_base for seen in observed if seen.kl_base is not None]),
         ("divergence", [seen.divergence for seen in observed if seen.divergence is not None]),

@@ -46,6 +46,10 @@ class Recipe:
     max_tokens: Count
     staleness_max: NotNegative
     """mean |log v| of an answer, above which no term that weighs by v is taken of it; 0 = no bound."""
+    ess_min: Share
+    """Effective share of samples, below which no term that weighs by v is taken in the whole step; 0 = no bound."""
+    masked_share_max: Share
+    """Share of tokens with v out of its bounds, above which the same holds; 0 = no bound."""
     mean_answer_length: Positive
     """L̄: the constant length in the normaliser."""
 
@@ -54,6 +58,13 @@ class Recipe:
         if self.divergence == "jsd" and not 0 < self.jsd_beta < 1:
             raise ValueError("jsd_beta should be between 0 and 1")
         return self
+
+    @property
+    def weighs_by_v(self) -> bool:
+        """Whether any term is taken that corrects by v = π_old/μ; exact divergences do not."""
+        weight_rl, weight_opd = self.term_weights
+        sampled_opd = weight_opd > 0 and self.opd_form == "sampled"
+        return weight_rl > 0 or sampled_opd or (self.kl_beta > 0 and self.kl_form == "sampled")
 
     @property
     def term_weights(self) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from backtalk_worker.training.domain.observation import (
     SampleOutcome,
     batch_measurements,
     sample_outcomes,
+    tripped_guards,
 )
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
@@ -68,12 +69,17 @@ def take_step(
     )
     start = adapted.tensors()
     sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
+    guards: dict[str, float] = {}
     for number in range(recipe.optimizer_steps if trained else 0):
 
         def run(tokens: int, first: bool = number == 0) -> PassSums:
             return passes.run(tokens, first, lambda i, n, loss: progress("forward_backward", i, n, loss))
 
         sums = budget.spend(run)
+        if number == 0 and (guards := tripped_guards(list(passes.observed.values()), recipe)):
+            # Its gradient is thrown away: v is known only once every answer was seen.
+            passes.takes_sampled_terms = False
+            sums = budget.spend(lambda tokens: run(tokens, first=False))
         parameters = list(adapted.parameters.values())
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip, foreach=False))
         if not math.isfinite(norm):
@@ -83,7 +89,8 @@ def take_step(
         progress("optimizer", number, recipe.optimizer_steps, sums.loss)
         optimizer.step()
         bounded = _bound_step(adapted, start, passes, seed, budget, progress)
-    measurements = batch_measurements(list(passes.observed.values())) | _pass_measurements(sums, norm, bounded)
+    measured_v = batch_measurements(list(passes.observed.values()))
+    measurements = measured_v | _pass_measurements(sums, norm, bounded) | guards
     return StepOutcome(measurements, sample_outcomes(items, passes.observed))
 
 

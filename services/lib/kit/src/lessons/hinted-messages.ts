@@ -1,6 +1,6 @@
 // A request's messages as the teacher is shown them: with the hints of the sample at the end of what a person wrote last, or of the
 // system message. Which hints: those that quote no token of the model's template, because one would begin a message of its own. Pure.
-import { isJsonObject, type JsonObject } from '@backtalk/kit';
+import { isJsonObject, type JsonObject } from '../json/json-object.js';
 
 /** @param controlTokens texts that the tokenizer takes for tokens of the template wherever they stand */
 export function harmlessHints(hints: readonly string[], controlTokens: readonly string[]): string[] {

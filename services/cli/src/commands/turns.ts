@@ -1,0 +1,185 @@
+// `turns trim`: old turns leave the log, with the payloads that lie beside it. It reads what the log holds of each turn, without text,
+// decides, and then deletes fact by fact, oldest turns first; stopped half-way, the same command goes on.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  deleteFacts,
+  dropPayload,
+  FactReader,
+  idsOfSubject,
+  payloadBytes,
+  readConfig,
+  settledSequences,
+  systemClock,
+  tenantHash,
+  userHash,
+  type BlobStore,
+  type Broker,
+} from '@backtalk/kit';
+import { z } from 'zod';
+import { trimSettings } from '../config.js';
+import { confirm } from '../confirm.js';
+import { withBroker, type Connection } from '../connection.js';
+import { cliErrors } from '../errors.js';
+import type { Output } from '../output.js';
+import type { CommandContext } from '../shell.js';
+import { needs, TrimPlanner, trimmedFacts, type Need, type TrimmedRow, type TrimPlan } from '../trim-plan.js';
+
+export interface TrimFlags {
+  /** Milliseconds. */
+  readonly olderThan: number;
+  readonly tenant?: string;
+  readonly user?: string;
+  readonly alsoNeeded: boolean;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+}
+
+/** What goes, or went. */
+interface Trimmed {
+  facts: number;
+  bytes: number;
+  payloads: number;
+  payloadBytes: number;
+}
+
+export async function trimTurns({ connection, output, signal }: CommandContext, flags: TrimFlags): Promise<void> {
+  const owner = ownerOf(connection, flags);
+  await withBroker(connection, async (broker, blobs) => {
+    const plan = await planTrim({ broker, blobs, output, signal }, owner, flags);
+    const planned = await sizeOf(broker, plan.rows);
+    const { turns, stays } = plan;
+    if (flags.dryRun || plan.rows.length === 0) {
+      output.value({ dryRun: flags.dryRun, ended: 'done', turns, ...planned, stays });
+      output.line(inWords(turns, planned, flags.dryRun ? 'would go' : 'are gone'));
+      sayWhatStays(output, stays);
+      return;
+    }
+    const question = `Delete ${inWords(turns, planned, 'from the log for good')} Go on?`;
+    if (!flags.yes && !(await confirm(question))) throw cliErrors.confirmationNeeded();
+    const trimmed = await trim({ broker, blobs, output, signal }, plan.rows);
+    const ended = signal.aborted ? 'interrupted' : 'done';
+    output.value({ dryRun: false, ended, turns, ...trimmed, stays });
+    output.line(
+      inWords(turns, trimmed, signal.aborted ? 'were to go; interrupted: the same command goes on' : 'are gone'),
+    );
+    sayWhatStays(output, stays);
+  });
+}
+
+interface Owner {
+  readonly tenant?: string;
+  readonly user?: string;
+}
+
+const secretsSchema = z.object({ hashSecret: z.string() });
+
+/** As subjects name them. */
+function ownerOf({ data }: Connection, { tenant, user }: TrimFlags): Owner {
+  if (tenant === undefined && user === undefined) return {};
+  const file = join(data ?? '', 'secrets.json');
+  const secret =
+    data !== undefined && existsSync(file)
+      ? secretsSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).hashSecret
+      : readConfig(trimSettings).hashSecret;
+  if (secret === undefined) throw cliErrors.hashSecretNeeded();
+  const of = tenant ?? 'default';
+  return { tenant: tenantHash(secret, of), ...(user === undefined ? {} : { user: userHash(secret, of, user) }) };
+}
+
+interface Tools {
+  readonly broker: Broker;
+  readonly blobs: BlobStore;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+async function planTrim(
+  { broker, blobs, output, signal }: Tools,
+  owner: Owner,
+  { olderThan, alsoNeeded }: TrimFlags,
+): Promise<TrimPlan> {
+  const reader = new FactReader(broker, blobs);
+  const beforeMs = systemClock.now() - olderThan;
+  // Before the facts: what is settled later only stays.
+  const settled = await settledSequences(broker);
+  const planner = new TrimPlanner({ beforeMs, alsoNeeded, settled });
+  for await (const { message } of reader.read(['batchClosed'], { signal })) planner.addBatch(message);
+  const { state } = await broker.jsm.streams.info('TURNS');
+  const progress = output.progress('reading', state.messages);
+  const filter = Object.fromEntries(trimmedFacts.map((name) => [name, owner]));
+  let read = 0;
+  try {
+    for await (const row of reader.headers(trimmedFacts, { filter, signal })) {
+      planner.add({ ...row, ids: idsOfSubject(row.name, row.subject) });
+      progress.update((read += 1), 'facts');
+    }
+  } finally {
+    progress.stop();
+  }
+  return planner.plan();
+}
+
+async function sizeOf(broker: Broker, rows: readonly TrimmedRow[]): Promise<Trimmed> {
+  const size = nothing();
+  for (const row of rows) await count(broker, size, row);
+  return size;
+}
+
+const nothing = (): Trimmed => ({ facts: 0, bytes: 0, payloads: 0, payloadBytes: 0 });
+
+async function count(broker: Broker, sum: Trimmed, { bytes, payload }: TrimmedRow): Promise<void> {
+  sum.facts += 1;
+  sum.bytes += bytes;
+  if (payload === undefined) return;
+  sum.payloads += 1;
+  sum.payloadBytes += await payloadBytes(broker, payload);
+}
+
+const atOnce = 256;
+
+async function trim({ broker, blobs, output, signal }: Tools, rows: readonly TrimmedRow[]): Promise<Trimmed> {
+  const trimmed = nothing();
+  const progress = output.progress('trimming', rows.length);
+  try {
+    for (let start = 0; start < rows.length && !signal.aborted; start += atOnce) {
+      const group = rows.slice(start, start + atOnce);
+      for (const row of group) await count(broker, trimmed, row);
+      await deleteFacts(
+        broker,
+        group.map(({ sequence }) => sequence),
+      );
+      // After their facts: a fact without its payload could not be read.
+      for (const { payload } of group) if (payload !== undefined) await dropPayload(broker, blobs, payload);
+      progress.update(trimmed.facts, 'facts');
+    }
+  } finally {
+    progress.stop();
+  }
+  return trimmed;
+}
+
+const stayWords: Readonly<Record<Need, string>> = {
+  batch: "of a policy's newest batch",
+  candidate: 'judged, and in no batch yet',
+  in_progress: 'not settled yet by a service that takes it',
+  continued: 'continued by a turn that stays',
+};
+
+function sayWhatStays(output: Output, stays: Readonly<Record<Need, number>>): void {
+  const rows = needs.filter((need) => stays[need] > 0).map((need) => [String(stays[need]), stayWords[need]]);
+  if (rows.length === 0) return;
+  output.line('');
+  output.table(['old turns that stay', 'why'], rows);
+  if (stays.batch + stays.candidate + stays.in_progress > 0)
+    output.line('What the trainer needs goes with --also-needed, and is never learned from then.');
+}
+
+function inWords(turns: number, { facts, bytes, payloads, payloadBytes: beside }: Trimmed, end: string): string {
+  const log = `${String(turns)} turns (${String(facts)} facts, ${megabytes(bytes)} of the log)`;
+  return `${payloads === 0 ? log : `${log} and ${String(payloads)} payloads beside it (${megabytes(beside)})`} ${end}.`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { readPlanted } from '../outputs/labelled-set.js';
+import { plantedBeside, plantedMaterial, plantedOf, PlantedRecord, type PlantedTurn } from './planted.js';
+
+const planted = readPlanted();
+const [turn] = planted;
+
+describe('the planted turns', () => {
+  it('the planted turns have every verdict, some that speak to a judge, and words that a judge reads', () => {
+    expect(new Set(planted.map(({ label }) => label)).size).toBe(3);
+    expect(planted.filter(({ injected }) => injected).length).toBeGreaterThanOrEqual(6);
+    expect(new Set(planted.map(({ next }) => next)).size).toBe(planted.length);
+    for (const one of planted) expect(plantedMaterial(one, 'planted-0-x')?.next.role).toBe('user');
+  });
+
+  it('planted turns stand beside the share of turns that is asked for, each its own, the same on every judge', () => {
+    const turns = Array.from({ length: 2_000 }, (_, n) => `turn${n}`);
+    const beside = turns.map((one) => plantedBeside(one, 0.1, planted.length));
+    const drawn = beside.filter((one) => one !== undefined);
+    expect(drawn.length).toBeGreaterThan(150);
+    expect(drawn.length).toBeLessThan(250);
+    expect(new Set(drawn.map((one) => plantedOf(one, planted)?.id)).size).toBe(planted.length);
+    expect(turns.map((one) => plantedBeside(one, 0.1, planted.length))).toEqual(beside);
+    expect(turns.every((one) => plantedBeside(one, 0, planted.length) === undefined)).toBe(true);
+  });
+
+  it('a planted turn of a release that has more of them is unknown', () => {
+    expect(plantedOf('planted-9999-turn', planted)).toBeUndefined();
+  });
+});
+
+describe('the record of planted turns', () => {
+  const add = (record: PlantedRecord, count: number, isRight: boolean, injected = false) => {
+    const one: PlantedTurn = { id: 'p', question: '', answer: '', next: '', ...turn, label: 'satisfied', injected };
+    for (let n = 0; n < count; n += 1) record.add(one, isRight ? 1 : -1);
+    return record.figures();
+  };
+
+  it('trusts until enough were judged, and from then on by the newest forty', () => {
+    const record = new PlantedRecord(0.5);
+    expect(add(record, 19, false).isTrusted).toBe(true);
+    expect(add(record, 1, false)).toEqual({ accuracy: 0, flips: 0, isTrusted: false });
+    expect(add(record, 19, true).isTrusted).toBe(false);
+    expect(add(record, 1, true)).toMatchObject({ accuracy: 0.5, isTrusted: true });
+    expect(add(record, 20, true).accuracy).toBe(1);
+  });
+
+  it('tells those that were swayed from those that were wrong', () => {
+    const record = new PlantedRecord(0.5);
+    add(record, 10, false);
+    add(record, 3, true, true);
+    expect(add(record, 1, false, true)).toMatchObject({ flips: 0.25 });
+  });
+
+  it('counts votes as they are while the judge is trusted, and as null by name while it is not', () => {
+    const record = new PlantedRecord(0.5);
+    const votes = [{ seed: 7, valid: true, verdict: 1, score: 0, hint: 'Be brief.' } as const];
+    expect(record.counted(votes)).toEqual(votes);
+    add(record, 20, false);
+    expect(record.counted(votes)).toEqual([{ seed: 7, valid: false, reason: 'untrusted' }]);
+  });
+});

@@ -1,0 +1,41 @@
+// Which lessons are in force for whom, and which of them are shown. Active and learned ones are in force: what is learned and no longer
+// shown would be unlearned by the next lesson. Of several that the base takes for one, the clearest is shown. Pure.
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
+
+/** Whose samples a lesson may hold for. */
+export interface Speaker {
+  readonly tenant: string;
+  readonly user: string;
+}
+
+/** The teacher's prompt stays short. */
+const shownMax = 12;
+/** 300 tokens, at four characters a token: near enough for a bound, and no tokenizer is needed. */
+const shownCharsMax = 1_200;
+
+export function isInForce({ state }: Lesson): boolean {
+  return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
+}
+
+/** In force, and in words that teachers are shown. */
+export function isShown(lesson: Lesson): boolean {
+  return lesson.coveredBy === '' && isInForce(lesson);
+}
+
+/** Never another tenant's; lessons of before name none. */
+export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Speaker): boolean {
+  return (scopeTenant === '' || scopeTenant === tenant) && (scopeUser === '' || scopeUser === user);
+}
+
+/** The newest that fit, newest last. */
+export function inForce(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
+  const shown: Lesson[] = [];
+  let room = shownCharsMax;
+  for (const lesson of lessons.toReversed()) {
+    if (!isShown(lesson) || !inScope(lesson, speaker)) continue;
+    room -= lesson.text.length;
+    if (room < 0 || shown.length === shownMax) break;
+    shown.unshift(lesson);
+  }
+  return shown;
+}

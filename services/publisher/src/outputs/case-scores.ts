@@ -1,0 +1,119 @@
+// Asks an engine about cases of learned lessons. The base answers each, shown the lesson and not shown it, and then the base, the candidate and
+// what serves say how likely they make both answers. One case after the other, so that people are answered between.
+import type { EngineClient, ScoreItem } from '@backtalk/dialects';
+import { hintedMessages, isBacktalkError, lastHumanMessage, templateTokenIn, type Clock } from '@backtalk/kit';
+import type { AskedCase, Case, CaseScores, Leaning } from '../domain/cases.js';
+import type { CaseRequest, LessonCases } from './lesson-cases.js';
+import type { LeasedEngine } from './loaders.js';
+import { clientFor } from './probe-scores.js';
+
+export interface CaseBudget {
+  /** Of one answer. */
+  readonly tokens: number;
+  /** After this no further case is begun: those that are left have their turn with later versions. */
+  readonly withinMs: number;
+  /** Of one call. */
+  readonly deadlineMs: number;
+}
+
+/** The engine's names. */
+export interface CaseModels {
+  readonly base: string;
+  readonly candidate: string;
+  readonly serving: string;
+}
+
+/** What an engine cannot take says nothing about weights. */
+const refusals: ReadonlySet<string> = new Set(['invalid_request', 'context_length_exceeded']);
+
+export class CaseScorer {
+  private readonly stopping = new AbortController();
+
+  constructor(
+    private readonly apiKey: string,
+    private readonly cases: LessonCases,
+    private readonly budget: CaseBudget,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @param number of the candidate among its policy's versions */
+  async ask(leased: LeasedEngine, models: CaseModels, number: number): Promise<AskedCase[]> {
+    const { capabilities } = leased.engine;
+    if (capabilities.length > 0 && !capabilities.includes('tokenize')) return [];
+    const cases = await this.cases.forVersion(number);
+    const asked: AskedCase[] = [];
+    if (cases.length === 0) return asked;
+    const client = clientFor(leased, this.apiKey);
+    const endsMs = this.clock.now() + this.budget.withinMs;
+    try {
+      for (const of of cases) {
+        if (this.clock.now() >= endsMs) break;
+        const scores = await this.scoresOf(client, models, of);
+        if (scores !== undefined) asked.push({ of, ...scores });
+      }
+      return asked;
+    } finally {
+      await client.close();
+    }
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async scoresOf(client: EngineClient, models: CaseModels, of: Case): Promise<CaseScores | undefined> {
+    if ([...of.told, ...of.untold].some((text) => templateTokenIn(text) !== undefined)) return undefined;
+    const request = await this.cases.request(of);
+    if (request === undefined) return undefined;
+    try {
+      return await this.scored(client, models, of, request);
+    } catch (error) {
+      if (isBacktalkError(error) && refusals.has(error.code)) return undefined;
+      throw error;
+    }
+  }
+
+  private async scored(client: EngineClient, models: CaseModels, of: Case, request: CaseRequest): Promise<CaseScores> {
+    const { base, candidate, serving } = models;
+    const toldIds = await this.rendered(client, base, request, of.told);
+    const untoldIds = await this.rendered(client, base, request, of.untold);
+    const asking = { model: base, prompt: [toldIds, untoldIds], maxTokens: this.budget.tokens, temperature: 0 };
+    const answers = (await client.completions(asking, this.calling())).map(({ ids }) => ids);
+    const leanings = async (model: string, ...prompts: readonly (readonly number[])[]): Promise<Leaning[]> => {
+      const items = prompts.flatMap((promptIds) => answers.map((answerIds): ScoreItem => ({ promptIds, answerIds })));
+      const sums = (await client.score(items, { model, ...this.calling() })).map(sum);
+      return prompts.map((_, at) => ({ told: sums[2 * at] ?? Number.NaN, untold: sums[2 * at + 1] ?? Number.NaN }));
+    };
+    const [baseTold = unknown, baseUntold = unknown] = await leanings(base, toldIds, untoldIds);
+    const [own = unknown] = await leanings(candidate, request.promptIds);
+    const [other = unknown] = await leanings(serving, request.promptIds);
+    return { baseTold, baseUntold, candidate: own, serving: other };
+  }
+
+  private rendered(
+    client: EngineClient,
+    model: string,
+    { promptIds, messages, tools, templateArguments }: CaseRequest,
+    hints: readonly string[],
+  ): Promise<readonly number[]> {
+    if (hints.length === 0) return Promise.resolve(promptIds);
+    const hinted = hintedMessages(messages, hints, 'human', lastHumanMessage(messages)) ?? messages;
+    const request = {
+      model,
+      messages: hinted,
+      ...(tools.length === 0 ? {} : { tools }),
+      ...(Object.keys(templateArguments).length === 0 ? {} : { templateArguments }),
+    };
+    return client.tokenize(request, this.calling());
+  }
+
+  private calling() {
+    return { deadlineMs: this.budget.deadlineMs, signal: this.stopping.signal };
+  }
+}
+
+const unknown: Leaning = { told: Number.NaN, untold: Number.NaN };
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,150 @@
+// Of lessons that the base model takes for one wish, teachers are shown one: several wordings beside each other teach worse than the clearest
+// alone. Which they are is measured on the base's answers and not read from the words, so that it holds in any language and for any wish that
+// the model understands. A lesson that is covered stays in
+// force beside its cover; where a person ends one of them, they end together. Pure.
+import { isShown } from '@backtalk/kit';
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
+
+import type { Relate } from './wish-relation.js';
+
+/** What being shown a wish does to the base. Nats an answer; nothing where it was not measured. */
+export interface WishEffects {
+  /** How much likelier `shown` makes the answers that the base gives when it is shown `told`, than no wish does. */
+  gain(shown: string, told: string): number | undefined;
+  /** The mean of that for wishes that ask for other things: a sentence more changes any answer. */
+  byChance(told: string): number | undefined;
+}
+
+/** Who is shown one does what the other asks, as far as who is shown the other does. */
+const alikeFrom = 0.6;
+/** A wish that moves the base less than this is not understood: it is like no other. */
+const effectMinNats = 2;
+/** Of those that say it nearly as well as the best, the shortest says the least beside it. */
+const nearlyBest = 0.9;
+/** Of one scope: each is compared with each. */
+const comparedMax = 12;
+/** Of these, wishes that were heard once, in an earlier batch. */
+const heardBeforeMax = 4;
+
+/**
+ * Lessons are grouped by what they do, and each group's clearest covers the others. A wish that was only heard is covered where a lesson asks
+ * for it already. What is not compared keeps its cover.
+ * @param groups what was compared, newest first
+ */
+export function withCovers(
+  lessons: readonly Lesson[],
+  groups: readonly (readonly Lesson[])[],
+  effects: WishEffects,
+  relate: Relate,
+): Lesson[] {
+  const coverOf = new Map<string, string>();
+  for (const among of groups) {
+    const shown = grouped(among.filter(isShown), effects, relate).map((group) => {
+      const cover = clearest(group, effects);
+      for (const { id } of group) if (id !== cover.id) coverOf.set(id, cover.id);
+      return cover;
+    });
+    for (const heard of among.filter((lesson) => !isShown(lesson))) {
+      const cover = shown.find((lesson) => isOneWish(lesson, heard, effects, relate));
+      coverOf.set(heard.id, cover?.id ?? '');
+    }
+  }
+  return settledCovers(lessons.map((lesson) => ({ ...lesson, coveredBy: coverOf.get(lesson.id) ?? lesson.coveredBy })));
+}
+
+/**
+ * Wishes that were heard in one session and again, in whatever words, in another: the newest of each.
+ * @param groups what was compared, newest first
+ */
+export function recurring(groups: readonly (readonly Lesson[])[], effects: WishEffects, relate: Relate): Lesson[] {
+  return groups.flatMap((group) => {
+    const shown = group.filter(isShown);
+    const heard = group.filter((lesson) => lesson.state === Lesson_State.STATE_HEARD && lesson.session !== '');
+    const isNew = (lesson: Lesson) => !shown.some((other) => isOneWish(other, lesson, effects, relate));
+    const found: Lesson[] = [];
+    for (const [at, lesson] of heard.entries()) {
+      const isAgain = heard
+        .slice(at + 1)
+        .some((other) => other.session !== lesson.session && isOneWish(other, lesson, effects, relate));
+      const isFirst = !found.some((other) => isOneWish(other, lesson, effects, relate));
+      if (isAgain && isFirst && isNew(lesson)) found.push(lesson);
+    }
+    return found;
+  });
+}
+
+function grouped(lessons: readonly Lesson[], effects: WishEffects, relate: Relate): Lesson[][] {
+  const groups: Lesson[][] = [];
+  for (const lesson of lessons) {
+    const home = groups.find(([first]) => first !== undefined && isOneWish(first, lesson, effects, relate));
+    if (home === undefined) groups.push([lesson]);
+    else home.push(lesson);
+  }
+  return groups;
+}
+
+/** Of each scope in which something was heard: the newest lessons that are shown, what was heard just now, and a few heard before. */
+export function compared(lessons: readonly Lesson[], heard: readonly string[]): Lesson[][] {
+  const scopes = new Map<string, Lesson[]>();
+  for (const lesson of lessons.toReversed()) {
+    const scope = `${lesson.scopeTenant}.${lesson.scopeUser}`;
+    scopes.set(scope, [...(scopes.get(scope) ?? []), lesson]);
+  }
+  const isNow = ({ text, wordings }: Lesson) => [text, ...wordings].some((wording) => heard.includes(wording));
+  const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
+  return [...scopes.values()].flatMap((scope) => {
+    if (!scope.some(isNow)) return [];
+    const before = scope.filter((lesson) => isHeard(lesson) && !isNow(lesson)).slice(0, heardBeforeMax);
+    const now = scope.filter((lesson) => isShown(lesson) || (isNow(lesson) && isHeard(lesson)));
+    const chosen = new Set([...now.slice(0, comparedMax), ...before].slice(0, comparedMax));
+    return chosen.size > 1 ? [scope.filter((lesson) => chosen.has(lesson))] : [];
+  });
+}
+
+/**
+ * A cover that is covered itself hands on what it covers; one that is in force no longer covers nothing; and one is active as long as
+ * something that it covers is.
+ */
+export function settledCovers(lessons: readonly Lesson[]): Lesson[] {
+  const known = new Map(lessons.map((lesson) => [lesson.id, lesson]));
+  const settled = lessons.map((lesson) => {
+    let cover = known.get(lesson.coveredBy);
+    const seen = new Set([lesson.id]);
+    while (cover !== undefined && cover.coveredBy !== '' && !seen.has(cover.id)) {
+      seen.add(cover.id);
+      cover = known.get(cover.coveredBy);
+    }
+    return { ...lesson, coveredBy: cover !== undefined && isShown(cover) ? cover.id : '' };
+  });
+  const active = settled.filter(({ state }) => state === Lesson_State.STATE_ACTIVE).map(({ coveredBy }) => coveredBy);
+  const isWanted = ({ id, state }: Lesson) => state === Lesson_State.STATE_LEARNED && active.includes(id);
+  return settled.map((lesson) => (isWanted(lesson) ? { ...lesson, state: Lesson_State.STATE_ACTIVE } : lesson));
+}
+
+/** In both directions: "in one sentence" does what "briefly" asks, and not the other way round. */
+function isOneWish(a: Lesson, b: Lesson, effects: WishEffects, relate: Relate): boolean {
+  const isBeside = a.scopeTenant === b.scopeTenant && a.scopeUser === b.scopeUser;
+  if (!isBeside || relate(a.text, b.text) === 'opposite') return false;
+  return Math.min(explained(a.text, b.text, effects), explained(b.text, a.text, effects)) >= alikeFrom;
+}
+
+/** How far `shown` leads to what `told` asks for: 1 as far as being told itself, 0 as far as any other wish. */
+function explained(shown: string, told: string, effects: WishEffects): number {
+  const chance = effects.byChance(told);
+  const own = effects.gain(told, told);
+  const gain = effects.gain(shown, told);
+  if (chance === undefined || own === undefined || gain === undefined) return 0;
+  return own - chance < effectMinNats ? 0 : (gain - chance) / (own - chance);
+}
+
+/** @param group newest first; a lesson that was given keeps the words in which it was given */
+function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
+  const given = group.filter(({ session }) => session === '');
+  const scored = (given.length > 0 ? given : group).map((lesson) => {
+    const shares = group.map(({ text }) => explained(lesson.text, text, effects));
+    return { lesson, score: shares.reduce((sum, share) => sum + share, 0) };
+  });
+  const best = Math.max(...scored.map(({ score }) => score));
+  const near = scored.filter(({ score }) => score >= nearlyBest * best);
+  return near.reduce((one, other) => (other.lesson.text.length < one.lesson.text.length ? other : one)).lesson;
+}

@@ -1,0 +1,163 @@
+// What wishes do to the base model, asked of the engines that serve it: the base answers a few questions with each wish shown, and each answer
+// is scored with every other wish shown. What is known is kept, so that a new wish costs its own answers and scores only.
+import type { EngineClient, ScoreItem } from '@backtalk/dialects';
+import { hintedMessages } from '@backtalk/kit';
+
+import type { WishEffects } from '../domain/lesson-cover.js';
+import type { StepPlan } from '../domain/step-plan.js';
+import type { ServingEngines } from './serving-engines.js';
+
+/** Ask for other things than most: what these do to an answer is what any sentence more does. */
+const otherWishes: readonly string[] = [
+  'Answer in French.',
+  'Give an example from history.',
+  'Use at most five words.',
+  'Write it as a poem.',
+];
+const questionsMax = 2;
+const answerTokensMax = 24;
+const answeredTogether = 4;
+const callDeadlineMs = 30_000;
+/** Of all that is asked about a batch: it waits no longer. */
+const withinMs = 45_000;
+const wishesMax = 2_048;
+
+type Ids = readonly number[];
+
+export class MeasuredEffects {
+  private known = new Known('');
+
+  constructor(private readonly engines: Pick<ServingEngines, 'base' | 'use'>) {}
+
+  /** @param groups wishes that are compared with each other; nothing where no engine gives scores */
+  async among(
+    groups: readonly (readonly string[])[],
+    { probePrompts, training: { hintPlace } }: StepPlan,
+    stopped: AbortSignal,
+  ): Promise<WishEffects | undefined> {
+    const base = this.engines.base('tokenize', 'prompt_logprobs');
+    if (base === undefined) return undefined;
+    if (this.known.base !== base || this.known.size + groups.flat().length > wishesMax) this.known = new Known(base);
+    const { known } = this;
+    const questions = probePrompts.slice(0, questionsMax).map(messagesOf);
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(withinMs)]);
+    if (groups.length === 0) return known;
+    await this.engines.use(base, ['tokenize', 'prompt_logprobs'], async ([engine]) => {
+      if (engine === undefined) return;
+      const asking = new Asking(engine, base, { questions, hintPlace, signal }, known);
+      for (const wishes of groups) {
+        await asking.answer(wishes);
+        for (const shown of ['', ...otherWishes, ...wishes]) await asking.score(shown, wishes);
+      }
+    });
+    return known;
+  }
+}
+
+/** Of one base; by wish. The empty wish is none. */
+class Known implements WishEffects {
+  readonly answers = new Map<string, readonly Ids[]>();
+  private readonly scores = new Map<string, number>();
+
+  constructor(readonly base: string) {}
+
+  get size(): number {
+    return this.answers.size;
+  }
+
+  has(shown: string, told: string): boolean {
+    return this.scores.has(key(shown, told));
+  }
+
+  keep(shown: string, told: string, nats: number): void {
+    this.scores.set(key(shown, told), nats);
+  }
+
+  gain(shown: string, told: string): number | undefined {
+    const [with_, without] = [this.scores.get(key(shown, told)), this.scores.get(key('', told))];
+    return with_ === undefined || without === undefined ? undefined : with_ - without;
+  }
+
+  byChance(told: string): number | undefined {
+    const gains = otherWishes.map((other) => this.gain(other, told));
+    const all = gains.filter((gain) => gain !== undefined);
+    return all.length < gains.length ? undefined : all.reduce((sum, gain) => sum + gain, 0) / all.length;
+  }
+}
+
+interface Asked {
+  readonly questions: readonly (readonly unknown[])[];
+  readonly hintPlace: string;
+  readonly signal: AbortSignal;
+}
+
+/** One engine, asked one thing after the other, so that people's answers find room between. */
+class Asking {
+  private readonly prompts = new Map<string, readonly Ids[]>();
+
+  constructor(
+    private readonly engine: EngineClient,
+    private readonly model: string,
+    private readonly asked: Asked,
+    private readonly known: Known,
+  ) {}
+
+  /** Several wishes at once: a token of many answers takes hardly longer than a token of one. */
+  async answer(wishes: readonly string[]): Promise<void> {
+    const { model, known } = this;
+    const open = wishes.filter((wish) => !known.answers.has(wish));
+    for (let from = 0; from < open.length; from += answeredTogether) {
+      const some = open.slice(from, from + answeredTogether);
+      const prompts: Ids[] = [];
+      for (const wish of some) prompts.push(...(await this.promptsWith(wish)));
+      const request = { model, prompt: prompts, maxTokens: answerTokensMax, temperature: 0 };
+      const answers = (await this.engine.completions(request, this.options())).map(({ ids }) => ids);
+      const each = prompts.length / some.length;
+      for (const [index, wish] of some.entries())
+        known.answers.set(wish, answers.slice(index * each, (index + 1) * each));
+    }
+  }
+
+  async score(shown: string, wishes: readonly string[]): Promise<void> {
+    const { model, known } = this;
+    const open = wishes.filter((told) => !known.has(shown, told));
+    if (open.length === 0) return;
+    const prompts = await this.promptsWith(shown);
+    // Question by question, so that answers to one follow each other: their prompt is computed once.
+    const items = prompts.flatMap((promptIds, question) =>
+      open.map((told): ScoreItem => ({ promptIds, answerIds: known.answers.get(told)?.[question] ?? [] })),
+    );
+    const logprobs = await this.engine.score(items, { model, ...this.options() });
+    const sums = logprobs.map((list) => list.reduce((sum, logprob) => sum + logprob, 0));
+    for (const [index, told] of open.entries()) {
+      const own = prompts.map((_, question) => sums[question * open.length + index] ?? 0);
+      known.keep(shown, told, own.reduce((sum, nats) => sum + nats, 0) / Math.max(1, own.length));
+    }
+  }
+
+  private async promptsWith(wish: string): Promise<readonly Ids[]> {
+    const { asked, engine, model } = this;
+    const before = this.prompts.get(wish);
+    if (before !== undefined) return before;
+    const prompts: Ids[] = [];
+    for (const question of asked.questions) {
+      const messages = wish === '' ? question : (hintedMessages(question, [wish], asked.hintPlace, -1) ?? question);
+      prompts.push(await engine.tokenize({ model, messages }, this.options()));
+    }
+    this.prompts.set(wish, prompts);
+    return prompts;
+  }
+
+  private options() {
+    return { deadlineMs: callDeadlineMs, signal: this.asked.signal };
+  }
+}
+
+function messagesOf(prompt: Uint8Array): readonly unknown[] {
+  const messages: unknown = JSON.parse(new TextDecoder().decode(prompt));
+  return Array.isArray(messages) ? messages : [];
+}
+
+function key(shown: string, told: string): string {
+  return `${shown}\u0000${told}`;
+}

@@ -1,0 +1,51 @@
+// Engines that serve a base model, found by their loaders' leases. In: the base model and what is to be able. Out: clients, for as long as
+// the work takes.
+import { createEngineClient, dialectNamed, type CapabilityName, type EngineClient } from '@backtalk/dialects';
+import type { LeaseView } from '@backtalk/kit';
+
+import { trainerErrors } from '../errors.js';
+
+/** Asked one after the other, where the first does not answer. */
+const enginesMax = 3;
+
+export class ServingEngines {
+  constructor(
+    private readonly leases: LeaseView,
+    private readonly apiKey: string,
+  ) {}
+
+  stop(): void {
+    this.leases.stop();
+  }
+
+  /** The base that engines with these capabilities serve; nothing where there is none. */
+  base(...wanted: readonly CapabilityName[]): string | undefined {
+    return this.able(wanted)[0]?.baseModel;
+  }
+
+  /** Throws `renderer_away` where no engine can be asked: that says nothing about a batch. */
+  async use<T>(
+    baseModel: string,
+    wanted: readonly CapabilityName[],
+    work: (engines: readonly EngineClient[]) => Promise<T>,
+  ): Promise<T> {
+    const able = this.able(wanted).filter((engine) => engine.baseModel === baseModel);
+    if (able.length === 0) throw trainerErrors.rendererAway({ baseModel });
+    const { apiKey } = this;
+    const clients = able
+      .slice(0, enginesMax)
+      .map(({ url, dialect }) => createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }));
+    try {
+      return await work(clients);
+    } finally {
+      await Promise.all(clients.map((client) => client.close()));
+    }
+  }
+
+  private able(wanted: readonly CapabilityName[]) {
+    return this.leases.current().flatMap(({ engine }) => {
+      const isAble = engine?.ready === true && engine.pools.includes('serving');
+      return isAble && wanted.every((name) => engine.capabilities.includes(name)) ? [engine] : [];
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { readPlan } from './options.js';
+import { unitsOf } from './parts.js';
+import { ResultStore } from './result.js';
+
+const namesOf = (...argv: string[]) => {
+  const plan = readPlan(argv);
+  return unitsOf(plan, new ResultStore(plan.results)).map(({ part, name, seed }) => `${part} ${name} ${String(seed)}`);
+};
+
+describe('units of the learning experiment', () => {
+  it('lets two people teach opposite wishes on one adapter and on one each, with every seed', () => {
+    expect(namesOf('--only', 'c', '--opposites', 'one-sentence,long', '--seeds', '1,2')).toEqual([
+      'c one-sentence+long 1',
+      'c one-sentence+long, one each 1',
+      'c one-sentence+long 2',
+      'c one-sentence+long, one each 2',
+    ]);
+  });
+
+  it('gives every unit a name of its own, under which its result is kept', () => {
+    const names = namesOf();
+    expect(new Set(names).size).toBe(names.length);
+  });
+});

@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkTemplate, readBaseModel } from '@backtalk/deploy';
+import { freePort, until } from '@backtalk/kit/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { LogBook } from './fact-log.js';
+import { settleLearning } from './learning-switch.js';
+import { logprobGap } from './logprob-gap.js';
+import { root, startTestMachine, type TestMachine } from './machine.js';
+import { ask, type Message } from './talk.js';
+import { TrainingTap } from './training-tap.js';
+
+// A model of Qwen3's shape with random weights: what it says is noise, and the whole loop has to carry it all the same.
+const made = mkdtempSync(join(tmpdir(), 'backtalk-made-'));
+const folder = join(made, 'tiny-qwen3');
+const worker = join(root, 'services', 'worker');
+const python = join(root, '.venv', 'bin', 'python');
+const makingMs = 300_000;
+
+const rain = {
+  type: 'function',
+  function: {
+    name: 'rain',
+    description: 'Whether it rains.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  },
+};
+const call = { id: 'call_1', type: 'function', function: { name: 'rain', arguments: '{"city":"Rome"}' } };
+const looked: readonly Message[] = [
+  { role: 'assistant', content: null, reasoning_content: 'The tool knows.', tool_calls: [call] },
+  { role: 'tool', content: 'no', tool_call_id: 'call_1' },
+];
+
+const tap = new TrainingTap();
+let machine: TestMachine;
+let book: LogBook;
+
+beforeAll(async () => {
+  const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
+  execFileSync(python, [join(worker, 'tests', 'model', 'made.py'), 'qwen3', folder, '4096'], {
+    timeout: makingMs,
+    env,
+  });
+  await checkTemplate(root, folder);
+  const tapPort = await freePort();
+  await tap.start(tapPort);
+  machine = await startTestMachine({
+    engine: 'builtin',
+    training: 'real',
+    base: readBaseModel(folder, 64e9),
+    environment: {
+      trainer: {
+        BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
+        BACKTALK_RECIPE_SET: 'sampleTokensMax=4096,effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
+      },
+    },
+  });
+  tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`, machine.wire);
+  book = await LogBook.open(machine);
+});
+
+afterAll(async () => {
+  await book?.close();
+  await machine?.stop();
+  await tap.stop();
+  rmSync(made, { recursive: true, force: true });
+});
+
+/** A question, a tool's answer, the model's words on it, and a correction of those. */
+async function correct(number: number): Promise<void> {
+  const tools = [rain];
+  const asked: Message[] = [{ role: 'user', content: `Does it rain in bay number ${String(number)}?` }, ...looked];
+  const first = await ask(machine.gateway, { messages: asked, tools, maxTokens: 24 });
+  const words = 'No, that is wrong. Answer in one short sentence.';
+  const messages: Message[] = [...asked, { role: 'assistant', content: first.text }, { role: 'user', content: words }];
+  await ask(machine.gateway, { messages, tools, maxTokens: 24 });
+}
+
+async function rendered(messages: readonly Message[]): Promise<number[]> {
+  const { engineKey } = z
+    .object({ engineKey: z.string() })
+    .parse(JSON.parse(readFileSync(machine.data.connection, 'utf8')));
+  const response = await fetch(`${machine.engine}/tokenize`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${engineKey}` },
+    body: JSON.stringify({ model: 'tiny-qwen3', messages, tools: [rain], add_generation_prompt: true }),
+    signal: AbortSignal.timeout(makingMs),
+  });
+  return z.object({ tokens: z.array(z.int()) }).parse(await response.json()).tokens;
+}
+
+it('a made model of another architecture is taught with tools and thoughts in its prompts, and its version answers', async () => {
+  await correct(1);
+  await correct(2);
+  const swapped = async () => (await book.stable()) !== 'backtalk-v0';
+  await until(swapped, { what: 'The first version answers', timeoutMs: 180_000, everyMs: 250 });
+  await settleLearning(machine, book, 60_000);
+  const question: Message[] = [{ role: 'user', content: 'And who answers now?' }, ...looked];
+  const answer = await ask(machine.gateway, { messages: question, tools: [rain], maxTokens: 24 });
+  expect(answer.weights).toBe('backtalk-v1');
+  const fact = await book.reader.last('turnCompleted', { turn: answer.turn });
+  expect(fact?.message.promptIds).toEqual(await rendered(question));
+  const [request] = tap.requests;
+  // Every sample has a teacher: its prompt, rendered again with the hint in it.
+  expect(request?.samples.map(({ teacherPromptIds }) => teacherPromptIds.length > 0)).toEqual([true, true]);
+  const log = await book.read();
+  const { tokens, meanAbs } = await logprobGap(machine, tap.worker, log, 16);
+  expect(tokens).toBeGreaterThanOrEqual(16);
+  expect(meanAbs).toBeLessThanOrEqual(1e-4);
+});

@@ -1,0 +1,70 @@
+import { createEngineClient, dialectNamed, type EngineClient } from '@backtalk/dialects';
+import { until } from '@backtalk/kit/testing';
+import { Lesson, Lesson_State } from '@backtalk/proto/facts';
+import { recurring, withCovers, type WishEffects } from '@backtalk/trainer/lesson-cover';
+import { MeasuredEffects } from '@backtalk/trainer/measured-effects';
+import { recipePresets } from '@backtalk/trainer/recipe';
+import { decodePlan, planOf } from '@backtalk/trainer/step-plan';
+import { relateByWords } from '@backtalk/trainer/wishes';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { baseName, startBuiltin, type RunningEngine } from '../contracts/engines.js';
+
+const numbered = [
+  'Please always answer as a numbered list.',
+  'Number the steps.',
+  '1., 2., 3. before each of the points.',
+];
+const emoji = ['Always put an emoji at the very end.', 'Finish with an emoji, the answers look so bare.'];
+
+const patienceMs = 480_000;
+
+let running: RunningEngine;
+let engine: EngineClient;
+
+let measured: WishEffects;
+
+beforeAll(async () => {
+  running = await startBuiltin();
+  engine = createEngineClient({ url: running.url, dialect: dialectNamed('vllm') });
+  const plan = decodePlan(planOf(recipePresets.tiny.recipe).bytes);
+  if (plan === undefined) expect.unreachable();
+  const effects = new MeasuredEffects({ base: () => baseName, use: (_base, _wanted, work) => work([engine]) });
+  // A busy machine may need longer than a batch waits; what is known then is kept for the next.
+  const measure = () =>
+    effects.among([[...numbered, ...emoji]], plan, AbortSignal.timeout(patienceMs)).catch(() => undefined);
+  measured = await until(measure, { what: 'What the wishes do', timeoutMs: patienceMs, everyMs: 100 });
+}, patienceMs);
+
+afterAll(async () => {
+  await engine?.close();
+  await running?.stop();
+});
+
+const { STATE_ACTIVE, STATE_HEARD } = Lesson_State;
+const lesson = (text: string, session: string, state = STATE_ACTIVE) =>
+  Lesson.fromPartial({ id: text, text, state, session });
+
+describe('wishes that the laptop model takes for one', () => {
+  it('wordings of one wish share one that is shown, and another wish keeps its own', () => {
+    const lessons = [...numbered, ...emoji].map((text) => lesson(text, text));
+    const covered = withCovers(lessons, [lessons.toReversed()], measured, relateByWords);
+    const covers = new Map(covered.map(({ id, coveredBy }) => [id, coveredBy]));
+    const shownOf = (wordings: readonly string[]) => new Set(wordings.map((text) => covers.get(text) || text));
+    expect(shownOf(numbered).size).toBe(1);
+    expect(shownOf(emoji).size).toBe(1);
+    expect([...shownOf(numbered)]).not.toEqual([...shownOf(emoji)]);
+  });
+
+  it('a wish that a second session brings in other words recurs, and one that came once does not', () => {
+    const [, first, again] = numbered;
+    const [other] = emoji;
+    if (first === undefined || again === undefined || other === undefined) expect.unreachable();
+    expect(relateByWords(first, again)).toBe('different');
+    const heard = [
+      lesson(again, 's3', STATE_HEARD),
+      lesson(other, 's2', STATE_HEARD),
+      lesson(first, 's1', STATE_HEARD),
+    ];
+    expect(recurring([heard], measured, relateByWords).map(({ id }) => id)).toEqual([again]);
+  });
+});
