@@ -36,7 +36,7 @@ import { BackgroundWork } from './outputs/background-work.js';
 import { CaptureShare } from './outputs/capture-share.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
-import { JsonParser } from './outputs/json-parser.js';
+import { JsonParser, parserHeapMebibytes } from './outputs/json-parser.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
 import { RouteTable } from './outputs/route-table.js';
@@ -150,7 +150,7 @@ async function startAccess(
   const keys = new KeyStore(source, isLoopback, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
-  const parser = new JsonParser(clock);
+  const parser = new JsonParser(clock, parserHeapMebibytes(config.bodyBytesMax));
   lifecycle.add('parser', () => parser.stop());
   const shares = new CaptureShare(valkey, clock, config.tenantBytesPerDay);
   lifecycle.add('shares', () => shares.stop());

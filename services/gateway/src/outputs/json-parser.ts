@@ -1,8 +1,10 @@
 // Parses large JSON beside the event loop, one text at a time, in a thread with a heap of its own.
 //
-// In: bytes, which are the thread's from then on. Out: the value, or a refusal. A text that takes too long, or more
-// memory than the thread has, ends the thread and nothing else. What is handed back is copied on the loop: 10 ms for
-// 8 MiB of text, 25 ms for the most members that a body may have, where parsing it there takes three times that.
+// In: bytes, which are the thread's from then on, within the bounds of a body. Out: the value, or a refusal. A text that
+// takes too long ends the thread and nothing else. One that takes more memory than the thread has may end the process
+// (Node gives a full heap up only most of the time), so the heap is a multiple of the largest body. What is handed back
+// is copied on the loop: 10 ms for 8 MiB of text, 25 ms for the most members that a body may have, where parsing it
+// there takes three times that.
 import { Worker } from 'node:worker_threads';
 import { Mutex, type BacktalkError, type Clock } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
@@ -16,7 +18,10 @@ interface Parsed {
 const parseWaitMs = 5_000;
 /** A thread that has nothing to do gives its memory back. */
 const idleMs = 10_000;
-const heapMegabytes = 128;
+/** The costliest bodies take half of it: as many members as a body may have, each key another one. */
+const heapMebibytesMin = 128;
+/** The costliest bytes take half of it: text of two bytes a character, once as read and once as a value. */
+const heapPerBodyByte = 16;
 const retryAfterSeconds = 1;
 
 /** The thread's whole program, as text: it is the same from sources and from what is built. */
@@ -36,12 +41,19 @@ parentPort.on('message', (bytes) => {
 });
 `;
 
+export function parserHeapMebibytes(bodyBytesMax: number): number {
+  return Math.max(heapMebibytesMin, Math.ceil((heapPerBodyByte * bodyBytesMax) / 2 ** 20));
+}
+
 export class JsonParser {
   private readonly texts = new Mutex();
   private thread: Worker | undefined;
   private cancelIdle: () => void = () => undefined;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly heapMebibytes: number,
+  ) {}
 
   /** Takes the bytes' memory with it. */
   parse(bytes: Buffer): Promise<unknown> {
@@ -66,7 +78,7 @@ export class JsonParser {
   }
 
   private ask(bytes: Buffer): Promise<Parsed> {
-    const thread = (this.thread ??= startThread());
+    const thread = (this.thread ??= startThread(this.heapMebibytes));
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         cancel();
@@ -96,10 +108,10 @@ export class JsonParser {
   }
 }
 
-function startThread(): Worker {
+function startThread(heapMebibytes: number): Worker {
   const thread = new Worker(program, {
     eval: true,
-    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+    resourceLimits: { maxOldGenerationSizeMb: heapMebibytes },
     // The gateway's own flags for its heap are not the thread's.
     execArgv: [],
   });
