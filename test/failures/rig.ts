@@ -22,6 +22,7 @@ export class FailureRig {
     readonly machine: TestMachine,
     readonly book: LogBook,
     private readonly seed: number,
+    private readonly key: { readonly key?: string },
   ) {}
 
   static async start(options: Partial<TestMachineOptions> = {}): Promise<FailureRig> {
@@ -33,7 +34,8 @@ export class FailureRig {
       environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
       ...options,
     });
-    return new FailureRig(machine, await LogBook.open(machine), seed);
+    const [key] = options.keys ?? [];
+    return new FailureRig(machine, await LogBook.open(machine), seed, key === undefined ? {} : { key: key.key });
   }
 
   async stop(): Promise<void> {
@@ -48,7 +50,7 @@ export class FailureRig {
   ): Promise<LedgerRow[]> {
     this.crowds += 1;
     const { gateway } = this.machine;
-    const crowd = startCrowd({ gateway, seed: this.seed + this.crowds, clients, streams, optsOut: 0.1 });
+    const crowd = startCrowd({ gateway, seed: this.seed + this.crowds, clients, streams, optsOut: 0.1, ...this.key });
     try {
       await this.untilFinished(crowd, before);
       await fault({ crowd, rig: this });

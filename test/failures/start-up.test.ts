@@ -199,11 +199,10 @@ it('no secret stands in what a service writes, whatever goes wrong', async () =>
     BACKTALK_HASH_SECRET: canary('hash'),
     BACKTALK_ENGINE_KEY: canary('engine'),
     BACKTALK_SERVICE_TOKEN: canary('token'),
-    BACKTALK_S3_SECRET_KEY: canary('s3'),
   };
   const gateway = await ServiceProgram.start('gateway', secrets);
   const refused = await ServiceProgram.start('collector', { BACKTALK_NATS_PASSWORD: canary('nats') });
-  const halfTls = await ServiceProgram.start('loader', { BACKTALK_TLS_CA: '/nowhere/ca.crt' });
+  const halfTls = await ServiceProgram.start('loader', { ...secrets, BACKTALK_TLS_CA: '/nowhere/ca.crt' });
   try {
     await gateway.says('service_started');
     await gateway.says('valkey');
@@ -219,7 +218,8 @@ it('no secret stands in what a service writes, whatever goes wrong', async () =>
       });
       return response.text();
     });
-    const written = [gateway.output, refused.output, await gateway.metrics(), ...(await Promise.all(answers))].join('');
+    const outputs = [gateway, refused, halfTls].map(({ output }) => output);
+    const written = [...outputs, await gateway.metrics(), ...(await Promise.all(answers))].join('');
     expect(written).toContain('ReplyError');
     expect(written.match(/zqx\w+vwk/g)).toBeNull();
   } finally {

@@ -46,7 +46,7 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
-const keys = { mallory: 'sk-mallory', bob: 'sk-bob' };
+export const keys = { mallory: 'sk-mallory', bob: 'sk-bob' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** Processes are changed by `adapt` before they start. */

@@ -76,6 +76,8 @@ export interface TestMachine {
   readonly ports: Ports;
   readonly folder: string;
   readonly data: DataFolder;
+  /** What its processes were started with, by name. */
+  readonly specs: ReadonlyMap<string, ProcessSpec>;
   /** `http://127.0.0.1:<port>` */
   readonly gateway: string;
   /** `http://127.0.0.1:<port>` of the first engine. */
@@ -154,6 +156,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     ports,
     folder,
     data,
+    specs,
     stop,
     wire: { token: secrets.serviceToken },
     ...processesOf(supervisor, data),

@@ -12,6 +12,7 @@ import { setPaused, settleLearning } from './learning-switch.js';
 import type { LedgerRow } from './ledger.js';
 import { comparableTokens, logprobGap } from './logprob-gap.js';
 import { startTestMachine, type TestMachine } from './machine.js';
+import { secretsIn, secretsOf } from './secrets.js';
 import { ask, rowOf, type Heard, type Question } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 
@@ -185,4 +186,12 @@ describe('the loop with the laptop model', () => {
     },
     8 * minute,
   );
+
+  it('no secret stands in what engine, training worker and services wrote', () => {
+    const secrets = secretsOf(machine);
+    expect([...secrets.keys()]).toContain('engine BACKTALK_ENGINE_JUDGE_KEY');
+    expect(machine.log('engine').length).toBeGreaterThan(0);
+    expect(machine.log('training-worker').length).toBeGreaterThan(0);
+    expect(secretsIn(machine.logs(), secrets)).toEqual([]);
+  });
 });

@@ -1,7 +1,9 @@
 // Attacks from inside: a part that was taken over, or who reaches the ports between the parts.
 import { ClientError, createChannel, createClient, Status } from 'nice-grpc';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
+import { secretsIn, secretsOf } from '../../loop/secrets.js';
 import type { Attack } from '../attack.js';
+import { keys } from '../scene.js';
 
 const durables: Attack = {
   name: 'foreign-consumer',
@@ -61,12 +63,9 @@ const secrets: Attack = {
   on: 'keyed',
   unmeasured: 'nothing is asked of the installation',
   run: async ({ machine }) => {
-    const { readFile } = await import('node:fs/promises');
-    const all = JSON.parse(await readFile(`${machine.data.path}/secrets.json`, 'utf8')) as Record<string, unknown>;
-    const values = JSON.stringify(all).match(/[\w+/=-]{16,}/g) ?? [];
-    const logs = machine.logs();
-    const found = ['sk-mallory', 'sk-bob', ...values].filter((value) => logs.includes(value));
-    return { held: found.length === 0, now: `${String(values.length + 2)} secrets, ${String(found.length)} found` };
+    const secrets = new Map<string, string>([...secretsOf(machine), ...Object.entries(keys)]);
+    const found = secretsIn(machine.logs(), secrets);
+    return { held: found.length === 0, now: `${String(secrets.size)} secrets, ${String(found.length)} found` };
   },
 };
 

@@ -3,12 +3,23 @@
 // place of the usual, until the next call), and gives `GET /counts`.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { baseSettings, createLogger, folderBlobStore, run, serveGrpc, setting, type Service } from '@backtalk/kit';
+import {
+  baseSettings,
+  createLogger,
+  folderBlobStore,
+  run,
+  serveGrpc,
+  setting,
+  wireSecurity,
+  wireSettings,
+  type Service,
+} from '@backtalk/kit';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
 import { z } from 'zod';
 import { StandInTrainingWorker } from './training-worker.js';
 
 const settings = {
+  ...wireSettings,
   healthAddress: baseSettings.healthAddress,
   address: setting.address('BACKTALK_GRPC_ADDRESS', { description: 'Where the trainer calls.' }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', { description: 'The base that it pretends to train.' }),
@@ -31,7 +42,8 @@ async function serveControl(
 await run({
   name: 'training-worker',
   config: settings,
-  create: ({ address, healthAddress, baseModel, cacheDir }): Service => {
+  create: (config): Service => {
+    const { address, healthAddress, baseModel, cacheDir } = config;
     const worker = new StandInTrainingWorker(folderBlobStore(cacheDir), baseModel);
     const control = createServer((request, response) => {
       serveControl(worker, request, response).catch(() => response.destroy());
@@ -43,6 +55,7 @@ await run({
           address,
           services: [{ definition: TrainingWorkerServiceDefinition, implementation: worker.implementation() }],
           logger: createLogger({ service: 'training-worker', level: 'info' }),
+          wire: wireSecurity(config),
         });
         stops.push(() => server.stop(0));
         await new Promise<void>((resolve) => control.listen(healthAddress.port, healthAddress.host, resolve));

@@ -1,3 +1,4 @@
+export { makeCertificates } from './certificates.js';
 export { collect } from './collect.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
@@ -5,6 +6,7 @@ export { growth, hostileTexts } from './growth.js';
 export { laptopInstallation } from './installation.js';
 export { startNats, type Credentials, type StartNatsOptions, type TestNats } from './nats-server.js';
 export { pythonEnvironment, repositoryRoot } from './python-environment.js';
+export { hasS3, startS3, type TestS3 } from './s3-server.js';
 export { ServerProcess, type ServerPlan } from './server-process.js';
 export { silentLogger } from './silent-logger.js';
 export { TemporaryDirectory } from './temporary-directory.js';
