@@ -252,7 +252,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
           ? { BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature }
           : {}),
       }),
-      service(machine, 'collector', {}),
+      service(machine, 'collector', { BACKTALK_NATS_MONITOR_URL: `http://${loopback(ports.natsMonitor)}` }),
       service(machine, 'judge', hasOwnJudges ? {} : { ...judgeKey, BACKTALK_JUDGE_VOTE_SHARE: voteShare }),
       service(machine, 'trainer', {
         ...engineKey,

@@ -7,6 +7,8 @@ const isSecret = /(?:PASSWORD|SECRET|TOKEN|KEY)$/;
 /** Shorter ones are found by chance. */
 const charactersMin = 16;
 
+type Texts = Readonly<Record<string, string>>;
+
 /** By process and variable, or by place in the data folder's own file; of a key in a file, each line of it. */
 export function secretsOf({ specs, data }: TestMachine): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
@@ -21,8 +23,9 @@ export function secretsOf({ specs, data }: TestMachine): ReadonlyMap<string, str
       else if (variable === 'BACKTALK_VALKEY_URL') add(`${name} ${variable}`, new URL(value).password);
       else if (isSecret.test(variable)) add(`${name} ${variable}`, value);
     }
-  const { passwords, ...others } = JSON.parse(readFileSync(data.secrets, 'utf8')) as Record<string, object | string>;
-  for (const [name, value] of Object.entries({ ...Object(passwords), ...others })) add(`file ${name}`, String(value));
+  const { passwords, ...others } = JSON.parse(readFileSync(data.secrets, 'utf8')) as Record<string, Texts | string>;
+  const all = { ...others, ...(passwords as Texts) } as Texts;
+  for (const [name, value] of Object.entries(all)) add(`file ${name}`, value);
   return found;
 }
 

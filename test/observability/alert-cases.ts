@@ -94,6 +94,7 @@ const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{
 const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="another", job="gateway"}';
 
 const turnsBytes = (what: string) => `backtalk_collector_${what}{${ns}, stream="TURNS"}`;
+const brokerBytes = (what: string) => `backtalk_collector_${what}{${ns}, kind="storage"}`;
 const valkeyBytes = (what: string) => `backtalk_collector_${what}{${ns}}`;
 
 export const alertCases: readonly AlertCase[] = [
@@ -107,6 +108,14 @@ export const alertCases: readonly AlertCase[] = [
     labels: { ...n, stream: 'TURNS' },
     fires: { [turnsBytes('stream_bytes')]: '750x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
     quiet: { [turnsBytes('stream_bytes')]: '650x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+  },
+  {
+    alert: 'BacktalkBrokerNearlyFull',
+    at: '30m',
+    labels: { ...n, kind: 'storage' },
+    fires: { [brokerBytes('broker_bytes')]: '850x40', [brokerBytes('broker_bytes_max')]: '1000x40' },
+    firesToo: { [brokerBytes('broker_bytes')]: '0x10 850x30', [brokerBytes('broker_bytes_max')]: '1000x40' },
+    quiet: { [brokerBytes('broker_bytes')]: '850x40', [brokerBytes('broker_bytes_max')]: '0x40' },
   },
   {
     alert: 'BacktalkValkeyNearlyFull',

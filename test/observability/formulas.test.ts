@@ -36,6 +36,12 @@ function histogram(name: string): Case {
 
 const judged = counters('backtalk_judge_turns_judged_total', 'verdict', { 1: 12, 0: 3, '-1': 5 });
 
+/** Three quarters of what it may hold. */
+function fill(name: string, label: string): Case {
+  const series = { [`${name}{${labels}${label}}`]: '750x60', [`${name}_max{${labels}${label}}`]: '1000x60' };
+  return { series, expected: [{ [`{${label.slice(2)}}`]: 0.75 }] };
+}
+
 const cases: Readonly<Record<string, Case>> = {
   'judge: Share of verdicts in the time range': {
     series: judged,
@@ -65,6 +71,10 @@ const cases: Readonly<Record<string, Case>> = {
     },
     expected: [{ '{policy="backtalk"}': 0.05 }],
   },
+  'loop: Feedback to weights': histogram('backtalk_trainer_feedback_to_weights_seconds'),
+  'loop: Fill of the streams': fill('backtalk_collector_stream_bytes', ', stream="TURNS"'),
+  'loop: Fill of the broker': fill('backtalk_collector_broker_bytes', ', kind="storage"'),
+  'loop: Fill of Valkey': fill('backtalk_collector_valkey_bytes', ''),
   'training: Time of a step': histogram('backtalk_trainer_step_seconds'),
 };
 
@@ -81,7 +91,8 @@ const variables = {
   __range: '1h',
 };
 
-const queries = dashboardQueries().filter(({ dashboard }) => dashboard === 'judge' || dashboard === 'training');
+const boards: readonly string[] = ['judge', 'loop', 'training'];
+const queries = dashboardQueries().filter(({ dashboard }) => boards.includes(dashboard));
 const panelOf = ({ dashboard, place }: DashboardQuery) => `${dashboard}: ${place}`;
 
 function computes({ expr }: DashboardQuery): boolean {
@@ -92,7 +103,7 @@ afterAll(() => {
   directory.remove();
 });
 
-describe('formulas of the boards of judge and training', () => {
+describe('formulas of the boards of judge, loop and training', () => {
   it('every formula of these boards is worked out below', () => {
     const computing = new Set(queries.filter(computes).map(panelOf));
     expect([...computing].sort()).toEqual(Object.keys(cases).sort());

@@ -17,6 +17,12 @@ function storeEvents(metrics: Metrics) {
   const bound = metrics.gauge('stream_bytes_max', 'What a stream may hold; absent where nothing bounds it.', [
     'stream',
   ]);
+  const room = metrics.gauge('broker_bytes', 'Bytes that all streams of the broker hold together.', ['kind']);
+  const roomMax = metrics.gauge(
+    'broker_bytes_max',
+    'What all streams together may hold; 0 where nothing says how much.',
+    ['kind'],
+  );
   const used = metrics.gauge('valkey_bytes', 'Memory that Valkey uses.');
   const usedMax = metrics.gauge('valkey_bytes_max', 'What Valkey may use, 0 where nothing bounds it.');
   return {
@@ -27,6 +33,10 @@ function storeEvents(metrics: Metrics) {
       bytes.set({ stream }, found.bytes);
       messages.set({ stream }, found.messages);
       if (found.bytesMax > 0) bound.set({ stream }, found.bytesMax);
+    },
+    brokerLooked: (found: { kind: 'storage' | 'memory'; bytes: number; bytesMax: number }): void => {
+      room.set({ kind: found.kind }, found.bytes);
+      roomMax.set({ kind: found.kind }, found.bytesMax);
     },
     valkeyLooked: (bytesUsed: number, bytesMax: number): void => {
       used.set(bytesUsed);

@@ -38,7 +38,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
   health.check('valkey', () => valkey.status === 'ready' || 'valkey cannot be reached');
   const events = createEvents(logger, metrics);
   const index = new TurnIndex(valkey, config.indexKeepMs);
-  const stores = new StoreWatch({ broker, valkey, events, clock });
+  const stores = new StoreWatch({ broker, valkey, events, clock, natsMonitorUrl: config.natsMonitorUrl });
   stores.start();
   lifecycle.add('store watch', () => stores.stop());
   const log = new CollectorLog(broker, reader, new FactPublisher(broker, { blobs }));

@@ -1,4 +1,6 @@
 // Stores that fill up, facts that nobody can handle, and a log that is read slower than it is written.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connectValkey, createLogger } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { metric, setEngine } from '../../loop/controls.js';
@@ -25,6 +27,28 @@ async function withValkey(machine: TestMachine, act: (client: ReturnType<typeof 
   }
 }
 
+const heap = 'BALLAST';
+
+async function fillBroker(machine: TestMachine): Promise<void> {
+  const admin = await machine.broker();
+  await admin.jsm.streams.add({ name: heap, subjects: ['ballast'] });
+  for (let at = 0; at < 15; at += 1) await admin.js.publish('ballast', Buffer.alloc(7e6));
+  await admin.close();
+}
+
+async function emptyBroker(machine: TestMachine): Promise<void> {
+  const admin = await machine.broker();
+  await admin.jsm.streams.delete(heap);
+  await admin.close();
+}
+
+async function storedBytes(machine: TestMachine): Promise<number> {
+  const admin = await machine.broker();
+  const { storage } = await admin.jsm.getAccountInfo();
+  await admin.close();
+  return storage;
+}
+
 export const storeFaults: readonly Fault[] = [
   {
     fault: 'a fact that cannot be decoded is in the log',
@@ -45,6 +69,31 @@ export const storeFaults: readonly Fault[] = [
       await admin.close();
       await ensureStreams(machine, Math.ceil(state.bytes * 1.2));
       return () => ensureStreams(machine, 800 * mebibyte);
+    },
+  },
+  {
+    fault: 'the broker holds 105 MB more, and may store a sixth beyond that; mended by its old bound',
+    fires: [{ alert: 'BacktalkBrokerNearlyFull', labels: { kind: 'storage' } }],
+    break: async (scene) => {
+      const { machine } = scene;
+      await ensureStreams(machine, 64 * mebibyte);
+      await fillBroker(machine);
+      const file = join(machine.data.path, 'nats.conf');
+      const before = readFileSync(file, 'utf8');
+      const bytes = await storedBytes(machine);
+      writeFileSync(
+        file,
+        before.replace('jetstream {', `jetstream {\n  max_file_store: ${String(Math.ceil(bytes * 1.17))}`),
+      );
+      scene.away('nats');
+      await scene.back('nats');
+      return async () => {
+        writeFileSync(file, before);
+        scene.away('nats');
+        await scene.back('nats');
+        await emptyBroker(machine);
+        await ensureStreams(machine, 800 * mebibyte);
+      };
     },
   },
   {

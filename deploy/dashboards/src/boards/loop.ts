@@ -292,6 +292,21 @@ const stores: Row = {
       ],
     },
     {
+      title: 'Fill of the broker',
+      description:
+        'Share of what all streams may hold together, blobs and weights among them, on its fullest server. A full broker stores nothing.',
+      kind: 'lines',
+      unit: 'percentunit',
+      max: 1,
+      bounds: { alert: 'BacktalkBrokerNearlyFull', above: 0.8 },
+      queries: [
+        {
+          expr: `${most('backtalk_collector_broker_bytes', 'kind')} / (${most('backtalk_collector_broker_bytes_max', 'kind')} > 0)`,
+          legend: '{{kind}}',
+        },
+      ],
+    },
+    {
       title: 'Fill of Valkey',
       description:
         'Share of the memory that Valkey may use. A full one refuses writes: no vote is queued, nothing linked.',

@@ -18,7 +18,14 @@ it('says how full streams and Valkey are, and which of them is away', async () =
   const redis = connectValkey({ url: valkey.url, name: 'test', logger });
   const broker = await nats.connect('collector');
   const events = createEvents(logger, metrics);
-  const watch = new StoreWatch({ broker, valkey: redis, events, clock: systemClock, everyMs: 50 });
+  const watch = new StoreWatch({
+    broker,
+    valkey: redis,
+    events,
+    clock: systemClock,
+    everyMs: 50,
+    natsMonitorUrl: nats.monitorUrl,
+  });
   const figure = async (series: string) => {
     const line = (await metrics.registry.metrics()).split('\n').find((one) => one.startsWith(`${series} `));
     return line === undefined ? undefined : Number(line.slice(series.length));
@@ -36,6 +43,11 @@ it('says how full streams and Valkey are, and which of them is away', async () =
   expect(await stream('bytes_max', 'TURNS')).toBeGreaterThan(1024 ** 2);
   expect(await stream('bytes_max', 'WEIGHTS')).toBeUndefined();
   expect(await figure('backtalk_collector_valkey_bytes')).toBeGreaterThan(100_000);
+  const room = (name: string, kind: string) => figure(`backtalk_collector_${name}{kind="${kind}"}`);
+  const held = (await room('broker_bytes', 'storage')) ?? 0;
+  expect(held).toBeGreaterThan(1_000);
+  expect(await room('broker_bytes_max', 'storage')).toBeGreaterThan(held);
+  expect(await room('broker_bytes_max', 'memory')).toBeGreaterThan(0);
   await valkey.kill();
   await until(async () => (await store('valkey')) === 0);
   expect(await store('broker')).toBe(1);
@@ -51,7 +63,13 @@ it('a store that answered late once is looked at again at once, and is not away 
   const redis = connectValkey({ url: valkey.url, name: 'test', logger });
   const clock = new FakeClock();
   const events = createEvents(logger, metrics);
-  const watch = new StoreWatch({ broker: await nats.connect('collector'), valkey: redis, events, clock });
+  const watch = new StoreWatch({
+    broker: await nats.connect('collector'),
+    valkey: redis,
+    events,
+    clock,
+    natsMonitorUrl: '',
+  });
   const isUp = async (value: number) =>
     (await metrics.registry.metrics()).includes(`backtalk_collector_store_up{store="valkey"} ${String(value)}`);
   await until(() => redis.status === 'ready');

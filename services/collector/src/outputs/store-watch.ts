@@ -1,6 +1,6 @@
 // How full are the broker and Valkey? This process uses both, and looks at them for all. In: connections. Out: gauges. It asks
 // again and again until it is stopped; a store that does not answer is said to be away.
-import { blobStream, namedPayloadBytes, type Broker, type Clock } from '@backtalk/kit';
+import { blobStream, brokerRoom, namedPayloadBytes, type Broker, type Clock } from '@backtalk/kit';
 import type { Redis } from 'ioredis';
 import type { Events } from '../events.js';
 
@@ -13,6 +13,8 @@ const lookAgainMs = 1_000;
 interface StoreOptions {
   readonly broker: Broker;
   readonly valkey: Redis;
+  /** With commas between several; empty: the account alone is asked. */
+  readonly natsMonitorUrl: string;
   readonly events: Events;
   readonly clock: Clock;
   readonly everyMs?: number;
@@ -49,7 +51,7 @@ export class StoreWatch {
   }
 
   private async lookAtBroker(): Promise<void> {
-    const { broker, events } = this.options;
+    const { broker, events, natsMonitorUrl } = this.options;
     for (const stream of streams) {
       const { state, config } = await broker.jsm.streams.info(stream);
       const beside = stream === 'TURNS' ? await namedPayloadBytes(broker) : 0;
@@ -59,6 +61,7 @@ export class StoreWatch {
         bytesMax: config.max_bytes,
       });
     }
+    for (const room of await brokerRoom(broker, natsMonitorUrl)) events.brokerLooked(room);
   }
 
   private async lookAtValkey(): Promise<void> {

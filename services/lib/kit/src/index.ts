@@ -8,6 +8,7 @@ export { openBlobStore, type BlobConfig } from './blobs/open-blob-store.js';
 export { connectBroker, type Broker } from './broker/connect.js';
 export type { StoredMessage } from './broker/last-of-subject.js';
 export { brokerError } from './broker/translate.js';
+export { brokerRoom } from './installation/broker-room.js';
 export { ensureStreams, type EnsuredStream, type StreamOptions } from './broker/streams.js';
 export {
   baseSettings,

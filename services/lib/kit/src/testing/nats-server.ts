@@ -36,6 +36,7 @@ export interface Credentials {
 export interface TestNats {
   readonly url: string;
   readonly port: number;
+  readonly monitorUrl: string;
   readonly storeDirectory: string;
   credentials(user: BrokerUser): Credentials;
   /** A connection of that user, closed when the server is stopped. */
@@ -52,11 +53,12 @@ export interface TestNats {
 
 export async function startNats(options: StartNatsOptions = {}): Promise<TestNats> {
   const directory = new TemporaryDirectory('nats');
-  const port = await freePort();
+  const [port, monitorPort] = await Promise.all([freePort(), freePort()]);
   const passwords = makePasswords();
   const config = natsConfig({
     passwords,
     port,
+    monitorPort,
     storeDirectory: directory.join('store'),
     durableSuffixes: options.durableSuffixes ?? ['backtalk'],
   });
@@ -75,6 +77,7 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
   const test: TestNats = {
     url,
     port,
+    monitorUrl: `http://127.0.0.1:${monitorPort}`,
     storeDirectory: directory.join('store'),
     credentials,
     connect: async (user, logger = silentLogger) => {

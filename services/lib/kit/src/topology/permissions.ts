@@ -52,6 +52,7 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
     ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
     `$JS.API.STREAM.INFO.${replayStream}`,
+    ...(storeWatchers.includes(service) ? ['$JS.API.INFO'] : []),
     ...(service === 'cli' ? operatorPermissions : []),
   ];
   // Temporary consumers have names of chance, which no pattern of the broker tells from names of durable ones.
@@ -100,6 +101,9 @@ function bucketPermissions(service: BrokerService): string[] {
 }
 
 const leaderReaders: readonly BrokerService[] = ['trainer'];
+
+/** How much all streams together hold, and may: figures alone. */
+const storeWatchers: readonly BrokerService[] = ['collector'];
 
 const operatorPermissions: readonly string[] = [
   ...readPermissions(deadStream, 'backtalk.dead.>'),
