@@ -13,6 +13,17 @@ describe('faults', () => {
     expect(rules.length).toBeGreaterThan(40);
     expect([...fired].sort()).toEqual(rules.map(({ alert }) => alert).sort());
   });
+
+  it('every component whose absence is told has a fault of its own', () => {
+    const absence = rules.find(({ alert }) => alert === 'BacktalkComponentGone')?.expr ?? '';
+    const components = new Set([...absence.matchAll(/backtalk_([a-z]+)_/g)].map(([, component]) => component));
+    const gone = scenes
+      .flatMap(({ faults }) => faults.flatMap(({ fires }) => fires))
+      .filter(({ alert }) => alert === 'BacktalkComponentGone')
+      .map(({ labels }) => labels?.['job']?.replace(/^engine-serving$/, 'engine'));
+    expect(components.size).toBeGreaterThanOrEqual(7);
+    expect(gone.sort()).toEqual([...components].sort());
+  });
 });
 
 describe('rules in faster time', () => {

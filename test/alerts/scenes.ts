@@ -3,7 +3,7 @@ import { holdTraining } from '../loop/controls.js';
 import type { Fault } from './fault.js';
 import { captureFaults } from './faults/capture.js';
 import { engineFaults, judgeFaults, twoEngineFaults } from './faults/engines.js';
-import { presenceFaults } from './faults/presence.js';
+import { presenceFaults, realTrainingFaults } from './faults/presence.js';
 import { storeFaults } from './faults/stores.js';
 import { stepFaults, trainingFaults, twoGatewayFaults } from './faults/training.js';
 import { startScene, type Scene } from './scene.js';
@@ -55,5 +55,16 @@ export const scenes: readonly SceneOfFaults[] = [
         hasJudgeEngine: true,
       }),
     faults: judgeFaults,
+  },
+  {
+    name: 'a training worker with the model',
+    start: () =>
+      startScene({
+        pace,
+        training: 'real',
+        // It is there, and rests: samples of a stand-in engine are no work for a model.
+        environment: { judge, trainer: { BACKTALK_RECIPE_SET: 'effective=64,effectiveMin=64' } },
+      }),
+    faults: realTrainingFaults,
   },
 ];

@@ -26,3 +26,6 @@ export const presenceFaults: readonly Fault[] = [
     { alert: 'BacktalkFactStuck', labels: { fact: 'turnOpened' } },
   ),
 ];
+
+/** A stand-in for the training worker has no metrics: this one is the real one. */
+export const realTrainingFaults: readonly Fault[] = [awayFor('training-worker', gone('training'))];
