@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectValkey, ensureStreams, inheritedEnvironment, type BrokerService } from '@backtalk/kit';
 import {
@@ -16,6 +17,9 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader'] as const;
+
+/** What is promised; the time that others kept it from a processor is no part of it. */
+const idleEndsWithinMs = 2_000;
 
 let nats: TestNats;
 let valkey: TestValkey;
@@ -63,11 +67,47 @@ class Program {
     return this.child.exitCode ?? this.child.signalCode;
   }
 
+  /** As `terminate`; and the milliseconds that it took, without those in which it was kept from a processor by others. */
+  async terminateTimed(): Promise<{ status: unknown; ownMs: number }> {
+    const before = this.keptWaitingMs();
+    const startedMs = performance.now();
+    let kept = before;
+    this.child.once('exit', () => clearInterval(timer));
+    const timer = setInterval(() => (kept = this.keptWaitingMs() ?? kept), 20);
+    const status = await this.terminate();
+    return { status, ownMs: performance.now() - startedMs - ((kept ?? 0) - (before ?? 0)) };
+  }
+
+  /** By the kernel's count, of its main thread; undefined once it has ended. */
+  private keptWaitingMs(): number | undefined {
+    try {
+      const [, waited] = readFileSync(`/proc/${String(this.child.pid)}/schedstat`, 'utf8').split(' ');
+      return Number(waited) / 1e6;
+    } catch {
+      return undefined;
+    }
+  }
+
   async kill(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.ended;
   }
 }
+
+const mainOf = (name: BrokerService) => join(repositoryRoot(), 'services', name, 'dist', 'main.js');
+const script = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`;
+/** Says when a service's own modules begin to be loaded, which takes most of a start. */
+const reportsLoads = [
+  '--import',
+  script(
+    `import { register } from 'node:module'; register(${JSON.stringify(
+      script(`export async function load(url, context, next) {
+      if (/services\\/\\w+\\/dist\\/service.js$/.test(url)) process._rawDebug('loads the service');
+      return next(url, context);
+    }`),
+    )});`,
+  ),
+];
 
 interface Ready {
   readonly status: number;
@@ -80,7 +120,7 @@ class ServiceProgram extends Program {
     private readonly healthPort: number,
     environment: Readonly<Record<string, string>>,
   ) {
-    super([join(repositoryRoot(), 'services', name, 'dist', 'main.js')], environment);
+    super([...reportsLoads, mainOf(name)], environment);
   }
 
   static async start(name: BrokerService, more: Readonly<Record<string, string>> = {}): Promise<ServiceProgram> {
@@ -143,21 +183,39 @@ describe('a process that starts', () => {
     }
   });
 
-  it('hears SIGTERM while its modules are loaded', async () => {
-    const script =
+  it.each(services)('%s hears SIGTERM while its own modules are loaded', async (name) => {
+    const program = await ServiceProgram.start(name);
+    try {
+      await program.says('loads the service');
+      // A handler of its own ended it; without one it would be killed, or as the first process of a container hear nothing.
+      expect(await program.terminate()).toBe(0);
+      expect(program.output).not.toContain('broker_awaited');
+    } finally {
+      await program.kill();
+    }
+  });
+
+  it('hears SIGTERM while the kit is loaded', async () => {
+    const text =
       "import { runProcess } from '@backtalk/kit/process'; setInterval(() => console.log('loads'), 10);" +
       'await runProcess(() => new Promise(() => undefined));';
-    const program = new Program(['--input-type=module', '--eval', script], {});
+    const program = new Program(['--input-type=module', '--eval', text], {});
     await program.says('loads');
     expect(await program.terminate()).toBe(0);
   });
 });
 
-it('services that start before the broker and its streams wait, alive and not ready, and start when they are there', async () => {
-  const names = ['gateway', 'collector', 'trainer'] as const;
-  const programs = await Promise.all(names.map((name) => ServiceProgram.start(name)));
+describe('services that start before the broker and its streams', () => {
+  let programs: ServiceProgram[] = [];
   const each = (check: (program: ServiceProgram) => Promise<void>) => Promise.all(programs.map(check));
-  try {
+
+  beforeAll(async () => {
+    programs = await Promise.all(services.map((name) => ServiceProgram.start(name)));
+  });
+
+  afterAll(() => each((program) => program.kill()));
+
+  it('all services wait, alive and not ready, and start when broker and streams are there', async () => {
     await each(async (program) => {
       await program.says('broker_awaited');
       expect(await program.alive()).toBe(200);
@@ -179,9 +237,15 @@ it('services that start before the broker and its streams wait, alive and not re
       expect(program.hasEnded).toBe(false);
       expect(program.output.match(/stream_awaited|broker_awaited/g)).toHaveLength(2);
     });
-  } finally {
-    await each((program) => program.kill());
-  }
+  });
+
+  it('all services end within 2 s of SIGTERM while nothing is in flight, whatever else the machine does', async () => {
+    await each(async (program) => {
+      const { status, ownMs } = await program.terminateTimed();
+      expect(status, program.name).toBe(0);
+      expect(ownMs, program.name).toBeLessThan(idleEndsWithinMs);
+    });
+  });
 });
 
 it('no secret stands in what a service writes, whatever goes wrong', async () => {
