@@ -21,7 +21,17 @@ it.each(documents)('%s names only files that are there', (document) => {
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
-it('SECURITY.md names a test for every promise', () => {
-  const tests = namedIn('SECURITY.md').filter((path) => /\.test\.ts$|\/test_\w+\.py$/.test(path));
-  expect(tests.length).toBeGreaterThan(20);
+const isTest = (path: string) => /\.test\.ts$|\/test_\w+\.py$/.test(path);
+
+it('every promise of SECURITY.md names a test, and each stands there once', () => {
+  const [, promises = ''] =
+    /## Promises[^\n]*\n([^]*?)\n## /.exec(readFileSync(join(root, 'SECURITY.md'), 'utf8')) ?? [];
+  const lines = promises.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| ---'));
+  const rows = lines.slice(1).map((line) => {
+    const [, promise = '', tests = ''] = line.split('|').map((cell) => cell.trim());
+    return { promise, tests: [...tests.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path).filter(isTest) };
+  });
+  expect(rows.length).toBeGreaterThan(25);
+  expect(rows.filter(({ tests }) => tests.length === 0).map(({ promise }) => promise)).toEqual([]);
+  expect(new Set(rows.map(({ promise }) => promise)).size).toBe(rows.length);
 });
