@@ -160,10 +160,6 @@ function reasonsOf(config: Config, parameters: number, bounds: Bounds, recipe: s
       'memory',
       `weights twice in float32 ${gigabytes(parameters * bytesOfParameter)}, keys and values ${gigabytes(kvTokens * kvBytes(config))}, a step ${steps}, all else ${gigabytes(otherBytes)}`,
     ],
-    [
-      'judge',
-      "words and tools' fields (votes are fitted for the laptop's model; BACKTALK_JUDGE_URL names one that reads)",
-    ],
   ];
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { versionParts } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
+import { noJudge, wantedOfUrl, type JudgeFlags } from './judge-model.js';
 import { portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './processes.js';
 
@@ -17,6 +18,8 @@ export interface Options {
   readonly policies: readonly string[] | undefined;
   /** Folder of another base model; undefined: that of the last start. */
   readonly model: string | undefined;
+  /** The model that judges; what is undefined is as in the last start. */
+  readonly judge: JudgeFlags;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
 }
@@ -37,6 +40,9 @@ export function readOptions(args: readonly string[], root: string): Options {
       restore: { type: 'string' },
       policies: { type: 'string' },
       model: { type: 'string' },
+      'judge-url': { type: 'string' },
+      'judge-model': { type: 'string' },
+      'judge-key-file': { type: 'string' },
     },
   });
   const cap = values['data-cap'];
@@ -63,9 +69,23 @@ export function readOptions(args: readonly string[], root: string): Options {
     yes: values.yes,
     policies: values.policies === undefined ? undefined : policiesOf(values.policies),
     model: values.model === undefined ? undefined : resolve(root, values.model),
+    judge: judgeFlags(values, root),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };
 }
+
+type JudgeValues = Readonly<Record<'judge-url' | 'judge-model' | 'judge-key-file', string | undefined>>;
+
+function judgeFlags(values: Partial<JudgeValues>, root: string): JudgeFlags {
+  const { 'judge-url': url, 'judge-model': model, 'judge-key-file': file } = values;
+  const wanted = url === undefined || url === noJudge ? undefined : wantedOfUrl(url);
+  if (wanted !== undefined) throw deployErrors.badOption({ option: 'judge-url', value: withoutSecrets(url), wanted });
+  if (model?.trim() === '') throw deployErrors.badOption({ option: 'judge-model', value: model, wanted: 'a name' });
+  return { url, model, keyFile: file === undefined ? undefined : resolve(root, file) };
+}
+
+/** What may be a key is repeated nowhere. */
+const withoutSecrets = (url = '') => (/[@?]/.test(url) ? '…' : url);
 
 const policiesMax = 16;
 
