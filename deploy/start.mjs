@@ -28,7 +28,8 @@ Options of start:
   --port PORT       the endpoint's port; the parts use the ports above it (default: 30000)
   --host HOST       the endpoint's address; other than loopback needs keys (default: 127.0.0.1)
   --policies A,B    models of their own, which learn apart from each other (default: those of the last start; backtalk)
-  --model DIR       folder of another base model            (default: that of the last start; the laptop's)
+  --model MODEL     another base model: its folder, or its id at the Hugging Face hub, owner/name
+                                                            (default: that of the last start; the laptop's)
   --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
                                                             (default: that of the last start; words and tools' fields)
   --judge-model NAME      its name there                    (default: the only one that is served there)

@@ -35,6 +35,11 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { folder: string; why: string }) => `The model in ${p.folder} cannot be served: ${p.why}.`,
   },
+  notFetched: {
+    code: 'model_not_fetched',
+    retry: 'never',
+    message: (p: { model: string; why: string }) => `The model ${p.model} cannot be fetched: ${p.why}.`,
+  },
   judgeRefused: {
     code: 'judge_refused',
     retry: 'never',

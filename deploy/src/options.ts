@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { versionParts } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
+import { modelPlace, type ModelPlace } from './hub-model.js';
 import { noJudge, wantedOfUrl, type JudgeFlags } from './judge-model.js';
 import { portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './processes.js';
@@ -16,8 +17,8 @@ export interface Options {
   readonly yes: boolean;
   /** Names of the policies; undefined: those of the last start. */
   readonly policies: readonly string[] | undefined;
-  /** Folder of another base model; undefined: that of the last start. */
-  readonly model: string | undefined;
+  /** Another base model, by its folder or its id at the Hugging Face hub; undefined: that of the last start. */
+  readonly model: ModelPlace | undefined;
   /** The model that judges; what is undefined is as in the last start. */
   readonly judge: JudgeFlags;
   /** Folder of a backup that a new data folder starts from. */
@@ -68,7 +69,7 @@ export function readOptions(args: readonly string[], root: string): Options {
     host: values.host,
     yes: values.yes,
     policies: values.policies === undefined ? undefined : policiesOf(values.policies),
-    model: values.model === undefined ? undefined : resolve(root, values.model),
+    model: values.model === undefined ? undefined : modelPlace(values.model, root),
     judge: judgeFlags(values, root),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };

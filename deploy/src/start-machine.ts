@@ -6,6 +6,7 @@ import { checkTemplate, readBaseModel } from './base-model.js';
 import { lastJudge, lastModel, lastPolicies } from './connection.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
+import { fetchHubModel } from './hub-model.js';
 import { judgeModel, reasonOfJudge } from './judge-model.js';
 import { launch, reportRoom, type LaunchOptions } from './launch.js';
 import type { Options } from './options.js';
@@ -57,9 +58,15 @@ async function modelsOf(
   options: Options,
   data: DataFolder,
   terminal: Terminal,
+  signal: AbortSignal,
 ): Promise<Pick<LaunchOptions, 'base' | 'judge'> & { readonly policies: readonly string[] }> {
   const policies = options.policies ?? lastPolicies(data);
-  const folder = options.model ?? lastModel(data);
+  const place = options.model ?? { folder: lastModel(data) };
+  const { models } = data;
+  const folder =
+    'hub' in place
+      ? await fetchHubModel({ root, models, id: place.hub, freeBytes: freemem(), terminal, signal })
+      : place.folder;
   const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
   if (base !== undefined && policies.includes(base.name))
     throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
@@ -71,9 +78,11 @@ async function modelsOf(
 }
 
 export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
+  const stopping = new AbortController();
   const stopped = new Promise<'stop'>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
+        stopping.abort();
         resolve('stop');
       });
     }
@@ -85,7 +94,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
   const ports = portsFrom(options.port);
-  const models = await modelsOf(root, options, data, terminal);
+  const models = await modelsOf(root, options, data, terminal, stopping.signal);
   const { policies } = models;
   const { supervisor, secrets, up } = launch({
     root,
@@ -98,7 +107,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
   const sizeWatch = new SizeWatch({
-    path: data.path,
+    data,
     capBytes: options.dataCapBytes,
     terminal,
     report: (full) => reportRoom(ports, secrets, policies, full),

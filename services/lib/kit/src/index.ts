@@ -18,6 +18,7 @@ export {
   type LogLevel,
 } from './config/base-settings.js';
 export {
+  environmentOf,
   inheritedEnvironment,
   readConfig,
   settings,
