@@ -28,7 +28,12 @@ Options of start:
   --port PORT       the endpoint's port; the parts use the ports above it (default: 30000)
   --host HOST       the endpoint's address; other than loopback needs keys (default: 127.0.0.1)
   --policies A,B    models of their own, which learn apart from each other (default: those of the last start; backtalk)
-  --model DIR       folder of another base model            (default: that of the last start; the laptop's)
+  --model MODEL     another base model: its folder, or its id at the Hugging Face hub, owner/name
+                                                            (default: that of the last start; the laptop's)
+  --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
+                                                            (default: that of the last start; words and tools' fields)
+  --judge-model NAME      its name there                    (default: the only one that is served there)
+  --judge-key-file FILE   file with the key for it, which only you can read
   --restore DIR     start a new data folder from a backup   (npx backtalk backup --to DIR makes one)
   --without-build   skip the look for changed sources
   --help            this text
@@ -62,7 +67,18 @@ function handOver(args) {
 }
 
 /** What the supervisor reads; the set-up takes the others itself. */
-const handedOver = ['data', 'data-cap', 'port', 'host', 'restore', 'policies', 'model'];
+const handedOver = [
+  'data',
+  'data-cap',
+  'port',
+  'host',
+  'restore',
+  'policies',
+  'model',
+  'judge-url',
+  'judge-model',
+  'judge-key-file',
+];
 
 function readCommandLine() {
   const text = { type: 'string' };

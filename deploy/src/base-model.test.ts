@@ -55,7 +55,7 @@ describe('a base model of one’s own', () => {
     const base = readBaseModel(folder, roomy);
     expect(base).toMatchObject({ name: 'tiny-llama', parameters: 1_000_500, contextTokens: 4_096, recipe: 'tiny' });
     expect(base).toMatchObject({ kvTokens: 16_384, sampleTokens: 4_096 });
-    expect(base.reasons.map(([what]) => what)).toEqual(['context', 'samples', 'recipe', 'memory', 'judge']);
+    expect(base.reasons.map(([what]) => what)).toEqual(['context', 'samples', 'recipe', 'memory']);
   });
 
   it('adds up weights in several files, takes the recipe of its size, and bounds context and samples', () => {

@@ -67,24 +67,41 @@ type Config = z.infer<typeof configFile>;
 
 /** @param freeBytes memory that may be taken */
 export function readBaseModel(folder: string, freeBytes: number): BaseModel {
-  const refuse = (why: string) => deployErrors.modelRefused({ folder, why });
-  const name = basename(folder);
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/.test(name))
-    throw refuse('its folder has no name that can name a model (letters, digits, ".", "-" and "_")');
-  const config = configFile.safeParse(jsonOf(join(folder, 'config.json')));
-  if (!config.success) throw refuse('it has no config.json that can be read');
-  const why = unservable(config.data) ?? missingFile(folder);
-  if (why !== undefined) throw refuse(why);
+  const config = servableConfig(folder);
   const parameters = parametersIn(folder);
-  if (parameters === 0) throw refuse('it has no weights in .safetensors files that can be read');
-  const bounds = tokenBounds(config.data, parameters, freeBytes);
-  if (bounds.contextTokens < contextMin || bounds.sampleTokens < contextMin)
-    throw refuse(
-      `it needs ${gigabytes(leastBytes(config.data, parameters))} of memory, and ${gigabytes(freeBytes)} are free`,
-    );
+  if (parameters === 0) throw refusal(folder, 'it has no weights in .safetensors files that can be read');
+  const bounds = affordableBounds(folder, config, parameters, freeBytes);
   const recipe = parameters <= tinyParametersMax ? 'tiny' : 'small';
-  const reasons = reasonsOf(config.data, parameters, bounds, recipe);
-  return { name, folder, parameters, ...bounds, recipe, reasons };
+  const reasons = reasonsOf(config, parameters, bounds, recipe);
+  return { name: basename(folder), folder, parameters, ...bounds, recipe, reasons };
+}
+
+/**
+ * Refuses a model whose weights are not here yet.
+ * @param parameters undefined where they are not known
+ */
+export function refuseBeforeWeights(folder: string, parameters: number | undefined, freeBytes: number): void {
+  const config = servableConfig(folder);
+  if (parameters !== undefined) affordableBounds(folder, config, parameters, freeBytes);
+}
+
+const refusal = (folder: string, why: string) => deployErrors.modelRefused({ folder, why });
+
+function servableConfig(folder: string): Config {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/.test(basename(folder)))
+    throw refusal(folder, 'its folder has no name that can name a model (letters, digits, ".", "-" and "_")');
+  const config = configFile.safeParse(jsonOf(join(folder, 'config.json')));
+  if (!config.success) throw refusal(folder, 'it has no config.json that can be read');
+  const why = unservable(config.data) ?? missingFile(folder);
+  if (why !== undefined) throw refusal(folder, why);
+  return config.data;
+}
+
+function affordableBounds(folder: string, config: Config, parameters: number, freeBytes: number): Bounds {
+  const bounds = tokenBounds(config, parameters, freeBytes);
+  if (bounds.contextTokens >= contextMin && bounds.sampleTokens >= contextMin) return bounds;
+  const needed = gigabytes(leastBytes(config, parameters));
+  throw refusal(folder, `it needs ${needed} of memory, and ${gigabytes(freeBytes)} are free`);
 }
 
 function unservable(config: Config): string | undefined {
@@ -159,10 +176,6 @@ function reasonsOf(config: Config, parameters: number, bounds: Bounds, recipe: s
     [
       'memory',
       `weights twice in float32 ${gigabytes(parameters * bytesOfParameter)}, keys and values ${gigabytes(kvTokens * kvBytes(config))}, a step ${steps}, all else ${gigabytes(otherBytes)}`,
-    ],
-    [
-      'judge',
-      "words and tools' fields (votes are fitted for the laptop's model; BACKTALK_JUDGE_URL names one that reads)",
     ],
   ];
 }

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { BaseModel } from './base-model.js';
 import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
+import { keptJudge, type KeptJudge } from './judge-model.js';
 import { endpointUrl, type Ports } from './ports.js';
 import { z } from 'zod';
 import { baseModel, policy } from './processes.js';
@@ -20,6 +21,8 @@ export interface Connection {
   readonly baseModel: string;
   /** Folder of a base model that is not the laptop's. */
   readonly model?: string;
+  /** The model that judges, where one was named. */
+  readonly judge?: KeptJudge;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -54,6 +57,18 @@ export function lastModel(data: DataFolder): string | undefined {
   return path === undefined ? undefined : z.string().parse(JSON.parse(path));
 }
 
+const judgeIn = z.object({ judge: keptJudge.optional() });
+
+/** The model that judged after the folder's last start; undefined where none was named. */
+export function lastJudge(data: DataFolder): KeptJudge | undefined {
+  try {
+    return judgeIn.parse(JSON.parse(readFileSync(data.connection, 'utf8'))).judge;
+  } catch {
+    // No start yet, or one whose disk was full: nothing was named that could be known.
+    return undefined;
+  }
+}
+
 interface Started {
   readonly data: DataFolder;
   readonly ports: Ports;
@@ -61,9 +76,10 @@ interface Started {
   readonly host: string;
   readonly policies: readonly string[];
   readonly base?: Pick<BaseModel, 'name' | 'folder'> | undefined;
+  readonly judge?: KeptJudge | undefined;
 }
 
-export function writeConnection({ data, ports, secrets, host, policies, base }: Started): void {
+export function writeConnection({ data, ports, secrets, host, policies, base, judge }: Started): void {
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
@@ -74,6 +90,7 @@ export function writeConnection({ data, ports, secrets, host, policies, base }: 
     policies,
     baseModel: base?.name ?? baseModel,
     ...(base === undefined ? {} : { model: base.folder }),
+    ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,

@@ -4,7 +4,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
-import { folderBytes, lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { cappedBytes, folderBytes, lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
 import { loadSecrets } from './secrets.js';
@@ -121,10 +121,13 @@ describe('the data folder', () => {
     }).toThrow(`What ${folder.path} has learned belongs to the model elder`);
   });
 
-  it('the data folder is measured with all that is below it', () => {
+  it('the data folder is measured with all that is below it, and its cap is without fetched models', () => {
     const before = folderBytes(folder.path);
     writeFileSync(folder.join('blobs', 'a'), Buffer.alloc(1000));
     expect(folderBytes(folder.path) - before).toBe(1000);
     expect(folderBytes(folder.join('gone'))).toBe(0);
+    const capped = cappedBytes(openDataFolder(folder.path));
+    writeFileSync(folder.join('models', 'weights'), Buffer.alloc(1000));
+    expect(cappedBytes(openDataFolder(folder.path))).toBe(capped);
   });
 });

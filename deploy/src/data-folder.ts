@@ -24,6 +24,7 @@ const folders = {
   adapters: 'adapters',
   trainingCache: 'training',
   logs: 'logs',
+  models: 'models',
 } as const;
 
 /** `processes`: what runs, for the next start to end if this one cannot. */
@@ -106,6 +107,10 @@ function isDone(expected: string, work: () => unknown): boolean {
     throw error;
   }
 }
+
+/** What counts towards the folder's cap: all but models, which were fetched and do not grow. */
+export const cappedBytes = (data: Pick<DataFolder, 'path' | 'models'>) =>
+  folderBytes(data.path) - folderBytes(data.models);
 
 /** Bytes of every file below the folder. */
 export function folderBytes(path: string): number {

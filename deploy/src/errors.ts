@@ -35,6 +35,21 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { folder: string; why: string }) => `The model in ${p.folder} cannot be served: ${p.why}.`,
   },
+  notFetched: {
+    code: 'model_not_fetched',
+    retry: 'never',
+    message: (p: { model: string; why: string }) => `The model ${p.model} cannot be fetched: ${p.why}.`,
+  },
+  judgeRefused: {
+    code: 'judge_refused',
+    retry: 'never',
+    message: (p: { url: string; why: string }) => `--judge-url ${p.url} cannot judge: ${p.why}.`,
+  },
+  judgeKeyRefused: {
+    code: 'judge_key_refused',
+    retry: 'never',
+    message: (p: { file: string; why: string }) => `--judge-key-file ${p.file} ${p.why}.`,
+  },
   running: {
     code: 'already_running',
     retry: 'never',

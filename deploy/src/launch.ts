@@ -21,6 +21,7 @@ import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
+import type { JudgeModel } from './judge-model.js';
 import { busyPorts, type Ports } from './ports.js';
 import { ProcessRecord } from './process-record.js';
 import { machineProcesses, policy } from './processes.js';
@@ -39,6 +40,8 @@ export interface LaunchOptions {
   readonly policies?: readonly string[];
   /** A base model that is not the laptop's. */
   readonly base?: BaseModel;
+  /** The model that judges; left out: what the environment names, or words and tools' fields. */
+  readonly judge?: JudgeModel;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore?: string;
   /** Copies of every stream, where the broker is a cluster. */
@@ -58,7 +61,7 @@ export interface Launched {
 const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
-  const { data, ports, host, root, terminal, policies = [policy], base } = options;
+  const { data, ports, host, root, terminal, policies = [policy], base, judge } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) {
     const { files } = readManifest(options.restore);
@@ -96,13 +99,14 @@ export function launch(options: LaunchOptions): Launched {
         secrets,
         natsConfig: natsFile,
         base,
+        judge,
         model: base?.folder ?? join(root, '.venv', 'models', 'smollm2-135m-wishes'),
         policies,
         environment: inheritedEnvironment(),
       });
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
-      writeConnection({ data, ports, secrets, host, policies, base });
+      writeConnection({ data, ports, secrets, host, policies, base, judge });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };

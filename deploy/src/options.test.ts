@@ -10,6 +10,7 @@ describe('options of the start', () => {
       port: 30_000,
       host: '127.0.0.1',
       yes: false,
+      judge: {},
     });
   });
 
@@ -32,6 +33,10 @@ describe('options of the start', () => {
     [['--policies', 'ada.b'], "--policies 'ada.b' is not one to 16 different names"],
     [['--policies', 'ada-v1'], "--policies 'ada-v1' is not one to 16 different names"],
     [['--policies', 'smollm2-135m-wishes'], "--policies 'smollm2-135m-wishes' is not one to 16 different names"],
+    [['--judge-url', 'judge:8000'], "--judge-url 'judge:8000' is not the address of an OpenAI-compatible API"],
+    [['--judge-url', 'ftp://judge'], "--judge-url 'ftp://judge' is not the address of an OpenAI-compatible API"],
+    [['--judge-url', 'http://a:secret@b?k=c'], "--judge-url '…' is not the address"],
+    [['--judge-model', ' ', '--judge-url', 'http://b'], "--judge-model ' ' is not a name."],
     [['--data-cap', 'lots'], "--data-cap 'lots' is not a size such as 500MB or 10GB."],
   ])('refuses %j in one line that names it', (args, line) => {
     expect(() => readOptions(args, '/')).toThrow(line);

@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { versionParts } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
+import { modelPlace, type ModelPlace } from './hub-model.js';
+import { noJudge, wantedOfUrl, type JudgeFlags } from './judge-model.js';
 import { portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './processes.js';
 
@@ -15,8 +17,10 @@ export interface Options {
   readonly yes: boolean;
   /** Names of the policies; undefined: those of the last start. */
   readonly policies: readonly string[] | undefined;
-  /** Folder of another base model; undefined: that of the last start. */
-  readonly model: string | undefined;
+  /** Another base model, by its folder or its id at the Hugging Face hub; undefined: that of the last start. */
+  readonly model: ModelPlace | undefined;
+  /** The model that judges; what is undefined is as in the last start. */
+  readonly judge: JudgeFlags;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
 }
@@ -37,6 +41,9 @@ export function readOptions(args: readonly string[], root: string): Options {
       restore: { type: 'string' },
       policies: { type: 'string' },
       model: { type: 'string' },
+      'judge-url': { type: 'string' },
+      'judge-model': { type: 'string' },
+      'judge-key-file': { type: 'string' },
     },
   });
   const cap = values['data-cap'];
@@ -62,10 +69,24 @@ export function readOptions(args: readonly string[], root: string): Options {
     host: values.host,
     yes: values.yes,
     policies: values.policies === undefined ? undefined : policiesOf(values.policies),
-    model: values.model === undefined ? undefined : resolve(root, values.model),
+    model: values.model === undefined ? undefined : modelPlace(values.model, root),
+    judge: judgeFlags(values, root),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };
 }
+
+type JudgeValues = Readonly<Record<'judge-url' | 'judge-model' | 'judge-key-file', string | undefined>>;
+
+function judgeFlags(values: Partial<JudgeValues>, root: string): JudgeFlags {
+  const { 'judge-url': url, 'judge-model': model, 'judge-key-file': file } = values;
+  const wanted = url === undefined || url === noJudge ? undefined : wantedOfUrl(url);
+  if (wanted !== undefined) throw deployErrors.badOption({ option: 'judge-url', value: withoutSecrets(url), wanted });
+  if (model?.trim() === '') throw deployErrors.badOption({ option: 'judge-model', value: model, wanted: 'a name' });
+  return { url, model, keyFile: file === undefined ? undefined : resolve(root, file) };
+}
+
+/** What may be a key is repeated nowhere. */
+const withoutSecrets = (url = '') => (/[@?]/.test(url) ? '…' : url);
 
 const policiesMax = 16;
 

@@ -6,6 +6,7 @@ import type { BrokerUser } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec, ProcessWatch } from './child.js';
 import type { DataFolder } from './data-folder.js';
+import type { JudgeModel } from './judge-model.js';
 import { addressOf, type Ports } from './ports.js';
 import { hasRoom } from './data-folder.js';
 import { answersOk, isListening } from './readiness.js';
@@ -22,6 +23,8 @@ export interface Machine {
   readonly model: string;
   /** What follows from a base model that is not the laptop's. */
   readonly base?: Omit<BaseModel, 'folder' | 'parameters' | 'reasons'> | undefined;
+  /** The model that judges, where flags named one. */
+  readonly judge?: Pick<JudgeModel, 'url' | 'model' | 'key'> | undefined;
   /** The policies that are served and trained, each with weights of its own on the one engine. */
   readonly policies: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -215,14 +218,33 @@ export interface MachineProcesses {
  */
 const firstAnswersTemperature = '0.3';
 
+/** Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's. */
+function judgeOf({ judge, secrets }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  if (judge !== undefined) {
+    return {
+      BACKTALK_JUDGE_URL: judge.url,
+      BACKTALK_JUDGE_MODEL: judge.model,
+      BACKTALK_JUDGE_DIALECT: environment['BACKTALK_JUDGE_DIALECT'] ?? 'openai',
+      BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
+      BACKTALK_ENGINE_KEY: judge.key,
+    };
+  }
+  if ((environment['BACKTALK_JUDGE_URL'] ?? '') !== '')
+    return { BACKTALK_ENGINE_KEY: environment['BACKTALK_ENGINE_KEY'] ?? '' };
+  return {
+    BACKTALK_ENGINE_KEY: secrets.judgeEngineKey,
+    BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop,
+  };
+}
+
 /** Services stand on workers, and both on servers. */
-export function machineProcesses(machine: Machine): MachineProcesses {
-  const { ports, data, host, environment } = machine;
+export function machineProcesses(given: Machine): MachineProcesses {
+  const environment = { ...given.environment };
+  // A judge's key, in words of the environment: no other process has any use for it.
+  delete environment['BACKTALK_ENGINE_KEY'];
+  const machine = { ...given, environment };
+  const { ports, data, host } = machine;
   const engineKey = { BACKTALK_ENGINE_KEY: machine.secrets.engineKey };
-  const judgeKey = { BACKTALK_ENGINE_KEY: machine.secrets.judgeEngineKey };
-  const voteShare = environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop;
-  // Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's.
-  const hasOwnJudges = (environment['BACKTALK_JUDGE_URL'] ?? '') !== '';
   return {
     servers: servers(machine),
     workers: workers(machine),
@@ -253,7 +275,7 @@ export function machineProcesses(machine: Machine): MachineProcesses {
           : {}),
       }),
       service(machine, 'collector', { BACKTALK_NATS_MONITOR_URL: `http://${loopback(ports.natsMonitor)}` }),
-      service(machine, 'judge', hasOwnJudges ? {} : { ...judgeKey, BACKTALK_JUDGE_VOTE_SHARE: voteShare }),
+      service(machine, 'judge', judgeOf(machine, given.environment)),
       service(machine, 'trainer', {
         ...engineKey,
         ...recipeOf(machine.base, environment),

@@ -1,7 +1,7 @@
 // Measures the data folder every minute: says in good time that its cap comes near, has learning rest when the cap is
 // reached, and has it go on when there is room again. Chat goes on in any case.
 import { asBacktalkError } from '@backtalk/kit';
-import { folderBytes } from './data-folder.js';
+import { cappedBytes, type DataFolder } from './data-folder.js';
 import type { Terminal } from './terminal.js';
 
 const defaultEveryMs = 60_000;
@@ -10,7 +10,7 @@ const warnShare = 0.8;
 const roomShare = 0.95;
 
 export interface SizeWatchOptions {
-  readonly path: string;
+  readonly data: Pick<DataFolder, 'path' | 'models'>;
   readonly capBytes: number;
   readonly terminal: Terminal;
   /** Tells the trainer whether the folder is full. Where it fails, the next look tries again. */
@@ -32,7 +32,9 @@ export class SizeWatch {
   start(): void {
     this.running = this.look()
       .catch((error: unknown) => {
-        this.options.terminal.warn(`${this.options.path} could not be measured: ${asBacktalkError(error).message}`);
+        this.options.terminal.warn(
+          `${this.options.data.path} could not be measured: ${asBacktalkError(error).message}`,
+        );
       })
       .finally(() => {
         if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
@@ -46,8 +48,9 @@ export class SizeWatch {
   }
 
   private async look(): Promise<void> {
-    const { path, capBytes, terminal } = this.options;
-    const share = folderBytes(path) / capBytes;
+    const { data, capBytes, terminal } = this.options;
+    const { path } = data;
+    const share = cappedBytes(data) / capBytes;
     const cap = `${(capBytes / 1e9).toFixed(1)} GB`;
     const wasFull = this.full;
     this.full = share >= (wasFull ? roomShare : 1);

@@ -12,7 +12,11 @@ function run(...args: string[]) {
 
 const help = run('--help').stdout;
 const withValue = [...help.matchAll(/^ {2}(--[a-z-]+) [A-Z]+ /gm)].map(([, option]) => option ?? '');
-const values: Readonly<Record<string, string>> = { '--data-cap': '1GB', '--port': '31000' };
+const values: Readonly<Record<string, string>> = {
+  '--data-cap': '1GB',
+  '--port': '31000',
+  '--judge-url': 'http://judge/v1',
+};
 
 describe('the start command', () => {
   it('names options with values in its help', () => {

@@ -1,11 +1,14 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
 import { freemem } from 'node:os';
+import { inheritedEnvironment } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
-import { lastModel, lastPolicies } from './connection.js';
+import { lastJudge, lastModel, lastPolicies } from './connection.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { deployErrors } from './errors.js';
-import { launch, reportRoom } from './launch.js';
+import { fetchHubModel } from './hub-model.js';
+import { judgeModel, reasonOfJudge } from './judge-model.js';
+import { launch, reportRoom, type LaunchOptions } from './launch.js';
 import type { Options } from './options.js';
 import { endpointUrl, portsFrom, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
@@ -14,7 +17,16 @@ import type { Terminal } from './terminal.js';
 
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
-function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolder, policies: readonly string[]): void {
+interface Welcome {
+  readonly ports: Ports;
+  readonly host: string;
+  readonly data: DataFolder;
+  readonly policies: readonly string[];
+  /** What judges, and why. */
+  readonly judge: string;
+}
+
+function welcome(terminal: Terminal, { ports, host, data, policies, judge }: Welcome): void {
   const endpoint = endpointUrl(host, ports);
   const isKeyless = loopbackHosts.has(host) && !existsSync(data.keys);
   const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
@@ -24,6 +36,7 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.table([
     ['endpoint', endpoint],
     [policies.length === 1 ? 'model' : 'models', policies.join(', ')],
+    ['judge', judge],
     ['key', isKeyless ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
     ...Object.entries(ports.health).map(([name, port]): [string, string] => [`${name} metrics`, metrics(port)]),
     ['engine metrics', metrics(ports.engine)],
@@ -39,10 +52,37 @@ function welcome(terminal: Terminal, ports: Ports, host: string, data: DataFolde
   terminal.line('Ctrl-C stops everything.');
 }
 
+/** What is served, trained and judged with: what this start was told, or else what the last one was. */
+async function modelsOf(
+  root: string,
+  options: Options,
+  data: DataFolder,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<Pick<LaunchOptions, 'base' | 'judge'> & { readonly policies: readonly string[] }> {
+  const policies = options.policies ?? lastPolicies(data);
+  const place = options.model ?? { folder: lastModel(data) };
+  const { models } = data;
+  const folder =
+    'hub' in place
+      ? await fetchHubModel({ root, models, id: place.hub, freeBytes: freemem(), terminal, signal })
+      : place.folder;
+  const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
+  if (base !== undefined && policies.includes(base.name))
+    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
+  if (base !== undefined) await checkTemplate(root, base.folder);
+  for (const [what, why] of base?.reasons ?? []) terminal.step(`${base?.name ?? ''}: ${what} ${why}`);
+  const judge = await judgeModel(options.judge, lastJudge(data));
+  if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
+  return { policies, ...(base === undefined ? {} : { base }), ...(judge === undefined ? {} : { judge }) };
+}
+
 export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
+  const stopping = new AbortController();
   const stopped = new Promise<'stop'>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
+        stopping.abort();
         resolve('stop');
       });
     }
@@ -54,26 +94,20 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
   const ports = portsFrom(options.port);
-  const policies = options.policies ?? lastPolicies(data);
-  const folder = options.model ?? lastModel(data);
-  const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
-  if (base !== undefined && policies.includes(base.name))
-    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
-  if (base !== undefined) await checkTemplate(root, base.folder);
-  for (const [what, why] of base?.reasons ?? []) terminal.step(`${base?.name ?? ''}: ${what} ${why}`);
+  const models = await modelsOf(root, options, data, terminal, stopping.signal);
+  const { policies } = models;
   const { supervisor, secrets, up } = launch({
     root,
     data,
     ports,
     terminal,
     host,
-    policies,
-    ...(base === undefined ? {} : { base }),
+    ...models,
     dataCapBytes: options.dataCapBytes,
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
   const sizeWatch = new SizeWatch({
-    path: data.path,
+    data,
     capBytes: options.dataCapBytes,
     terminal,
     report: (full) => reportRoom(ports, secrets, policies, full),
@@ -85,7 +119,8 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     const first = await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
-      welcome(terminal, ports, host, data, policies);
+      const judge = reasonOfJudge(models.judge, inheritedEnvironment());
+      welcome(terminal, { ports, host, data, policies, judge });
       await stopped;
     }
     terminal.line('');

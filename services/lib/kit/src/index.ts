@@ -19,6 +19,7 @@ export {
   type LogLevel,
 } from './config/base-settings.js';
 export {
+  environmentOf,
   inheritedEnvironment,
   readConfig,
   settings,

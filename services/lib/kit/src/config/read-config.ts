@@ -71,6 +71,16 @@ const passedOn: ReadonlySet<string> = new Set([
   'OTEL_EXPORTER_OTLP_HEADERS',
 ]);
 
+/** What one program needs of the environment that others must not see, such as a token of its own. */
+export function environmentOf(
+  names: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+  );
+}
+
 /**
  * What a process hands on to the processes that it starts: what any program needs, and the settings of Backtalk that were
  * made on purpose. Secrets of other programs stay behind.

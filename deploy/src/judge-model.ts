@@ -1,0 +1,145 @@
+// Which model reads next states in place of words and tools' fields. In: what --judge-url and the flags beside it say, or what
+// the last start was told. Out: the judge's address, model and key, checked; or one line that says why it cannot judge. The key
+// is read from its file at every start, and kept nowhere else.
+import { readFileSync, statSync } from 'node:fs';
+import { createEngineClient, isEngineError, type EngineModel } from '@backtalk/dialects';
+import { asBacktalkError } from '@backtalk/kit';
+import { z } from 'zod';
+import { deployErrors } from './errors.js';
+
+/** What flags say; undefined where one was not given. */
+export interface JudgeFlags {
+  /** `none` takes away what an earlier start was told. */
+  readonly url: string | undefined;
+  readonly model: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+/** What the data folder keeps; never the key. */
+export const keptJudge = z.object({ url: z.string(), model: z.string(), keyFile: z.string().optional() }).readonly();
+export type KeptJudge = z.infer<typeof keptJudge>;
+
+export interface JudgeModel extends KeptJudge {
+  /** Empty where none is asked for. */
+  readonly key: string;
+  /** Why it could not be asked now, though an earlier start could; votes wait until it answers. */
+  readonly away: string;
+}
+
+export const noJudge = 'none';
+const answersWithinMs = 10_000;
+
+/** Why an address is none that votes can be sent to; undefined where it is one. */
+export function wantedOfUrl(text: string): string | undefined {
+  const wanted = 'the address of an OpenAI-compatible API, such as https://host/v1, or none';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || text.includes(',')) return wanted;
+  const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  return isPlain ? undefined : `${wanted}, without user, password or query: a key is named with --judge-key-file`;
+}
+
+/** The judge of this start; undefined: words and tools' fields decide, or what the environment names. */
+export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined): Promise<JudgeModel | undefined> {
+  if (flags.url === noJudge) return undefined;
+  // Another address gets nothing of what belonged to the one before, least of all its key.
+  const { url, model = '', keyFile } = flags.url === undefined ? { ...kept, ...given(flags) } : { ...flags };
+  if (url === undefined) {
+    if (flags.model === undefined && flags.keyFile === undefined) return undefined;
+    const option = flags.model === undefined ? 'judge-key-file' : 'judge-model';
+    const value = flags.model ?? flags.keyFile ?? '';
+    throw deployErrors.badOption({ option, value, wanted: 'usable without --judge-url, which no start has named' });
+  }
+  const key = keyFile === undefined ? '' : keyIn(keyFile);
+  const isSaid = flags.url !== undefined || flags.model !== undefined || flags.keyFile !== undefined;
+  const own = { url, key, ...(keyFile === undefined ? {} : { keyFile }) };
+  const models = await modelsAt(url, key, keyFile);
+  if ('away' in models) {
+    // A judge that was there yesterday may come up after this machine; nothing but votes waits for it.
+    if (isSaid) throw deployErrors.judgeRefused({ url, why: models.away });
+    return { ...own, model, away: models.away };
+  }
+  return { ...own, model: modelNamed(url, model, models.found), away: '' };
+}
+
+const given = ({ model, keyFile }: JudgeFlags) => ({
+  ...(model === undefined ? {} : { model }),
+  ...(keyFile === undefined ? {} : { keyFile }),
+});
+
+function keyIn(file: string): string {
+  const refuse = (why: string) => deployErrors.judgeKeyRefused({ file, why });
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined) throw refuse('is not there');
+  if ((mode & 0o077) !== 0) throw refuse('can be read by others (chmod 600 it)');
+  let key: string;
+  try {
+    key = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw refuse(`cannot be read (${codeOf(error)})`);
+  }
+  if (key === '') throw refuse('is empty');
+  if (!/^[\x21-\x7e]+$/.test(key)) throw refuse('holds more than one key, on a line of its own');
+  return key;
+}
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+
+/** What the address serves, or why it does not answer now. Refuses what no waiting mends. */
+async function modelsAt(
+  url: string,
+  apiKey: string,
+  keyFile: string | undefined,
+): Promise<{ readonly found: readonly EngineModel[] } | { readonly away: string }> {
+  const client = createEngineClient({ url, apiKey, dialect: 'openai' });
+  try {
+    return { found: await client.models({ deadlineMs: answersWithinMs }) };
+  } catch (error) {
+    if (isEngineError(error, 'engine_unauthorized')) {
+      const why =
+        keyFile === undefined ? 'it asks for a key (--judge-key-file FILE)' : `it refuses the key of ${keyFile}`;
+      throw deployErrors.judgeRefused({ url, why });
+    }
+    if (isEngineError(error, 'engine_unsupported', 'model_not_found', 'invalid_request', 'engine_reply_invalid'))
+      throw deployErrors.judgeRefused({ url, why: 'it gives no list of models at /v1/models' });
+    const { code, message } = asBacktalkError(error);
+    const why = code === 'engine_timeout' ? `not within ${String(answersWithinMs / 1_000)} s` : message;
+    return { away: `it does not answer (${why.replace(/\.$/, '')})` };
+  } finally {
+    await client.close();
+  }
+}
+
+const namesShown = 5;
+
+function modelNamed(url: string, wanted: string, found: readonly EngineModel[]): string {
+  // One with a parent is an adapter, which has to be asked for by name.
+  const own = found.filter(({ parent }) => parent === undefined || parent === '');
+  const first = own[0]?.id;
+  if (wanted === '' && own.length === 1 && first !== undefined) return first;
+  if (found.some(({ id }) => id === wanted)) return wanted;
+  const shown = found.slice(0, namesShown).map(({ id }) => id);
+  const more = found.length > namesShown ? ` and ${String(found.length - namesShown)} more` : '';
+  const list = found.length === 0 ? 'none' : `${shown.join(', ')}${more}`;
+  const why =
+    wanted === '' ? `it serves ${list}: name one with --judge-model` : `it has no model ${wanted}, but ${list}`;
+  throw deployErrors.judgeRefused({ url, why });
+}
+
+const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** What judges, and why, in one line. */
+export function reasonOfJudge(judge: JudgeModel | undefined, environment: Readonly<Record<string, string>>): string {
+  if (judge !== undefined) {
+    const { url, model, keyFile, away } = judge;
+    const key = keyFile === undefined ? 'no key' : `key of ${keyFile}`;
+    const isFar = !loopback.has(new URL(url).hostname);
+    const far = isFar ? '; conversations are sent there' : '';
+    const now = away === '' ? '' : `; NOT THERE now: ${away}, votes wait`;
+    return `${model} at ${url} votes in words (--judge-url; ${key}${far}${now})`;
+  }
+  const named = environment['BACKTALK_JUDGE_URL'] ?? '';
+  if (named !== '') return `votes of ${named} (BACKTALK_JUDGE_URL)`;
+  const share = Number(environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? 0);
+  if (share > 0) return `votes of the serving engine (BACKTALK_JUDGE_VOTE_SHARE ${String(share)})`;
+  return "words and tools' fields (the base model's votes are no better; --judge-url URL names a model that reads)";
+}
