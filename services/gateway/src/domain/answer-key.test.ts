@@ -72,10 +72,53 @@ describe('answerKeysOf', () => {
   });
 
   it('neither hashes nor parses what is longer than a conversation', () => {
+    const long = { role: 'assistant', content: 'x'.repeat(1_200_000) };
+    const messages = [{ role: 'assistant', content: 'old' }, long, { role: 'assistant', content: 'new' }];
+    expect(answerKeysOf(secret, messages)).toEqual(['', '', key('new')]);
+  });
+
+  it.each([
+    ['objects', `[${'{},'.repeat(160_000)}{}]`],
+    ['members', JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`k${at}`, 1])))],
+    ['strings', `[${'"",'.repeat(160_000)}""]`],
+    ['an object', Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`k${at}`, 1]))],
+  ])('arguments of a call that are half a megabyte of %s are not parsed', (_, args) => {
     const parse = vi.spyOn(JSON, 'parse');
-    const dense = { role: 'assistant', content: null, tool_calls: [call('f', `[${'{},'.repeat(400_000)}{}]`)] };
+    const dense = { role: 'assistant', content: null, tool_calls: [{ function: { name: 'f', arguments: args } }] };
     const messages = [{ role: 'assistant', content: 'old' }, dense, { role: 'assistant', content: 'new' }];
     expect(answerKeysOf(secret, messages)).toEqual(['', '', key('new')]);
     expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('arguments that are nested deeper than a hundred are a text, whose members are not put in order', () => {
+    const nested = (depth: number, members: string) =>
+      key('', call('f', '['.repeat(depth) + members + ']'.repeat(depth)));
+    expect(nested(50, '{"a":1,"b":2}')).toBe(nested(50, '{"b":2,"a":1}'));
+    expect(nested(150, '{"a":1,"b":2}')).not.toBe(nested(150, '{"b":2,"a":1}'));
+    expect(nested(150, '{"a":1,"b":2}')).toBe(nested(150, ' {"a":1, "b":2}'));
+  });
+
+  it('the keys of all answers of a request take no more time than those of one long text', () => {
+    const members = (count: number) => `{${Array.from({ length: count }, (_, at) => `"k${at}":1`).join(',')}}`;
+    const calls = (count: number, args: string) =>
+      Array.from({ length: count }, () => ({ role: 'assistant', content: null, tool_calls: [call('f', args)] }));
+    for (const messages of [
+      calls(1, members(90_000)),
+      calls(64, members(1_400)),
+      calls(1, `[${'"",'.repeat(340_000)}""]`),
+    ])
+      expect(leastMilliseconds(() => answerKeysOf(secret, messages))).toBeLessThan(50);
   });
 });
+
+/** Of a processor; the least of some, because others use the machine, too. */
+function leastMilliseconds(work: () => unknown): number {
+  const spent = Array.from({ length: 4 }, () => {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  });
+  return Math.min(...spent);
+}

@@ -3,7 +3,7 @@
 // In: an answer, or an assistant message of a request. Out: a keyed hash of its text without thoughts and white space,
 // and of its tool calls as (name, canonical arguments) without ids: agents rewrite ids, spacing and thoughts, but not
 // these. Empty for an answer that says nothing, because all of those would be alike. Pure.
-import { isJsonObject, keyedHash } from '@backtalk/kit';
+import { isJsonObject, JsonScan, keyedHash } from '@backtalk/kit';
 import type { ChatMessage } from './chat-request.js';
 
 const answerKeyLength = 32;
@@ -13,37 +13,70 @@ interface AnswerContent {
   readonly toolCalls: readonly unknown[];
 }
 
-export function answerKey(secret: string, { text, toolCalls }: AnswerContent): string {
-  // Templates that open the thought themselves leave only its end in the answer.
-  const closed = text.includes('<think>') ? text.replace(/<think>[\s\S]*?(<\/think>|$)/g, '') : text;
-  const end = closed.lastIndexOf('</think>');
-  const bare = (end === -1 ? closed : closed.slice(end + '</think>'.length)).replace(/\s+/g, '');
-  const calls = toolCalls.map(bareCall);
-  if (bare === '' && calls.length === 0) return '';
-  return keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength);
+interface KeyedAnswer {
+  /** Empty for an answer that says nothing, or costs more than it may. */
+  readonly key: string;
+  /** As characters of text. */
+  readonly cost: number;
 }
 
 /** Older answers have no key here: the collector and this gateway look for no more than the newest few. */
 const keyedAnswersMax = 64;
-/** Of those, newest first, so much is hashed: it takes 20 ms at most, and no request of 100,000 tokens has more. */
-const keyedCharactersMax = 1024 * 1024;
+/** Of those, newest first, so much is hashed: 10 ms of a processor, and no request of 100,000 tokens has more. */
+const costMax = 512 * 1024;
+/** A member of a call's arguments is parsed, put in order and written again in the time of so many characters; so is a call. */
+const memberCost = 48;
+/** What is nested deeper is no arguments, and hashed as a text. */
+const depthMax = 100;
+
+export function answerKey(secret: string, answer: AnswerContent): string {
+  return keyWithin(costMax, secret, answer).key;
+}
 
 /**
  * One key for every assistant message, oldest first, so that a key's position gives the message. Empty for those that
  * are too far back, or too long, to be looked for.
  */
 export function answerKeysOf(secret: string, messages: readonly ChatMessage[]): string[] {
-  const answers = messages.filter((message) => message.role === 'assistant').map(contentOf);
+  const answers = messages.filter((message) => message.role === 'assistant');
   const keys = answers.map(() => '');
-  let left = keyedCharactersMax;
+  let left = costMax;
   for (let index = answers.length - 1; index >= Math.max(0, answers.length - keyedAnswersMax); index -= 1) {
     const answer = answers[index];
     if (answer === undefined) break;
-    left -= lengthOf(answer);
+    const { key, cost } = keyWithin(left, secret, contentOf(answer));
+    left -= cost;
     if (left < 0) break;
-    keys[index] = answerKey(secret, answer);
+    keys[index] = key;
   }
   return keys;
+}
+
+/** Nothing is parsed, and no text is read, before it is known to fit what is left. */
+function keyWithin(left: number, secret: string, { text, toolCalls }: AnswerContent): KeyedAnswer {
+  let cost = text.length + memberCost * toolCalls.length;
+  const calls: (readonly [string, string])[] = [];
+  for (const call of cost > left ? [] : toolCalls) {
+    const { name, given } = calledIn(call);
+    cost += name.length + given.length;
+    if (cost > left) break;
+    const scan = new JsonScan({ bytesMax: Infinity, membersMax: (left - cost) / memberCost, depthMax });
+    const excess = scan.add(Buffer.from(given));
+    if (excess === 'members') return { key: '', cost: Infinity };
+    cost += memberCost * scan.membersSeen;
+    calls.push([name, excess === undefined ? canonicalArguments(given) : withoutSpace(given)]);
+  }
+  if (cost > left) return { key: '', cost };
+  const bare = bareText(text);
+  const saysNothing = bare === '' && calls.length === 0;
+  return { key: saysNothing ? '' : keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength), cost };
+}
+
+function bareText(text: string): string {
+  // Templates that open the thought themselves leave only its end in the answer.
+  const closed = text.includes('<think>') ? text.replace(/<think>[\s\S]*?(<\/think>|$)/g, '') : text;
+  const end = closed.lastIndexOf('</think>');
+  return withoutSpace(end === -1 ? closed : closed.slice(end + '</think>'.length));
 }
 
 function contentOf(message: ChatMessage): AnswerContent {
@@ -55,27 +88,23 @@ function contentOf(message: ChatMessage): AnswerContent {
   return { text, toolCalls };
 }
 
-/** Arguments that are no string are bounded with the request that they stand in. */
-function lengthOf({ text, toolCalls }: AnswerContent): number {
-  let length = text.length;
-  for (const call of toolCalls) {
-    const called = isJsonObject(call) ? call['function'] : undefined;
-    if (isJsonObject(called)) length += wordsOf(called['name']).length + wordsOf(called['arguments']).length;
-  }
-  return length;
+function calledIn(call: unknown): { readonly name: string; readonly given: string } {
+  const called = isJsonObject(call) && isJsonObject(call['function']) ? call['function'] : {};
+  const given = called['arguments'];
+  return { name: wordsOf(called['name']), given: typeof given === 'string' ? given : JSON.stringify(given ?? {}) };
 }
 
-function bareCall(call: unknown): readonly [string, string] {
-  const called = isJsonObject(call) && isJsonObject(call['function']) ? call['function'] : {};
-  const name = wordsOf(called['name']);
-  const given = called['arguments'];
-  if (typeof given !== 'string') return [name, canonicalJson(given ?? {})];
+function canonicalArguments(given: string): string {
   try {
-    return [name, canonicalJson(given.trim() === '' ? {} : JSON.parse(given))];
+    return canonicalJson(given.trim() === '' ? {} : JSON.parse(given));
   } catch {
     // A model may write arguments that are no JSON; clients send them back as they are.
-    return [name, given.replace(/\s+/g, '')];
+    return withoutSpace(given);
   }
+}
+
+function withoutSpace(text: string): string {
+  return text.replace(/\s+/g, '');
 }
 
 function wordsOf(value: unknown): string {

@@ -28,6 +28,11 @@ export class JsonScan {
 
   constructor(private readonly bounds: JsonBounds) {}
 
+  /** Of the pieces so far, up to where a bound was broken. */
+  get membersSeen(): number {
+    return this.members;
+  }
+
   /** The bound that the pieces so far break; after one that did, no other is looked at. */
   add(piece: Buffer): JsonExcess | undefined {
     if (this.excess !== undefined) return this.excess;
