@@ -180,7 +180,7 @@ describe('the progress of a lesson', () => {
     ]);
   });
 
-  it('where no engine has the version, lessons stay as they are and learning goes on', async () => {
+  it('lessons stay as they are where no engine has the version, and learning goes on', async () => {
     await rigWith();
     await rig.startTrainer();
     for (const n of [1, 2]) {
