@@ -157,8 +157,9 @@ describe('the progress of a lesson', () => {
     ] as const;
     const asks = (ids: readonly number[]) =>
       wishes.find(([, said]) => said.some((wish) => ids.includes(lastWordOf(wish))))?.[0] ?? 'Well';
-    // The version writes small and never smiles.
-    rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : 'minor');
+    // The version smiles at one of the two turns, and never writes small.
+    const own = (ids: readonly number[]) => (ids.includes(lastWordOf('of a0?')) ? 'Smiling' : 'Well');
+    rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : own(ids));
     rig.engine.settings.odds = (ids) => {
       const word = answers.find(([, id]) => ids.includes(id))?.[0];
       return word === undefined || word === asks(ids) ? 0 : -20;
@@ -175,14 +176,15 @@ describe('the progress of a lesson', () => {
       one === undefined ? '' : lessonProgress({ measures: [one] })?.toFixed(1),
     ]);
     expect(found).toEqual([
-      [small, 2, '1.0'],
-      [emoji, 2, '0.0'],
+      [small, 2, '0.0'],
+      [emoji, 2, '0.5'],
     ]);
   });
 
   it('lessons stay as they are where no engine has the version, and learning goes on', async () => {
     await rigWith();
-    await rig.startTrainer();
+    await rig.load('backtalk-v9');
+    await rig.startTrainer('one', {}, { effects: { among: () => Promise.resolve(undefined) } });
     for (const n of [1, 2]) {
       await rig.correct(2, { name: `batch${n}x` });
       await untilServed(n);
@@ -190,6 +192,21 @@ describe('the progress of a lesson', () => {
     const batches = await rig.batches();
     expect(batches.map(({ why }) => why)).toEqual(['full', 'full']);
     expect(batches[1]?.lessons).toMatchObject([{ state: STATE_ACTIVE, measures: [], steps: 1 }]);
+    expect(Object.keys(rig.engine.counts.byModel)).not.toContain('backtalk-v1');
+  });
+
+  it('a version is asked once, also where nothing can be said of it', async () => {
+    await rigWith();
+    const asked: string[] = [];
+    const { of } = progressOf(() => 0, asked);
+    const progress: typeof of = async (...given) => new Map([...(await of(...given))].slice(1));
+    await rig.startTrainer('one', {}, { progress: { of: progress } });
+    await rig.correct(2, { hint: small });
+    await untilServed(1);
+    await rig.correct(1, { name: 'b', hint: small });
+    await rig.correct(1, { name: 'c', hint: small });
+    await rig.untilVersions(2);
+    expect(asked).toEqual([`backtalk-v1 ${small}`]);
   });
 });
 

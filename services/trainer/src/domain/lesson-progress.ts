@@ -19,8 +19,8 @@ const askedMax = 64;
 
 /** Of one lesson and one version; each costs three answers and six scores of them. */
 export const lessonTurnsMax = 4;
-/** More than one could be asked: some turns are gone from the log, or too long. */
-const turnsOfferedMax = 2 * lessonTurnsMax;
+/** More than are asked: some are gone from the log or too long, and some are those of other lessons too. */
+const turnsOfferedMax = 4 * lessonTurnsMax;
 
 /** A lesson has had one more step for each report in which a sample was trained on whose teacher was shown it, or what covers it. */
 export function afterStep(

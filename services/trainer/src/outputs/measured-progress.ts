@@ -27,9 +27,10 @@ export interface MeasureOptions {
 const promptTokensMax = 2_048;
 const answerTokensCap = 128;
 const temperature = 0.8;
+const ownTurns = lessonTurnsMax / 2;
 const callDeadlineMs = 30_000;
 /** After this no further lesson is begun: those that are left come first with the next version. */
-const withinMs = 30_000;
+const withinMs = 45_000;
 
 type Ids = readonly number[];
 
@@ -105,7 +106,10 @@ class Asking {
   async measure({ text, turns }: LessonToMeasure): Promise<Found | undefined> {
     if (templateTokenIn(text) !== undefined) return undefined;
     const questions: Question[] = [];
-    for (const ids of turns) {
+    // Some of its own, then those that other lessons were asked on: their answers are there.
+    const [own, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
+    const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
+    for (const ids of [...own, ...others.toSorted((a, b) => isNew(a) - isNew(b))]) {
       const question = await this.question(ids);
       if (question !== undefined) questions.push(question);
       if (questions.length === lessonTurnsMax) break;
