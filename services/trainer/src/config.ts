@@ -132,7 +132,7 @@ const renamed: Readonly<Record<string, string>> = {
   BACKTALK_STALE_DISTILL: 'distillVersions',
   BACKTALK_STALE_LOG_RATIO: 'staleLogRatioNats',
   BACKTALK_LESSON_SCOPE: 'lessonScope',
-  BACKTALK_LESSON_LEARNED: 'learnedNats',
+  BACKTALK_LESSON_LEARNED: 'learnedShare',
 };
 
 /** Variables that are set and that nothing reads any more, each with the name that it has in the recipe. */

@@ -1,6 +1,7 @@
 // The trainer's business events: each writes its log line and its metrics together. Ids go into the log, never into labels.
 import {
   idsOf,
+  lessonProgress,
   startSpan,
   type BacktalkError,
   type Logger,
@@ -169,6 +170,16 @@ function turnEvents(logger: Logger, metrics: Numbers) {
 
     wishesNotCompared(policy: string, error: BacktalkError): void {
       logger.warn('wishes_not_compared', { policy, error });
+    },
+
+    lessonsNotMeasured(policy: string, version: string, error: BacktalkError): void {
+      logger.warn('lessons_not_measured', { policy, version, error });
+    },
+
+    lessonMeasured(policy: string, version: string, { id, state, steps, measures }: Lesson): void {
+      const { turns, chance, told, own } = measures.at(-1) ?? {};
+      const progress = lessonProgress({ measures });
+      logger.info('lesson_measured', { policy, version, lesson: id, state, steps, turns, chance, told, own, progress });
     },
 
     hintsRefused(policy: string, hints: number): void {

@@ -1,3 +1,5 @@
+import { fakePromptIds } from '@backtalk/dialects/testing';
+import { lessonProgress } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { until } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -89,19 +91,122 @@ describe('lessons in force', () => {
   });
 
   it('a lesson that was learned in a version that is burned is active again', async () => {
-    await rigWith({ worker: { divergence: () => 1.5 } });
-    await rig.startTrainer();
+    await rigWith();
+    await rig.startTrainer('one', {}, { progress: progressOf(() => 0.8) });
+    for (const n of [1, 2]) {
+      await rig.correct(2, { name: `batch${n}x` });
+      await untilServed(n);
+      await rig.untilBatches(2 * n);
+    }
+    const [learned] = (await rig.batches()).at(-1)?.lessons ?? [];
+    expect(learned).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3, steps: 2 });
+    await rig.stage('backtalk-v2', STAGE_BURNED);
+    await rig.correct(2, { name: 'after', hint: 'It is Oslo.', stands: false, version: 'backtalk-v1' });
+    await rig.untilVersions(3);
+    const [again] = (await rig.batches()).at(-1)?.lessons ?? [];
+    // What it is built upon was asked anew.
+    expect(again).toMatchObject({ state: STATE_ACTIVE, measures: [{ batch: 1, steps: 0 }], steps: 0, sinceBatch: 5 });
+  });
+});
+
+describe('the progress of a lesson', () => {
+  const [small, emoji] = ['Always write it small.', 'Always end with a smile.'];
+
+  it('each lesson’s state follows from its own progress, whatever is left to the teacher of both', async () => {
+    await rigWith({ worker: { divergence: () => 0.1 } });
+    await rig.startTrainer('one', {}, { progress: progressOf((text) => (text === small ? 0.9 : 0)) });
+    for (const n of [1, 2]) {
+      await rig.correct(1, { name: `a${n}x`, hint: small });
+      await rig.correct(1, { name: `b${n}x`, hint: emoji });
+      await untilServed(n);
+      await rig.untilBatches(2 * n);
+    }
+    const measured = (await rig.batches()).at(-1);
+    expect(measured).toMatchObject({ number: 4, why: 'measured', samples: [], settled: [], version: '' });
+    expect(measured?.lessons.map(({ text, state, sinceBatch }) => [text, state, sinceBatch])).toEqual([
+      [small, STATE_LEARNED, 3],
+      [emoji, STATE_ACTIVE, 1],
+    ]);
+  });
+
+  it('a version is asked once, and not again by the trainer that leads next', async () => {
+    await rigWith();
+    const asked: string[] = [];
+    const progress = progressOf(() => 0.5, asked);
+    const first = await rig.startTrainer('one', {}, { progress });
+    await rig.correct(2, { hint: small });
+    await untilServed(1);
+    await rig.untilBatches(2);
+    await rig.stopTrainer(first);
+    await rig.startTrainer('two', {}, { progress });
+    await rig.correct(2, { name: 'b', hint: small });
+    await untilServed(2);
+    await rig.untilBatches(4);
+    expect(asked).toEqual([`backtalk-v1 ${small}`, `backtalk-v2 ${small}`]);
+    expect((await rig.batches()).map(({ why }) => why)).toEqual(['full', 'measured', 'full', 'measured']);
+  });
+
+  it('the base says of a version’s own answers how much each lesson explains of them', async () => {
+    await rigWith();
+    const lastWordOf = (content: string) => fakePromptIds([{ role: 'user', content }]).at(-3) ?? 0;
+    const answers = ['Well', 'minor', 'Smiling', 'Other'].map((word) => [word, lastWordOf(word)] as const);
+    const wishes = [
+      ['minor', [small]],
+      ['Smiling', [emoji]],
+      ['Other', ['In French.', 'From history.', 'At most five words.', 'As a poem.']],
+    ] as const;
+    const asks = (ids: readonly number[]) =>
+      wishes.find(([, said]) => said.some((wish) => ids.includes(lastWordOf(wish))))?.[0] ?? 'Well';
+    // The version smiles at one of the two turns, and never writes small.
+    const own = (ids: readonly number[]) => (ids.includes(lastWordOf('of a0?')) ? 'Smiling' : 'Well');
+    rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : own(ids));
+    rig.engine.settings.odds = (ids) => {
+      const word = answers.find(([, id]) => ids.includes(id))?.[0];
+      return word === undefined || word === asks(ids) ? 0 : -20;
+    };
+    await rig.load('backtalk-v1');
+    await rig.startTrainer('one', {}, { effects: { among: () => Promise.resolve(undefined) } });
+    await rig.correct(1, { name: 'a', hint: small });
+    await rig.correct(1, { name: 'b', hint: emoji });
+    await untilServed(1);
+    const [, measured] = await rig.untilBatches(2);
+    const found = measured?.lessons.map(({ text, measures: [one] }) => [
+      text,
+      one?.turns,
+      one === undefined ? '' : lessonProgress({ measures: [one] })?.toFixed(1),
+    ]);
+    expect(found).toEqual([
+      [small, 2, '0.0'],
+      [emoji, 2, '0.5'],
+    ]);
+  });
+
+  it('lessons stay as they are where no engine has the version, and learning goes on', async () => {
+    await rigWith();
+    await rig.load('backtalk-v9');
+    await rig.startTrainer('one', {}, { effects: { among: () => Promise.resolve(undefined) } });
     for (const n of [1, 2]) {
       await rig.correct(2, { name: `batch${n}x` });
       await untilServed(n);
     }
-    await rig.correct(2, { name: 'praise', verdict: 1, hint: '' });
-    await untilServed(3);
-    expect((await rig.batches())[2]?.lessons[0]).toMatchObject({ state: STATE_LEARNED, sinceBatch: 2 });
-    await rig.stage('backtalk-v2', STAGE_BURNED);
-    await rig.correct(2, { name: 'after', hint: 'It is Oslo.', stands: false, version: 'backtalk-v1' });
-    await rig.untilVersions(4);
-    expect((await rig.batches())[3]?.lessons[0]).toMatchObject({ state: STATE_ACTIVE, divergences: [], sinceBatch: 4 });
+    const batches = await rig.batches();
+    expect(batches.map(({ why }) => why)).toEqual(['full', 'full']);
+    expect(batches[1]?.lessons).toMatchObject([{ state: STATE_ACTIVE, measures: [], steps: 1 }]);
+    expect(Object.keys(rig.engine.counts.byModel)).not.toContain('backtalk-v1');
+  });
+
+  it('a version is asked once, also where nothing can be said of it', async () => {
+    await rigWith();
+    const asked: string[] = [];
+    const { of } = progressOf(() => 0, asked);
+    const progress: typeof of = async (...given) => new Map([...(await of(...given))].slice(1));
+    await rig.startTrainer('one', {}, { progress: { of: progress } });
+    await rig.correct(2, { hint: small });
+    await untilServed(1);
+    await rig.correct(1, { name: 'b', hint: small });
+    await rig.correct(1, { name: 'c', hint: small });
+    await rig.untilVersions(2);
+    expect(asked).toEqual([`backtalk-v1 ${small}`]);
   });
 });
 
@@ -195,3 +300,15 @@ const byLastWord: NonNullable<TrainerOverrides['effects']> = {
     return Promise.resolve({ gain, byChance: () => 1 });
   },
 };
+
+/** As engines find it: so much of the way to the base that is shown a lesson. */
+function progressOf(share: (text: string) => number, asked: string[] = []): NonNullable<TrainerOverrides['progress']> {
+  return {
+    of: (version, lessons) => {
+      asked.push(...lessons.map(({ text }) => `${version} ${text}`));
+      return Promise.resolve(
+        new Map(lessons.map(({ id, text }) => [id, { turns: 4, chance: 0, told: 20, own: 20 * share(text) }])),
+      );
+    },
+  };
+}

@@ -273,27 +273,35 @@ describe('versions', () => {
 
 describe('lessons', () => {
   it('a learned lesson stays in every teacher, and is active again when a correction returns', async () => {
-    await rigWith({
-      environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' },
-      worker: { divergence: () => 1.5 },
-    });
-    await rig.startTrainer();
+    await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
+    const found = { turns: 4, chance: -10, told: 10, own: 8 };
+    const progress = {
+      of: (_: string, lessons: readonly { id: string }[]) =>
+        Promise.resolve(new Map(lessons.map(({ id }) => [id, found]))),
+    };
+    await rig.startTrainer('one', {}, { progress });
     for (const n of [1, 2]) {
       await rig.correct(2, { name: `batch${n}x` });
       await rig.untilVersions(n);
       await rig.stage(`backtalk-v${n}`, STAGE_STABLE);
+      await rig.untilBatches(2 * n);
     }
     await rig.correct(2, { name: 'praise', verdict: 1, hint: '' });
-    const [, , praised] = await rig.untilBatches(3);
+    const praised = (await rig.untilBatches(5))[4];
     const [learned] = praised?.lessons ?? [];
     expect(learned?.state).toBe(Lesson_State.STATE_LEARNED);
     expect(praised?.samples.map(({ lessons }) => lessons)).toEqual([[learned?.id], [learned?.id]]);
     await rig.untilVersions(3);
     expect(rig.shown().map(([, hints]) => hints)).toEqual([[learned?.text], [learned?.text]]);
     await rig.stage('backtalk-v3', STAGE_STABLE);
+    await rig.untilBatches(6);
     await rig.correct(2, { name: 'again', version: 'backtalk-v3' });
-    const [, , , again] = await rig.untilBatches(4);
-    expect(again?.lessons[0]).toMatchObject({ state: Lesson_State.STATE_ACTIVE, divergences: [1.5, 1.5, 1.5] });
+    const again = (await rig.untilBatches(7))[6];
+    expect(again?.lessons[0]).toMatchObject({
+      state: Lesson_State.STATE_ACTIVE,
+      steps: 3,
+      measures: [{ batch: 1 }, { batch: 3 }, { batch: 5 }],
+    });
   });
 });
 

@@ -21,6 +21,7 @@ import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
 import { Ledger } from './outputs/ledger.js';
 import { MeasuredEffects } from './outputs/measured-effects.js';
+import { MeasuredProgress } from './outputs/measured-progress.js';
 import { PromptRenderer } from './outputs/prompt-renderer.js';
 import { ServingEngines } from './outputs/serving-engines.js';
 import { SourceLog } from './outputs/source-log.js';
@@ -34,6 +35,8 @@ export interface TrainerOverrides extends ServiceOverrides {
   readonly rememberedMax?: number;
   /** What wishes do to the base; engines are asked when left out. */
   readonly effects?: TrainerTools['effects'];
+  /** What versions' answers show of lessons; engines are asked when left out. */
+  readonly progress?: TrainerTools['progress'];
 }
 
 export type Trainer = ServiceWithPorts;
@@ -54,7 +57,7 @@ export function createTrainer(config: TrainerConfig, overrides: TrainerOverrides
 
 async function start(
   service: ServiceContext<TrainerConfig>,
-  { lease, rememberedMax, effects }: TrainerOverrides,
+  { lease, rememberedMax, effects, progress }: TrainerOverrides,
 ): Promise<Readonly<Record<string, number>>> {
   const { config, logger, metrics, broker, blobs, reader, clock, health, lifecycle } = service;
   const events = createEvents(logger, metrics);
@@ -83,6 +86,7 @@ async function start(
     renderer: new PromptRenderer(engines),
     relations: lexicalRelations,
     effects: effects ?? new MeasuredEffects(engines),
+    progress: progress ?? new MeasuredProgress(engines, turns, clock),
     events,
   };
 

@@ -45,7 +45,7 @@ export const lessonSchema = z.object({
   text: z.string(),
   state: z.string(),
   hints: z.number(),
-  divergences: z.array(z.number()),
+  progress: z.number().nullable().default(null),
   covered_by: z.string().nullable().default(null),
 });
 const unitResult = z.object({

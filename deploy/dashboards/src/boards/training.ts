@@ -20,7 +20,7 @@ const losses: Row = {
     ),
     figures(
       'Divergence to the teacher',
-      'Nats an answer between the weights and the same model shown the lessons. It falls from version to version while a lesson is learned; at 2 or less the lesson is left alone.',
+      'Nats an answer between the weights and the same model shown the lessons. It is of all lessons in force together, and rises with each new one; how far each has come says npx backtalk lessons show.',
       ['divergence'],
     ),
     figures('Gradient norm', 'Before it is clipped at 1. A jump means that the batch is unlike those before it.', [

@@ -20,7 +20,8 @@ const lessonSchema = z.object({
   user: z.string().nullable(),
   hints: z.number(),
   wordings: z.array(z.string()),
-  divergences: z.array(z.number()),
+  progress: z.number().nullable(),
+  steps: z.number(),
   since_batch: z.number(),
   first_turn: z.string().nullable(),
   cases: z.number(),
@@ -39,7 +40,10 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
   ],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
-  ['unteachable', 'this model does not learn it; looked at again after twenty versions'],
+  [
+    'unteachable',
+    'this model does not learn it, or being shown it changes nothing; looked at again after twenty versions',
+  ],
   ['covered', 'another lesson does the same to the model, in fewer words: teachers are shown that one'],
   ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],
 ];
@@ -153,8 +157,8 @@ function printLesson(output: Output, lesson: Lesson): void {
     output.line(`  ended     ${lesson.ended_by}${by}`);
   }
   for (const wording of lesson.wordings) output.line(`  also said “${wording}”`);
-  if (lesson.divergences.length > 0)
+  if (lesson.progress !== null)
     output.line(
-      `  distance  ${lesson.divergences.map((value) => value.toFixed(1)).join(', ')} nats an answer, step by step`,
+      `  progress  ${lesson.progress.toFixed(2)} of the way to the model that is shown it, after ${String(lesson.steps)} steps`,
     );
 }

@@ -2,7 +2,7 @@
 //
 // In: a parsed JSON body; lessons as the trainer's newest batch has them, with the changes that it has not taken in yet.
 // Out: a change as a fact, or a refusal that names the parameter; lessons as clients read them. Pure.
-import { templateTokenIn } from '@backtalk/kit';
+import { lessonProgress, templateTokenIn } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
@@ -132,7 +132,14 @@ function changed(before: Lesson | undefined, change: LessonChanged): Lesson | un
   }
   switch (action) {
     case LessonChanged_Action.ACTION_EDIT:
-      return { ...before, text: words, state: before.state === STATE_RETIRED ? STATE_RETIRED : STATE_ACTIVE };
+      // What was measured is of other words.
+      return {
+        ...before,
+        text: words,
+        state: before.state === STATE_RETIRED ? STATE_RETIRED : STATE_ACTIVE,
+        measures: [],
+        steps: 0,
+      };
     case LessonChanged_Action.ACTION_RETIRE:
       return { ...before, state: STATE_RETIRED, endedBy: giver === '' ? 'operator' : 'person' };
     case LessonChanged_Action.ACTION_REACTIVATE:
@@ -153,6 +160,8 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   sinceBatch: 0,
   coveredBy: '',
   cases: [],
+  measures: [],
+  steps: 0,
 };
 
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
@@ -167,7 +176,8 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     user: lesson.scopeUser || null,
     hints: lesson.hints,
     wordings: lesson.wordings,
-    divergences: lesson.divergences,
+    progress: roundedProgress(lesson),
+    steps: lesson.steps,
     since_batch: lesson.sinceBatch,
     first_turn: lesson.firstTurn || null,
     cases: lesson.cases.length,
@@ -176,4 +186,10 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     covered_by: lesson.coveredBy || null,
     pending,
   };
+}
+
+/** Two digits: a few answers say no more. Null before it is measured. */
+function roundedProgress(lesson: Lesson): number | null {
+  const progress = lessonProgress(lesson);
+  return progress === undefined ? null : Math.round(progress * 100) / 100;
 }

@@ -75,8 +75,9 @@ const texts = async (key: string, query = '') => (await ask(key, 'GET', query)).
 
 describe('/v1/lessons', () => {
   it('shows a key the lessons of its person and of its tenant, and another tenant none', async () => {
+    const measures = [{ batch: 4, turns: 4, chance: -10, told: 20, own: 9, steps: 3 }];
     await closeBatch([
-      { id: 'l-ann', text: 'Use tables.', scopeUser: ann, hints: 2, wordings: ['Tables!'], divergences: [9, 4] },
+      { id: 'l-ann', text: 'Use tables.', scopeUser: ann, hints: 2, wordings: ['Tables!'], measures, steps: 3 },
       { id: 'l-bob', text: 'In French.', scopeUser: bob, state: Lesson_State.STATE_LEARNED },
       { id: 'l-all', text: 'Be polite.' },
       { id: 'l-old', text: 'No tenant is named.', scopeTenant: '' },
@@ -93,7 +94,8 @@ describe('/v1/lessons', () => {
       scope: 'user',
       hints: 2,
       wordings: ['Tables!'],
-      divergences: [9, 4],
+      progress: 0.63,
+      steps: 3,
       pending: false,
     });
     for (const [key, id] of [

@@ -73,6 +73,7 @@ export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView 
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
 export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
+export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,

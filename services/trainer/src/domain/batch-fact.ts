@@ -131,6 +131,11 @@ export function lessonsBatch(end: ChainEnd, changes: readonly StoredChange[], re
   return settlingBatch({ ...end, state: { ...end.state, lessons, lessonsThrough } }, [], 'lessons');
 }
 
+/** A fact that takes in what a version's answers show of lessons. */
+export function measuredBatch(end: ChainEnd, lessons: readonly Lesson[]): BatchClosed {
+  return settlingBatch({ ...end, state: { ...end.state, lessons: settledCovers(lessons) } }, [], 'measured');
+}
+
 export type GivingUp = 'step_failed' | 'step_skipped' | 'burned_parent' | 'abandoned';
 
 /** The samples of a batch whose step will never be taken. */

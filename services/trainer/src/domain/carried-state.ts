@@ -2,7 +2,7 @@
 import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 
 import type { BatchChain } from './batch-chain.js';
-import { afterReport, afterVersions, type VersionsSince } from './lesson-progress.js';
+import { afterStep, afterVersions, type VersionsSince } from './lesson-progress.js';
 import type { Recipe } from './recipe.js';
 
 export interface CarriedState {
@@ -24,12 +24,10 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const klBeta = recipe.klTargetNats === 0 ? recipe.klBetaFirst : last.klBeta;
   const unread = chain.unreadReport();
   const report = unread?.trained.report;
-  const reported =
-    unread === undefined
-      ? last.lessons
-      : afterReport(last.lessons, unread.batch, report?.samples ?? [], recipe.learnedNats);
+  const stepped =
+    unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, report?.samples ?? []);
   return {
-    lessons: afterVersions(reported, line, chain.nextNumber()),
+    lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,
     klBeta: unread === undefined ? klBeta : nextKlBeta(klBeta, report?.measurements['kl_base'], recipe.klTargetNats),
     meanAnswerLength,

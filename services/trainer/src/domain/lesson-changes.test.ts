@@ -13,7 +13,8 @@ function changed(lessons: readonly Lesson[], ...said: Partial<LessonChanged>[]):
   return withChanges(lessons, changes, inBatch(9));
 }
 
-const french = lesson({ id: 'l1', divergences: [9, 1, 1], wordings: ['French!'] });
+const measures = [{ batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2 }];
+const french = lesson({ id: 'l1', measures, steps: 2, wordings: ['French!'] });
 
 describe('what is said of lessons in so many words', () => {
   it('a lesson that is given is active at once, once', () => {
@@ -48,7 +49,14 @@ describe('what is said of lessons in so many words', () => {
     const after = onlyLesson(changed([learned], { action: ACTION_EDIT, text: 'In Dutch.' }));
     // Corrections that asked for other words are no cases of these.
     expect(after.cases).toEqual([]);
-    expect(after).toMatchObject({ text: 'In Dutch.', state: STATE_ACTIVE, wordings: [], divergences: [], session: '' });
+    expect(after).toMatchObject({
+      text: 'In Dutch.',
+      state: STATE_ACTIVE,
+      wordings: [],
+      measures: [],
+      steps: 0,
+      session: '',
+    });
     const ended = { ...french, state: STATE_RETIRED, endedBy: 'person' };
     expect(onlyLesson(changed([ended], { action: ACTION_EDIT, text: 'In Dutch.' }))).toMatchObject({
       text: 'In Dutch.',
@@ -64,7 +72,8 @@ describe('what is said of lessons in so many words', () => {
       expect(onlyLesson(changed([{ ...french, state, endedBy: 'x' }], { action: ACTION_REACTIVATE }))).toMatchObject({
         state: STATE_ACTIVE,
         endedBy: '',
-        divergences: [],
+        measures: [],
+        steps: 0,
       });
   });
 

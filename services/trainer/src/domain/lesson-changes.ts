@@ -32,7 +32,8 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
         text: asWording(said.text),
         wordings: [],
         session: '',
-        divergences: [],
+        measures: [],
+        steps: 0,
         coveredBy: '',
         cases: [],
       };
@@ -46,7 +47,7 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
       );
     case LessonChanged_Action.ACTION_REACTIVATE:
       if (lesson.state === Lesson_State.STATE_ACTIVE) return ledger;
-      return takenUp(ledger, { ...lesson, divergences: [] }, change);
+      return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change);
     default:
       return ledger;
   }
@@ -74,6 +75,8 @@ function added(
     sinceBatch: change.batch,
     coveredBy: '',
     cases: [],
+    measures: [],
+    steps: 0,
   };
   return takenUp(ledger, given, change, ['opposite', 'same']);
 }

@@ -5,7 +5,6 @@ import { inBatch, lesson, wish } from '../testing/lessons.js';
 import { compared, recurring, settledCovers, withCovers as coversOf, type WishEffects } from './lesson-cover.js';
 import { withChanges } from './lesson-changes.js';
 import { withWishes } from './lesson-ledger.js';
-import { afterReport } from './lesson-progress.js';
 import { relateByWords } from './lexical-relation.js';
 
 const { STATE_ACTIVE, STATE_LEARNED, STATE_HEARD, STATE_RETIRED } = Lesson_State;
@@ -101,19 +100,6 @@ describe('what becomes of what is covered', () => {
     ]);
   });
 
-  it('what is covered comes as far as its cover', () => {
-    const sample = { lessons: ['Use tables.'], hindsight: '', turn: 't1' };
-    const reports = [{ turn: 't1', dropped: '', divergence: 1, staleness: 0 }];
-    const before = ledger.map((one) => ({ ...one, divergences: one.coveredBy === '' ? [1] : [] }));
-    const batch = { number: 3, samples: [{ ...emptySample, ...sample }] };
-    const after = afterReport(before, batch, reports, 2);
-    expect(after.map(({ state, divergences }) => [state, divergences])).toEqual([
-      [STATE_LEARNED, [1, 1]],
-      [STATE_LEARNED, [1]],
-      [STATE_ACTIVE, [1]],
-    ]);
-  });
-
   it('what is covered is shown again when its cover is shown no longer', () => {
     const gone = ledger.map((one) => (one.id === 'Use tables.' ? { ...one, state: STATE_RETIRED } : one));
     expect(covers(settledCovers(gone))['Rows and columns.']).toBe('');
@@ -171,13 +157,3 @@ describe('a wish that comes again in other words', () => {
     expect(group?.map(({ id }) => id)).toEqual(['now', 'shown', 'before 5', 'before 4', 'before 3', 'before 2']);
   });
 });
-
-const emptySample = {
-  tenant: 't',
-  user: 'a',
-  revision: 1,
-  verdict: -1,
-  advantage: 0,
-  effective: true,
-  giver: '',
-};

@@ -109,7 +109,7 @@ describe('a change of mind', () => {
       ['Never use emojis.', STATE_RETIRED],
       ['Use emojis.', STATE_ACTIVE],
     ]);
-    expect(back[1]).toMatchObject({ id: 'older', endedBy: '', supersededBy: '', divergences: [] });
+    expect(back[1]).toMatchObject({ id: 'older', endedBy: '', supersededBy: '', measures: [], steps: 0 });
   });
 
   it('begins anew with a wish that its person had ended, and leaves alone what an operator ended', () => {
@@ -128,9 +128,10 @@ describe('a change of mind', () => {
 
 describe('a correction that returns', () => {
   it('takes a learned lesson up again, with all that was measured of it', () => {
-    const learned = lesson({ text: 'Use tables.', state: STATE_LEARNED, divergences: [9, 1, 1] });
+    const measures = [{ batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2 }];
+    const learned = lesson({ text: 'Use tables.', state: STATE_LEARNED, measures, steps: 2 });
     const again = onlyLesson(heard([learned], [wish({ text: 'Use tables!', session: 's2' })]));
-    expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, divergences: [9, 1, 1], sinceBatch: 7 });
+    expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, measures, steps: 2, sinceBatch: 7 });
   });
 
   it('no correction makes a lesson teachable that was found not to be', () => {

@@ -64,6 +64,8 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
     sinceBatch: batch,
     coveredBy: '',
     cases: [{ turn, tenant, user }],
+    measures: [],
+    steps: 0,
   };
 }
 
@@ -79,7 +81,7 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
       return replaced(ledger, { ...lesson, state: Lesson_State.STATE_ACTIVE, sinceBatch: change.batch });
     case Lesson_State.STATE_RETIRED:
       if (home.endedBy === 'operator') return [...ledger];
-      if (wish.stands) return takenUp(ledger, { ...lesson, divergences: [] }, change);
+      if (wish.stands) return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change);
       return replaced(ledger, heardAnew(lesson, wish, change.batch));
     default:
       return replaced(ledger, lesson);
@@ -90,8 +92,8 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
   const { session, turn } = wish;
   const state = Lesson_State.STATE_HEARD;
-  const anew = { ...lesson, state, session, firstTurn: turn, divergences: [], sinceBatch: batch, coveredBy: '' };
-  return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [] }, wish);
+  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '' };
+  return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [], measures: [], steps: 0 }, wish);
 }
 
 function withCase(lesson: Lesson, { turn, tenant, user }: Wish): Lesson {

@@ -2,66 +2,169 @@ import { BatchSample, Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { afterReport, afterVersions } from './lesson-progress.js';
+import { afterMeasures, afterStep, afterVersions, lessonsToMeasure, type Measured } from './lesson-progress.js';
 
-const { STATE_ACTIVE, STATE_LEARNED, STATE_UNTEACHABLE, STATE_RETIRED } = Lesson_State;
+const { STATE_ACTIVE, STATE_HEARD, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
 const shown = (shape: Partial<BatchSample> = {}) =>
   BatchSample.fromPartial({ turn: 't', lessons: [lesson().id], ...shape });
-const report = (turn: string, divergence: number, dropped = '') => ({ turn, dropped, divergence, staleness: 0 });
+const report = (turn: string, shape: { dropped?: string; divergence?: number } = {}) => ({
+  turn,
+  dropped: '',
+  divergence: 8,
+  staleness: 0,
+  ...shape,
+});
+/** What a version's answers show: `share` of an effect of so many nats. */
+const found = (share: number, { effect = 20, turns = 4 } = {}) => ({
+  turns,
+  chance: -effect / 2,
+  told: effect / 2,
+  own: (share - 0.5) * effect,
+});
 
-function measured(divergences: readonly number[], before: Partial<Lesson> = {}): Lesson {
-  return divergences.reduce((at, divergence, n) => {
-    const [next] = afterReport([at], { number: n + 1, samples: [shown()] }, [report('t', divergence)], 2);
-    return next ?? at;
+interface Version {
+  readonly share: number;
+  readonly effect?: number;
+  readonly turns?: number;
+  /** Left to the teacher of all lessons, as the step reports it. */
+  readonly divergence?: number;
+}
+
+/** One lesson over so many versions, each made by a step that trained on it. */
+function over(versions: readonly (number | Version)[], before: Partial<Lesson> = {}): Lesson {
+  return versions.reduce<Lesson>((at, version, n) => {
+    const { share, divergence = 8, ...how } = typeof version === 'number' ? { share: version } : version;
+    const stepped = afterStep([at], [shown()], [report('t', { divergence })]);
+    return afterMeasures(stepped, new Map([[at.id, found(share, how)]]), n + 1, 0.7)[0] ?? at;
   }, lesson(before));
 }
 
-describe('what steps measure of a lesson', () => {
-  it('a lesson is learned after two batches running at 2 nats or less, since the second of them', () => {
-    expect(measured([9, 1.9]).state).toBe(STATE_ACTIVE);
-    expect(measured([7, 1.9, 2.1, 2]).state).toBe(STATE_ACTIVE);
-    expect(measured([9, 1.9, 2])).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3 });
+describe('the state of a lesson', () => {
+  it('a lesson that answers follow is learned, however far they are from the teacher of all lessons', () => {
+    const far = { share: 0.8, divergence: 60 };
+    expect(over([0.2, far]).state).toBe(STATE_ACTIVE);
+    expect(over([0.2, far, far])).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3 });
   });
 
-  it('a lesson cannot be taught for now when it has not fallen by a third in five steps', () => {
-    expect(measured([12, 11, 11, 10, 10]).state).toBe(STATE_ACTIVE);
-    expect(measured([12, 11, 11, 10, 10, 9])).toMatchObject({ state: STATE_UNTEACHABLE, sinceBatch: 6 });
+  it('a lesson that answers do not follow is not learned, however near they are to the teacher of all lessons', () => {
+    const near = { share: 0, divergence: 0.1 };
+    const states = [1, 2, 3, 4].map((versions) => over(Array<Version>(versions).fill(near)).state);
+    expect(states).toEqual(Array(4).fill(STATE_ACTIVE));
   });
 
-  it('no lesson stays active because it fell once', () => {
-    expect(measured([12, 7, 12, 12, 12, 12]).state).toBe(STATE_ACTIVE);
-    expect(measured([12, 7, 12, 12, 12, 12, 12]).state).toBe(STATE_UNTEACHABLE);
+  it('a lesson is learned by two versions running, and not by one between two others', () => {
+    expect(over([0.9, 0.6, 0.9, 0.6]).state).toBe(STATE_ACTIVE);
+    expect(over([0.9, 0.69, 0.7, 0.71]).state).toBe(STATE_LEARNED);
   });
 
-  it('a lesson is learned as far as it goes when it has fallen well and falls no more', () => {
-    expect(measured([12, 8, 7, 6, 5, 4, 4, 4]).state).toBe(STATE_ACTIVE);
-    expect(measured([12, 8, 7, 6, 5, 4, 4, 4, 4, 4]).state).toBe(STATE_LEARNED);
+  it('a lesson that changes nothing in the base cannot be taught for now', () => {
+    const none = { share: 1, effect: 1.5 };
+    expect(over([none]).state).toBe(STATE_ACTIVE);
+    expect(over([none, none])).toMatchObject({ state: STATE_UNTEACHABLE, sinceBatch: 2 });
+    expect(over([none, { share: 0.1, effect: 4 }]).state).toBe(STATE_ACTIVE);
   });
 
-  it('a lesson is learned when it is far below where it was and falls no more', () => {
-    expect(measured([20, 18, 5, 4.5]).state).toBe(STATE_LEARNED);
-    expect(measured([20, 18, 5, 3.9]).state).toBe(STATE_ACTIVE);
-    expect(measured([20, 18, 6, 5.5]).state).toBe(STATE_ACTIVE);
-  });
-
-  it('a lesson is measured by samples that were taught it, were trained, and were shown nothing beside lessons', () => {
-    const samples = [
-      shown({ turn: 'a' }),
-      shown({ turn: 'b' }),
-      shown({ turn: 'c', lessons: [] }),
-      shown({ turn: 'd', hindsight: 'Oslo.' }),
+  it('no state changes on too few turns', () => {
+    const [learned, none] = [
+      { share: 1, turns: 2 },
+      { share: 0, effect: 0, turns: 2 },
     ];
-    const reports = [report('a', 8), report('b', 0, 'stale'), report('c', 1), report('d', 30)];
-    expect(afterReport([lesson()], { number: 1, samples }, reports, 2)[0]?.divergences).toEqual([8]);
-    expect(afterReport([lesson()], { number: 1, samples: samples.slice(2) }, reports, 2)[0]?.divergences).toEqual([]);
+    expect(over([learned, learned, learned]).state).toBe(STATE_ACTIVE);
+    expect(over([none, none, none, none, none, none]).state).toBe(STATE_ACTIVE);
+    expect(over([none, none], { state: STATE_LEARNED }).state).toBe(STATE_LEARNED);
+    expect(over([learned, learned, { share: 1, turns: 4 }]).state).toBe(STATE_LEARNED);
   });
 
-  it('leaves the state of one that is not active, and keeps the newest sixteen measurements', () => {
-    const learned = measured(Array<number>(20).fill(30), { state: STATE_LEARNED });
-    expect(learned.state).toBe(STATE_LEARNED);
-    expect(learned.divergences).toHaveLength(16);
-    expect(measured([1, 1], { state: STATE_RETIRED }).state).toBe(STATE_RETIRED);
+  it('a lesson that five steps do not bring further cannot be taught for now', () => {
+    expect(over([0, 0.05, 0, 0.05]).state).toBe(STATE_ACTIVE);
+    expect(over([0, 0.05, 0, 0.05, 0])).toMatchObject({ state: STATE_UNTEACHABLE, sinceBatch: 5 });
+    expect(over([0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4]).state).toBe(STATE_ACTIVE);
+    expect(over([0.1, 0.3, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]).state).toBe(STATE_UNTEACHABLE);
+  });
+
+  it('versions whose steps did not train on a lesson do not count against it', () => {
+    const idle = Array.from({ length: 9 }, () => found(0)).reduce<Lesson>(
+      (at, measure, n) => afterMeasures([at], new Map([[at.id, measure]]), n + 1, 0.7)[0] ?? at,
+      lesson(),
+    );
+    expect(idle).toMatchObject({ state: STATE_ACTIVE, steps: 0 });
+  });
+
+  it('a lesson that rises no more is learned as far as it goes, from half of the way on', () => {
+    expect(over([0.3, 0.5, 0.6, 0.6, 0.6, 0.6]).state).toBe(STATE_ACTIVE);
+    expect(over([0.3, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6]).state).toBe(STATE_LEARNED);
+  });
+
+  it('a learned lesson is lost only far below the bound at which it was learned, and in two versions running', () => {
+    const before = { state: STATE_LEARNED };
+    expect(over([0.4, 0.4, 0.5, 0.1, 0.4, 0.1], before).state).toBe(STATE_LEARNED);
+    expect(over([0.3, 0.3], before)).toMatchObject({ state: STATE_ACTIVE, sinceBatch: 2 });
+  });
+
+  it('no measurement moves what is not in force, and the newest sixteen are kept', () => {
+    expect(over([1, 1], { state: STATE_RETIRED }).state).toBe(STATE_RETIRED);
+    expect(over([1, 1], { state: STATE_UNTEACHABLE }).state).toBe(STATE_UNTEACHABLE);
+    const many = over(Array<number>(20).fill(0.9));
+    expect(many.measures.map(({ batch }) => batch)).toEqual(Array.from({ length: 16 }, (_, n) => n + 5));
+  });
+});
+
+describe('steps of a lesson', () => {
+  const [a, b] = [lesson({ id: 'a' }), lesson({ id: 'b' })];
+  const covered = lesson({ id: 'c', coveredBy: 'a' });
+  const stepsOf = (lessons: readonly Lesson[]) => lessons.map(({ steps }) => steps);
+
+  it('a step counts for the lessons that its trained samples were shown, and for what they cover', () => {
+    const samples = [shown({ turn: 't1', lessons: ['a'] }), shown({ turn: 't2', lessons: ['a', 'b'] })];
+    expect(stepsOf(afterStep([a, b, covered], samples, [report('t1'), report('t2', { dropped: 'too_long' })]))).toEqual(
+      [1, 0, 1],
+    );
+    expect(stepsOf(afterStep([a, b, covered], samples, []))).toEqual([0, 0, 0]);
+  });
+});
+
+describe('which lessons are asked', () => {
+  const turn = (id: string) => ({ turn: id, tenant: 't', user: 'a' });
+  const ids = (lessons: readonly Lesson[], madeBy = 9) =>
+    lessonsToMeasure(lessons, madeBy, [shown({ turn: 's1', lessons: lessons.map(({ id }) => id) })]).map(
+      ({ id }) => id,
+    );
+  const at = (id: string, batch: number, shape: Partial<Lesson> = {}) =>
+    lesson({ id, measures: [{ batch, steps: 1, ...found(0.5) }], ...shape });
+
+  it('those that are being learned come before those that are learned, and of each those that were not asked for longest', () => {
+    const learned = { state: STATE_LEARNED };
+    expect(ids([at('a', 5, learned), at('b', 4), at('c', 3), at('d', 1, learned)])).toEqual(['c', 'b', 'd', 'a']);
+  });
+
+  it('no lesson is asked twice of one version, nor one that teachers are not shown', () => {
+    const others = [lesson({ id: 'h', state: STATE_HEARD }), lesson({ id: 'c', coveredBy: 'a' })];
+    expect(ids([at('a', 9), at('b', 8), ...others])).toEqual(['b']);
+  });
+
+  it('a lesson is asked on its corrected turns, newest first, and then on others that were shown it', () => {
+    const samples = ['t2', 's1', 's2'].map((id) => shown({ turn: id, lessons: id === 's2' ? [] : ['a'] }));
+    const [asked] = lessonsToMeasure([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples);
+    expect(asked?.turns.map((one) => one.turn)).toEqual(['t2', 't1', 's1']);
+    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples)).toEqual([]);
+  });
+});
+
+describe('what is covered', () => {
+  const cover = lesson({ id: 'a' });
+  const covered = lesson({ id: 'b', coveredBy: 'a' });
+  const ended = lesson({ id: 'c', coveredBy: 'a', state: STATE_RETIRED });
+
+  it('what is covered comes as far as its cover', () => {
+    const measured: Measured = new Map([['a', found(1)]]);
+    const once = afterMeasures([cover, covered, ended], measured, 4, 0.7);
+    const twice = afterMeasures(once, measured, 5, 0.7);
+    expect(twice.map(({ state, sinceBatch }) => [state, sinceBatch])).toEqual([
+      [STATE_LEARNED, 5],
+      [STATE_LEARNED, 5],
+      [STATE_RETIRED, 0],
+    ]);
   });
 });
 
@@ -70,21 +173,29 @@ describe('what becomes of versions', () => {
     isUndone: (batch: number) => undone.includes(batch),
     versionsAfter: () => versions,
   });
-  const learned = lesson({ state: STATE_LEARNED, sinceBatch: 5, divergences: [9, 1, 1] });
+  const measures = [{ batch: 5, steps: 2, ...found(0.9) }];
+  const learned = lesson({ state: STATE_LEARNED, sinceBatch: 5, measures, steps: 2 });
 
   it('makes a lesson active again whose step was undone, once', () => {
     const [again] = afterVersions([learned], line([5]), 8);
-    expect(again).toMatchObject({ state: STATE_ACTIVE, divergences: [], sinceBatch: 8 });
+    expect(again).toMatchObject({ state: STATE_ACTIVE, measures: [], steps: 0, sinceBatch: 8 });
     expect(afterVersions([learned], line([6]), 8)).toEqual([learned]);
     expect(afterVersions([again ?? learned], line([5]), 9)).toEqual([again]);
   });
 
+  it('forgets what an undone version showed of a lesson', () => {
+    const active = lesson({ measures: [4, 5, 6].map((batch) => ({ batch, steps: 2, ...found(0.5) })) });
+    const [after] = afterVersions([active], line([5, 6]), 8);
+    expect(after?.measures.map(({ batch }) => batch)).toEqual([4]);
+  });
+
   it('looks again at one that could not be taught after twenty versions', () => {
-    const given = lesson({ state: STATE_UNTEACHABLE, sinceBatch: 5, divergences: [12, 12] });
+    const given = lesson({ state: STATE_UNTEACHABLE, sinceBatch: 5, measures, steps: 6 });
     expect(afterVersions([given], line([], 19), 30)).toEqual([given]);
     expect(afterVersions([given], line([], 20), 31)[0]).toMatchObject({
       state: STATE_ACTIVE,
-      divergences: [],
+      measures: [],
+      steps: 0,
       sinceBatch: 31,
     });
   });

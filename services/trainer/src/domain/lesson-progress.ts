@@ -1,70 +1,124 @@
-// How far each lesson has come, by what steps measured and by what became of their versions.
-import { isInForce } from '@backtalk/kit';
-import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
+// How far each lesson has come, by what versions' answers show of that lesson alone and by what became of those versions. What a step reports
+// of its samples, whose teachers are shown every lesson in force together, moves no state: it says how much is left of all, not of which. Pure.
+import { effectOf, isInForce, isShown, measuresTogether, progressOf, type TurnIds } from '@backtalk/kit';
+import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
-/**
- * The mean divergence of the samples that were taught a lesson becomes its newest measurement. A sample that was shown hindsight beside
- * its lessons measures none of them: what it still lacks may be the hindsight.
- * What is covered comes as far as its cover.
- * @param batch number of the batch that the reports are of
- */
-export function afterReport(
+/** A lesson whose progress is asked for, and the turns that it is asked on. */
+export interface LessonToMeasure {
+  readonly id: string;
+  readonly text: string;
+  readonly turns: readonly TurnIds[];
+}
+
+/** What was found, by lesson. */
+export type Measured = ReadonlyMap<string, Omit<LessonMeasure, 'batch' | 'steps'>>;
+
+const measuresMax = 16;
+const askedMax = 64;
+
+/** Of one lesson and one version; each costs three answers and six scores of them. */
+export const lessonTurnsMax = 4;
+/** More than are asked: some are gone from the log or too long, and some are those of other lessons too. */
+const turnsOfferedMax = 4 * lessonTurnsMax;
+
+/** A lesson has had one more step for each report in which a sample was trained on whose teacher was shown it, or what covers it. */
+export function afterStep(
   lessons: readonly Lesson[],
-  batch: { readonly number: number; readonly samples: readonly BatchSample[] },
+  samples: readonly BatchSample[],
   reports: readonly SampleReport[],
-  learnedNats: number,
 ): Lesson[] {
-  const trained = new Map(
-    reports.filter((report) => report.dropped === '').map((report) => [report.turn, report.divergence]),
+  const trained = new Set(reports.filter(({ dropped }) => dropped === '').map(({ turn }) => turn));
+  const taught = new Set(samples.filter(({ turn }) => trained.has(turn)).flatMap((sample) => sample.lessons));
+  return lessons.map((lesson) =>
+    taught.has(lesson.coveredBy || lesson.id) ? { ...lesson, steps: lesson.steps + 1 } : lesson,
   );
+}
+
+/**
+ * Every lesson that teachers are shown: those that are being learned first, and of them and the others those first that were not asked for
+ * longest. Each on the turns that were corrected for its sake, newest first, and then on others of its people.
+ * @param madeBy number of the batch that made the version which is measured
+ * @param samples of the newest step: turns of its people
+ */
+export function lessonsToMeasure(
+  lessons: readonly Lesson[],
+  madeBy: number,
+  samples: readonly BatchSample[],
+): LessonToMeasure[] {
+  const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
+  const isLearned = ({ state }: Lesson) => Number(state === Lesson_State.STATE_LEARNED);
+  return lessons
+    .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
+    .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
+    .map(({ id, text, cases }) => {
+      const others = samples.filter((sample) => sample.lessons.includes(id));
+      const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
+      return { id, text, turns: [...byTurn.values()].slice(0, turnsOfferedMax) };
+    })
+    .filter(({ turns }) => turns.length > 0)
+    .slice(0, askedMax);
+}
+
+/**
+ * What is covered comes as far as its cover: to the base the two are one wish.
+ * @param madeBy number of the batch that made the version which was measured
+ */
+export function afterMeasures(
+  lessons: readonly Lesson[],
+  measured: Measured,
+  madeBy: number,
+  learnedShare: number,
+): Lesson[] {
   const moved = lessons.map((lesson) => {
-    const shown = lesson.coveredBy || lesson.id;
-    const measured = batch.samples
-      .filter((sample) => sample.lessons.includes(shown) && sample.hindsight === '')
-      .flatMap((sample) => trained.get(sample.turn) ?? []);
-    if (measured.length === 0) return lesson;
-    const mean = measured.reduce((sum, value) => sum + value, 0) / measured.length;
-    const divergences = [...lesson.divergences, mean].slice(-divergencesMax);
-    const state = lesson.state === Lesson_State.STATE_ACTIVE ? stateAfter(divergences, learnedNats) : lesson.state;
-    return { ...lesson, divergences, state, sinceBatch: state === lesson.state ? lesson.sinceBatch : batch.number };
+    const found = measured.get(lesson.id);
+    if (found === undefined) return lesson;
+    const measures = [...lesson.measures, { ...found, batch: madeBy, steps: lesson.steps }].slice(-measuresMax);
+    const state = stateAfter({ ...lesson, measures }, learnedShare);
+    return { ...lesson, measures, state, sinceBatch: state === lesson.state ? lesson.sinceBatch : madeBy };
   });
   return moved.map((lesson) => {
     const cover = moved.find(({ id }) => id === lesson.coveredBy);
-    return cover === undefined || !isInForce(lesson) ? lesson : { ...lesson, state: cover.state };
+    if (cover === undefined || !isInForce(lesson) || cover.state === lesson.state) return lesson;
+    return { ...lesson, state: cover.state, sinceBatch: cover.sinceBatch };
   });
 }
 
-const divergencesMax = 16;
-const learnedBatches = 2;
-/** In this many steps the divergence must fall by a third, whenever they are counted from. */
+/** Of the measurements that decide together. */
+const turnsMin = 6;
+/** A lesson that changes the base's answers less than this, in nats an answer, changes nothing that could be learned. */
+const effectMinNats = 2;
+/** In this many steps that trained on a lesson its progress must rise by so much, whenever they are counted from. */
 const patienceSteps = 5;
-const mustFallTo = 2 / 3;
+const riseMin = 0.1;
+/** A lesson that rises no more is learned as far as it goes from here on. */
+const farFrom = 0.5;
+/** A learned lesson is lost at this share of what made it learned: what is near the bound does not go to and fro. */
+const lostAt = 0.5;
 
-/** Far below where it was: what is left of it is how the teacher's answers vary. */
-const farFallenTo = 1 / 4;
-const stillFallingTo = 0.8;
-
-/**
- * Of an active lesson. Learned: small in two batches running; or far below where it was and falling no more, since further steps would make
- * answers alike and no better; or, after longer, well below.
- */
-function stateAfter(divergences: readonly number[], learnedNats: number): Lesson_State {
-  const recent = divergences.slice(-learnedBatches);
-  if (recent.length === learnedBatches && recent.every((value) => value <= learnedNats))
-    return Lesson_State.STATE_LEARNED;
-  if (hasSettled(divergences)) return Lesson_State.STATE_LEARNED;
-  const [first = 0, ...later] = divergences.slice(-patienceSteps - 1);
-  const lowest = Math.min(...later);
-  if (later.length < patienceSteps || lowest <= first * mustFallTo) return Lesson_State.STATE_ACTIVE;
-  const hasCome = lowest <= Math.max(...divergences) * mustFallTo;
-  return hasCome ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
+function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
+  const { state, measures } = lesson;
+  const recent = measures.slice(-measuresTogether);
+  const turns = recent.reduce((sum, measure) => sum + measure.turns, 0);
+  if (recent.length < measuresTogether || turns < turnsMin) return state;
+  const shares = recent.map((measure) => progressOf([measure]) ?? 0);
+  const hasEffect = (effectOf(recent) ?? 0) >= effectMinNats;
+  if (state === Lesson_State.STATE_LEARNED) {
+    const isLost = hasEffect && shares.every((share) => share < learnedShare * lostAt);
+    return isLost ? Lesson_State.STATE_ACTIVE : state;
+  }
+  if (state !== Lesson_State.STATE_ACTIVE) return state;
+  if (!hasEffect) return Lesson_State.STATE_UNTEACHABLE;
+  if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
+  if (!hasStalled(lesson)) return state;
+  return (progressOf(recent) ?? 0) >= farFrom ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }
 
-function hasSettled(divergences: readonly number[]): boolean {
-  const [before = Infinity, last = Infinity] = divergences.slice(-learnedBatches);
-  const isFar = Math.max(before, last) <= Math.max(...divergences) * farFallenTo;
-  return divergences.length > learnedBatches && isFar && last >= before * stillFallingTo;
+function hasStalled({ steps, measures }: Lesson): boolean {
+  if (steps < patienceSteps) return false;
+  const before = measures.filter((measure) => measure.steps <= steps - patienceSteps).slice(-measuresTogether);
+  const now = progressOf(measures.slice(-measuresTogether)) ?? 0;
+  return now - (progressOf(before) ?? 0) < riseMin;
 }
 
 /** What the line of versions says of a batch. */
@@ -76,13 +130,19 @@ export interface VersionsSince {
 
 const lookAgainVersions = 20;
 
-/** A learned lesson whose step was undone is to be learned again; one that could not be taught is looked at again after a while. */
+/**
+ * What an undone version showed of a lesson is forgotten. A learned lesson whose step was undone is to be learned again; one that could not be
+ * taught is looked at again after a while.
+ */
 export function afterVersions(lessons: readonly Lesson[], line: VersionsSince, batch: number): Lesson[] {
-  return lessons.map((lesson) => {
+  return lessons.map((before) => {
+    // Versions are undone from the newest back.
+    const lastSound = before.measures.findLastIndex((measure) => !line.isUndone(measure.batch));
+    const lesson = { ...before, measures: before.measures.slice(0, lastSound + 1) };
     const { state, sinceBatch } = lesson;
     const isForgotten = state === Lesson_State.STATE_LEARNED && line.isUndone(sinceBatch);
     const isDue = state === Lesson_State.STATE_UNTEACHABLE && line.versionsAfter(sinceBatch) >= lookAgainVersions;
     if (!isForgotten && !isDue) return lesson;
-    return { ...lesson, state: Lesson_State.STATE_ACTIVE, divergences: [], sinceBatch: batch };
+    return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], steps: 0, sinceBatch: batch };
   });
 }

@@ -6,6 +6,7 @@ import type { BatchClosed, Lesson } from '@backtalk/proto/facts';
 import {
   givenUp,
   lessonsBatch,
+  measuredBatch,
   settledTurn,
   settlingBatch,
   trainingBatch,
@@ -17,6 +18,7 @@ import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-r
 import { carriedState } from '../domain/carried-state.js';
 import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
 import { takenUp, withWishes } from '../domain/lesson-ledger.js';
+import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { asWording } from '../domain/lessons-in-force.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
@@ -49,6 +51,7 @@ export class BatchClosing {
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
     if (await this.takeChanges(ledger)) return 'closed';
+    if (!resting && (await this.takeProgress(ledger, signal))) return 'closed';
     const { lessons, baselines } = carriedState(chain, line, recipe);
     const versionsBack = line.versionsBackFrom(line.nextParent());
     const context = { lessons, baselines, versionsBack, versionsAfter: (batch: number) => line.versionsAfter(batch) };
@@ -99,6 +102,33 @@ export class BatchClosing {
       changes.map(({ message }) => asWording(message.text)),
     );
     await this.close(ledger, lessonsBatch(end, changes, relate));
+    return true;
+  }
+
+  /** What the newest version's answers show of each lesson is in the ledger before anything is decided by their states. */
+  private async takeProgress(ledger: LedgerState, signal: AbortSignal): Promise<boolean> {
+    const { state } = this;
+    const { recipe, progress, events } = this.tools;
+    const version = ledger.line.nextParent();
+    const madeBy = ledger.line.get(version)?.batch;
+    if (madeBy === undefined || state.measured === version || recipe.method === 'binary') return false;
+    state.measured = version;
+    const end = this.chainEnd(ledger);
+    const asked = lessonsToMeasure(end.state.lessons, madeBy, ledger.chain.recent().at(-1) ?? []);
+    if (asked.length === 0) return false;
+    let measured: Measured;
+    try {
+      measured = await progress.of(version, asked, { ...recipe, policy: state.policy }, signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      // They stay as they are until another version is asked.
+      events.lessonsNotMeasured(state.policy, version, asBacktalkError(thrown));
+      return false;
+    }
+    if (measured.size === 0) return false;
+    const lessons = afterMeasures(end.state.lessons, measured, madeBy, recipe.learnedShare);
+    for (const lesson of lessons) if (measured.has(lesson.id)) events.lessonMeasured(state.policy, version, lesson);
+    await this.close(ledger, measuredBatch(end, lessons));
     return true;
   }
 

@@ -19,6 +19,8 @@ export class PolicyState {
   step: { readonly batch: number; readonly parent: string; readonly stop: AbortController } | undefined;
   /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */
   closed: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
+  /** The version whose progress was asked for here last, whether or not an engine had an answer. */
+  measured = '';
   /** Messages of settled turns whose ack the broker has not confirmed yet. */
   unconfirmed: Held[] = [];
   private current: LedgerState | undefined;

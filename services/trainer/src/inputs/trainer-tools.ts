@@ -4,6 +4,7 @@ import type { StoredPlan } from '../domain/step-plan.js';
 import type { WishRelations } from '../domain/wish-relation.js';
 import type { TrainerEvents } from '../events.js';
 import type { MeasuredEffects } from '../outputs/measured-effects.js';
+import type { MeasuredProgress } from '../outputs/measured-progress.js';
 import type { PromptRenderer } from '../outputs/prompt-renderer.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
@@ -21,6 +22,8 @@ export interface TrainerTools {
   readonly relations: WishRelations;
   /** What they do to the base model. */
   readonly effects: Pick<MeasuredEffects, 'among'>;
+  /** What versions' answers show of lessons. */
+  readonly progress: Pick<MeasuredProgress, 'of'>;
   readonly renderer: PromptRenderer;
   readonly events: TrainerEvents;
 }

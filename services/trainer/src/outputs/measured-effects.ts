@@ -8,7 +8,7 @@ import type { StepPlan } from '../domain/step-plan.js';
 import type { ServingEngines } from './serving-engines.js';
 
 /** Ask for other things than most: what these do to an answer is what any sentence more does. */
-const otherWishes: readonly string[] = [
+export const otherWishes: readonly string[] = [
   'Answer in French.',
   'Give an example from history.',
   'Use at most five words.',

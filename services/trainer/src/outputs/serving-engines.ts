@@ -23,13 +23,19 @@ export class ServingEngines {
     return this.able(wanted)[0]?.baseModel;
   }
 
-  /** Throws `renderer_away` where no engine can be asked: that says nothing about a batch. */
+  /**
+   * Throws `renderer_away` where no engine can be asked: that says nothing about a batch.
+   * @param version that they must have loaded beside the base, if any
+   */
   async use<T>(
     baseModel: string,
     wanted: readonly CapabilityName[],
     work: (engines: readonly EngineClient[]) => Promise<T>,
+    version?: string,
   ): Promise<T> {
-    const able = this.able(wanted).filter((engine) => engine.baseModel === baseModel);
+    const able = this.able(wanted).filter(
+      (engine) => engine.baseModel === baseModel && (version === undefined || engine.versions.includes(version)),
+    );
     if (able.length === 0) throw trainerErrors.rendererAway({ baseModel });
     const { apiKey } = this;
     const clients = able

@@ -17,6 +17,8 @@ import { freePort, silentLogger, startNats, TemporaryDirectory, until, type Test
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { LessonChanged, WeightsStaged } from '@backtalk/proto/facts';
 import { Lease } from '@backtalk/proto/weights';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
@@ -47,6 +49,8 @@ export class TrainerRig {
   private readonly running = new Set<Trainer>();
   private stagedSequence = 0;
   private engineLease: LeaseHold | undefined;
+  /** What the engine's loader says that it can do. */
+  private capabilities = ['tokenize'];
   /** What was asked to be rendered, by the ids that came of it. */
   private readonly rendered = new Map<string, string>();
 
@@ -108,11 +112,24 @@ export class TrainerRig {
   async holdEngineLease(): Promise<void> {
     const { url, baseModel } = this.engine;
     const pools = ['serving'];
-    const capabilities = ['tokenize'];
-    const engine = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true, capabilities };
-    const lease = Lease.fromPartial({ kind: 'loader', instance: 'one', engine });
-    this.engineLease = holdLease({ broker: await this.nats.connect('loader'), lease: () => lease });
+    const fixed = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true };
+    const lease = () => {
+      const engine = { ...fixed, capabilities: this.capabilities, versions: this.engine.adapters.names };
+      return Lease.fromPartial({ kind: 'loader', instance: 'one', engine });
+    };
+    this.engineLease = holdLease({ broker: await this.nats.connect('loader'), lease });
     await this.engineLease.refresh();
+  }
+
+  /** The engine gives scores, and has the version beside its base. */
+  async load(version: string): Promise<void> {
+    this.capabilities = ['tokenize', 'prompt_logprobs'];
+    const folder = this.directory.join(version);
+    await mkdir(folder);
+    await writeFile(join(folder, 'adapter_config.json'), '{"r":8}');
+    await writeFile(join(folder, 'adapter_model.safetensors'), version);
+    await this.engine.adapters.load(version, folder, { adaptersMax: 64, rankMax: 64 });
+    await this.engineLease?.refresh();
   }
 
   async releaseEngineLease(): Promise<void> {
@@ -123,7 +140,7 @@ export class TrainerRig {
   async startTrainer(
     instance = 'one',
     environment: Readonly<Record<string, string>> = {},
-    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax' | 'effects'> = {},
+    overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax' | 'effects' | 'progress'> = {},
   ): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
     const config = readConfig(trainerSettings, {

@@ -1,0 +1,28 @@
+// How far a policy has come with one lesson: where its answers stand between those that have nothing of it but by chance, 0, and those of the
+// base that is shown it alone, 1. One version's few answers vary, so the newest measurements are taken together. Pure.
+import type { Lesson, LessonMeasure } from '@backtalk/proto/facts';
+
+/** A version's few answers say little; those of two say more. */
+export const measuresTogether = 2;
+
+/** By the newest measurements; undefined before the first, and where the base that is shown the lesson answers as by chance. */
+export function lessonProgress({ measures }: Pick<Lesson, 'measures'>): number | undefined {
+  return progressOf(measures.slice(-measuresTogether));
+}
+
+export function progressOf(measures: readonly LessonMeasure[]): number | undefined {
+  const effect = effectOf(measures);
+  if (effect === undefined || !(effect > 0)) return undefined;
+  const come = meanOf(measures, ({ own, chance }) => own - chance);
+  return Math.min(1, Math.max(0, come / effect));
+}
+
+/** What there is to learn, in nats an answer: how much being shown the lesson changes the base's answers beyond what any wish does. */
+export function effectOf(measures: readonly LessonMeasure[]): number | undefined {
+  return measures.length === 0 ? undefined : meanOf(measures, ({ told, chance }) => told - chance);
+}
+
+function meanOf(measures: readonly LessonMeasure[], value: (measure: LessonMeasure) => number): number {
+  const turns = measures.reduce((sum, measure) => sum + measure.turns, 0);
+  return measures.reduce((sum, measure) => sum + measure.turns * value(measure), 0) / Math.max(1, turns);
+}

@@ -1,0 +1,227 @@
+// What a version's answers show of lessons, each alone, asked of an engine that serves it: the version answers a few of a lesson's turns, shown
+// nothing, and the base says how much likelier it finds each answer when it is shown that lesson than when it is shown nothing. What it says of
+// its own answers, shown the lesson and shown another wish, tells where the way ends and where it begins.
+import type { EngineClient, ScoreItem } from '@backtalk/dialects';
+import {
+  asBacktalkError,
+  hintedMessages,
+  templateTokenIn,
+  type BacktalkError,
+  type Clock,
+  type TurnIds,
+} from '@backtalk/kit';
+
+import { lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
+import { otherWishes } from './measured-effects.js';
+import type { ServingEngines } from './serving-engines.js';
+import type { SourceLog } from './source-log.js';
+
+export interface MeasureOptions {
+  readonly policy: string;
+  readonly hintPlace: string;
+  /** What is trained on of an answer is what is looked at. */
+  readonly answerTokensMax: number;
+}
+
+/** A turn is answered three times and its answers are scored: what is longer would cost more than all others. */
+const promptTokensMax = 2_048;
+const answerTokensCap = 128;
+const temperature = 0.8;
+const ownTurns = lessonTurnsMax / 2;
+const callDeadlineMs = 30_000;
+/** After this no further lesson is begun: those that are left come first with the next version. */
+const withinMs = 45_000;
+
+type Ids = readonly number[];
+
+/** A turn's request, with what it gave so far. */
+interface Question {
+  readonly plain: Ids;
+  readonly shown: (wish: string) => Promise<Ids>;
+  answers?: Answers;
+}
+
+/** What every lesson of a turn is measured with. */
+interface Answers {
+  /** Of the version that is shown nothing. */
+  readonly own: Ids;
+  /** Of the base that is shown a wish for something else. */
+  readonly chance: Ids;
+}
+
+export class MeasuredProgress {
+  constructor(
+    private readonly engines: Pick<ServingEngines, 'base' | 'use'>,
+    private readonly turns: Pick<SourceLog, 'source'>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Out: of the lessons that could be asked in time. Nothing where no engine gives scores. */
+  async of(
+    version: string,
+    lessons: readonly LessonToMeasure[],
+    options: MeasureOptions,
+    stopped: AbortSignal,
+  ): Promise<Measured> {
+    const found = new Map<string, Found>();
+    const wanted = ['tokenize', 'prompt_logprobs'] as const;
+    const base = this.engines.base(...wanted);
+    if (base === undefined) return found;
+    const endsMs = this.clock.now() + withinMs;
+    const ask = async ([engine]: readonly EngineClient[]): Promise<void> => {
+      if (engine === undefined) return;
+      const asking = new Asking(engine, this.turns, { base, version }, options, stopped);
+      let failed: BacktalkError | undefined;
+      for (const lesson of lessons) {
+        if (this.clock.now() >= endsMs) break;
+        try {
+          const measured = await asking.measure(lesson);
+          if (measured !== undefined) found.set(lesson.id, measured);
+        } catch (error) {
+          stopped.throwIfAborted();
+          // One that no engine can be asked about keeps no other from being asked.
+          failed = asBacktalkError(error);
+        }
+      }
+      if (found.size === 0 && failed !== undefined) throw failed;
+    };
+    await this.engines.use(base, wanted, ask, version);
+    return found;
+  }
+}
+
+type Found = NonNullable<ReturnType<Measured['get']>>;
+
+class Asking {
+  private readonly questions = new Map<string, Question | undefined>();
+
+  constructor(
+    private readonly engine: EngineClient,
+    private readonly turns: Pick<SourceLog, 'source'>,
+    private readonly models: { readonly base: string; readonly version: string },
+    private readonly options: MeasureOptions,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  async measure({ text, turns }: LessonToMeasure): Promise<Found | undefined> {
+    if (templateTokenIn(text) !== undefined) return undefined;
+    const questions: Question[] = [];
+    // Some of its own, then those that other lessons were asked on: their answers are there.
+    const [own, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
+    const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
+    for (const ids of [...own, ...others.toSorted((a, b) => isNew(a) - isNew(b))]) {
+      const question = await this.question(ids);
+      if (question !== undefined) questions.push(question);
+      if (questions.length === lessonTurnsMax) break;
+    }
+    if (questions.length === 0) return undefined;
+    return this.measuredOn(questions, text);
+  }
+
+  private async measuredOn(questions: readonly Question[], text: string): Promise<Found> {
+    const { base } = this.models;
+    const shown: Ids[] = [];
+    for (const question of questions) shown.push(await question.shown(text));
+    const told = await this.answers(base, shown);
+    await this.answer(questions.filter(({ answers }) => answers === undefined));
+    const items = questions.flatMap(({ plain, answers }, at) => {
+      const all = [answers?.chance ?? [], told[at] ?? [], answers?.own ?? []];
+      return [plain, shown[at] ?? []].flatMap((promptIds) =>
+        all.map((answerIds): ScoreItem => ({ promptIds, answerIds })),
+      );
+    });
+    const scores = await this.engine.score(items, { model: base, ...this.calling() });
+    const sums = scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0));
+    return summed(questions.map((_, at) => gainsOf(sums.slice(6 * at, 6 * at + 6))));
+  }
+
+  private async answer(questions: readonly Question[]): Promise<void> {
+    if (questions.length === 0) return;
+    const { base, version } = this.models;
+    const other: Ids[] = [];
+    for (const [at, question] of questions.entries())
+      other.push(await question.shown(otherWishes[at % otherWishes.length] ?? ''));
+    const chance = await this.answers(base, other);
+    const own = await this.answers(
+      version,
+      questions.map(({ plain }) => plain),
+    );
+    for (const [at, question] of questions.entries())
+      question.answers = { own: own[at] ?? [], chance: chance[at] ?? [] };
+  }
+
+  private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
+    const maxTokens = Math.min(this.options.answerTokensMax, answerTokensCap);
+    const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
+    return choices.map(({ ids }) => ids);
+  }
+
+  /** Nothing where the turn is gone, of another policy, not to be learned from, or too long. */
+  private async question(ids: TurnIds): Promise<Question | undefined> {
+    if (this.questions.has(ids.turn)) return this.questions.get(ids.turn);
+    const question = await this.read(ids);
+    this.questions.set(ids.turn, question);
+    return question;
+  }
+
+  private async read(ids: TurnIds): Promise<Question | undefined> {
+    const source = await this.turns.source(ids);
+    if (typeof source === 'string') return undefined;
+    const { facts, messages, tools, templateArguments, humanMessage } = source;
+    const plain = facts.completed?.promptIds ?? [];
+    const mayBeAsked = facts.opened?.policy === this.options.policy && facts.opened.consent?.train === true;
+    if (!mayBeAsked || plain.length === 0 || plain.length > promptTokensMax) return undefined;
+    const shown = (wish: string): Promise<Ids> => {
+      const request = {
+        model: this.models.base,
+        messages: hintedMessages(messages, [wish], this.options.hintPlace, humanMessage) ?? messages,
+        ...(tools.length === 0 ? {} : { tools }),
+        ...(Object.keys(templateArguments).length === 0 ? {} : { templateArguments }),
+      };
+      return this.engine.tokenize(request, this.calling());
+    };
+    return { plain, shown };
+  }
+
+  private calling() {
+    return { deadlineMs: callDeadlineMs, signal: this.stopped };
+  }
+}
+
+/** Of one turn's answers: how much likelier each is to the base that is shown the lesson than to the base that is shown nothing. */
+interface Gains {
+  readonly chance: number;
+  readonly told: number;
+  readonly own: number;
+}
+
+function gainsOf([
+  chance = 0,
+  told = 0,
+  own = 0,
+  chanceShown = 0,
+  toldShown = 0,
+  ownShown = 0,
+]: readonly number[]): Gains {
+  return { chance: chanceShown - chance, told: toldShown - told, own: ownShown - own };
+}
+
+/**
+ * Each answer counts from what other wishes' answers come to in the mean, up to what told answers do. One that another lesson has made unlike
+ * both says nothing for this one, and one that overdoes it says no more than one that obeys.
+ */
+function summed(gains: readonly Gains[]): Found {
+  const least = meanOf(gains.map(({ chance }) => chance));
+  const most = Math.max(least, meanOf(gains.map(({ told }) => told)));
+  const mean = (of: (gain: Gains) => number) => meanOf(gains.map((gain) => Math.min(most, Math.max(least, of(gain)))));
+  return {
+    turns: gains.length,
+    chance: mean(({ chance }) => chance),
+    told: mean(({ told }) => told),
+    own: mean(({ own }) => own),
+  };
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
