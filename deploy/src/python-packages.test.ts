@@ -56,4 +56,27 @@ describe('Python packages', () => {
     expect(installing.length).toBeGreaterThan(0);
     expect(installing.filter((line) => !line.includes("'--require-hashes', '--no-deps'"))).toEqual([]);
   });
+
+  it('images install no list but by its hashes, and by name only the torch that a list pins', () => {
+    const images = readdirSync(join(deploy, 'images')).filter((name) => name.endsWith('.Dockerfile'));
+    const lines = images.flatMap((name) => readFileSync(join(deploy, 'images', name), 'utf8').split('\n'));
+    const installing = lines.filter((line) => line.includes('pip install'));
+    const isKnown = (line: string) =>
+      line.includes('pip install --require-hashes --no-deps -r ') ||
+      // Our own package, with nothing of others.
+      line.endsWith('pip install --no-deps --no-build-isolation -e services/worker') ||
+      line.includes(`"$(grep '^torch==' services/worker/requirements/runtime.txt)"`);
+    expect(installing.length).toBeGreaterThan(2);
+    expect(installing.filter((line) => !isKnown(line))).toEqual([]);
+  });
+
+  it('what the start installs by name has its version', () => {
+    const scripts = readdirSync(join(deploy, 'setup')).filter((name) => name.endsWith('.mjs'));
+    const text = scripts.map((name) => readFileSync(join(deploy, 'setup', name), 'utf8')).join('\n');
+    const named = [...text.matchAll(/const (?:packages|torch) = (.+);/g)].flatMap(([, list = '']) =>
+      list.match(/'[^']+'/g),
+    );
+    expect(named.length).toBeGreaterThan(2);
+    expect(named.filter((name) => name !== null && !/^'[\w.-]+==[\w.]+'$/.test(name))).toEqual([]);
+  });
 });

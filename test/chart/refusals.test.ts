@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
+import { recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { refusal, render, type Values } from './helm.js';
 import { complaintsAbout } from './started-in.js';
@@ -37,6 +39,11 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['a variable with no name', { gateway: { env: { 'a-b': 'c' } } }, /'\/gateway\/env': additional properties 'a-b'/],
   ['an image where a pod is merged', { pod: { container: { image: 'x' } } }, /pod\/container\/image/],
   ['a threshold of nothing', { gateway: { autoscaling: { perReplica: 0 } } }, /autoscaling\/perReplica/],
+  [
+    'a number that no recipe has',
+    { trainer: { recipeSet: { foo: 1 } } },
+    /'\/trainer\/recipeSet': additional properties 'foo' not allowed/,
+  ],
   ['more training workers', { pools: { training: { replicas: 2 } } }, /pools\/training.*'replicas' not allowed/],
 ];
 
@@ -48,6 +55,11 @@ const external = {
 const gpuModel = { name: 'qwen3-8b', hub: 'a/b', revision: '0'.repeat(40) };
 
 const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
+  [
+    'turns that are gone before their session is over',
+    { streams: { turnsAge: '30m' }, collector: { sessionIdleSeconds: 7_200 } },
+    /streams\.turnsAge: must be longer than collector\.sessionIdleSeconds/,
+  ],
   [
     'a spool that dies with its pod',
     { gateway: { spool: { type: 'emptyDir' } } },
@@ -248,4 +260,13 @@ it('fractions may be texts, as `--set` makes them, and reach the services as the
   const written = JSON.stringify(render(values));
   for (const text of ['0.7', '0.25', '12.5', '0.05', '0.02', 'learningRate=1e-4'])
     expect(written).toContain(`"${text}"`);
+});
+
+it('the names that trainer.recipeSet takes are those of the recipe, which the trainer refuses others of', () => {
+  const schema = parse(readFileSync(join(repositoryRoot(), 'charts', 'backtalk', 'values.schema.json'), 'utf8')) as {
+    properties: { trainer: { properties: { recipeSet: { patternProperties: Record<string, unknown> } } } };
+  };
+  const [pattern = ''] = Object.keys(schema.properties.trainer.properties.recipeSet.patternProperties);
+  const names = pattern.replace(/^\^\(|\)\$$/g, '').split('|');
+  expect(names.sort()).toEqual(Object.keys(recipePresets.tiny.recipe).sort());
 });

@@ -46,6 +46,24 @@ describe('the workflows', () => {
     expect(node.map((version) => Number.parseInt(version, 10))).toEqual([20, 22, 24]);
   });
 
+  it('every image of a release has an SBOM and its provenance, and images and chart are signed by their digests', () => {
+    const { jobs } = releaseJobs.parse(parse(readWorkflow('release.yml')));
+    const builds = jobs.images.steps.filter(({ uses }) => uses?.startsWith('docker/build-push-action@'));
+    expect(builds.map((build) => build.with)).toMatchObject([{ sbom: true, provenance: 'mode=max' }]);
+    expect(jobs.images.strategy.matrix.include.map(({ name }) => name)).toEqual(['services', 'worker', 'worker-cuda']);
+    for (const { permissions, steps } of [jobs.images, jobs.chart]) {
+      expect(permissions['id-token']).toBe('write');
+      const at = (found: (step: Step) => boolean | undefined) => steps.findIndex(found);
+      const installed = at(({ uses }) => uses?.startsWith('sigstore/cosign-installer@'));
+      const signed = at(({ run }) => run?.includes('cosign sign --yes '));
+      expect(installed).toBeGreaterThanOrEqual(0);
+      expect(signed).toBeGreaterThan(installed);
+    }
+    const signatures = readWorkflow('release.yml').match(/(?<=cosign sign --yes ).+/g);
+    expect(signatures).toEqual(['"$IMAGE"', expect.stringContaining('@$(sed -n')]);
+    expect(readWorkflow('release.yml')).toMatch(/IMAGE: .*@\$\{\{ steps\.image\.outputs\.digest \}\}/);
+  });
+
   it('images are run where what they are made of changed', () => {
     for (const path of ['deploy/**', 'charts/**', 'package-lock.json', 'services/worker/requirements/**']) {
       expect(readWorkflow('images.yml')).toContain(`- ${path}\n`);
@@ -54,3 +72,33 @@ describe('the workflows', () => {
 });
 
 const nodes = z.object({ node: z.array(z.string()) });
+
+const step = z.object({
+  uses: z.string().optional(),
+  run: z.string().optional(),
+  with: z.record(z.string(), z.unknown()).optional(),
+});
+type Step = z.infer<typeof step>;
+const job = z.object({ permissions: z.record(z.string(), z.string()), steps: z.array(step) });
+const included = z.object({ matrix: z.object({ include: z.array(z.object({ name: z.string() })) }) });
+const releaseJobs = z.object({ jobs: z.object({ images: job.extend({ strategy: included }), chart: job }) });
+
+describe('packages of npm', () => {
+  it('no package of npm runs a script when it is installed, here or in an image', () => {
+    const words = ['config', 'get', 'ignore-scripts'];
+    const options = { cwd: repositoryRoot(), env: { PATH: inheritedEnvironment()['PATH'] ?? '' } };
+    expect(
+      execFileSync('npm', words, { ...options, stdio: 'pipe' })
+        .toString()
+        .trim(),
+    ).toBe('true');
+    const recipe = readFileSync(join(repositoryRoot(), 'deploy', 'images', 'services.Dockerfile'), 'utf8');
+    const said = recipe.split('\n').findIndex((line) => /^ENV .*\bNPM_CONFIG_IGNORE_SCRIPTS=true\b/.test(line));
+    const installs = recipe.split('\n').flatMap((line, at) => (line.includes('npm ci') ? [at] : []));
+    expect(installs.length).toBeGreaterThan(0);
+    // Each stage that installs begins with the one that says so.
+    expect(recipe.match(/(?<=^FROM )\S+(?= AS (?:packages|build)$)/gm)).toEqual(['manifests', 'manifests']);
+    expect(said).toBeGreaterThanOrEqual(0);
+    expect(installs.filter((at) => at < said)).toEqual([]);
+  });
+});

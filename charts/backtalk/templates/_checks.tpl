@@ -23,6 +23,8 @@
 {{- if ge $stored (include "backtalk.bytes" .Values.nats.size | int64) }}{{ fail "nats.fileStoreMax: must be less than nats.size, or a full volume comes before a full store." }}{{ end }}
 {{- if ge (include "backtalk.bytes" .Values.streams.turnsMax | int64) $stored }}{{ fail "streams.turnsMax: must be less than nats.fileStoreMax, which holds weights and blobs too." }}{{ end }}
 {{- end }}
+{{- $age := mul (regexFind "^[0-9]+" .Values.streams.turnsAge) (ternary 3600 60 (hasSuffix "h" .Values.streams.turnsAge)) }}
+{{- if le $age (int64 .Values.collector.sessionIdleSeconds) }}{{ fail "streams.turnsAge: must be longer than collector.sessionIdleSeconds, or turns are gone before their session is over." }}{{ end }}
 {{- if not .Values.nats.enabled }}
 {{- if not .Values.nats.external.url }}{{ fail "nats.external.url: give the broker's address, or set nats.enabled=true." }}{{ end }}
 {{- if not .Values.nats.external.existingSecret }}{{ fail "nats.external.existingSecret: give the Secret with the users' passwords (keys nats-<user>)." }}{{ end }}
