@@ -57,6 +57,12 @@ const bodiesShareOfHeap = 1 / 6;
 /** Beyond the time for answers in flight: spool, broker, ports. */
 const stopMarginMs = 5_000;
 
+const nextTurn = (go: () => void): unknown => setImmediate(go);
+/** That begin or end, at some 300 µs each. */
+const requestsOfTurn = { ofKey: 1, inAll: 8 };
+/** Pieces of answers, at some 60 µs each. */
+const piecesOfTurn = { ofKey: 4, inAll: 32 };
+
 export function createGateway(config: GatewayConfig, overrides: GatewayOverrides = {}): Gateway {
   const stopWithinMs = config.stopWaitMs + stopMarginMs;
   // It needs no stream to start: what cannot be stored yet is spooled or refused, as `capture` says.
@@ -158,7 +164,8 @@ async function startAccess(
     keys,
     callers: new Callers(config.hashSecret),
     slots,
-    fair: new FairTurns((go) => setImmediate(go)),
+    fair: new FairTurns(nextTurn, requestsOfTurn),
+    fairPieces: new FairTurns(nextTurn, piecesOfTurn),
     minutes: new MinuteCounts(valkey, clock),
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
     parser,

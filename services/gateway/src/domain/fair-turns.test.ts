@@ -1,43 +1,65 @@
 import { expect, it } from 'vitest';
 import { FairTurns } from './fair-turns.js';
 
-/** Turns that are given by hand, and who had them. */
-function begin() {
+/** Turns that are given by hand, and who went on in them. */
+function begin(bounds = { ofKey: 1, inAll: 2 }) {
   const next: (() => void)[] = [];
-  const turns = new FairTurns((go) => next.push(go));
+  const turns = new FairTurns((go) => next.push(go), bounds);
   const had: string[] = [];
   return {
-    had,
-    ask: (keyId: string) => void turns.of(keyId).then(() => had.push(keyId)),
-    turn: async () => {
-      next.shift()?.();
-      await new Promise(setImmediate);
+    ask: (...keyIds: string[]) => {
+      for (const keyId of keyIds) void turns.of(keyId).then(() => had.push(keyId));
     },
+    /** Who has gone on since it was last asked. */
+    had: async () => {
+      await new Promise(setImmediate);
+      return had.splice(0).join(' ');
+    },
+    turn: () => next.shift()?.(),
     pending: () => next.length,
   };
 }
 
-it('one that comes alone goes on at once, and the next one in the next turn', async () => {
+it('one that comes alone goes on at once, and the next one of its key in the next turn', async () => {
   const { had, ask, turn, pending } = begin();
-  ask('eve');
-  ask('eve');
-  await new Promise(setImmediate);
-  expect(had).toEqual(['eve']);
-  await turn();
-  expect(had).toEqual(['eve', 'eve']);
-  await turn();
+  ask('eve', 'eve');
+  expect(await had()).toBe('eve');
+  turn();
+  expect(await had()).toBe('eve');
+  turn();
   expect(pending()).toBe(0);
   ask('eve');
-  await new Promise(setImmediate);
-  expect(had).toHaveLength(3);
+  expect(await had()).toBe('eve');
 });
 
-it('keys take turns, however many of one wait', async () => {
+it('one of another key goes on at once, however many of one key wait', async () => {
   const { had, ask, turn } = begin();
-  for (let asked = 0; asked < 100; asked += 1) ask('eve');
-  ask('ann');
-  ask('ann');
+  ask(...Array.from({ length: 100 }, () => 'eve'));
+  expect(await had()).toBe('eve');
   ask('bob');
-  for (let turns = 0; turns < 7; turns += 1) await turn();
-  expect(had).toEqual(['eve', 'eve', 'ann', 'bob', 'eve', 'ann', 'eve', 'eve']);
+  expect(await had()).toBe('bob');
+  turn();
+  expect(await had()).toBe('eve');
+  ask('bob');
+  expect(await had()).toBe('bob');
+});
+
+it('where more keys wait than go on in a turn, keys take turns', async () => {
+  const { had, ask, turn } = begin();
+  ask('eve', 'eve', 'eve', 'ann', 'ann', 'bob', 'cat');
+  expect(await had()).toBe('eve ann');
+  const later: string[] = [];
+  for (let turns = 0; turns < 4; turns += 1) {
+    turn();
+    later.push(await had());
+  }
+  expect(later).toEqual(['eve ann', 'bob cat', 'eve', '']);
+});
+
+it('a key goes on as often in one turn as it may, and no more often', async () => {
+  const { had, ask, turn } = begin({ ofKey: 3, inAll: 4 });
+  ask(...Array.from({ length: 5 }, () => 'eve'), 'bob', 'bob');
+  expect(await had()).toBe('eve eve eve bob');
+  turn();
+  expect(await had()).toBe('eve eve bob');
 });

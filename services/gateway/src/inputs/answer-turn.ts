@@ -53,7 +53,9 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
   try {
     if (request.stream) {
       const begun = await begin(parts, exchange, async (client, body, deadlineMs) => {
-        const rest = client.chatStream(body, { signal, deadlineMs, firstByteMs, idleMs })[Symbol.asyncIterator]();
+        const turn = () => parts.access.fairPieces.of(exchange.turn.caller.keyId);
+        const options = { signal, deadlineMs, firstByteMs, idleMs, turn };
+        const rest = client.chatStream(body, options)[Symbol.asyncIterator]();
         // Until the first frame has come, a failure can be hidden from the client.
         const step = await rest.next();
         if (step.done === true) throw gatewayErrors.engineBroke();

@@ -2,8 +2,8 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
+import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { newTrace } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -303,6 +303,51 @@ describe('one client’s share', () => {
     await until(() => answered.length === keys.length, { what: 'all answers' });
     expect(answered.indexOf('ann')).toBeLessThan(120);
     for (const { socket } of lines) socket.destroy();
+    await wide.gateway.stop();
+  });
+
+  it('what engines say to many requests of one key at once is passed on a little in each turn of the event loop', async () => {
+    const wide = await startGateway(around, { BACKTALK_KEYS_FILE: started.environment['BACKTALK_KEYS_FILE'] ?? '' });
+    await ready(wide);
+    const answers: ServerResponse[] = [];
+    const say = (answer: ServerResponse, content: string) =>
+      answer.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`);
+    const engine = createServer((_, answer) => {
+      say(answer.writeHead(200, { 'content-type': 'text/event-stream' }), 'begun');
+      answers.push(answer);
+    });
+    await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${String((engine.address() as AddressInfo).port)}`;
+    const other = await startLeasedEngine(around, 'engine-2', { url, versions: ['backtalk-v2'] });
+    let turn = 0;
+    const count = (): void => {
+      turn += 1;
+      if (heardIn.length < 40) setImmediate(count);
+    };
+    let begun = 0;
+    /** In which turn of the event loop each was heard: gateway, engine and clients share it. */
+    const heardIn: number[] = [];
+    const ask = () => {
+      const headers = { 'content-type': 'application/json', authorization: 'Bearer eve' };
+      const asking = httpRequest(`${wide.url}/chat/completions`, { method: 'POST', headers }, (response) => {
+        response
+          .on('error', () => undefined)
+          .on('data', (piece: Buffer) => {
+            if (piece.includes('begun')) begun += 1;
+            if (piece.includes('said')) heardIn.push(turn);
+          });
+      });
+      asking.end(JSON.stringify({ ...valid, model: 'backtalk-v2', stream: true }));
+    };
+    for (let asked = 0; asked < 40; asked += 1) ask();
+    await until(() => begun === 40, { what: 'forty answers that have begun' });
+    count();
+    for (const answer of answers) say(answer, 'said');
+    await until(() => heardIn.length === 40, { what: 'what was said to all of them' });
+    expect(new Set(heardIn).size).toBeGreaterThan(5);
+    engine.closeAllConnections();
+    engine.close();
+    await other.stop();
     await wide.gateway.stop();
   });
 

@@ -24,7 +24,10 @@ export interface Access {
   readonly keys: KeyStore;
   readonly callers: Callers;
   readonly slots: RequestSlots;
+  /** For requests that begin or end. */
   readonly fair: FairTurns;
+  /** For pieces of answers. */
+  readonly fairPieces: FairTurns;
   readonly minutes: MinuteCounts;
   readonly bodies: BodyBudget;
   readonly parser: JsonParser;

@@ -16,6 +16,8 @@ export interface StreamOptions extends CallOptions {
   readonly firstByteMs?: number | undefined;
   /** The longest gap between two pieces of the answer; the whole deadline when left out. */
   readonly idleMs?: number | undefined;
+  /** Waited for before what has come is read, so that many streams at once do not keep all else waiting; at once when left out. */
+  readonly turn?: (() => Promise<void>) | undefined;
 }
 
 /** A chat request in OpenAI's shape. `model` is the engine's name for the weights. Other fields pass through. */

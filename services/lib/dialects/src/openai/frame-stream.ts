@@ -1,8 +1,8 @@
 // A streamed chat answer as an async iterator of frames.
 //
 // In: the chunks of one call. Out: a frame for each data line, in order. It ends only after an answer that was complete by
-// `[DONE]`; every other end throws. Leaving the loop cancels the call. At most `framesMax` frames wait here: beyond that
-// the socket is paused. Each line is parsed once, when it arrives.
+// `[DONE]`; every other end throws. Leaving the loop cancels the call. Chunks are read when a frame is asked for and it is
+// this stream's turn; beyond `unreadBytesMax` of them the socket is paused. Each line is parsed once.
 import { asBacktalkError, type BacktalkError } from '@backtalk/kit';
 import type { EngineFrame } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
@@ -12,7 +12,7 @@ import { SseData } from '../transport/sse-data.js';
 import { frameOf, parseChat } from './chat-wire.js';
 import { refusalInStream, refusalOf, type CallContext } from './refusals.js';
 
-const framesMax = 256;
+const unreadBytesMax = 64 * 1024;
 const refusalBytesMax = 256 * 1024;
 
 interface Waiter {
@@ -22,39 +22,34 @@ interface Waiter {
 
 export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame, undefined> {
   call: EngineCall | undefined;
+  private unread: Buffer[] = [];
+  private unreadBytes = 0;
   private readonly frames: EngineFrame[] = [];
   private taken = 0;
   private readonly lines = new SseData();
   private waiter: Waiter | undefined;
+  private turnIsAsked = false;
   private ended = false;
   private error: BacktalkError | undefined;
   private refused: { -readonly [K in keyof Reply]: Reply[K] } | undefined;
   private finished = false;
   private paused = false;
 
-  constructor(private readonly context: CallContext) {}
+  constructor(
+    private readonly context: CallContext,
+    private readonly turn: () => Promise<void> = () => Promise.resolve(),
+  ) {}
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
   next(): Promise<IteratorResult<EngineFrame, undefined>> {
-    const frame = this.frames[this.taken];
-    if (frame !== undefined) {
-      this.taken += 1;
-      if (this.taken >= this.frames.length) {
-        this.frames.length = 0;
-        this.taken = 0;
-        if (this.paused) {
-          this.paused = false;
-          this.call?.resume();
-        }
-      }
-      return Promise.resolve({ done: false, value: frame });
-    }
-    if (this.error !== undefined) return Promise.reject(this.error);
-    if (this.ended) return Promise.resolve({ done: true, value: undefined });
-    return new Promise((resolve, reject) => (this.waiter = { resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.waiter = { resolve, reject };
+      if (this.taken < this.frames.length) this.answer();
+      else this.askTurn();
+    });
   }
 
   return(): Promise<IteratorResult<EngineFrame, undefined>> {
@@ -72,25 +67,74 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       return;
     }
     if (this.ended) return;
-    try {
-      if (!this.lines.feed(chunk, (data) => this.line(data)))
-        throw engineErrors.replyInvalid({ what: 'line too long' });
-    } catch (error) {
-      this.call?.fail(asBacktalkError(error));
+    this.unread.push(chunk);
+    this.unreadBytes += chunk.length;
+    if (this.unreadBytes > unreadBytesMax) {
+      this.paused = true;
+      this.call?.pause();
     }
+    this.askTurn();
   }
 
   end(): void {
+    // Whether the answer is complete stands in what came last.
+    this.read();
     if (this.refused !== undefined) this.fail(refusalOf(this.refused, this.context));
     else if (!this.ended) this.fail(engineErrors.streamBroken({ why: 'it ended without a final frame' }));
+    this.askTurn();
   }
 
   fail(error: BacktalkError): void {
-    if (this.ended || this.error !== undefined) return;
-    this.error = error;
-    const waiter = this.waiter;
+    this.read();
+    if (!this.ended) this.error ??= error;
+    this.askTurn();
+  }
+
+  /** Only where a frame is waited for, and there is something to say. */
+  private askTurn(): void {
+    const isOver = this.ended || this.error !== undefined;
+    if (this.turnIsAsked || this.waiter === undefined || (this.unread.length === 0 && !isOver)) return;
+    this.turnIsAsked = true;
+    void this.turn().then(() => {
+      this.turnIsAsked = false;
+      this.read();
+      this.answer();
+    });
+  }
+
+  private answer(): void {
+    const { waiter, error } = this;
+    if (waiter === undefined) return;
     this.waiter = undefined;
-    waiter?.reject(error);
+    const frame = this.frames[this.taken];
+    if (frame !== undefined) {
+      this.taken += 1;
+      if (this.taken === this.frames.length) {
+        this.frames.length = 0;
+        this.taken = 0;
+      }
+      waiter.resolve({ done: false, value: frame });
+    } else if (error !== undefined) waiter.reject(error);
+    else if (this.ended) waiter.resolve({ done: true, value: undefined });
+    else this.waiter = waiter;
+  }
+
+  private read(): void {
+    const { unread } = this;
+    this.unread = [];
+    this.unreadBytes = 0;
+    try {
+      for (const chunk of unread)
+        if (!this.lines.feed(chunk, (data) => this.line(data)))
+          throw engineErrors.replyInvalid({ what: 'line too long' });
+    } catch (thrown) {
+      this.error ??= asBacktalkError(thrown);
+      this.call?.fail(this.error);
+    }
+    if (!this.paused) return;
+    this.paused = false;
+    // What waits in the socket comes before this returns.
+    this.call?.resume();
   }
 
   private line(data: string): void {
@@ -99,24 +143,12 @@ export class FrameStream implements CallSink, AsyncIterableIterator<EngineFrame,
       // A dying engine sends `[DONE]` too: only a finish reason makes an answer complete.
       if (!this.finished) throw engineErrors.streamBroken({ why: 'no finish reason' });
       this.ended = true;
-      this.waiter?.resolve({ done: true, value: undefined });
-      this.waiter = undefined;
       return;
     }
     const raw = parseChat(data);
     if (raw.error !== undefined) throw refusalInStream(raw.error, this.context);
     const frame = frameOf(raw);
     if (frame.finishReason !== undefined) this.finished = true;
-    if (this.waiter !== undefined) {
-      const waiter = this.waiter;
-      this.waiter = undefined;
-      waiter.resolve({ done: false, value: frame });
-      return;
-    }
     this.frames.push(frame);
-    if (!this.paused && this.frames.length - this.taken > framesMax) {
-      this.paused = true;
-      this.call?.pause();
-    }
   }
 }

@@ -53,7 +53,7 @@ export class OpenAiClient implements EngineClient {
 
   chatStream(request: EngineChatRequest, options: StreamOptions): AsyncIterable<EngineFrame> {
     const path = '/v1/chat/completions';
-    const stream = new FrameStream(this.context(path, request.model));
+    const stream = new FrameStream(this.context(path, request.model), options.turn);
     stream.call = this.connections.dispatch('POST', path, this.chatBody(request, true), options, stream);
     return stream;
   }

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { asBacktalkError } from '@backtalk/kit';
+import { engineErrors } from '../errors.js';
+import { EngineCall } from '../transport/engine-call.js';
+import { FrameStream } from './frame-stream.js';
+
+/** Turns that are given by hand. */
+let turns: (() => void)[];
+let stream: FrameStream;
+let call: EngineCall;
+
+beforeEach(() => {
+  turns = [];
+  stream = new FrameStream({ dialect: 'vllm', model: 'base', path: '/v1' }, () => {
+    return new Promise((resolve) => turns.push(resolve));
+  });
+  call = new EngineCall({ deadlineMs: 60_000 }, stream);
+  stream.call = call;
+});
+
+afterEach(() => call.fail(engineErrors.aborted({})));
+
+const event = (json: string) => Buffer.from(`data: ${json}\n\n`);
+const word = (content: string, finish: string | null = null) =>
+  event(JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: finish }] }));
+const done = event('[DONE]');
+
+/** What the stream gives: a word, `end`, or an error's code; `-` while it gives nothing. */
+async function given(frame = stream.next()): Promise<string> {
+  const said = frame.then(
+    ({ value }) => value?.content ?? 'end',
+    (error: unknown) => asBacktalkError(error).code,
+  );
+  return Promise.race([said, new Promise<string>((resolve) => setImmediate(() => resolve('-')))]);
+}
+
+it('what has come is read when it is the stream’s turn, all of it in one', async () => {
+  const first = stream.next();
+  expect(turns).toHaveLength(0);
+  stream.data(word('a'));
+  stream.data(word('b'));
+  expect(await given(first)).toBe('-');
+  turns[0]?.();
+  expect([await given(first), await given()]).toEqual(['a', 'b']);
+  expect(turns).toHaveLength(1);
+});
+
+it('an answer is whole where its end had come before the connection broke, though it was not read yet', async () => {
+  stream.data(word('a'));
+  stream.data(Buffer.concat([word('b', 'stop'), done]));
+  stream.fail(engineErrors.streamBroken({ why: 'ECONNRESET' }));
+  expect([await given(), await given(), await given()]).toEqual(['a', 'b', '-']);
+  turns[0]?.();
+  expect(await given()).toBe('end');
+});
+
+it('an answer that broke off is said after all that had come of it', async () => {
+  stream.data(word('a'));
+  stream.end();
+  expect([await given(), await given()]).toEqual(['a', '-']);
+  turns[0]?.();
+  expect(await given()).toBe('engine_stream_broken');
+});
+
+it('an engine that says more than is read is held back until it is, and again where more waits in the socket', async () => {
+  const large = word('x'.repeat(70 * 1024));
+  const pause = vi.spyOn(call, 'pause');
+  const resume = vi.spyOn(call, 'resume').mockImplementationOnce(() => stream.data(large));
+  stream.data(word('a'));
+  expect(pause).not.toHaveBeenCalled();
+  stream.data(large);
+  expect(pause).toHaveBeenCalledOnce();
+  const first = stream.next();
+  turns[0]?.();
+  await first;
+  expect([resume, pause].map(({ mock }) => mock.calls.length)).toEqual([1, 2]);
+  await given();
+  void given();
+  turns.at(-1)?.();
+  await expect.poll(() => resume.mock.calls.length).toBe(2);
+});
