@@ -112,7 +112,7 @@ export class LearningTalk {
   private async batchAfter(number: number): Promise<StoredFact<'batchClosed'> | undefined> {
     const closed = async () => {
       const last = await this.lastBatch();
-      return last !== undefined && last.message.number > number && last;
+      return last !== undefined && last.message.number > number && last.message.samples.length > 0 && last;
     };
     return until(closed, { timeoutMs: judgedWithinMs, everyMs: 100, what: 'The batch closes' }).catch(() => undefined);
   }

@@ -79,7 +79,7 @@ describe('each at a policy of their own', () => {
     await answersWith('ada', 'ada-v1');
     // One word to Ben in between: all that Ada taught has left his model what it was.
     expect((await correct('ben', 0)).weights).toBe('ben-v0');
-    expect((await book.read()).batches.map(({ message }) => message.policy)).toEqual(['ada']);
+    expect(new Set((await book.read()).batches.map(({ message }) => message.policy))).toEqual(new Set(['ada']));
     for (let number = 1; number <= corrections; number += 1) corrected.ben.push((await correct('ben', number)).turn);
     await answersWith('ben', 'ben-v1');
     expect((await askAs('ada', [{ role: 'user', content: 'Who are you?' }])).weights).toMatch(/^ada-v/);
