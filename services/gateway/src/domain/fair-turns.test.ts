@@ -44,7 +44,7 @@ it('one of another key goes on at once, however many of one key wait', async () 
   expect(await had()).toBe('bob');
 });
 
-it('where more keys wait than go on in a turn, keys take turns', async () => {
+it('keys take turns where more of them wait than go on in one turn', async () => {
   const { had, ask, turn } = begin();
   ask('eve', 'eve', 'eve', 'ann', 'ann', 'bob', 'cat');
   expect(await had()).toBe('eve ann');
