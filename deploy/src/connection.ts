@@ -21,6 +21,7 @@ export interface Connection {
   readonly baseModel: string;
   /** Folder of a base model that is not the laptop's. */
   readonly model?: string;
+  readonly dataCapBytes?: number;
   /** The model that judges, where one was named. */
   readonly judge?: KeptJudge;
   readonly natsUrl: string;
@@ -77,9 +78,10 @@ interface Started {
   readonly policies: readonly string[];
   readonly base?: Pick<BaseModel, 'name' | 'folder'> | undefined;
   readonly judge?: KeptJudge | undefined;
+  readonly dataCapBytes?: number;
 }
 
-export function writeConnection({ data, ports, secrets, host, policies, base, judge }: Started): void {
+export function writeConnection({ data, ports, secrets, host, policies, base, judge, dataCapBytes }: Started): void {
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
@@ -90,6 +92,7 @@ export function writeConnection({ data, ports, secrets, host, policies, base, ju
     policies,
     baseModel: base?.name ?? baseModel,
     ...(base === undefined ? {} : { model: base.folder }),
+    ...(dataCapBytes === undefined ? {} : { dataCapBytes }),
     ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',

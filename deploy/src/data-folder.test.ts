@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
-import { cappedBytes, folderBytes, lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
 import { loadSecrets } from './secrets.js';
@@ -126,8 +127,9 @@ describe('the data folder', () => {
     writeFileSync(folder.join('blobs', 'a'), Buffer.alloc(1000));
     expect(folderBytes(folder.path) - before).toBe(1000);
     expect(folderBytes(folder.join('gone'))).toBe(0);
-    const capped = cappedBytes(openDataFolder(folder.path));
+    openDataFolder(folder.path);
+    const capped = cappedBytes(folder.path);
     writeFileSync(folder.join('models', 'weights'), Buffer.alloc(1000));
-    expect(cappedBytes(openDataFolder(folder.path))).toBe(capped);
+    expect(cappedBytes(folder.path)).toBe(capped);
   });
 });

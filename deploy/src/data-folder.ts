@@ -1,17 +1,8 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
 import { randomUUID } from 'node:crypto';
-import {
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-  type Dirent,
-} from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { modelsFolder } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
 import { identityOf, stillRuns } from './process-record.js';
 
@@ -24,7 +15,7 @@ const folders = {
   adapters: 'adapters',
   trainingCache: 'training',
   logs: 'logs',
-  models: 'models',
+  models: modelsFolder,
 } as const;
 
 /** `processes`: what runs, for the next start to end if this one cannot. */
@@ -106,29 +97,6 @@ function isDone(expected: string, work: () => unknown): boolean {
     if (error instanceof Error && 'code' in error && error.code === expected) return false;
     throw error;
   }
-}
-
-/** What counts towards the folder's cap: all but models, which were fetched and do not grow. */
-export const cappedBytes = (data: Pick<DataFolder, 'path' | 'models'>) =>
-  folderBytes(data.path) - folderBytes(data.models);
-
-/** Bytes of every file below the folder. */
-export function folderBytes(path: string): number {
-  let entries: Dirent[];
-  try {
-    entries = readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    // A folder may vanish while it is measured: loaders put versions away.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
-    throw error;
-  }
-  let bytes = 0;
-  for (const entry of entries) {
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) bytes += folderBytes(child);
-    else bytes += statSync(child, { throwIfNoEntry: false })?.size ?? 0;
-  }
-  return bytes;
 }
 
 const roomBytes = 50_000_000;

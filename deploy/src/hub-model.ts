@@ -5,10 +5,9 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { environmentOf, inheritedEnvironment } from '@backtalk/kit';
+import { environmentOf, folderBytes, inheritedEnvironment } from '@backtalk/kit';
 import { z } from 'zod';
 import { refuseBeforeWeights } from './base-model.js';
-import { folderBytes } from './data-folder.js';
 import { deployErrors } from './errors.js';
 import type { Terminal } from './terminal.js';
 

@@ -106,7 +106,7 @@ export function launch(options: LaunchOptions): Launched {
       });
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
-      writeConnection({ data, ports, secrets, host, policies, base, judge });
+      writeConnection({ data, ports, secrets, host, policies, base, judge, dataCapBytes: options.dataCapBytes });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };

@@ -1,7 +1,8 @@
 // Forgets everything: asks first, and not at all while Backtalk runs.
 import { existsSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { folderBytes, lockDataFolder, openDataFolder } from './data-folder.js';
+import { folderBytes } from '@backtalk/kit';
+import { lockDataFolder, openDataFolder } from './data-folder.js';
 import { endSurvivors } from './process-record.js';
 import type { Options } from './options.js';
 import type { Terminal } from './terminal.js';

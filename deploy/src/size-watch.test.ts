@@ -19,7 +19,7 @@ beforeEach(() => {
   const output = new PassThrough();
   output.on('data', (text: Buffer) => (shown += text.toString()));
   watch = new SizeWatch({
-    data: { path: folder.path, models: folder.join('models') },
+    path: folder.path,
     capBytes: 1_000_000,
     everyMs: 5,
     terminal: createTerminal(output),

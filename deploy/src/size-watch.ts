@@ -1,7 +1,6 @@
 // Measures the data folder every minute: says in good time that its cap comes near, has learning rest when the cap is
 // reached, and has it go on when there is room again. Chat goes on in any case.
-import { asBacktalkError } from '@backtalk/kit';
-import { cappedBytes, type DataFolder } from './data-folder.js';
+import { asBacktalkError, cappedBytes } from '@backtalk/kit';
 import type { Terminal } from './terminal.js';
 
 const defaultEveryMs = 60_000;
@@ -10,7 +9,7 @@ const warnShare = 0.8;
 const roomShare = 0.95;
 
 export interface SizeWatchOptions {
-  readonly data: Pick<DataFolder, 'path' | 'models'>;
+  readonly path: string;
   readonly capBytes: number;
   readonly terminal: Terminal;
   /** Tells the trainer whether the folder is full. Where it fails, the next look tries again. */
@@ -32,9 +31,7 @@ export class SizeWatch {
   start(): void {
     this.running = this.look()
       .catch((error: unknown) => {
-        this.options.terminal.warn(
-          `${this.options.data.path} could not be measured: ${asBacktalkError(error).message}`,
-        );
+        this.options.terminal.warn(`${this.options.path} could not be measured: ${asBacktalkError(error).message}`);
       })
       .finally(() => {
         if (!this.stopped) this.timer = setTimeout(() => this.start(), this.options.everyMs ?? defaultEveryMs);
@@ -48,9 +45,8 @@ export class SizeWatch {
   }
 
   private async look(): Promise<void> {
-    const { data, capBytes, terminal } = this.options;
-    const { path } = data;
-    const share = cappedBytes(data) / capBytes;
+    const { path, capBytes, terminal } = this.options;
+    const share = cappedBytes(path) / capBytes;
     const cap = `${(capBytes / 1e9).toFixed(1)} GB`;
     const wasFull = this.full;
     this.full = share >= (wasFull ? roomShare : 1);

@@ -107,7 +107,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     ...(options.restore === undefined ? {} : { restore: options.restore }),
   });
   const sizeWatch = new SizeWatch({
-    data,
+    path: data.path,
     capBytes: options.dataCapBytes,
     terminal,
     report: (full) => reportRoom(ports, secrets, policies, full),

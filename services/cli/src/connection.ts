@@ -32,6 +32,9 @@ const schema = z.object({
   blobStore: z.string(),
   serviceToken: z.string().default(''),
   data: z.string().optional(),
+  /** Folder of a base model that is not the laptop's. */
+  model: z.string().optional(),
+  dataCapBytes: z.number().optional(),
   health: z.record(z.string(), z.url()),
 });
 

@@ -1,5 +1,5 @@
 // Where keys are kept, by their SHA-256: in the broker's bucket, or in a machine's file, as the gateway there reads them.
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jsonCodec, keyGrant, kvBucket, type Broker, type KeyGrant } from '@backtalk/kit';
 import { z } from 'zod';
@@ -11,9 +11,23 @@ export interface KeyStore {
   remove(hash: string): Promise<void>;
 }
 
+export const keysIn = (data: string) => join(data, 'keys.json');
+
+/** Why the gateway cannot read a machine's file of keys, or should not; empty where nothing is wrong with it. */
+export function problemOfKeys(file: string): string {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined) return '';
+  try {
+    keysFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return 'cannot be read as keys';
+  }
+  return (mode & 0o077) === 0 ? '' : 'can be read by other users of this machine';
+}
+
 /** A machine has a folder, a cluster has none. */
 export async function withKeyStore<T>(connection: Connection, use: (store: KeyStore) => Promise<T>): Promise<T> {
-  if (connection.data !== undefined) return use(fileStore(join(connection.data, 'keys.json')));
+  if (connection.data !== undefined) return use(fileStore(keysIn(connection.data)));
   return withBrokerAlone(connection, (broker) => use(bucketStore(broker)));
 }
 

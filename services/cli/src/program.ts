@@ -4,6 +4,7 @@ import { backup } from './commands/backup.js';
 import { abandonBatch, listBatches } from './commands/batches.js';
 import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
+import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
@@ -74,6 +75,10 @@ function addWatching({ program, run, attempt }: Shell): void {
     .command('status')
     .description('is everything up, and where are turns in the loop')
     .action(() => run(status));
+  program
+    .command('doctor')
+    .description('look for what is commonly set up wrong, and say what to do; exit status 1 where something was found')
+    .action(() => attempt((output, flags) => doctor(output, flags)));
   program
     .command('versions [version]')
     .description('every weights version; with a name: from which words it was made')

@@ -17,10 +17,10 @@ async function readyPart(metrics: string): Promise<string> {
 it('a judge whose votes do not count is ready, and status says that they do not', async () => {
   const url = await readyPart('# TYPE x gauge\nbacktalk_judge_votes_trusted 0\n');
   const why = 'its votes do not count: too few planted turns are judged right';
-  expect(await partStatus('judge', url)).toEqual({ part: 'judge', ready: true, why });
+  expect(await partStatus('judge', url)).toEqual({ part: 'judge', url, ready: true, why });
 });
 
 it('a judge whose votes count has nothing to say', async () => {
   const url = await readyPart('backtalk_judge_votes_trusted 1\n');
-  expect(await partStatus('judge', url)).toEqual({ part: 'judge', ready: true, why: '' });
+  expect(await partStatus('judge', url)).toEqual({ part: 'judge', url, ready: true, why: '' });
 });

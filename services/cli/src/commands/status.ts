@@ -8,8 +8,10 @@ import { isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;
 
-interface PartStatus {
+export interface PartStatus {
   readonly part: string;
+  /** Of its health server, without a path. */
+  readonly url: string;
   readonly ready: boolean;
   readonly why: string;
 }
@@ -19,17 +21,23 @@ export async function partStatus(part: string, url: string): Promise<PartStatus>
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(askWithinMs) });
     const why = response.ok ? await withoutTrust(part, url) : (await response.text()).slice(0, 200);
-    return { part, ready: response.ok, why };
+    return { part, url, ready: response.ok, why };
   } catch {
-    return { part, ready: false, why: 'does not answer' };
+    return { part, url, ready: false, why: 'does not answer' };
   }
+}
+
+/** @param url of a part's health server, without a path */
+export async function metricsOf(url: string): Promise<{ readonly text: string; readonly date: string }> {
+  const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(askWithinMs) });
+  return { text: await response.text(), date: response.headers.get('date') ?? '' };
 }
 
 /** A judge that is wrong on turns whose verdict is known works, and its votes do not count. */
 async function withoutTrust(part: string, url: string): Promise<string> {
   if (!part.startsWith('judge')) return '';
-  const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(askWithinMs) });
-  const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(await response.text());
+  const { text } = await metricsOf(url);
+  const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(text);
   return isUntrusted ? 'its votes do not count: too few planted turns are judged right' : '';
 }
 
@@ -92,7 +100,7 @@ async function withoutVersion(broker: Broker, policy: string): Promise<string> {
   return reason;
 }
 
-interface PolicyStatus {
+export interface PolicyStatus {
   readonly policy: string;
   readonly stable: string;
   readonly previous: string;
@@ -113,7 +121,8 @@ async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatu
   };
 }
 
-async function learning(connection: Connection, broker: Broker) {
+/** Everything that `status` says, and that `doctor` looks for trouble in. */
+export async function learning(connection: Connection, broker: Broker) {
   const parts = await partsOf(connection, broker);
   const policies: PolicyStatus[] = [];
   for (const policy of connection.policies) policies.push(await policyStatus(broker, policy));

@@ -65,6 +65,7 @@ export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
 export { keyedHash, newId, newSessionId, newTurnId, sha256Hex, tenantHash, userHash } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
+export { cappedBytes, folderBytes, modelsFolder } from './installation/data-folder.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
 export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';

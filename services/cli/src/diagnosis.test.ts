@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose, type Loop, type Seen } from './diagnosis.js';
+import { Metrics } from './prometheus.js';
+
+const well: Loop = {
+  parts: [{ part: 'judge', url: 'http://judge', ready: true, why: '' }],
+  policies: [
+    { policy: 'backtalk', stable: 'backtalk-v3', previous: '', paused: false, storageFull: false, withoutVersion: '' },
+  ],
+  facts: { turnContinued: 60, turnJudged: 60, weightsTrained: 3 },
+  deadLetters: 0,
+  engines: [{ engine: 'http://engine', ready: true, reason: '' }],
+};
+
+const healthy: Seen = {
+  where: '/data',
+  endpoint: 'http://127.0.0.1:30000/v1',
+  loop: well,
+  stranger: 'none',
+  disk: { usedBytes: 1e9, capBytes: 10e9, freeBytes: 50e9 },
+  base: { name: 'own', gone: '', served: ['own'] },
+  engineStatus: 200,
+  keys: { file: '/data/keys.json', problem: '' },
+  openAt: '',
+  metrics: new Metrics('backtalk_gateway_requests_total{route="chat_completions",status="200"} 60\n'),
+  clocks: { judge: -1 },
+};
+
+const loop = (more: Partial<Loop>): Partial<Seen> => ({ loop: { ...well, ...more } });
+const policy = (more: object) => loop({ policies: well.policies.map((one) => ({ ...one, ...more })) });
+const metrics = (...lines: readonly string[]) => new Metrics(lines.join('\n'));
+const asked = (status: number, count: number) =>
+  `backtalk_gateway_requests_total{route="chat_completions",status="${String(status)}"} ${String(count)}`;
+const judgedOnly = { turnContinued: 43, turnJudged: 43, weightsTrained: 0 };
+
+describe('what is found at an installation', () => {
+  it('a healthy installation has nothing to be found', () => {
+    expect(diagnose(healthy)).toEqual([]);
+  });
+
+  it.each<[string, Partial<Seen>, string, string]>([
+    ['that does not run', { loop: undefined }, 'not_running', 'Backtalk does not run (/data)'],
+    [
+      'whose port another program has',
+      { loop: undefined, stranger: 'other' },
+      'port_taken',
+      'another program answers at http://127.0.0.1:30000/v1',
+    ],
+    [
+      'whose broker is away',
+      { loop: undefined, stranger: 'gateway', engineStatus: 401, base: { name: 'own', gone: '', served: ['other'] } },
+      'broker_away',
+      'the gateway answers at http://127.0.0.1:30000/v1, and its broker does not',
+    ],
+    [
+      'with a part that is down',
+      loop({ parts: [{ part: 'judge', url: '', ready: false, why: 'does not answer' }] }),
+      'part_down',
+      'judge is not ready: does not answer',
+    ],
+    [
+      'whose model is gone',
+      { base: { name: 'own', gone: '/models/own', served: [] } },
+      'base_model',
+      "the base model's folder /models/own is gone",
+    ],
+    [
+      'that serves another model',
+      { base: { name: 'own', gone: '', served: ['other'] } },
+      'base_model',
+      'what was learned belongs to own, and the engine serves other',
+    ],
+    [
+      'that is nearly at its cap',
+      { disk: { usedBytes: 8.5e9, capBytes: 10e9, freeBytes: 50e9 } },
+      'data_cap',
+      'the data folder holds 85 % of its cap of 10.0 GB',
+    ],
+    ['at its cap', policy({ storageFull: true }), 'data_cap', 'the data folder has reached its cap'],
+    [
+      'with a full disk',
+      { disk: { usedBytes: 1, capBytes: 10e9, freeBytes: 0.4e9 } },
+      'disk_full',
+      '0.4 GB of the disk are free',
+    ],
+    ['whose engine refuses its key', { engineStatus: 401 }, 'engine_key', 'the engine refuses the key'],
+    [
+      'whose loader is refused',
+      loop({ engines: [{ engine: 'http://e', ready: false, reason: 'The engine refuses the key it was given.' }] }),
+      'engine_key',
+      'the engine refuses the key that it is given (http://e)',
+    ],
+    [
+      'with broken keys',
+      { keys: { file: '/data/keys.json', problem: 'cannot be read as keys' } },
+      'keys_file',
+      '/data/keys.json cannot be read as keys',
+    ],
+    [
+      'that is open',
+      { openAt: 'http://10.0.0.1:30000/v1' },
+      'open_endpoint',
+      'http://10.0.0.1:30000/v1 answers without a key',
+    ],
+    ['that is paused', policy({ paused: true }), 'paused', 'learning of backtalk is paused'],
+    [
+      'without any judgement',
+      loop({ facts: { turnContinued: 9, turnJudged: 0 } }),
+      'never_judged',
+      '9 turns were continued, and none was ever judged',
+    ],
+    [
+      'whose votes are invalid',
+      {
+        metrics: metrics(
+          'backtalk_judge_votes_cast_total{result="unparsable"} 7',
+          'backtalk_judge_votes_cast_total{result="timeout"} 2',
+        ),
+      },
+      'invalid_votes',
+      'none of 9 votes of the judge was valid (unparsable 7, timeout 2)',
+    ],
+    [
+      'that learned nothing',
+      {
+        ...loop({ facts: judgedOnly }),
+        metrics: metrics(
+          'backtalk_trainer_samples_dropped_total{policy="a",reason="too_long"} 30',
+          'backtalk_trainer_samples_dropped_total{policy="b",reason="too_long"} 2',
+          'backtalk_gateway_untrainable_total{reason="opted_out"} 11',
+        ),
+      },
+      'nothing_learned',
+      '43 turns were judged, and nothing was learned (too_long 32, opted_out 11)',
+    ],
+    [
+      'whose prompts are too long',
+      {
+        metrics: metrics(
+          asked(200, 40),
+          asked(400, 10),
+          'backtalk_gateway_refused_total{code="context_length_exceeded"} 10',
+        ),
+      },
+      'context_short',
+      "10 of 50 requests were longer than the model's context",
+    ],
+    ['with a clock that is off', { clocks: { gateway: 41 } }, 'clock_skew', 'the clock of gateway differs by 41 s'],
+    ['with dead letters', loop({ deadLetters: 2 }), 'dead_letters', '2 facts could not be handled'],
+  ])('an installation %s gets one finding, in one line, with what to do', (_, seen, code, words) => {
+    const findings = diagnose({ ...healthy, ...seen });
+    expect(findings.map((finding) => finding.code)).toEqual([code]);
+    expect(findings[0]?.what).toContain(words);
+    expect(`${findings[0]?.what ?? ''}: ${findings[0]?.mend ?? ''}`).toMatch(/^[^\n]+: \S[^\n]+$/);
+  });
+
+  it.each<[string, Partial<Seen>]>([
+    ['few votes are invalid', { metrics: metrics('backtalk_judge_votes_cast_total{result="timeout"} 4') }],
+    [
+      'some votes are valid',
+      {
+        metrics: metrics(
+          'backtalk_judge_votes_cast_total{result="timeout"} 9',
+          'backtalk_judge_votes_cast_total{result="-1"} 1',
+        ),
+      },
+    ],
+    [
+      'few prompts are too long',
+      {
+        metrics: metrics(
+          asked(200, 95),
+          asked(400, 5),
+          'backtalk_gateway_refused_total{code="context_length_exceeded"} 5',
+        ),
+      },
+    ],
+    ['turns have just begun', loop({ facts: { turnContinued: 4, turnJudged: 0 } })],
+    ['the first batch is not full', loop({ facts: { turnContinued: 19, turnJudged: 19, weightsTrained: 0 } })],
+  ])('an installation where %s has nothing to be found', (_, seen) => {
+    expect(diagnose({ ...healthy, ...seen })).toEqual([]);
+  });
+
+  it.each([
+    ['too_long', 'sampleTokensMax'],
+    ['template_mismatch', 'template'],
+    ['opted_out', 'X-Backtalk-Train: off'],
+    ['never_heard_of', 'npx backtalk batches'],
+  ])('what to do about turns that taught nothing follows from the commonest reason, %s', (reason, words) => {
+    const counted = metrics(`backtalk_trainer_turns_settled_total{policy="a",reason="${reason}"} 40`);
+    const [finding] = diagnose({ ...healthy, ...loop({ facts: judgedOnly }), metrics: counted });
+    expect(finding?.mend).toContain(words);
+  });
+
+  it('learning that rests is not taken for learning that fails', () => {
+    const seen = policy({ paused: true });
+    const findings = diagnose({ ...healthy, loop: { ...well, ...seen.loop, facts: judgedOnly } });
+    expect(findings.map(({ code }) => code)).toEqual(['paused']);
+  });
+});

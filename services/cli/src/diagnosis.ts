@@ -1,0 +1,250 @@
+// What is commonly set up wrong. In: what was seen of an installation. Out: findings, each with what is wrong and what to do, in
+// the order in which they should be mended. It asks for nothing: commands/doctor.ts does.
+import type { PartStatus, PolicyStatus } from './commands/status.js';
+import type { Metrics } from './prometheus.js';
+
+export interface Finding {
+  readonly code: string;
+  readonly what: string;
+  readonly mend: string;
+}
+
+/** Of a running installation, as `status` knows it. */
+export interface Loop {
+  readonly parts: readonly PartStatus[];
+  readonly policies: readonly PolicyStatus[];
+  readonly facts: Readonly<Record<string, number>>;
+  readonly deadLetters: number;
+  readonly engines: readonly { readonly engine: string; readonly ready: boolean; readonly reason: string }[];
+}
+
+export interface Seen {
+  /** Data folder or broker. */
+  readonly where: string;
+  readonly endpoint: string;
+  /** Undefined where it does not run. */
+  readonly loop: Loop | undefined;
+  /** Who answers where it should, though its broker does not: its own gateway, or another program. */
+  readonly stranger: 'none' | 'gateway' | 'other';
+  /** Undefined in a cluster. */
+  readonly disk: { readonly usedBytes: number; readonly capBytes: number; readonly freeBytes: number } | undefined;
+  /** The base model's name, its folder where it lies in one that is gone, and what the engine serves where it says so. */
+  readonly base: { readonly name: string; readonly gone: string; readonly served: readonly string[] };
+  /** Of the engine's answer to the key that this installation has for it; 0 without an answer. */
+  readonly engineStatus: number;
+  readonly keys: { readonly file: string; readonly problem: string };
+  /** An address of this machine at which the endpoint answers others without a key. */
+  readonly openAt: string;
+  /** Of all parts together; counters are since each part's start. */
+  readonly metrics: Metrics;
+  /** By how many seconds a part's clock is ahead of this one's. */
+  readonly clocks: Readonly<Record<string, number>>;
+}
+
+const fullShare = 0.8;
+const freeBytesMin = 1e9;
+const skewSecondsMax = 5;
+/** So many turns say something; fewer may be chance. */
+const turnsEnough = 5;
+const judgedEnough = 20;
+const tooLongShare = 0.1;
+
+type Look = (seen: Seen) => readonly Finding[];
+
+const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+const found = (code: string, what: string, mend: string): readonly Finding[] => [{ code, what, mend }];
+
+export const neverStarted = (where: string): Finding => ({
+  code: 'not_running',
+  what: `Backtalk does not run here, and never did (${where})`,
+  mend: 'npm start, or name its folder with --data DIR',
+});
+
+function running({ loop, stranger, where, endpoint }: Seen): readonly Finding[] {
+  if (loop !== undefined) return [];
+  if (stranger === 'gateway') {
+    const what = `the gateway answers at ${endpoint}, and its broker does not`;
+    return found('broker_away', what, 'read logs/nats.log below the data folder, and start anew');
+  }
+  if (stranger === 'other') {
+    const what = `another program answers at ${endpoint}, and Backtalk does not run (${where})`;
+    return found('port_taken', what, 'stop it, or start with other ports: npm start -- --port 31000');
+  }
+  return found('not_running', `Backtalk does not run (${where})`, 'npm start, or name its folder with --data DIR');
+}
+
+const parts: Look = ({ loop }) =>
+  (loop?.parts ?? [])
+    .filter(({ ready }) => !ready)
+    .flatMap(({ part, why }) =>
+      found('part_down', `${part} is not ready: ${why}`, `read logs/${part}.log below the data folder`),
+    );
+
+function base({ base: { name, gone, served }, loop }: Seen): readonly Finding[] {
+  if (gone !== '') {
+    const mend = 'put it back, or forget what was learned with npm run reset';
+    return found('base_model', `the base model's folder ${gone} is gone, and what was learned belongs to it`, mend);
+  }
+  if (loop === undefined || served.length === 0 || served.includes(name)) return [];
+  const what = `what was learned belongs to ${name}, and the engine serves ${served.join(', ')}`;
+  return found('base_model', what, 'start with that model (--model), or with another folder (--data NEW)');
+}
+
+const room: Look = ({ disk, loop }) => {
+  const full = (loop?.policies ?? []).some(({ storageFull }) => storageFull);
+  const share = disk === undefined || disk.capBytes === 0 ? 0 : disk.usedBytes / disk.capBytes;
+  const trim = 'npx backtalk turns trim --older-than 30d, or npm start -- --data-cap SIZE';
+  if (full) return found('data_cap', 'the data folder has reached its cap, and learning rests', trim);
+  if (share >= fullShare && disk !== undefined) {
+    const what = `the data folder holds ${(share * 100).toFixed(0)} % of its cap of ${gigabytes(disk.capBytes)}`;
+    return found('data_cap', `${what}; learning rests when it is full`, trim);
+  }
+  return [];
+};
+
+const disk: Look = ({ disk: place }) =>
+  place === undefined || place.freeBytes >= freeBytesMin
+    ? []
+    : found(
+        'disk_full',
+        `${gigabytes(place.freeBytes)} of the disk are free`,
+        'make room: a full disk ends learning and the log',
+      );
+
+function engine({ engineStatus, loop }: Seen): readonly Finding[] {
+  if (loop === undefined) return [];
+  const refused = loop.engines.find(({ reason }) => /refuses the key/.test(reason));
+  if (engineStatus !== 401 && engineStatus !== 403 && refused === undefined) return [];
+  const what = `the engine refuses the key that it is given${refused === undefined ? '' : ` (${refused.engine})`}`;
+  return found('engine_key', what, 'start both together, or give both the same BACKTALK_ENGINE_KEY');
+}
+
+const keys: Look = ({ keys: { file, problem }, openAt }) => [
+  ...(problem === ''
+    ? []
+    : found('keys_file', `${file} ${problem}`, 'mend it (npx backtalk keys list), with mode 600')),
+  ...(openAt === ''
+    ? []
+    : found('open_endpoint', `${openAt} answers without a key`, 'npx backtalk keys add, or --host 127.0.0.1')),
+];
+
+const paused: Look = ({ loop }) =>
+  (loop?.policies ?? [])
+    .filter((one) => one.paused)
+    .flatMap(({ policy }) =>
+      found('paused', `learning of ${policy} is paused`, `npx backtalk resume --policy ${policy}`),
+    );
+
+function judged({ loop, metrics }: Seen): readonly Finding[] {
+  if (loop === undefined) return [];
+  const { turnContinued = 0, turnJudged = 0 } = loop.facts;
+  if (turnContinued >= turnsEnough && turnJudged === 0) {
+    const what = `${String(turnContinued)} turns were continued, and none was ever judged`;
+    return found(
+      'never_judged',
+      what,
+      'look at the judge: logs/judge.log, npx backtalk status, and its address (--judge-url)',
+    );
+  }
+  const votes = metrics.by('backtalk_judge_votes_cast_total', 'result');
+  const valid = ['-1', '0', '1'].reduce((sum, verdict) => sum + (votes[verdict] ?? 0), 0);
+  const reasons = worst(votes);
+  if (valid > 0 || reasons.length === 0 || sumOf(votes) < turnsEnough) return [];
+  const what = `none of ${String(sumOf(votes))} votes of the judge was valid (${named(reasons)})`;
+  return found(
+    'invalid_votes',
+    what,
+    'name a model that keeps to a format (--judge-url, --judge-model), or --judge-url none',
+  );
+}
+
+/** What is to be done about the commonest reasons why a turn teaches nothing. */
+const remedies: Readonly<Record<string, string>> = {
+  too_long: 'samples are longer than sampleTokensMax: npx backtalk recipe, BACKTALK_RECIPE_SET, more memory',
+  template_mismatch: "the template renders the conversation otherwise than it was captured: see the trainer's README",
+  opted_out: 'requests say X-Backtalk-Train: off, or their key was made with --no-train',
+  consent_unknown: 'their person said no before, and the sessions cannot be told apart: X-Backtalk-Train: on',
+  nothing_to_learn:
+    'no turn was corrected: say what should be otherwise, or look at the judge (npx backtalk judge eval)',
+  stale: 'the judge is slower than the versions: npx backtalk status',
+  unknown_ids: 'the engine and the training worker hold other models: start both with one',
+};
+
+function learned({ loop, metrics }: Seen): readonly Finding[] {
+  if (loop === undefined || loop.policies.some((one) => one.paused || one.storageFull)) return [];
+  const { turnJudged = 0, weightsTrained = 0 } = loop.facts;
+  if (turnJudged < judgedEnough || weightsTrained > 0) return [];
+  const reasons = worst({
+    ...metrics.by('backtalk_gateway_untrainable_total', 'reason'),
+    ...metrics.by('backtalk_trainer_turns_settled_total', 'reason'),
+    ...metrics.by('backtalk_trainer_samples_dropped_total', 'reason'),
+  });
+  const batch = loop.policies.find(({ withoutVersion }) => withoutVersion !== '')?.withoutVersion ?? '';
+  const why = [batch, named(reasons)].filter((words) => words !== '').join('; ') || 'no reason was counted';
+  const what = `${String(turnJudged)} turns were judged, and nothing was learned (${why})`;
+  return found(
+    'nothing_learned',
+    what,
+    remedies[reasons[0]?.[0] ?? ''] ?? 'npx backtalk batches says what became of each',
+  );
+}
+
+function context({ metrics }: Seen): readonly Finding[] {
+  const refused = metrics.sum('backtalk_gateway_refused_total', { code: 'context_length_exceeded' });
+  const asked = metrics.sum('backtalk_gateway_requests_total', { route: 'chat_completions' });
+  if (refused < turnsEnough || refused < asked * tooLongShare) return [];
+  const what = `${String(refused)} of ${String(asked)} requests were longer than the model's context`;
+  return found('context_short', what, 'serve a model with a longer context (--model), or have the agent send less');
+}
+
+const clocks: Look = ({ clocks: ahead }) =>
+  Object.entries(ahead)
+    .filter(([, seconds]) => Math.abs(seconds) > skewSecondsMax)
+    .flatMap(([part, seconds]) =>
+      found(
+        'clock_skew',
+        `the clock of ${part} differs by ${Math.abs(seconds).toFixed(0)} s`,
+        'run a time service (NTP) on each machine',
+      ),
+    );
+
+const dead: Look = ({ loop }) =>
+  loop === undefined || loop.deadLetters === 0
+    ? []
+    : found(
+        'dead_letters',
+        `${String(loop.deadLetters)} facts could not be handled`,
+        'npx backtalk dead-letters says why, and replays them',
+      );
+
+const looks: readonly Look[] = [
+  running,
+  disk,
+  room,
+  base,
+  keys,
+  parts,
+  engine,
+  clocks,
+  paused,
+  judged,
+  learned,
+  context,
+  dead,
+];
+
+export const diagnose = (seen: Seen): readonly Finding[] => looks.flatMap((look) => look(seen));
+
+const sumOf = (counts: Readonly<Record<string, number>>) =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+const reasonsShown = 3;
+
+/** The most frequent first. */
+const worst = (counts: Readonly<Record<string, number>>) =>
+  Object.entries(counts)
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, reasonsShown);
+
+const named = (reasons: readonly (readonly [string, number])[]) =>
+  reasons.map(([reason, count]) => `${reason} ${String(count)}`).join(', ');
