@@ -90,6 +90,58 @@ def test_marks_inside_a_text_are_no_parts_of_a_body(engine: Running):
     assert ask(engine, tools=[{}] * 1_001).status_code == 400
 
 
+@pytest.mark.parametrize("where", ["body", "arguments"])
+def test_a_string_that_is_never_closed_is_passed_over_once(engine: Running, where: str):
+    text = "[" + "{}," * 60_000 + '"' + '\\"' * 150_000
+    body = '{"messages": ' + text if where == "body" else json.dumps({**HELLO, **with_arguments(text)})
+    answer = httpx.post(f"{engine.url}/v1/chat/completions", content=body, headers=JSON, timeout=10)
+    assert answer.status_code == (413 if where == "body" else 400)
+
+
+def test_commas_inside_the_texts_of_arguments_are_no_parts(engine: Running):
+    assert ask(engine, **with_arguments(*[json.dumps({"code": "," * 9_000})] * 5)).status_code == 200
+
+
+def with_arguments(*arguments: str) -> dict[str, object]:
+    calls = [{"id": "a", "type": "function", "function": {"name": "f", "arguments": each}} for each in arguments]
+    return {"messages": [{"role": "assistant", "content": None, "tool_calls": calls}, *HELLO["messages"]]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["[" + "{}," * 1_000_000 + "{}]"],
+        ["[" + "1," * 450_000 + "1]"],
+        ["[" + "{}," * 5_000 + "{}]"] * 10,
+        ['"', "[" + "{}," * 100_000 + "{}]", '"'],
+        ["[" * 100_000],
+        ["x" * 600_000],
+    ],
+    ids=["objects", "numbers", "many calls", "open strings", "depth", "length"],
+)
+def test_arguments_of_tool_calls_that_are_costly_to_read_are_refused_unread(
+    engine: Running, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+):
+    read: list[str] = []
+    loads = json.loads
+    monkeypatch.setattr(
+        "backtalk_worker.engine.inputs.prompts.json.loads",
+        lambda text, **options: (read.append(text), loads(text, **options))[1],
+    )
+    body = json.dumps({**HELLO, **with_arguments(*arguments)})
+    answer = httpx.post(f"{engine.url}/v1/chat/completions", content=body, headers=JSON, timeout=60)
+    assert set(arguments).isdisjoint(read)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "messages"
+    assert answer.json()["error"]["message"].startswith("Arguments of tool calls may h")
+
+
+def test_arguments_nested_deeper_than_can_be_read_are_the_text_that_the_model_wrote(engine: Running):
+    # The small template writes no tool calls.
+    assert ask(engine, **with_arguments("[" * 15_000)).status_code == 200
+    assert ask(engine, **with_arguments("[" * 5_000 + "]" * 5_000)).status_code == 200
+
+
 @pytest.fixture
 def never_renders(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """A template that does not end until the test says so."""

@@ -1,7 +1,7 @@
 """Turns messages and texts into ids that leave room for an answer; what cannot fit is refused before it costs time.
 
-Template and tokenizer run on threads of their own, with a bound on what they get and on how long they take, so that no
-prompt holds up another request or the engine's health.
+Template and tokenizer run on threads of their own, with a bound on what they get and on how long they take. What is
+read before that is bounded by itself: a tool call's arguments are JSON in a string, whose parts nothing has counted.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.text import TokenBytes, bytes_of_fallback, bytes_of_level
-from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, malformed
+from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, are_over, malformed
 from backtalk_worker.model.load import LoadedModel
 
 MESSAGES_MAX = 2_000
@@ -23,6 +23,10 @@ TEMPLATE_TEXT_MAX = 1_000
 """Characters of one value that a caller gives to the template."""
 RENDERED_CHARACTERS_MAX = 4_000_000
 """Of all that a template may read: messages and tools, as JSON."""
+ARGUMENTS_CHARACTERS_MAX = 500_000
+"""Of all arguments of tool calls in one request, which are JSON in strings."""
+ARGUMENTS_PARTS_MAX = 20_000
+"""Objects, lists and commas between values in them, in all: read and written again in 10 ms."""
 PROMPTS_MAX = 1_024
 RENDER_SECONDS_MAX = 10.0
 RENDER_THREADS = 2
@@ -98,6 +102,7 @@ class PromptReader:
         if tools is not None and len(tools) > TOOLS_MAX:
             raise errors.BadRequestError(f"At most {TOOLS_MAX} tools are allowed.", param="tools")
         self._check_arguments(arguments or {})
+        _refuse_costly_arguments(messages)
         plain = [_plain_message(message) for message in messages]
         self._refuse_hopeless(sum(len(message["content"]) for message in plain))
 
@@ -192,6 +197,28 @@ def _text_of(content: object) -> str:
     return "\n".join(_part_text(part) for part in cast(list[object], content))
 
 
+def _refuse_costly_arguments(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Before any of them is read."""
+    given = [text for message in messages for text in _argument_texts(message)]
+    if sum(map(len, given)) > ARGUMENTS_CHARACTERS_MAX:
+        words = f"Arguments of tool calls may have {ARGUMENTS_CHARACTERS_MAX} characters."
+        raise errors.BadRequestError(words, param="messages")
+    if are_over([text.encode(errors="replace") for text in given], ARGUMENTS_PARTS_MAX, b"{", b"[", b","):
+        words = f"Arguments of tool calls may hold {ARGUMENTS_PARTS_MAX} objects, lists and values."
+        raise errors.BadRequestError(words, param="messages")
+
+
+def _argument_texts(message: Mapping[str, Any]) -> list[str]:
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in _objects(calls)]
+    return [text for function in _objects(functions) if isinstance(text := function.get("arguments"), str)]
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    listed = cast(list[object], values) if isinstance(values, list) else []
+    return [cast(dict[str, Any], value) for value in listed if isinstance(value, dict)]
+
+
 def _plain_call(call: object) -> object:
     if not isinstance(call, dict) or not isinstance(call.get("function"), dict):
         return call
@@ -200,12 +227,12 @@ def _plain_call(call: object) -> object:
 
 
 def _read_arguments(arguments: object) -> object:
-    """What is no JSON stays the text that the model wrote."""
+    """What is no JSON, or is nested too deep for it, stays the text that the model wrote."""
     if arguments is None or arguments == "":
         return {}
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
 
 

@@ -5,6 +5,7 @@ later release of a dialect makes of it cannot be known.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,7 +20,8 @@ OBJECTS_MAX = 50_000
 """Objects and lists in a body: each takes a hundred bytes and more once it is decoded, whatever it is in JSON."""
 MEMBERS_MAX = 1_000_000
 """As many ids as the rows of one request may have in all."""
-STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""One that is never closed goes on to the end; else each quotation mark in it would be tried as a beginning."""
 
 
 class _Body(BaseModel):
@@ -179,20 +181,20 @@ def malformed(problem: str, param: str | None) -> errors.MalformedRequestError:
     return errors.MalformedRequestError(f"1 validation error:\n  {problem}", param=param)
 
 
-def _is_over(data: bytes, most: int, *marks: bytes) -> bool:
-    """Whether these marks stand in the body more often than that, strings aside."""
+def are_over(texts: Sequence[bytes], most: int, *marks: bytes) -> bool:
+    """Whether these marks stand in all these JSON texts more often than that, strings aside."""
 
     def count(text: bytes) -> int:
         return sum(text.count(mark) for mark in marks)
 
-    return count(data) > most and count(STRINGS.sub(b"", data)) > most
+    return sum(map(count, texts)) > most and sum(count(STRINGS.sub(b"", text)) for text in texts) > most
 
 
 def _decoded(model: type[Body], data: bytes) -> Body:
     """Nesting that is too deep and bytes that are not UTF-8 count as bad JSON."""
     if not data:
         raise malformed("{'type': 'missing', 'loc': 'body', 'msg': 'Field required'}", "body")
-    if _is_over(data, OBJECTS_MAX, b"{", b"[") or _is_over(data, MEMBERS_MAX, b","):
+    if are_over([data], OBJECTS_MAX, b"{", b"[") or are_over([data], MEMBERS_MAX, b","):
         raise errors.BodyTooManyPartsError(OBJECTS_MAX, MEMBERS_MAX)
     try:
         return model.model_validate_json(data)
