@@ -100,9 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         # Another name of this machine, as the hub's large files lie at another host.
         elsewhere = self.hub.url.replace("127.0.0.1", "localhost")
-        return self.answer(
-            302, b"", {**linked, "Location": f"{elsewhere}/cdn/{name}/{file}"}
-        )
+        return self.answer(302, b"", {**linked, "Location": f"{elsewhere}/cdn/{name}/{file}"})
 
     def content(self, name: str, file: str, *, large: bool) -> None:
         content = self.hub.models[name][file]
