@@ -79,4 +79,11 @@ describe('Python packages', () => {
     expect(named.length).toBeGreaterThan(2);
     expect(named.filter((name) => name !== null && !/^'[\w.-]+==[\w.]+'$/.test(name))).toEqual([]);
   });
+
+  it('the images’ README says which CUDA and driver go with the torch that is pinned', () => {
+    const torch = /^torch==(.+)$/m.exec(readFileSync(join(worker, 'runtime.txt'), 'utf8'))?.[1] ?? '';
+    const text = readFileSync(join(deploy, 'images', 'README.md'), 'utf8').replaceAll('\n', ' ');
+    expect(text).toContain(`worker-cuda\`, ${torch} as PyPI has it, asks for \`cuda-toolkit\` 13.0`);
+    expect(text).toContain('branch 580 or later');
+  });
 });

@@ -173,3 +173,31 @@ it('training has the shared memory of its values, and leaves a lost node soon', 
     expect.objectContaining({ key: 'node.kubernetes.io/unreachable', tolerationSeconds: 20 }),
   );
 });
+
+describe('what a cluster brings along', () => {
+  const hub = { name: 'HF_ENDPOINT', value: 'https://mirror.example' };
+  const model = { name: 'qwen3-8b', hub: 'a/b', revision: '0'.repeat(40) };
+  const judge = { backend: 'rules' };
+
+  it('a mirror of the hub is named to every container, those that fetch models among them', () => {
+    const objects = render({ pod: { container: { env: [hub] } }, model, judge });
+    const all = podsOf(objects).flatMap(({ spec }) => [...spec.initContainers, ...spec.containers]);
+    const fetching = all.filter(({ command, args }) => [...command, ...args].join(' ').includes('snapshot_download'));
+    expect(fetching.length).toBeGreaterThanOrEqual(2);
+    for (const { name, env } of all) expect(env, name).toContainEqual(hub);
+  });
+
+  it('a device that is claimed counts as one: the pod has the claim, and the engine alone uses it', () => {
+    const claim = { name: 'gpu', resourceClaimTemplateName: 'h100' };
+    const pool = {
+      engine: 'vllm',
+      gpu: { count: 0 },
+      resources: { limits: { memory: '32Gi' }, claims: [{ name: 'gpu' }] },
+    };
+    const values = { model, judge, pools: { serving: { ...pool, pod: { spec: { resourceClaims: [claim] } } } } };
+    const { spec } = podOf(render(values), 'engine-serving');
+    expect(spec).toMatchObject({ resourceClaims: [claim] });
+    const users = spec.containers.filter(({ resources }) => 'claims' in resources).map(({ name }) => name);
+    expect(users).toEqual(['engine']);
+  });
+});

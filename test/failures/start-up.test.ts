@@ -62,20 +62,22 @@ class Program {
 
   /** The exit status, or the signal that ended it. */
   async terminate(): Promise<unknown> {
-    this.child.kill('SIGTERM');
-    await until(() => this.hasEnded, { what: `The end of ${this.child.spawnargs.join(' ')}`, timeoutMs: 8_000 });
-    return this.child.exitCode ?? this.child.signalCode;
+    return (await this.terminateTimed()).status;
   }
 
-  /** As `terminate`; and the milliseconds that it took, without those in which it was kept from a processor by others. */
+  /** And the milliseconds that it took, without those in which others kept it from a processor. */
   async terminateTimed(): Promise<{ status: unknown; ownMs: number }> {
-    const before = this.keptWaitingMs();
-    const startedMs = performance.now();
+    const before = this.keptWaitingMs() ?? 0;
     let kept = before;
-    this.child.once('exit', () => clearInterval(timer));
-    const timer = setInterval(() => (kept = this.keptWaitingMs() ?? kept), 20);
-    const status = await this.terminate();
-    return { status, ownMs: performance.now() - startedMs - ((kept ?? 0) - (before ?? 0)) };
+    const startedMs = performance.now();
+    this.child.kill('SIGTERM');
+    const hasEnded = () => {
+      kept = this.keptWaitingMs() ?? kept;
+      return this.hasEnded;
+    };
+    await until(hasEnded, { what: `The end of ${this.child.spawnargs.join(' ')}`, timeoutMs: 8_000 });
+    const status = this.child.exitCode ?? this.child.signalCode;
+    return { status, ownMs: performance.now() - startedMs - (kept - before) };
   }
 
   /** By the kernel's count, of its main thread; undefined once it has ended. */
