@@ -62,7 +62,7 @@ describe('CaptureShare', () => {
     expect(share.fullOf(caller('half', 'loud', 900))).toBeUndefined();
   });
 
-  it('without keys the one user there is has the whole day', () => {
+  it('the one user of a gateway without keys has the whole day', () => {
     const share = gateway();
     share.add(caller('own', keylessId), 999);
     expect(share.fullOf(caller('own', keylessId))).toBeUndefined();
