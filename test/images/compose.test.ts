@@ -57,6 +57,11 @@ describe.each([
     expect(set.filter((variable) => !known.has(variable))).toEqual([]);
   });
 
+  it('gives no secret as an argument, which stands in the machine’s list of processes', () => {
+    const given = Object.values(file.services).flatMap(({ command = [] }) => command);
+    expect(given.filter((argument) => /\$\{\w*(PASSWORD|SECRET|TOKEN|KEY)\b/.test(argument))).toEqual([]);
+  });
+
   it('mounts only volumes that it declares, and folders that the environment names', () => {
     const named = Object.values(file.services).flatMap(({ volumes }) => volumes.map((volume) => volume.split(':')[0]));
     const known = new Set([...Object.keys(whole.volumes), undefined]);

@@ -20,6 +20,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'isBacktalkError',
       'isBaseVersion',
       'isJsonObject',
+      'JsonScan',
       'isObservation',
       'inForce',
       'inScope',

@@ -1,6 +1,7 @@
 import { createLogger, Metrics, systemClock } from '@backtalk/kit';
 import { FakeClock, startValkey, until, type TestValkey } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keylessId } from '../domain/caller.js';
 import { createEvents } from '../events.js';
 import { CaptureShare } from './capture-share.js';
 import { Valkey } from './valkey.js';
@@ -53,11 +54,26 @@ describe('CaptureShare', () => {
     expect(share.fullOf(caller('big', 'none', 0))).toBe('key');
   });
 
+  it('a key without a limit of its own leaves half of the day to its tenant’s other keys', () => {
+    const share = gateway();
+    share.add(caller('half', 'loud'), 500);
+    expect(share.fullOf(caller('half', 'loud'))).toBe('key');
+    expect(share.fullOf(caller('half', 'quiet'))).toBeUndefined();
+    expect(share.fullOf(caller('half', 'loud', 900))).toBeUndefined();
+  });
+
+  it('the one user of a gateway without keys has the whole day', () => {
+    const share = gateway();
+    share.add(caller('own', keylessId), 999);
+    expect(share.fullOf(caller('own', keylessId))).toBeUndefined();
+  });
+
   it('holds without Valkey, and begins again with the day', async () => {
     const clock = new FakeClock();
     const share = gateway(clock, 'redis://127.0.0.1:1');
     share.add(caller('acme', 'ann'), 1_000);
-    expect(share.fullOf(caller('acme', 'ann'))).toBe('tenant');
+    expect(share.fullOf(caller('acme', 'ann'))).toBe('key');
+    expect(share.fullOf(caller('acme', 'bob'))).toBe('tenant');
     await clock.advance(24 * 60 * 60 * 1000);
     expect(share.fullOf(caller('acme', 'ann'))).toBeUndefined();
   });

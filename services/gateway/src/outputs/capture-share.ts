@@ -4,7 +4,7 @@
 // Gateways add theirs up in Valkey once a second; where that is away or was emptied, each goes on from what it knows. A
 // share may be passed by what all gateways store within that second, and by what is in flight.
 import type { Clock } from '@backtalk/kit';
-import type { Caller } from '../domain/caller.js';
+import { keylessId, type Caller } from '../domain/caller.js';
 import type { Valkey } from './valkey.js';
 
 export type ShareOwner = 'key' | 'tenant';
@@ -20,6 +20,8 @@ interface Use {
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
+/** Of its tenant's day, for a key that has no limit of its own: another of the tenant's keys is stored, too. */
+const keyShare = 1 / 2;
 const addUpEveryMs = 1_000;
 
 export class CaptureShare {
@@ -34,7 +36,8 @@ export class CaptureShare {
   ) {}
 
   fullOf({ tenant, keyId, limits }: Sharing): ShareOwner | undefined {
-    const keyMax = limits.captureBytesPerDay ?? Infinity;
+    const ownMax = keyId === keylessId ? Infinity : this.tenantBytesMax * keyShare;
+    const keyMax = limits.captureBytesPerDay ?? ownMax;
     if (this.usedBy(`key:${keyId}`) >= keyMax) return 'key';
     return this.usedBy(`tenant:${tenant}`) >= this.tenantBytesMax ? 'tenant' : undefined;
   }

@@ -49,9 +49,11 @@ describe('decodeConversation', () => {
     expect((await decodeConversation(other, readBase)).messages).toEqual(['a', 'z']);
   });
 
-  it('refuses what would become too many objects, before it is parsed', async () => {
+  it('refuses what is more than a request may hold, before it is parsed', async () => {
     const parse = vi.spyOn(JSON, 'parse');
-    for (const json of [`[${'{},'.repeat(150_000)}{}]`, `${'['.repeat(2_000)}${']'.repeat(2_000)}`]) {
+    const text = `["${'x'.repeat(9 * 1024 * 1024)}"]`;
+    const nested = `${'['.repeat(300)}${']'.repeat(300)}`;
+    for (const json of [`[${'{},'.repeat(60_000)}{}]`, nested, text]) {
       const dense = Conversation.fromPartial({
         encoding: Conversation_Encoding.ENCODING_JSON_DEFLATE,
         messages: deflateRawSync('[]'),

@@ -17,8 +17,8 @@ export interface DecodedConversation {
 
 /** Longest chain of differences that a reader follows; writers stay far below it. */
 export const linksMax = 64;
-/** Of one part, inflated. A gateway's own bounds on a request leave less: at most 100,000 members by default. */
-const bounds = { bytesMax: 32 * 1024 * 1024, membersMax: 200_000, depthMax: 1_000 };
+/** Of one part, inflated: what a gateway takes of a whole request by default. Its own bounds leave nothing larger. */
+const bounds = { bytesMax: 8 * 1024 * 1024, membersMax: 100_000, depthMax: 200 };
 
 const inflate = promisify(inflateRaw);
 
