@@ -47,6 +47,7 @@ export class TrainerRig {
   private readonly running = new Set<Trainer>();
   private stagedSequence = 0;
   private engineLease: LeaseHold | undefined;
+  private readonly others: { readonly engine: FakeEngine; readonly lease: LeaseHold }[] = [];
   /** What was asked to be rendered, by the ids that came of it. */
   private readonly rendered = new Map<string, string>();
 
@@ -106,13 +107,27 @@ export class TrainerRig {
 
   /** As the loader beside the engine says that it is there. */
   async holdEngineLease(): Promise<void> {
-    const { url, baseModel } = this.engine;
+    this.engineLease = await this.leaseOf(this.engine, 'one');
+  }
+
+  /** Other engines of the same base, each with a loader of its own. */
+  async addEngines(count: number): Promise<FakeEngine[]> {
+    const others = Array.from({ length: count }, async (_, at) => {
+      const engine = await startFakeEngine({ baseModel: 'fake' });
+      return { engine, lease: await this.leaseOf(engine, `other${at}`) };
+    });
+    this.others.push(...(await Promise.all(others)));
+    return this.others.map(({ engine }) => engine);
+  }
+
+  private async leaseOf({ url, baseModel }: FakeEngine, instance: string): Promise<LeaseHold> {
     const pools = ['serving'];
     const capabilities = ['tokenize'];
     const engine = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true, capabilities };
-    const lease = Lease.fromPartial({ kind: 'loader', instance: 'one', engine });
-    this.engineLease = holdLease({ broker: await this.nats.connect('loader'), lease: () => lease });
-    await this.engineLease.refresh();
+    const lease = Lease.fromPartial({ kind: 'loader', instance, engine });
+    const held = holdLease({ broker: await this.nats.connect('loader'), lease: () => lease });
+    await held.refresh();
+    return held;
   }
 
   async releaseEngineLease(): Promise<void> {
@@ -156,7 +171,8 @@ export class TrainerRig {
     await Promise.all([...this.running].map((trainer) => trainer.stop()));
     await this.worker.kill();
     await this.releaseEngineLease();
-    await this.engine.stop();
+    await Promise.all(this.others.map(({ lease }) => lease.release()));
+    await Promise.all([this.engine, ...this.others.map(({ engine }) => engine)].map((engine) => engine.stop()));
     await this.nats.stop();
     this.directory.remove();
   }
