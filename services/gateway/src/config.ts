@@ -78,7 +78,8 @@ const capture = {
     min: 1000,
   }),
   tenantBytesPerDay: setting.integer('BACKTALK_CAPTURE_BYTES_PER_DAY', {
-    description: 'What the log takes of one tenant in a day (UTC), bytes; a key may have less. Chat goes on beyond it.',
+    description:
+      'What the log takes of one tenant in a day (UTC), bytes; of one key half, or its own number. Chat goes on beyond it.',
     // Thirty such days, as long as turns are kept, fit the smallest log that is set up: 4 GB.
     default: 128 * mebibyte,
     min: 0,

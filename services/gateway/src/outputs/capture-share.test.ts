@@ -1,6 +1,7 @@
 import { createLogger, Metrics, systemClock } from '@backtalk/kit';
 import { FakeClock, startValkey, until, type TestValkey } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keylessId } from '../domain/caller.js';
 import { createEvents } from '../events.js';
 import { CaptureShare } from './capture-share.js';
 import { Valkey } from './valkey.js';
@@ -53,11 +54,23 @@ describe('CaptureShare', () => {
     expect(share.fullOf(caller('big', 'none', 0))).toBe('key');
   });
 
+  it('leaves half of a tenant’s day to other keys where a key has no number of its own', () => {
+    const share = gateway();
+    share.add(caller('half', 'greedy'), 500);
+    expect(share.fullOf(caller('half', 'greedy'))).toBe('key');
+    expect(share.fullOf(caller('half', 'modest'))).toBeUndefined();
+    expect(share.fullOf(caller('half', 'given', 800))).toBeUndefined();
+    // Without keys there is one caller, whose day it is.
+    share.add(caller('one', keylessId), 999);
+    expect(share.fullOf(caller('one', keylessId))).toBeUndefined();
+  });
+
   it('holds without Valkey, and begins again with the day', async () => {
     const clock = new FakeClock();
     const share = gateway(clock, 'redis://127.0.0.1:1');
-    share.add(caller('acme', 'ann'), 1_000);
-    expect(share.fullOf(caller('acme', 'ann'))).toBe('tenant');
+    share.add(caller('acme', 'ann', 1_000), 500);
+    share.add(caller('acme', 'bob', 1_000), 500);
+    expect(share.fullOf(caller('acme', 'ann', 1_000))).toBe('tenant');
     await clock.advance(24 * 60 * 60 * 1000);
     expect(share.fullOf(caller('acme', 'ann'))).toBeUndefined();
   });

@@ -4,7 +4,7 @@
 // Gateways add theirs up in Valkey once a second; where that is away or was emptied, each goes on from what it knows. A
 // share may be passed by what all gateways store within that second, and by what is in flight.
 import type { Clock } from '@backtalk/kit';
-import type { Caller } from '../domain/caller.js';
+import { keylessId, type Caller } from '../domain/caller.js';
 import type { Valkey } from './valkey.js';
 
 export type ShareOwner = 'key' | 'tenant';
@@ -21,6 +21,7 @@ interface Use {
 
 const dayMs = 24 * 60 * 60 * 1000;
 const addUpEveryMs = 1_000;
+const keyShare = 2;
 
 export class CaptureShare {
   private readonly uses = new Map<string, Use>();
@@ -34,7 +35,8 @@ export class CaptureShare {
   ) {}
 
   fullOf({ tenant, keyId, limits }: Sharing): ShareOwner | undefined {
-    const keyMax = limits.captureBytesPerDay ?? Infinity;
+    // One key without a number of its own leaves half of its tenant's day to others.
+    const keyMax = limits.captureBytesPerDay ?? (keyId === keylessId ? Infinity : this.tenantBytesMax / keyShare);
     if (this.usedBy(`key:${keyId}`) >= keyMax) return 'key';
     return this.usedBy(`tenant:${tenant}`) >= this.tenantBytesMax ? 'tenant' : undefined;
   }
