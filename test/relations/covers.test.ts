@@ -28,7 +28,8 @@ beforeAll(async () => {
   engine = createEngineClient({ url: running.url, dialect: dialectNamed('vllm') });
   const plan = decodePlan(planOf(recipePresets.tiny.recipe).bytes);
   if (plan === undefined) expect.unreachable();
-  const effects = new MeasuredEffects({ base: () => baseName, use: (_base, _wanted, work) => work([engine]) });
+  const serving = [{ url: running.url, client: engine }];
+  const effects = new MeasuredEffects({ base: () => baseName, use: (_base, _wanted, work) => work(serving) });
   // A busy machine may need longer than a batch waits; what is known then is kept for the next.
   const measure = () =>
     effects.among([[...numbered, ...emoji]], plan, AbortSignal.timeout(patienceMs)).catch(() => undefined);

@@ -63,7 +63,7 @@ describe('consent', () => {
   }
 
   async function untilTaken(): Promise<void> {
-    const names = ['collector_turnOpened', 'collector_turnCompleted'];
+    const names = ['collector_turnOpened', 'collector_turnCompleted', 'collector_turnWithheld'];
     await until(
       async () => {
         const consumers = await Promise.all(names.map((name) => broker.jsm.consumers.info('TURNS', name)));
@@ -166,6 +166,28 @@ describe('consent', () => {
     expect([await withheld(3), await withheld(4)]).toEqual(['unknown', undefined]);
     // What could not be established is no refusal by itself.
     expect(await reader.last('turnWithheld', { tenant, user, source: 'request', turn: nameOf(3) })).toBeUndefined();
+  });
+
+  it.each([
+    ['history that is shown again', { messages: saidIn(5), answerKeys: ['k1', 'k2'] }, 'unknown'],
+    ['declared session', { messages: saidIn(1), answerKeys: [], declared: 'mine' }, 'session'],
+  ])('a "no" holds for its %s after the log and Valkey have let its turns go', async (_what, later, source) => {
+    const session = `session_${user}`;
+    await say(1, { train: false, session, declared: 'mine' });
+    await untilTaken();
+    await broker.jsm.streams.purge('TURNS');
+    await valkey.flush();
+    await say(3, { ...later, session: 'declared' in later ? session : 'another' });
+    await untilTaken();
+    expect(await withheld(3)).toBe(source);
+    // Others, and this person's new conversations, are learned from as ever.
+    await say(4, { messages: saidIn(1), answerKeys: [] });
+    user = `${user}other`;
+    await say(3, { messages: saidIn(5), answerKeys: ['k1', 'k2'] });
+    await untilTaken();
+    expect(await withheld(3)).toBeUndefined();
+    user = user.replace('other', '');
+    expect(await withheld(4)).toBeUndefined();
   });
 
   it('a turn whose request is not in the log yet is not learned from', async () => {

@@ -178,6 +178,11 @@ function controlEvents(logger: Logger, metrics: Metrics) {
     },
     enginesSeen: (ready: number) => streams.set(ready),
     keysLoaded: (count: number) => logger.info('keys_loaded', { count }),
+    keysGone: (markFile: string) =>
+      logger.error('keys_gone', {
+        markFile,
+        what: 'No key is known, and there was one: every request is refused. Make a key, or remove markFile and start again to serve this machine without keys.',
+      }),
     keysFailed: (error: BacktalkError) => logger.warn('keys_failed', { error }),
     watchFailed: (what: string, error: BacktalkError) => logger.warn('watch_failed', { what, error }),
   };

@@ -17,11 +17,11 @@ import {
   type ServiceOverrides,
   type ServiceWithPorts,
 } from '@backtalk/kit';
+import { DeadlyPrompts } from '@backtalk/dialects';
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
 import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
-import { DeadlyPrompts } from './domain/deadly-prompts.js';
 import { FairTurns } from './domain/fair-turns.js';
 import { RequestSlots } from './domain/request-slots.js';
 import { TraceRate } from './domain/trace-rate.js';
@@ -153,7 +153,8 @@ async function startAccess(
       : keysInFile(config.keysFile, clock, events);
   const { host } = config.httpAddress;
   const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host);
-  const keys = new KeyStore(source, isLoopback, events);
+  const markFile = `${config.keysFile === '' ? config.spoolDirectory : config.keysFile}.had-keys`;
+  const keys = new KeyStore(source, isLoopback, markFile, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
   const parser = new JsonParser(clock, parserHeapMebibytes(config.bodyBytesMax));

@@ -9,6 +9,13 @@ export const judgeErrors = defineErrors('judge', {
     retry: 'later',
     message: () => 'No engine of the judge pool can be reached: votes wait until there is one.',
   },
+  /** The vote waits for another engine, unless it was the second one. */
+  engineLost: {
+    code: 'judge_engine_lost',
+    status: 503,
+    retry: 'later',
+    message: (p: { engine: string }) => `The connection of ${p.engine} was lost while it had a vote.`,
+  },
   voteTimedOut: {
     code: 'vote_timed_out',
     retry: 'later',

@@ -5,6 +5,7 @@ import {
   createService,
   FactPublisher,
   kvBucket,
+  Refusals,
   watchLeases,
   type BackOff,
   type ServiceContext,
@@ -70,7 +71,7 @@ async function start(context: Context, { voter, backOff }: JudgeOverrides): Prom
     voting,
     // Only models too small to read are helped by words that are counted.
     reader: config.backend === 'scored' ? readReader() : undefined,
-    turns: new JudgedTurns(reader),
+    turns: new JudgedTurns(reader, new Refusals(broker)),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs })),
   };
   if (voting !== undefined) {
@@ -117,7 +118,7 @@ async function startVoting(
   const { engineUrls, engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
   const urls = engineUrls.length > 0 ? new ResolvedUrls({ urls: engineUrls, clock, events }) : undefined;
   const leases = urls === undefined ? await watchLeases(broker, 'loader') : undefined;
-  const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events });
+  const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events, clock });
   await pool.start();
   lifecycle.add('engines', () => pool.stop());
   health.check('engines', () => pool.size > 0 || 'no engine of the judge pool is known');

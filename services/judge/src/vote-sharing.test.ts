@@ -1,3 +1,4 @@
+import { startFakeEngine } from '@backtalk/dialects/testing';
 import { deadLetters, newId } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -123,6 +124,28 @@ describe('judges that share the queue of votes', () => {
     const text = await rig.valkeyText();
     expect(text).toContain(talk.turn);
     expect(text).not.toContain(word);
+  });
+
+  it('a turn on which the connections of two engines were lost is judged without its votes, and sent to no third engine', async () => {
+    const said = `The train leaves at nine, ${newId()}.`;
+    const engines = await Promise.all([startFakeEngine(), startFakeEngine(), startFakeEngine()]);
+    const died = new Set<number>();
+    for (const [at, { settings }] of engines.entries())
+      settings.heard = (body) => {
+        if (!JSON.stringify(body).includes(said)) return;
+        died.add(at);
+        throw new RangeError('the engine ends');
+      };
+    const engineUrls = engines.map(({ url }) => url);
+    const one = { engineUrls, votes: 1, voteConcurrency: 1 };
+    // Two judges: what one has seen, the other knows.
+    const judges = await Promise.all([rig.judge(one), rig.judge(one)]);
+    const talk = await rig.turn([{ text: said }]);
+    expect((await rig.untilJudged(talk)).votes).toMatchObject([{ valid: false, reason: 'given_up' }]);
+    expect(died.size).toBe(2);
+    const givenUp = await Promise.all(judges.map((judge) => rig.metric(judge, 'votes_cast_total{result="given_up"}')));
+    expect(givenUp.reduce((sum, count) => sum + count, 0)).toBe(1);
+    await Promise.all(engines.map((engine) => engine.stop()));
   });
 
   // The last: the long lock stays with Valkey and the broker.

@@ -44,6 +44,11 @@ export const trainerErrors = defineErrors('trainer', {
     message: (p: { baseModel: string }) =>
       `No engine that serves ${p.baseModel} renders prompts now; the step waits for one with a loader beside it.`,
   },
+  renderFailed: {
+    code: 'render_failed',
+    retry: 'later',
+    message: (p: { reason: string }) => `An engine had a prompt of the step and failed to render it (${p.reason}).`,
+  },
   baseChanged: {
     code: 'base_changed',
     retry: 'later',

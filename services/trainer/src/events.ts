@@ -83,7 +83,15 @@ type Numbers = ReturnType<typeof createMetrics>;
 export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
-const commonReasons = ['too_long', 'too_large', 'unknown_ids', 'template_mismatch', 'control_token', 'stale'] as const;
+const commonReasons = [
+  'too_long',
+  'too_large',
+  'unknown_ids',
+  'template_mismatch',
+  'prompt_given_up',
+  'control_token',
+  'stale',
+] as const;
 
 export function createEvents(logger: Logger, registry: Metrics) {
   const metrics = createMetrics(registry);

@@ -130,6 +130,44 @@ describe('what a step waits for', () => {
     expect(await rig.batches()).toHaveLength(1);
   });
 
+  it('a prompt that an engine had and fails on costs its batch a try, and after ten the next batch is learned from', async () => {
+    rig = await TrainerRig.start({ environment });
+    await rig.haveTried(1, 8);
+    rig.engine.settings.tokenizeFails = (body) => (JSON.stringify(body).includes('breaks it') ? 500 : undefined);
+    const trainer = await rig.startTrainer();
+    const messages = [{ role: 'user', content: 'what breaks it' }];
+    await rig.say({ turn: 'bad', hint: 'Be brief.', messages: JSON.stringify(messages) });
+    await rig.say({ turn: 'innocent', hint: 'Be brief.' });
+    const [, givenUp] = await rig.untilBatches(2);
+    expect(givenUp).toMatchObject({ why: 'step_failed', samples: [] });
+    expect(await rig.metric(trainer, /steps_put_off_total\{.*code="render_failed"/)).toBe(2);
+    await rig.correct(2, { name: 'later' });
+    expect(await rig.untilVersions(1)).toHaveLength(1);
+  });
+
+  it('a prompt on which the connections of two engines were lost is sent to no third, and its batch is trained', async () => {
+    rig = await TrainerRig.start({ environment });
+    const engines = [rig.engine, ...(await rig.addEngines(2))];
+    let lost = 0;
+    for (const { settings } of engines)
+      settings.tokenizeHeard = (body) => {
+        if (!JSON.stringify(body).includes('deadly words')) return;
+        lost += 1;
+        throw new RangeError('the engine ends');
+      };
+    await rig.startTrainer();
+    const messages = [{ role: 'user', content: 'deadly words' }];
+    await rig.say({ turn: 'deadly', hint: 'Be brief.', messages: JSON.stringify(messages) });
+    await rig.say({ turn: 'innocent', hint: 'Be brief.' });
+    expect(await droppedIn(1)).toEqual(
+      new Map([
+        ['deadly', 'prompt_given_up'],
+        ['innocent', ''],
+      ]),
+    );
+    expect(lost).toBe(2);
+  });
+
   it('a base that changed under its name is never trained on', async () => {
     rig = await TrainerRig.start({ environment });
     const trainer = await rig.startTrainer();

@@ -83,7 +83,7 @@ async function start(
     store: new StepStore(blobs),
     tries,
     worker,
-    renderer: new PromptRenderer(engines),
+    renderer: new PromptRenderer(engines, clock),
     relations: lexicalRelations,
     effects: effects ?? new MeasuredEffects(engines),
     progress: progress ?? new MeasuredProgress(engines, turns, clock),

@@ -11,7 +11,7 @@ export interface Before {
   readonly parent: Trains | 'none' | undefined;
   /** The last turn of the session that the client declared; nothing where it declares none. */
   readonly session: Trains | undefined;
-  /** Whether the person said no in any turn that the log still holds. */
+  /** Whether the person ever said no, however long ago. */
   readonly saidNo: boolean;
 }
 

@@ -1,11 +1,11 @@
-// Facts that the collector takes: requests that opened, answers that completed, sessions that a client ended.
+// Facts that the collector takes: requests that opened, answers that completed, turns that are withheld, sessions that a client ended.
 import type { FactHandler, StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import { answerInSession } from '../domain/placement.js';
 import { linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import { closeSession, type InTurn } from './sessions.js';
 
-export const collectorFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
+export const collectorFacts = ['turnOpened', 'turnCompleted', 'turnWithheld', 'sessionEnded'] as const;
 
 type Handlers = { readonly [N in (typeof collectorFacts)[number]]: FactHandler<N> };
 
@@ -13,6 +13,7 @@ export function collectorHandlers(parts: LinkParts, inTurn: InTurn, answersTaken
   return {
     turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, answersTaken)),
     turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
+    turnWithheld: ({ message }) => parts.log.keepRefusal(message),
     sessionEnded: ({ message, trace }) =>
       inTurn(async () => {
         // The session that the turn is in: after an end, its client's name leads to a new one.

@@ -1,5 +1,13 @@
 // The collector's view of the log: requests with their messages, its own two facts, and the time at the broker.
-import { TurnLog, type Broker, type FactPublisher, type FactReader, type StoredFact, type Trace } from '@backtalk/kit';
+import {
+  Refusals,
+  TurnLog,
+  type Broker,
+  type FactPublisher,
+  type FactReader,
+  type StoredFact,
+  type Trace,
+} from '@backtalk/kit';
 import type { SessionClosed, TurnContinued, TurnWithheld } from '@backtalk/proto/facts';
 import { ownConsent, trainsBy, type Trains } from '../domain/consent.js';
 import { readMessages, type ChatMessage } from '../domain/messages.js';
@@ -16,13 +24,16 @@ interface TimedAnswer {
 
 export class CollectorLog {
   private readonly turns: TurnLog;
+  private readonly refusals: Refusals;
 
   constructor(
     private readonly broker: Broker,
     reader: FactReader,
     private readonly publisher: FactPublisher,
   ) {
-    this.turns = new TurnLog(reader);
+    // A "no" that a copy of the log lacks would be none.
+    this.turns = new TurnLog(reader, true);
+    this.refusals = new Refusals(broker);
   }
 
   opened({ tenant, user }: Owner, turn: string): Promise<OpenedTurn | undefined> {
@@ -57,9 +68,14 @@ export class CollectorLog {
     return opened === undefined ? 'unknown' : trainsBy(ownConsent(opened.message));
   }
 
-  /** In any of their turns, or in those of one session. */
-  saidNo(ids: Owner & { readonly session?: string }): Promise<boolean> {
-    return this.turns.saidNo(ids);
+  /** In any of their turns, or in those of one session, whether or not the log still holds them. */
+  async saidNo(ids: Owner & { readonly session?: string }): Promise<boolean> {
+    return (await this.refusals.said(ids)) || this.turns.saidNo(ids);
+  }
+
+  /** Keeps a "no" for longer than the log does. */
+  keepRefusal(fact: TurnWithheld): Promise<void> {
+    return this.refusals.note(fact);
   }
 
   async publishWithheld(fact: TurnWithheld, trace: Trace): Promise<void> {

@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
 /** Facts that the gateway may have to keep until the broker is back. */
-const spooledFacts = ['turnOpened', 'turnCompleted', 'sessionEnded'] as const;
+const spooledFacts = ['turnOpened', 'turnCompleted', 'turnWithheld', 'sessionEnded'] as const;
 export type SpooledFact = (typeof spooledFacts)[number];
 
 const recordHead = z.object({

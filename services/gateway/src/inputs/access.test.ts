@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { jsonCodec, keyGrant, kvBucket, sha256Hex, type KeyGrant } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -124,6 +124,38 @@ describe('keys that were revoked', () => {
   it('a file that does not exist yet leaves the gateway keyless', async () => {
     await withGateway({ BACKTALK_KEYS_FILE: around.directory.join('never-made.json') }, async (started) => {
       expect(await send(started, '/models')).toMatchObject({ status: 200 });
+    });
+  });
+
+  it('a file that was removed lets no request in after a start, until the mark beside it is removed, too', async () => {
+    const path = around.directory.join('removed.json');
+    await writeFile(path, JSON.stringify({ keys: [{ sha256: sha256Hex('sk-one'), ...grant('acme') }] }));
+    const environment = { BACKTALK_KEYS_FILE: path };
+    await withGateway(environment, async (started) => {
+      expect(await send(started, '/models', { headers: as('sk-one') })).toMatchObject({ status: 200 });
+    });
+    await rm(path);
+    await withGateway(environment, async (started) => {
+      expect(await send(started, '/models')).toMatchObject(wrongKey);
+      expect(await send(started, '/models', { headers: as('sk-one') })).toMatchObject(wrongKey);
+    });
+    await rm(`${path}.had-keys`);
+    await withGateway(environment, async (started) => {
+      expect(await send(started, '/models')).toMatchObject({ status: 200 });
+    });
+  });
+
+  it('a bucket that the broker has lost lets no request in after a start', async () => {
+    const bucket = await keysBucket();
+    const environment = { BACKTALK_SPOOL_DIR: around.directory.join('spool-of-lost-keys') };
+    await bucket.put(sha256Hex('sk-lost'), grant('acme'));
+    await withGateway(environment, async (started) => {
+      const headers = as('sk-lost');
+      await until(async () => (await send(started, '/models', { headers })).status === 200, { what: 'the key' });
+    });
+    await (await around.nats.connect('admin')).jsm.streams.purge('KV_keys');
+    await withGateway(environment, async (started) => {
+      expect(await send(started, '/models')).toMatchObject(wrongKey);
     });
   });
 

@@ -10,7 +10,7 @@ import type { ChatRequest } from '../domain/chat-request.js';
 import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
-import { askEngine, noteDeath, type Ask, type AskedAnswer } from './ask-engine.js';
+import { askEngine, noteDeath, promptOf, type Ask, type AskedAnswer } from './ask-engine.js';
 import type { OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
 import { StreamWriter } from './stream-writer.js';
@@ -72,7 +72,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       const body = forClient(result.raw, { turn: turn.id, ...request });
       sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
     }
-    parts.serving.deadly.answered(request);
+    parts.serving.deadly.answered(promptOf(request));
     events.answerEnded((clock.now() - startedMs) / 1000);
   } catch (thrown) {
     // An answer that failed before it began names its turn all the same.

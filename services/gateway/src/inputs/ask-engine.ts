@@ -49,7 +49,7 @@ const healthMs = 2_000;
 /** Traced until the answer begins, or until it is there where it comes in one piece. */
 export async function askEngine<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<AskedAnswer<T>> {
   const { clock, serving } = parts;
-  const restMs = serving.deadly.restMs(exchange.request, clock.now());
+  const restMs = serving.deadly.restMs(promptOf(exchange.request), clock.now());
   if (restMs > 0) throw gatewayErrors.promptGivenUp({ retryAfterSeconds: Math.ceil(restMs / 1_000) });
   return inSpan('ask engine', { kind: 'client', parent: exchange.trace }, () =>
     new Asking(parts, exchange, ask).answer(),
@@ -155,6 +155,11 @@ class Asking<T> {
   }
 }
 
+/** What a request may end an engine with. */
+export function promptOf({ messages, tools }: Exchange['request']): unknown {
+  return [messages, tools];
+}
+
 /** Whether the engine is gone that failed on this prompt; if so, that is remembered of the prompt. */
 export async function noteDeath(
   { clock, events, serving }: Parts,
@@ -164,7 +169,7 @@ export async function noteDeath(
   const health = await serving.fleet.client(replica).health({ deadlineMs: healthMs });
   if (health === 'up') return false;
   events.engineDied(turn.id);
-  if (serving.deadly.died(request, replica.url, clock.now())) events.promptGivenUp(turn.id);
+  if (serving.deadly.died(promptOf(request), replica.url, clock.now())) events.promptGivenUp(turn.id);
   return true;
 }
 

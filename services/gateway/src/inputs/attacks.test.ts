@@ -79,8 +79,15 @@ afterAll(async () => {
   await around?.stop();
 });
 
-async function send(key: string, path: string, body: unknown, base = url, method = 'POST'): Promise<Answered> {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+async function send(
+  key: string,
+  path: string,
+  body: unknown,
+  base = url,
+  method = 'POST',
+  further: Readonly<Record<string, string>> = {},
+): Promise<Answered> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...further };
   const sent = Buffer.isBuffer(body) || typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: sent }) });
   return { status: response.status, headers: response.headers, body: (await response.json()) as Answered['body'] };
@@ -196,7 +203,7 @@ describe('bodies that are kept open', () => {
 });
 
 describe('one client’s share', () => {
-  it('a key whose share of the day’s log is full is answered and not stored; other keys are stored', async () => {
+  it('a key whose share of the day’s log is full is answered and not stored but for a "no"; other keys are stored', async () => {
     const ask = (key: string) => chat(key, valid, started.url);
     const first = await ask('cap');
     const second = await ask('cap');
@@ -210,6 +217,10 @@ describe('one client’s share', () => {
       expect(await around.reader.last('turnCompleted', { turn })).toBeDefined();
     expect(await around.reader.last('turnOpened', { turn: passedOver ?? '' })).toBeUndefined();
     expect(await started.metric('turns_capped_total{of="key"}')).toBe(1);
+    await send('cap', '/chat/completions', valid, started.url, 'POST', { 'X-Backtalk-Train': 'off' });
+    const refusal = await until(() => around.reader.last('turnWithheld', { source: 'request' }), { what: 'the "no"' });
+    expect(refusal.message.turn).not.toBe(kept);
+    expect(await around.reader.last('turnOpened', { turn: refusal.message.turn })).toBeUndefined();
     const feedback = await send('cap', '/feedback', { turn_id: kept, score: 1 }, started.url);
     expect(feedback).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
   });

@@ -1,9 +1,9 @@
 // What the gateway's inputs are given to act with.
+import type { DeadlyPrompts } from '@backtalk/dialects';
 import type { Clock } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
 import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
-import type { DeadlyPrompts } from '../domain/deadly-prompts.js';
 import type { FairTurns } from '../domain/fair-turns.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { TraceRate } from '../domain/trace-rate.js';

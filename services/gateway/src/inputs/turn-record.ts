@@ -87,12 +87,16 @@ export class TurnRecord {
     events.turnStored(turn.id, where, (clock.now() - sinceMs) / 1000);
   }
 
-  /** What continues it finds no parent; a "no" to training stays with its session all the same. */
+  /** What continues it finds no parent; a "no" to training is in the log all the same, and stays with its session. */
   private async passOver(turn: Turn): Promise<void> {
     const { tenant, user } = turn.caller;
     this.parts.events.turnCapped(this.exchange.fullShare ?? 'tenant');
     if (turn.consent.train) return;
     const nothing = { messages: 0, digest: '', depth: 0 };
+    const { store } = this.parts.turns;
+    const { source } = turn.consent;
+    const said = { turn: turn.id, tenant, user, session: turn.session, source };
+    await store.keep(store.fact('turnWithheld', said, this.exchange.trace));
     await this.parts.turns.index.remember('', remembered(turn, nothing), { tenant, user, session: turn.session });
   }
 

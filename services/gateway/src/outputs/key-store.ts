@@ -2,8 +2,10 @@
 //
 // In: the bucket `keys`, or a file. Out: the grant behind a key. What was read once stays while the broker is down or
 // the file cannot be read. A loopback gateway that never had a key serves one caller without asking; a file without
-// keys, or the mark that a deleted key leaves in the bucket, says that there was one, and it stays closed.
-import { readFile, stat } from 'node:fs/promises';
+// keys, the mark that a deleted key leaves in the bucket, or a file of our own on this disk that outlives both, says that there
+// was one, and it stays closed.
+import { access, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { asBacktalkError, isBacktalkError, type Clock, type KvBucket } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents } from '../events.js';
@@ -24,6 +26,8 @@ interface Identity {
 }
 
 const keyIdLength = 16;
+const markText =
+  'There were keys. While this file is there, the gateway asks for one; remove it to open the gateway to all of this machine.\n';
 
 export class KeyStore {
   private keys: ReadonlyMap<string, KeyRecord> = new Map();
@@ -32,19 +36,41 @@ export class KeyStore {
   constructor(
     private readonly source: KeySource,
     private readonly isLoopback: boolean,
+    /** Made when a key is first seen: while it is there, the gateway is not keyless. */
+    private readonly markFile: string,
     private readonly events: GatewayEvents,
   ) {}
 
   async start(): Promise<void> {
+    this.hadKeys = await access(this.markFile).then(
+      () => true,
+      () => false,
+    );
+    const isMarked = this.hadKeys;
+    let marking: Promise<void> | undefined;
     await this.source.start((keys) => {
       this.hadKeys = true;
+      if (!isMarked) marking ??= this.mark();
       this.keys = withPolicies(keys);
       this.events.keysLoaded(keys.size);
     });
+    await marking;
+    if (isMarked && this.isLoopback && this.keys.size === 0) this.events.keysGone(this.markFile);
   }
 
   stop(): void {
     this.source.stop();
+  }
+
+  /** Where only keys are taken anyway, a disk that cannot be written is no harm. */
+  private async mark(): Promise<void> {
+    if (!this.isLoopback) return;
+    try {
+      await mkdir(dirname(this.markFile), { recursive: true });
+      await writeFile(this.markFile, markText, { mode: 0o600 });
+    } catch (error) {
+      this.events.keysFailed(asBacktalkError(error));
+    }
   }
 
   /** True where requests are answered without a key. */

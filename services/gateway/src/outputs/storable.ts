@@ -34,6 +34,8 @@ export function storableOf(publisher: FactPublisher, { name, traceparent, messag
       return storable(publisher, name, catalogue[name].codec.decode(message), trace);
     case 'turnCompleted':
       return storable(publisher, name, catalogue[name].codec.decode(message), trace);
+    case 'turnWithheld':
+      return storable(publisher, name, catalogue[name].codec.decode(message), trace);
     case 'sessionEnded':
       return storable(publisher, name, catalogue[name].codec.decode(message), trace);
   }

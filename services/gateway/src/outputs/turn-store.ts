@@ -98,14 +98,23 @@ export class TurnStore {
 
   /** Stores what is left of the turn. Throws `capture_unavailable` when capture is required and nothing takes it. */
   async complete(turn: OpenTurn, rest: readonly Storable[]): Promise<StoredWhere> {
+    return this.storeAll([turn.opened, ...rest], () => this.publishAll(turn, rest));
+  }
+
+  /** Stores one fact by itself. */
+  async keep(fact: Storable): Promise<StoredWhere> {
+    return this.storeAll([fact], () => this.publish([fact], this.options.storeWaitMs));
+  }
+
+  private async storeAll(facts: readonly Storable[], publish: () => Promise<boolean>): Promise<StoredWhere> {
     const { clock, spool, storeWaitMs, required, onSpooled } = this.options;
     if (this.breaker.permits(clock.now())) {
-      const stored = await within(clock, storeWaitMs, this.publishAll(turn, rest));
+      const stored = await within(clock, storeWaitMs, publish());
       if (stored === undefined) this.brokerFailed(gatewayErrors.logUnavailable());
       if (stored === true) return 'broker';
     }
     try {
-      await spool.append([turn.opened, ...rest].map((fact) => fact.record()));
+      await spool.append(facts.map((fact) => fact.record()));
       onSpooled();
       return 'spool';
     } catch (cause) {

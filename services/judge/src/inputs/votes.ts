@@ -7,7 +7,7 @@ import { plantedMaterial, plantedOf } from '../domain/planted.js';
 import { seedOf } from '../domain/seeds.js';
 import { combine, type CastVote, type NullReason } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
-import type { Judgement, VoteHandlers } from '../outputs/vote-queue.js';
+import type { Judgement, QueuedVote, VoteHandlers } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
 import { keepAgreed } from './session-closed.js';
 import { judgeTurn } from './turn-continued.js';
@@ -22,20 +22,27 @@ export function voteHandlers(parts: JudgeParts, voting: Voting): VoteHandlers {
     if (material === undefined) throw judgeErrors.turnUnreadable({ missing: 'planted turn' });
     return material;
   };
+  const none = ({ turn }: Judgement, vote: number, reason: NullReason): QueuedVote => {
+    events.voteGivenUp(reason);
+    return { vote, model: '', cast: { valid: false, reason, seed: seedOf(turn, vote) } };
+  };
   return {
     cast: async (judgement, vote, { number, isLast, signal }) => {
       const material = await materialOf(judgement);
+      const { deaths } = voting.queue;
+      if (await deaths.areTooMany(judgement.turn)) return none(judgement, vote, 'given_up');
       try {
         const { cast, model } = await caster.cast(material, vote, signal);
         return { vote, model, cast };
       } catch (thrown) {
         const error = asBacktalkError(thrown);
         events.voteFailed(error, number);
+        const engine = isBacktalkError(error, 'judge_engine_lost') ? error.detail['engine'] : undefined;
+        if (typeof engine === 'string' && (await deaths.died(judgement.turn, engine)))
+          return none(judgement, vote, 'given_up');
         // What only has to wait is not counted as a try.
         if (error.status === 503 || !isLast || signal.aborted) throw error;
-        const reason: NullReason = isBacktalkError(error, 'vote_timed_out') ? 'timeout' : 'engine';
-        events.voteGivenUp(reason);
-        return { vote, model: '', cast: { valid: false, reason, seed: seedOf(judgement.turn, vote) } };
+        return none(judgement, vote, isBacktalkError(error, 'vote_timed_out') ? 'timeout' : 'engine');
       }
     },
     finish: async (judgement, queued, trace) => {

@@ -1,7 +1,14 @@
 // The engines that vote. In: addresses behind configured URLs, or the loaders' leases of pool `judge`. Out: the engine
-// with the least in flight. It never waits for one: where none is there, it says so.
-import { createEngineClient, engineDialects, type EngineClient, type EngineDialect } from '@backtalk/dialects';
-import { asBacktalkError, type LeaseView } from '@backtalk/kit';
+// with the least in flight, of those that were there when they were last asked. It never waits for one: where none is there, it says so.
+import {
+  createEngineClient,
+  engineDialects,
+  isEngineError,
+  isLostEngine,
+  type EngineClient,
+  type EngineDialect,
+} from '@backtalk/dialects';
+import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
 import type { JudgeEvents } from '../events.js';
 import { judgeErrors } from '../errors.js';
 import type { ResolvedUrls } from './resolved-urls.js';
@@ -17,13 +24,22 @@ export interface EnginePoolOptions {
   /** Empty: the engine's base model. */
   readonly model: string;
   readonly events: JudgeEvents;
+  readonly clock: Clock;
+}
+
+export interface PooledEngine extends JudgeEngine {
+  readonly url: string;
 }
 
 interface Member {
   readonly client: EngineClient;
   model: string;
   inFlight: number;
+  /** Others are asked first until then: it was not there. */
+  restsUntilMs: number;
 }
+
+const restMs = 5_000;
 
 interface Place {
   readonly url: string;
@@ -58,11 +74,13 @@ export class EnginePool {
     return this.newestModel;
   }
 
-  async use<T>(options: VoteOptions, work: (engine: JudgeEngine) => Promise<T>): Promise<T> {
-    const members = [...this.members.values()];
-    const [first, ...rest] = members;
+  async use<T>(options: VoteOptions, work: (engine: PooledEngine) => Promise<T>): Promise<T> {
+    const { clock } = this.options;
+    const all = [...this.members];
+    const there = all.filter(([, { restsUntilMs }]) => restsUntilMs <= clock.now());
+    const [first, ...rest] = there.length > 0 ? there : all;
     if (first === undefined) throw judgeErrors.engineAway();
-    const member = rest.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
+    const [url, member] = rest.reduce((least, next) => (next[1].inFlight < least[1].inFlight ? next : least), first);
     member.inFlight += 1;
     try {
       if (member.model === '') {
@@ -71,7 +89,10 @@ export class EnginePool {
         member.model = models.find(({ parent }) => parent === undefined)?.id ?? '';
       }
       this.newestModel = member.model;
-      return await work({ client: member.client, model: member.model });
+      return await work({ url, client: member.client, model: member.model });
+    } catch (error) {
+      if (isLostEngine(error) || isEngineError(error, 'engine_unreachable')) member.restsUntilMs = clock.now() + restMs;
+      throw error;
     } finally {
       member.inFlight -= 1;
     }
@@ -102,7 +123,12 @@ export class EnginePool {
     }
     for (const { url, dialect, model } of places) {
       if (this.members.has(url)) continue;
-      this.members.set(url, { client: createEngineClient({ url, dialect, apiKey }), model, inFlight: 0 });
+      this.members.set(url, {
+        client: createEngineClient({ url, dialect, apiKey }),
+        model,
+        inFlight: 0,
+        restsUntilMs: 0,
+      });
     }
     events.enginesKnown(this.members.size);
   }

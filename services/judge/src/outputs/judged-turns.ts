@@ -1,5 +1,5 @@
 // Reads what a judgement is about back from the log, by ids. It keeps nothing.
-import { TurnLog, type FactReader, type TurnIds } from '@backtalk/kit';
+import { TurnLog, type FactReader, type Refusals, type TurnIds } from '@backtalk/kit';
 import { Provenance, type TurnCompleted, type TurnContinued, type TurnOpened } from '@backtalk/proto/facts';
 import type { Material } from '../domain/material.js';
 import type { Role } from '../domain/next-state.js';
@@ -15,8 +15,12 @@ const provenanceOf: Readonly<Record<Role, Provenance>> = {
 export class JudgedTurns {
   private readonly log: TurnLog;
 
-  constructor(reader: FactReader) {
-    this.log = new TurnLog(reader);
+  constructor(
+    reader: FactReader,
+    private readonly refusals: Pick<Refusals, 'said'>,
+  ) {
+    // A "no" that a copy of the log lacks would be none.
+    this.log = new TurnLog(reader, true);
   }
 
   async opened(ids: TurnIds): Promise<TurnOpened> {
@@ -48,7 +52,9 @@ export class JudgedTurns {
     const fact = facts.find((one) => one !== undefined);
     if (fact !== undefined) return withheldBy(fact.message.source) ?? 'opted_out';
     const isUnknown = answerKeys.length > 0 && provisionalParent === '';
-    return isUnknown && (await this.log.saidNo({ tenant, user })) ? 'consent_unknown' : undefined;
+    if (!isUnknown) return undefined;
+    const saidNo = (await this.refusals.said({ tenant, user })) || (await this.log.saidNo({ tenant, user }));
+    return saidNo ? 'consent_unknown' : undefined;
   }
 
   /** Nothing when nothing was said after the answer. */

@@ -17,7 +17,8 @@ export interface ResolvedUrlsOptions {
   readonly lookUp?: LookUp;
 }
 
-const lookEveryMs = 5_000;
+/** A look takes its time, too, and a replica is to be asked within five seconds. */
+const lookEveryMs = 2_000;
 
 export class ResolvedUrls {
   private known: ReadonlyMap<string, readonly string[]>;

@@ -1,5 +1,6 @@
 // Casts one vote on the judge pool, and says in the judge's own words what went wrong: whether the vote is to blame,
 // or only has to wait.
+import { isLostEngine } from '@backtalk/dialects';
 import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
@@ -35,10 +36,14 @@ export class VoteCaster {
   async cast(material: Material, vote: number, signal: AbortSignal): Promise<VoteOfModel> {
     const options = { deadlineMs: this.voteWaitMs, signal };
     const startedMs = this.clock.now();
+    let lost: string | undefined;
     try {
       const { model, cast } = await this.pool.use(options, async (engine) => ({
         model: engine.model,
-        cast: await this.voter.cast(engine, material, vote, options),
+        cast: await this.voter.cast(engine, material, vote, options).catch((error: unknown) => {
+          if (isLostEngine(error)) lost = engine.url;
+          throw error;
+        }),
       }));
       this.events.voteCast(cast, this.clock.now() - startedMs);
       if (!cast.valid && cast.reason === 'uncalibrated' && !this.uncalibrated.has(model)) {
@@ -51,6 +56,7 @@ export class VoteCaster {
       // Too slow is the vote's own failure; a lack of room or of an engine is not.
       if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       if (abortCodes.has(error.code)) throw judgeErrors.votesLeft({}, error);
+      if (lost !== undefined) throw judgeErrors.engineLost({ engine: lost }, error);
       if (isBacktalkError(error, 'judge_engine_away') && error.status === 503) throw error;
       if (error.status === 503) throw judgeErrors.engineAway({}, error);
       throw judgeErrors.voteFailed({ reason: error.code }, error);

@@ -10,6 +10,7 @@ import type { JudgeConfig } from '../config.js';
 import type { CastVote } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeEvents } from '../events.js';
+import { EngineDeaths } from './engine-deaths.js';
 
 /** One turn to judge, by ids. */
 export interface Judgement {
@@ -62,6 +63,7 @@ const kept = { age: 3_600, count: 10_000 };
 const oldestOf = 32;
 
 export class VoteQueue {
+  readonly deaths: EngineDeaths;
   private readonly client;
   private readonly flows;
   private readonly votes;
@@ -91,6 +93,17 @@ export class VoteQueue {
     this.flows = new FlowProducer(options);
     this.votes = new Queue<JobData>(votesName, options);
     this.judgements = new Queue<JobData>(judgementsName, options);
+    this.deaths = new EngineDeaths({
+      setOnce: async (key, ms) =>
+        (await this.ask('note an engine', () => this.client.set(key, '1', 'PX', ms, 'NX'))) !== null,
+      count: async (key) => Number(await this.ask('count engines', () => this.client.get(key))),
+      increase: (key, ms) =>
+        this.ask('count engines', async () => {
+          const count = await this.client.incr(key);
+          await this.client.pexpire(key, ms);
+          return count;
+        }),
+    });
     const connection = connectionOptions({ url, tls, name: 'judge events' }, 'waiter');
     this.finished = new QueueEvents(judgementsName, { ...options, connection, blockingTimeout: 5_000 });
     this.handled = metrics.counter('jobs_handled_total', 'Tries of jobs, by what became of them.', [

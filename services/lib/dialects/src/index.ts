@@ -4,6 +4,7 @@ export * from './capture/capture.js';
 export * from './capture/invariants.js';
 export * from './chat-fields.js';
 export * from './create-engine-client.js';
+export * from './deadly-prompts.js';
 export * from './engine-client.js';
 export { engineErrors, isEngineError, type EngineErrorCode } from './errors.js';
 export { warmUpRequest } from './vllm/capability-probe.js';

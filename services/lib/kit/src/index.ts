@@ -60,6 +60,7 @@ export {
 } from './facts/payloads.js';
 export { FactReader, type FactHeadersRow, type ReadOptions } from './facts/reader.js';
 export type { StoredFact } from './facts/stored-fact.js';
+export { Refusals } from './facts/refusals.js';
 export { TurnLog, type TurnIds } from './facts/turn-log.js';
 export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';

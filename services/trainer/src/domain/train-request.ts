@@ -33,7 +33,7 @@ export interface Step {
  * Why a sample has no teacher although there are hints for it: engines do not render its prompt as it was captured, or every hint
  * quotes a token of the template. Empty where it has one, or needs none.
  */
-export type Untaught = '' | 'template_mismatch' | 'control_token';
+export type Untaught = '' | 'template_mismatch' | 'prompt_given_up' | 'control_token';
 
 /** Why a sample of a closed batch is not asked for: it cannot be read any more, or it is larger than a sample may be. */
 export type LeftOut = 'missing' | 'too_large';

@@ -17,6 +17,7 @@ import {
   type LeftOut,
   type SampleSource,
   type Step,
+  type Untaught,
 } from '../domain/train-request.js';
 import { trainerErrors } from '../errors.js';
 import type { Render } from '../outputs/prompt-renderer.js';
@@ -59,24 +60,27 @@ async function buildSample(
   const hints = harmlessHints(given, base.controlTokens);
   if (hints.length < given.length) events.hintsRefused(batch.policy, given.length - hints.length);
   const teacher = hints.length === 0 ? [] : await teacherPrompt(source, hints, plan.training.hintPlace, render);
-  const made = trainSample(sample, source, teacher ?? []);
+  const made = trainSample(sample, source, typeof teacher === 'string' ? [] : teacher);
   if (typeof made === 'string') return made;
-  if (teacher === undefined) return { sample: made, untaught: 'template_mismatch' };
+  if (typeof teacher === 'string') return { sample: made, untaught: teacher };
   return { sample: made, untaught: teacher.length === 0 && given.length > 0 ? 'control_token' : '' };
 }
 
-/** Nothing where engines do not render the request as it was captured. */
+/** A reason where engines do not render the request as it was captured, or end on it. */
 async function teacherPrompt(
   { facts, messages, tools, templateArguments, humanMessage }: SampleSource,
   hints: readonly string[],
   place: string,
   render: Render,
-): Promise<readonly number[] | undefined> {
+): Promise<readonly number[] | Untaught> {
   const hinted = hintedMessages(messages, hints, place, humanMessage);
-  if (hinted === undefined) return undefined;
+  if (hinted === undefined) return 'template_mismatch';
   const plain = await render({ messages, tools, templateArguments });
-  if (!isDeepStrictEqual(plain, facts.completed?.promptIds)) return undefined;
-  return render({ messages: hinted, tools, templateArguments });
+  if (plain === 'given_up') return 'prompt_given_up';
+  if (!isDeepStrictEqual(plain, facts.completed?.promptIds)) return 'template_mismatch';
+  const shown = await render({ messages: hinted, tools, templateArguments });
+  if (shown === 'given_up') return 'prompt_given_up';
+  return shown === 'refused' ? 'template_mismatch' : shown;
 }
 
 async function probesOf(
@@ -88,7 +92,7 @@ async function probesOf(
   for (const bytes of probePrompts) {
     const messages: unknown = JSON.parse(new TextDecoder().decode(bytes));
     const ids = await render({ messages: Array.isArray(messages) ? messages : [], tools: [], templateArguments: {} });
-    if (ids === undefined) throw trainerErrors.rendererAway({ baseModel: name });
+    if (typeof ids === 'string') throw trainerErrors.rendererAway({ baseModel: name });
     probes.push([...ids]);
   }
   return probes;

@@ -44,7 +44,7 @@ export class MeasuredEffects {
     if (groups.length === 0) return known;
     await this.engines.use(base, ['tokenize', 'prompt_logprobs'], async ([engine]) => {
       if (engine === undefined) return;
-      const asking = new Asking(engine, base, { questions, hintPlace, signal }, known);
+      const asking = new Asking(engine.client, base, { questions, hintPlace, signal }, known);
       for (const wishes of groups) {
         await asking.answer(wishes);
         for (const shown of ['', ...otherWishes, ...wishes]) await asking.score(shown, wishes);

@@ -13,7 +13,7 @@ import {
 
 import { lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { otherWishes } from './measured-effects.js';
-import type { ServingEngines } from './serving-engines.js';
+import type { ServingEngine, ServingEngines } from './serving-engines.js';
 import type { SourceLog } from './source-log.js';
 
 export interface MeasureOptions {
@@ -68,9 +68,9 @@ export class MeasuredProgress {
     const base = this.engines.base(...wanted);
     if (base === undefined) return found;
     const endsMs = this.clock.now() + withinMs;
-    const ask = async ([engine]: readonly EngineClient[]): Promise<void> => {
+    const ask = async ([engine]: readonly ServingEngine[]): Promise<void> => {
       if (engine === undefined) return;
-      const asking = new Asking(engine, this.turns, { base, version }, options, stopped);
+      const asking = new Asking(engine.client, this.turns, { base, version }, options, stopped);
       let failed: BacktalkError | undefined;
       for (const lesson of lessons) {
         if (this.clock.now() >= endsMs) break;

@@ -1,5 +1,5 @@
-// Engines that serve a base model, found by their loaders' leases. In: the base model and what is to be able. Out: clients, for as long as
-// the work takes.
+// Engines that serve a base model, found by their loaders' leases. In: the base model and what is to be able. Out: their clients, for as long
+// as the work takes.
 import { createEngineClient, dialectNamed, type CapabilityName, type EngineClient } from '@backtalk/dialects';
 import type { LeaseView } from '@backtalk/kit';
 
@@ -7,6 +7,11 @@ import { trainerErrors } from '../errors.js';
 
 /** Asked one after the other, where the first does not answer. */
 const enginesMax = 3;
+
+export interface ServingEngine {
+  readonly url: string;
+  readonly client: EngineClient;
+}
 
 export class ServingEngines {
   constructor(
@@ -30,7 +35,7 @@ export class ServingEngines {
   async use<T>(
     baseModel: string,
     wanted: readonly CapabilityName[],
-    work: (engines: readonly EngineClient[]) => Promise<T>,
+    work: (engines: readonly ServingEngine[]) => Promise<T>,
     version?: string,
   ): Promise<T> {
     const able = this.able(wanted).filter(
@@ -38,13 +43,16 @@ export class ServingEngines {
     );
     if (able.length === 0) throw trainerErrors.rendererAway({ baseModel });
     const { apiKey } = this;
-    const clients = able
+    const engines = able
       .slice(0, enginesMax)
-      .map(({ url, dialect }) => createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }));
+      .map(({ url, dialect }) => ({
+        url,
+        client: createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }),
+      }));
     try {
-      return await work(clients);
+      return await work(engines);
     } finally {
-      await Promise.all(clients.map((client) => client.close()));
+      await Promise.all(engines.map(({ client }) => client.close()));
     }
   }
 

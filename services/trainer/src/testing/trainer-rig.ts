@@ -51,6 +51,7 @@ export class TrainerRig {
   private engineLease: LeaseHold | undefined;
   /** What the engine's loader says that it can do. */
   private capabilities = ['tokenize'];
+  private readonly others: { readonly engine: FakeEngine; readonly lease: LeaseHold }[] = [];
   /** What was asked to be rendered, by the ids that came of it. */
   private readonly rendered = new Map<string, string>();
 
@@ -110,15 +111,29 @@ export class TrainerRig {
 
   /** As the loader beside the engine says that it is there. */
   async holdEngineLease(): Promise<void> {
-    const { url, baseModel } = this.engine;
+    this.engineLease = await this.leaseOf(this.engine, 'one');
+  }
+
+  /** Other engines of the same base, each with a loader of its own. */
+  async addEngines(count: number): Promise<FakeEngine[]> {
+    const others = Array.from({ length: count }, async (_, at) => {
+      const engine = await startFakeEngine({ baseModel: 'fake' });
+      return { engine, lease: await this.leaseOf(engine, `other${at}`) };
+    });
+    this.others.push(...(await Promise.all(others)));
+    return this.others.map(({ engine }) => engine);
+  }
+
+  private async leaseOf({ url, baseModel, adapters }: FakeEngine, instance: string): Promise<LeaseHold> {
     const pools = ['serving'];
     const fixed = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true };
-    const lease = () => {
-      const engine = { ...fixed, capabilities: this.capabilities, versions: this.engine.adapters.names };
-      return Lease.fromPartial({ kind: 'loader', instance: 'one', engine });
+    const leased = () => {
+      const engine = { ...fixed, capabilities: this.capabilities, versions: adapters.names };
+      return Lease.fromPartial({ kind: 'loader', instance, engine });
     };
-    this.engineLease = holdLease({ broker: await this.nats.connect('loader'), lease });
-    await this.engineLease.refresh();
+    const held = holdLease({ broker: await this.nats.connect('loader'), lease: leased });
+    await held.refresh();
+    return held;
   }
 
   /** The engine gives scores, and has the version beside its base. */
@@ -173,7 +188,8 @@ export class TrainerRig {
     await Promise.all([...this.running].map((trainer) => trainer.stop()));
     await this.worker.kill();
     await this.releaseEngineLease();
-    await this.engine.stop();
+    await Promise.all(this.others.map(({ lease }) => lease.release()));
+    await Promise.all([this.engine, ...this.others.map(({ engine }) => engine)].map((engine) => engine.stop()));
     await this.nats.stop();
     this.directory.remove();
   }

@@ -144,6 +144,8 @@ function rendered({ settings }: FakeState, messages: readonly FakeMessage[], ope
 
 function tokenize(state: FakeState, body: unknown): FakeAnswer {
   state.settings.tokenizeHeard?.(body);
+  const failed = state.settings.tokenizeFails?.(body);
+  if (failed !== undefined) return refusal(failed, 'The engine failed.', 'InternalServerError');
   const given = read(tokenizeRequest, body);
   if (!given.ok) return given.answer;
   const { messages, prompt, add_generation_prompt: open } = given.value;

@@ -40,6 +40,8 @@ export interface FakeSettings {
   heard?: (body: unknown) => void;
   /** Called with the body of every `/tokenize`. */
   tokenizeHeard?: (body: unknown) => void;
+  /** The status with which `/tokenize` fails on a body. */
+  tokenizeFails?: (body: unknown) => number | undefined;
   /** The answer to a conversation, in place of a generated one. */
   reply?: (messages: readonly { role: string; content: string }[], model: string) => string | undefined;
   /** By what a model's logprobs of its own answers are multiplied: below 1 it is surer than its weights make it. */

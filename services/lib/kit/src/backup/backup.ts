@@ -45,11 +45,12 @@ export async function backUp(options: BackUpOptions): Promise<Manifest> {
   await mkdir(join(folder, 'streams'), { recursive: true });
   await mkdir(join(folder, 'files'), { recursive: true });
   const streams: SnapshotFile[] = [];
+  streams.push(...(await copyTogether(broker, folder)));
+  // After the log: what a consumer has taken from it into a bucket is in the bucket's copy.
   for (const stream of apart) {
     onProgress?.(stream, streams.length);
     streams.push(await copyStream(broker, stream, folder));
   }
-  streams.push(...(await copyTogether(broker, folder)));
   for (const { name, path } of files) {
     await copyFile(path, join(folder, 'files', name));
     await chmod(join(folder, 'files', name), 0o600);

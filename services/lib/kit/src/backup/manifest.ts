@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { backupErrors } from './backup.js';
 
 /** What a backup is made of: nothing else is read, and nothing is written elsewhere, whatever a manifest says. */
-export const apart = ['KV_keys', 'KV_settings', 'DEAD', 'REPLAY'] as const;
+export const apart = ['KV_keys', 'KV_settings', 'KV_refusals', 'DEAD', 'REPLAY'] as const;
 export const together = ['TURNS', 'WEIGHTS'] as const;
 export const keptStreams = [...apart, ...together] as const;
 export const keptFiles = ['secrets.json', 'keys.json'] as const;

@@ -17,8 +17,9 @@ describe('what an S3 server says', () => {
     expect(verdictOn(error, 99, 8)).toEqual({ kind: 'wait' });
   });
 
-  it('counts against a fact whose blob is not there', () => {
+  it('a fact whose blob is not there yet is tried for minutes, and then given up', () => {
     const error = s3Error(answer('NoSuchKey', 404), doing);
-    expect(verdictOn(error, 8, 8)).toMatchObject({ kind: 'dead', reason: 'blob_missing' });
+    expect(verdictOn(error, 23, 8)).toEqual({ kind: 'retry' });
+    expect(verdictOn(error, 24, 8)).toMatchObject({ kind: 'dead', reason: 'blob_missing' });
   });
 });

@@ -8,6 +8,7 @@ import { startNats, type TestNats } from '../testing/nats-server.js';
 import { until } from '../testing/until.js';
 import { FactPublisher } from './publisher.js';
 import { FactReader } from './reader.js';
+import { TurnLog } from './turn-log.js';
 
 let nats: TestNats;
 let gateway: Broker;
@@ -192,7 +193,7 @@ describe('what a service may do', () => {
       '$JS.API.CONSUMER.DELETE.TURNS.trainer_turnJudged',
       '$JS.API.CONSUMER.CREATE.TURNS',
       '$JS.API.CONSUMER.CREATE.TURNS.spy.>',
-      '$JS.API.STREAM.MSG.GET.TURNS',
+      '$JS.API.STREAM.MSG.GET.WEIGHTS',
       '$JS.API.DIRECT.GET.TURNS',
       'backtalk.dead.trainer.reason',
       '$KV.leases.trainer.t1',
@@ -208,9 +209,11 @@ describe('what a service may do', () => {
 describe('a copy of the log that lags', () => {
   const copy = 'LAGGING';
 
-  it('a copy that lags does not hide a fact from a reader that asks to be sure', async () => {
+  it('a copy that lags hides neither a fact nor a "no" from a reader that asks to be sure', async () => {
     const user = newId();
     const turns = await publishTurns(user, 24);
+    const refused = { tenant: 'acme', user, session: 's', turn: turns[0] ?? '', source: 'request' };
+    await new FactPublisher(await nats.connect('gateway')).publish('turnWithheld', refused);
     const trainer = new FactReader(await nats.connect('trainer'));
     const { jsm } = await nats.connect('admin');
     // It answers direct gets in place of the stream now and then, and holds of it what comes from now on.
@@ -231,6 +234,13 @@ describe('a copy of the log that lags', () => {
           const fact = await trainer.last('turnOpened', { tenant: 'acme', user, turn }, { sure: true });
           expect(fact?.message.turn).toBe(turn);
         }
+      for (const service of ['collector', 'judge'] as const) {
+        const log = new TurnLog(new FactReader(await nats.connect(service)), true);
+        for (let round = 0; round < 12; round += 1) {
+          expect(await log.saidNo({ tenant: 'acme', user })).toBe(true);
+          expect(await log.withheld({ tenant: 'acme', user, turn: turns[0] ?? '' })).toBeDefined();
+        }
+      }
       const absent = { tenant: 'acme', user, turn: newId() };
       expect(await trainer.last('turnOpened', absent, { sure: true })).toBeUndefined();
     } finally {

@@ -5,6 +5,7 @@ import { decodeConversation, type DecodedConversation } from '../conversation/de
 import { conversationBytes } from '../conversation/measure.js';
 import type { BacktalkError } from '../errors/backtalk-error.js';
 import type { FactReader } from './reader.js';
+import { refusalSources } from './refusals.js';
 import type { StoredFact } from './stored-fact.js';
 
 export interface TurnIds {
@@ -18,9 +19,6 @@ interface WithheldIds extends Pick<TurnIds, 'tenant' | 'user'> {
   readonly turn?: string;
   readonly source?: string;
 }
-
-/** Sources of a "no" that a person or their operator said, here or before; "unknown" is none. */
-const refusals = ['key', 'request', 'session'] as const;
 
 type Found<N extends 'turnOpened' | 'turnCompleted' | 'turnContinued' | 'turnWithheld'> = Promise<
   StoredFact<N> | undefined
@@ -42,18 +40,18 @@ export class TurnLog {
   }
 
   continued({ tenant, user, turn }: TurnIds): Found<'turnContinued'> {
-    return this.reader.last('turnContinued', { tenant, user, turn });
+    return this.reader.last('turnContinued', { tenant, user, turn }, { sure: this.sure });
   }
 
   /** The newest turn of these that consent keeps from learning; ids left out match anything. */
   withheld(ids: WithheldIds): Found<'turnWithheld'> {
-    return this.reader.last('turnWithheld', ids);
+    return this.reader.last('turnWithheld', ids, { sure: this.sure });
   }
 
   /** Whether a person said no in any turn of theirs that the log holds, as far as that is known by now. */
   async saidNo({ tenant, user, session }: Omit<WithheldIds, 'turn' | 'source'>): Promise<boolean> {
     const ids = { tenant, user, ...(session === undefined ? {} : { session }) };
-    const found = await Promise.all(refusals.map((source) => this.withheld({ ...ids, source })));
+    const found = await Promise.all(refusalSources.map((source) => this.withheld({ ...ids, source })));
     return found.some((fact) => fact !== undefined);
   }
 

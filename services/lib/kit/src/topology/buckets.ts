@@ -1,8 +1,8 @@
-// What the broker keeps beside the log: key-value buckets, which are caches and leases that are rebuilt from facts when
-// they are lost, and one bucket of blobs. Who may read and write what derives from these tables.
+// What the broker keeps beside the log: key-value buckets, caches and leases that are rebuilt from facts when they are
+// lost, keys, settings and refusals, which are in the backup, and one bucket of blobs. Who may read and write what derives from these tables.
 import { type BrokerService, brokerServices } from './users.js';
 
-export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings' | 'tries' | 'payloads';
+export type BucketName = 'leases' | 'routes' | 'load' | 'keys' | 'settings' | 'tries' | 'refusals' | 'payloads';
 
 interface BucketDefinition {
   /** True when entries vanish unless they are renewed; the time to live is an option of the installation. */
@@ -37,6 +37,8 @@ export const buckets: Readonly<Record<BucketName, BucketDefinition>> = {
   settings: { expires: false, readBy: brokerServices, writes: everyKeyFor('cli') },
   // How often a service has tried what may end it, counted before each try. Losing a count costs further tries.
   tries: { expires: false, readBy: brokerServices, writes: (service) => [`${service}.>`] },
+  // Who has said no, for longer than the log holds their turns.
+  refusals: { expires: false, readBy: ['collector', 'judge', 'cli'], writes: everyKeyFor('collector') },
   // Which blobs are payloads of facts, by digest: written before the blob, so that the trainer can drop it when the fact has gone.
   payloads: {
     expires: false,

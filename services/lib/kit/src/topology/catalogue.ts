@@ -94,9 +94,10 @@ const rows = {
     subject: 'turn.withheld',
     tokens: ['tenant', 'user', 'source', 'session', 'turn'],
     kind: 'once',
-    publishers: ['collector'],
+    // The gateway says it of turns that it does not store.
+    publishers: ['gateway', 'collector'],
     readers: ['judge', 'cli'],
-    consumers: [],
+    consumers: ['collector'],
     bytesMax: mebibyte,
   }),
   turnJudged: fact({

@@ -48,7 +48,7 @@ export function permissionsOf(service: BrokerService, suffixes: readonly string[
         ]
       : []),
     // Asks the stream's leader, who has every fact that was confirmed. The broker tells streams apart here, not subjects: only
-    // for the one that settles turns for good, and reads nearly every fact of a turn anyway.
+    // for those to whom an absent fact means something, and who read nearly every fact of a turn anyway.
     ...(leaderReaders.includes(service) ? [`$JS.API.STREAM.MSG.GET.${catalogue.turnOpened.stream}`] : []),
     `backtalk.dead.${service}.>`,
     `$JS.API.STREAM.INFO.${replayStream}`,
@@ -100,7 +100,7 @@ function bucketPermissions(service: BrokerService): string[] {
   });
 }
 
-const leaderReaders: readonly BrokerService[] = ['trainer'];
+const leaderReaders: readonly BrokerService[] = ['collector', 'judge', 'trainer'];
 
 /** How much all streams together hold, and may: figures alone. */
 const storeWatchers: readonly BrokerService[] = ['collector'];

@@ -1,0 +1,100 @@
+import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
+import { createLogger, Metrics } from '@backtalk/kit';
+import { FakeClock, until } from '@backtalk/kit/testing';
+import { Lease } from '@backtalk/proto/weights';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEvents } from '../events.js';
+import { EnginePool } from './engine-pool.js';
+
+const options = { deadlineMs: 10_000 };
+const messages = [{ role: 'user', content: 'Hello there' }];
+
+let engines: FakeEngine[];
+let leased: FakeEngine[];
+let changed: () => void;
+let clock: FakeClock;
+let pool: EnginePool;
+
+beforeEach(async () => {
+  engines = await Promise.all([startFakeEngine(), startFakeEngine()]);
+  leased = engines;
+  clock = new FakeClock();
+  pool = new EnginePool({
+    urls: undefined,
+    dialect: 'vllm',
+    apiKey: '',
+    model: '',
+    clock,
+    events: createEvents(createLogger({ service: 'judge', level: 'silent' }), new Metrics('judge')),
+    leases: {
+      current: () => leased.map(leaseOf),
+      onChange: (listener: (leases: readonly Lease[]) => void) => {
+        changed = () => listener([]);
+        return () => undefined;
+      },
+      lookAgain: () => Promise.resolve(),
+      stop: () => undefined,
+    },
+  });
+});
+afterEach(async () => {
+  await pool.stop();
+  await Promise.all(engines.map((engine) => engine.stop()));
+});
+
+function leaseOf({ url, baseModel }: FakeEngine): Lease {
+  const engine = { url, dialect: 'vllm', pools: ['judge'], baseModel, ready: true };
+  return Lease.fromPartial({ kind: 'loader', instance: url, engine });
+}
+
+const urlOf = () => pool.use(options, ({ url }) => Promise.resolve(url));
+
+/** A vote that is in flight until it is released. */
+function held(): { readonly url: Promise<string>; readonly release: () => void } {
+  let release: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (release = resolve));
+  const url = new Promise<string>((resolve, reject) => {
+    pool
+      .use(options, async (engine) => {
+        resolve(engine.url);
+        await ended;
+      })
+      .catch(reject);
+  });
+  return { url, release };
+}
+
+describe('EnginePool', () => {
+  it('the engine with the least in flight is asked', async () => {
+    const votes = [held(), held(), held(), held()];
+    const asked = await Promise.all(votes.map(({ url }) => url));
+    for (const { url } of engines) expect(asked.filter((one) => one === url)).toHaveLength(2);
+    for (const { release } of votes) release();
+  });
+
+  it('an engine whose lease ended gets no new vote, and what is in flight there comes to its end', async () => {
+    const [leaving, staying] = engines;
+    if (leaving === undefined || staying === undefined) expect.unreachable();
+    leaving.settings.firstTokenMs = 200;
+    const inFlight = pool.use(options, ({ client, model, url }) =>
+      client.chat({ model, messages }, options).then(() => url),
+    );
+    await until(() => leaving.counts.requests === 1, { what: 'A vote in flight' });
+    leased = [staying];
+    changed();
+    expect(await inFlight).toBe(leaving.url);
+    expect([await urlOf(), await urlOf()]).toEqual([staying.url, staying.url]);
+  });
+
+  it('an engine that was not there is asked after the others for a while', async () => {
+    const [away, there] = engines;
+    if (away === undefined || there === undefined) expect.unreachable();
+    await away.stop();
+    const asked = pool.use(options, ({ client, model }) => client.chat({ model, messages }, options));
+    await expect(asked).rejects.toMatchObject({ code: 'engine_unreachable' });
+    expect([await urlOf(), await urlOf()]).toEqual([there.url, there.url]);
+    await clock.advance(5_000);
+    expect(await urlOf()).toBe(away.url);
+    await away.restart();
+  });
+});
