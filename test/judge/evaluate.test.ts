@@ -1,20 +1,17 @@
-import {
-  featuresOf,
-  labels,
-  readCalibrationTable,
-  readReader,
-  scoredPrompts,
-  weigh,
-  wordLikelihoods,
-} from '@backtalk/judge';
+import { readCalibrationTable, readReader, scoredPrompts, weigh, wordLikelihoods } from '@backtalk/judge';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { balancedAccuracy, bootstrapInterval, type Pair } from './balanced-accuracy.js';
 import { evaluateJudge } from './evaluate.js';
-import { fitJudgeWords, fitWeights } from './fit.js';
+import { fitWeights, readUnseen } from './fit.js';
 import { fitCalibration } from './fit-thresholds.js';
 import { fitWeighing } from './fit-weighing.js';
-import { fitRole } from './fit-words.js';
-import { grouped, materialOfItem, readItems, type LabelledItem } from './items.js';
+import { fitRole, fitWords } from './fit-words.js';
+import { grouped, readItems, type LabelledItem } from './items.js';
+import { readSamples } from './sources.js';
+import { measureWishes } from './wishes.js';
 
 const items = readItems();
 const count = (wanted: (item: LabelledItem) => boolean) => items.filter((item) => wanted(item)).length;
@@ -120,17 +117,20 @@ describe('the weights of words', () => {
 });
 
 describe("the judge's fitted files", () => {
-  it('the judge’s fitted files are what the labelled next states give that are not kept for the test', () => {
-    const reader = readReader();
-    const { user, tool } = fitJudgeWords(items);
-    for (const item of items.filter(({ split }) => split === 'calibration')) {
-      const material = materialOfItem(item);
-      const found = wordLikelihoods(item.role === 'user' ? user : tool, featuresOf(material));
-      const [likeliest] = [...labels].sort((a, b) => found[b] - found[a]);
-      const { words } = reader.read(material, undefined);
-      expect(words.verdict).toBe(likeliest === 'satisfied' ? 1 : likeliest === 'correction' ? -1 : 0);
-    }
-    expect(readCalibrationTable().withoutVotes).toEqual(fitWeights(items));
+  it('the judge’s fitted files are what the labelled sources give, without what is kept for the test', () => {
+    const samples = readSamples(items);
+    const text = readFileSync(join(repositoryRoot(), 'services/judge/labelled/words.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual(fitWords(samples));
+    expect(text.length).toBeLessThan(1_500_000);
+    expect(readCalibrationTable().withoutVotes).toEqual(fitWeights(readUnseen(samples).words));
+  });
+});
+
+describe('a wish about form', () => {
+  it('a wish about form is heard where it comes without a complaint, after an answer that it has nothing to do with', () => {
+    const { heard, takenForSatisfied } = measureWishes(readReader());
+    expect(heard).toBeGreaterThan(0.65);
+    expect(takenForSatisfied).toBeLessThan(0.12);
   });
 });
 

@@ -7,8 +7,10 @@ import { parseArgs } from 'node:util';
 import { createEngineClient } from '@backtalk/dialects';
 import { readCalibrationTable, scoredPrompts, type CalibrationTable } from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
-import { castVotes, fitEntry, fitJudgeWords, fitWeights } from './fit.js';
+import { castVotes, fitEntry, fitWeights, readUnseen } from './fit.js';
+import { fitWords } from './fit-words.js';
 import { readItems } from './items.js';
+import { readSamples } from './sources.js';
 
 const { values: asked } = parseArgs({
   options: {
@@ -18,8 +20,10 @@ const { values: asked } = parseArgs({
   },
 });
 const items = readItems();
-const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(items) };
-write('words.json', perLine(fitJudgeWords(items)));
+const samples = readSamples(items);
+const { words } = readUnseen(samples);
+const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(words) };
+write('words.json', perLine(fitWords(samples)));
 write('thresholds.json', JSON.stringify(asked.engine === undefined ? table : await withModel(asked.engine), null, 2));
 
 async function withModel(url: string): Promise<CalibrationTable> {
@@ -33,7 +37,7 @@ async function withModel(url: string): Promise<CalibrationTable> {
     const known = asked.thresholds ? undefined : table.entries.find((entry) => isOf(entry));
     const entry = known ?? (await fitEntry(items, prompts, engine, report));
     const votes = await castVotes(items, prompts, { entries: [entry] }, engine, report);
-    const fitted = { ...entry, weights: fitWeights(items, votes) };
+    const fitted = { ...entry, weights: fitWeights(words, votes) };
     // Thresholds of the same model for older prompts hold for nothing any more.
     return { ...table, entries: [...table.entries.filter((other) => other.model !== model), fitted] };
   } finally {
@@ -46,8 +50,8 @@ function report(what: string, done: number, all: number): void {
 }
 
 /** One feature a line: a difference can be read. */
-function perLine(words: ReturnType<typeof fitJudgeWords>): string {
-  return JSON.stringify(words, null, 1).replaceAll(
+function perLine(fitted: ReturnType<typeof fitWords>): string {
+  return JSON.stringify(fitted, null, 1).replaceAll(
     /\[\s([^\]]+)\]/g,
     (_, inside: string) => `[${inside.trim().replaceAll(/\s+/g, ' ')}]`,
   );

@@ -18,7 +18,7 @@ export interface LabelledSources {
   readonly label: Verdict;
 }
 
-const steps = 2_000;
+const steps = 300;
 const rate = 0.3;
 const price = 0.01;
 /** Of satisfied next states, so many may be taken for corrections. */

@@ -16,8 +16,9 @@ import {
 import { fitCalibration } from './fit-thresholds.js';
 import { fitWeighing } from './fit-weighing.js';
 import { fitWords } from './fit-words.js';
-import { materialOfItem, type LabelledItem } from './items.js';
+import { grouped, materialOfItem, type LabelledItem } from './items.js';
 import { measureLikelihoods } from './measure.js';
+import type { Sample } from './sources.js';
 
 /** As many as the judge has cast by default. */
 export const votesCast = 3;
@@ -25,27 +26,36 @@ const voteWaitMs = 120_000;
 
 export type OnProgress = (what: string, done: number, all: number) => void;
 
-/** Learned from all that may be learned from. */
-export function fitJudgeWords(items: readonly LabelledItem[]): WordTable {
-  return fitWords(items.filter(({ split }) => split !== 'test'));
+/** Of each source, what words say of it that were learned from all others. */
+export type UnseenWords = ReadonlyMap<Sample, Likelihoods>;
+
+export function readUnseen(samples: readonly Sample[]): { words: UnseenWords; tables: ReadonlyMap<string, WordTable> } {
+  const words = new Map<Sample, Likelihoods>();
+  const tables = new Map<string, WordTable>();
+  for (const [source, own] of grouped(samples, (sample) => sample.source)) {
+    const table = fitWords(samples.filter((sample) => sample.source !== source));
+    tables.set(source, table);
+    for (const sample of own) {
+      if (sample.material === undefined) continue;
+      words.set(sample, wordLikelihoods(table[roleOf(sample)], featuresOf(sample.material)));
+    }
+  }
+  return { words, tables };
 }
 
-/** On the part `calibration`, with words that were learned from the other parts only. */
-export function fitWeights(items: readonly LabelledItem[], votes?: ReadonlyMap<string, Likelihoods>): RoleWeights {
-  const words = fitWords(items.filter(({ split }) => split === 'fewshot' || split === 'dev'));
-  const ofRole = (role: LabelledItem['role']) => {
-    const own = items.filter((item) => item.split === 'calibration' && item.role === role);
-    return fitWeighing(
-      own.map((item) => ({
-        label: item.label,
-        sources: {
-          votes: votes?.get(item.id),
-          words: wordLikelihoods(words[role], featuresOf(materialOfItem(item))),
-        },
-      })),
+/** With words that were learned from other sources only; with votes, on those samples that have them. */
+export function fitWeights(words: UnseenWords, votes?: ReadonlyMap<string, Likelihoods>): RoleWeights {
+  const ofRole = (role: 'user' | 'tool') =>
+    fitWeighing(
+      [...words]
+        .filter(([sample]) => roleOf(sample) === role && (votes === undefined || votes.has(sample.id)))
+        .map(([{ id, label }, said]) => ({ label, sources: { votes: votes?.get(id), words: said } })),
     );
-  };
   return { user: ofRole('user'), tool: ofRole('tool') };
+}
+
+function roleOf({ material }: Sample): 'user' | 'tool' {
+  return material?.next.role === 'user' ? 'user' : 'tool';
 }
 
 /** Biases and thresholds, on the part `dev`. */

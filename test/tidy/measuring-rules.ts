@@ -37,12 +37,17 @@ function sharedModules(house: House): string[] {
 }
 
 const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
-const judging = /^(?:services\/judge\/src\/.*\.ts|test\/judge\/labelled\/replies\.jsonl)$/;
+const judging = /^(?:services\/judge\/src\/.*\.ts|(?:test|services)\/judge\/labelled\/.*\.jsonl)$/;
 const learning = /^services\/(?:trainer|gateway)\/src\/.*\.ts$/;
 /** Shorter sayings, such as "thank you", belong to everybody. */
 const sentenceWordsMin = 4;
 
 const plainOf = (text: string) => (text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []).join(' ');
+
+/** What a labelled turn's next state says; the questions before it are anybody's. */
+const nextState = /"next": ?(?:\{[^{}]*?"content": ?)?("(?:[^"\\]|\\.)*")/g;
+const saidIn = (path: string, text: string) =>
+  path.endsWith('.jsonl') ? [...text.matchAll(nextState)].map(([, said = '']) => said).join('\n') : text;
 
 const quoted = (json: string) => [...json.matchAll(/"([^"\n]*)"/g)].map(([, text = '']) => text);
 
@@ -60,7 +65,7 @@ function repeatedSentences(house: House): string[] {
   const sentences = simulatedSentences(house);
   const paths = [...house.paths(judging), ...house.paths(learning)];
   return paths.flatMap((path) => {
-    const text = ` ${plainOf(house.text(path))} `;
+    const text = ` ${plainOf(saidIn(path, house.text(path)))} `;
     return sentences
       .filter((sentence) => text.includes(` ${sentence} `))
       .map((sentence) => `${path} holds “${sentence}”, which the simulated user says; write one of your own.`);
@@ -72,6 +77,7 @@ export const measuringRules: readonly Rule[] = [
     name: 'no sentence of the simulated user stands in judge, trainer or gateway',
     broken: {
       'test/simulate/user/a.ts': "export const said = ['Ugh! Rather in three rhymes, please.'];",
+      'test/judge/labelled/a.jsonl': '{"next": {"role": "user", "content": "Ugh! Rather in three rhymes, please."}}',
       'services/trainer/src/domain/a.test.ts': 'it(\'hears "rather in three rhymes, please"\', () => {});',
     },
     check: repeatedSentences,

@@ -8,6 +8,7 @@ export type { NextState } from './domain/next-state.js';
 export type { CalibrationEntry, CalibrationTable } from './domain/small-model/calibration.js';
 export { featuresOf } from './domain/small-model/features.js';
 export {
+  createReader,
   logSoftmax,
   meanLikelihoods,
   saidFor,

@@ -1,40 +1,19 @@
-// What of a next state is counted. In: the next state with the question and the answer before it. Out: a set of names:
-// beginnings of words, pairs of them, runs of characters, opinion words, how long it is, whether it asks on from the answer or asks again. Text that a
-// person quotes is not counted, and of what tools print only the beginning is: what stands further down is content.
+// What of a next state is counted. In: the next state with the question and the answer before it. Out: a set of names, which begin
+// with a sign of their group: beginnings of words and runs of them bare, `~` runs of characters, `>` words by their place, `=` what is
+// said again, `@` words of question and answer, `_` form. Text that a person quotes is not counted. No list says which words are good.
 import type { Material } from '../material.js';
 import { withoutAddressed } from '../addressed.js';
 import { ownWords } from '../own-words.js';
+import { repeatsIn } from './repeats.js';
+import { asksOn, contentWords, sentencesIn, stemsIn, steps, wordsOf } from './words.js';
 
 const userCharactersRead = 400;
-const toolCharactersRead = 160;
+/** The beginning of what a tool prints says most; of the rest only which words stand in it. */
+const toolBeginning = 160;
 /** What is said to a judge is looked for in so many, and taken out. */
 const charactersSearched = 2_048;
-/** "name" and "names" are one. */
-const beginning = 5;
-
-function wordsIn(words: string): ReadonlySet<string> {
-  return new Set(words.split(' '));
-}
-
-const praisingWords = wordsIn(
-  'good great nice excellent perfect wonderful lovely amazing awesome fantastic brilliant superb beautiful helpful useful ' +
-    'clear clever love like enjoy happy glad pleased fun funny cool best works worked solved fixed thanks thank grateful ' +
-    'interesting easy fine sweet super delicious liked loved enjoyed helped success successful succeeded done saved sent ' +
-    'created finished ok confirmed',
-);
-const blamingWords = wordsIn(
-  'bad wrong incorrect false terrible awful horrible poor useless stupid boring confusing confused unclear ugly annoying ' +
-    'hate dislike fail fails failed failing failure broken error errors problem worse worst missing lost angry disappointed ' +
-    'nonsense mistake mistakes nothing denied invalid refused rejected cannot unable crash crashed unknown timeout',
-);
-/** They turn the words after them, to the next punctuation mark. */
-const negatingWords = wordsIn('not no never without');
-/** They say nothing of what a text is about. */
-const commonWords = wordsIn(
-  'a an the is are was be do does did how what why when where who which can could should would will i you me my your ' +
-    'we our us it its this that to of in on at for with and or but not from by as so if than then there some any tell ' +
-    'please about',
-);
+/** Of question and answer. */
+const beforeCharactersRead = 600;
 
 const contractions: readonly (readonly [RegExp, string])[] = [
   [/\bcan't\b/g, 'can not'],
@@ -52,76 +31,65 @@ const contractions: readonly (readonly [RegExp, string])[] = [
 export type Read = Pick<Material, 'next' | 'question' | 'answer'>;
 
 export function featuresOf(read: Read): ReadonlySet<string> {
-  const isUser = read.next.role === 'user';
-  const said = isUser
-    ? withoutAddressed(ownWords(read.next.text).slice(0, charactersSearched)).slice(0, userCharactersRead)
-    : withoutAddressed(read.next.text.slice(0, charactersSearched)).slice(0, toolCharactersRead);
-  const plain = said.toLowerCase().replaceAll('\u2019', "'").trim();
-  const text = contractions.reduce((rest, [pattern, spelled]) => rest.replaceAll(pattern, spelled), plain);
-  const words = text.match(/[\p{L}]+|\d+|[?!.,:]/gu) ?? [];
-  const own = isUser ? userFeatures(text, words, read) : toolFeatures(text, words, read);
-  const stems = words.map((word) => (/^\d/.test(word) ? '0' : word.slice(0, beginning)));
-  const framed = ['^', ...stems, '$'];
-  const pairs = framed.slice(1).map((word, at) => `${framed[at] ?? ''} ${word}`);
-  return new Set([...stems, ...pairs, ...opinions(words), ...own]);
+  const { next } = read;
+  const own = next.role === 'user' ? ownWords(next.text) : next.text;
+  const said = withoutAddressed(own.slice(0, charactersSearched));
+  return new Set(
+    next.role === 'user' ? userFeatures(said.slice(0, userCharactersRead), read) : toolFeatures(said, read),
+  );
 }
 
-function opinions(words: readonly string[]): string[] {
-  const found: string[] = [];
-  let isNegated = false;
-  for (const word of words) {
-    if (negatingWords.has(word)) isNegated = true;
-    else if (/^[.,!?:]$/.test(word)) isNegated = false;
-    else if (praisingWords.has(word)) found.push(isNegated ? '_blames' : '_praises');
-    else if (blamingWords.has(word)) found.push(isNegated ? '_spares' : '_blames');
-  }
-  return found;
-}
-
-const openingOfQuestion =
-  /^(?:(?:and|so|ok|okay|oh|but|also)[, ]+)*(?:how|what|when|where|which|who|why|whose|is|are|was|were|does|do|did)\b/;
-const backwards = /\b(?:it|its|they|them|their|these|those|ones?|there|this|that)\b/;
-
-function userFeatures(text: string, words: readonly string[], { question, answer }: Read): string[] {
-  const known = new Set([...contentWords(question), ...contentWords(answer)]);
-  const isNear = [...contentWords(text)].some((word) => known.has(word));
-  const reach = isNear ? 'near' : backwards.test(text) ? 'back' : 'apart';
-  const asks = text.endsWith('?');
+function userFeatures(said: string, { question, answer }: Read): string[] {
+  const before = {
+    question: question.slice(0, charactersSearched),
+    answer: answer.slice(0, charactersSearched),
+  };
+  const text = plain(said);
+  const stems = stemsIn(text);
   return [
-    ...runsIn(words),
-    ...repeats(text, question),
-    `_length ${steps(words.length, [1, 3, 8, 16])}`,
-    ...(asks ? ['_asks', `_asks ${reach}`] : [`_says ${isNear ? 'near' : 'apart'}`]),
-    ...(openingOfQuestion.test(text) ? [`_opens ${reach}`] : []),
-    ...(/\byou\b/.test(text) ? [asks ? '_you asks' : '_you'] : []),
+    ...runsOfWords(stems),
+    ...runsOfCharacters(wordsOf(text)),
+    ...placesOf(text, stems),
+    ...repeatsIn(text, said, before),
+    ...asking(text, before),
+    ...formOf(said, text),
+    ...wordsBefore('@a', before.answer),
+    ...wordsBefore('@q', before.question),
+    ...formOfAnswer(before.answer),
   ];
 }
 
 const fetching = /fetch|search|browse|web|read|page|url|open|get|list/i;
 
-function toolFeatures(text: string, words: readonly string[], { next }: Read): string[] {
+function toolFeatures(said: string, { next }: Read): string[] {
+  const text = plain(said.slice(0, toolBeginning));
+  const stems = stemsIn(text);
   return [
+    ...runsOfWords(stems),
+    ...stemsIn(plain(said)).map((stem) => `>in ${stem}`),
     /^[{[]/.test(text) ? '_fields' : '_prose',
-    `_length ${steps(words.length, [0, 2, 8])}`,
+    `_length ${steps(stems.length, [0, 2, 8])}`,
+    `_characters ${steps(said.length, [40, 100, 200, 400, 900])}`,
+    `_lines ${steps(said.split('\n').length - 1, [0, 2, 5, 12])}`,
     next.toolResults.some(({ name }) => fetching.test(name)) ? '_fetches' : '_acts',
     ...(text.includes('?') ? ['_asks'] : []),
   ];
 }
 
-function steps(value: number, bounds: readonly number[]): number {
-  return bounds.filter((bound) => value > bound).length;
+function plain(text: string): string {
+  const lower = text.toLowerCase().replaceAll('\u2019', "'").trim();
+  return contractions.reduce((rest, [pattern, spelled]) => rest.replaceAll(pattern, spelled), lower);
 }
 
-/** Beginnings of the words that say what a text is about. */
-function contentWords(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return new Set(words.filter((word) => !commonWords.has(word)).map((word) => word.slice(0, beginning)));
+function runsOfWords(stems: readonly string[]): string[] {
+  const framed = ['^', ...stems, '$'];
+  return [...stems, ...framed.slice(1).map((stem, at) => `${framed[at] ?? ''} ${stem}`)];
 }
 
 const unspacedScript = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-/** Runs of characters in a word: they carry what endings and stems say, in any language. */
-function runsIn(words: readonly string[]): string[] {
+/** They carry what endings and stems say, in any language. */
+function runsOfCharacters(words: readonly string[]): string[] {
   return words.flatMap((word) => {
     const framed = [...` ${word} `];
     const sizes = unspacedScript.test(word) ? [1, 2] : [3, 4];
@@ -129,11 +97,87 @@ function runsIn(words: readonly string[]): string[] {
   });
 }
 
-/** How much of the question it says again, and how much of what it says stood in the question: each 0, 1 or 2. */
-function repeats(text: string, question: string): string[] {
-  const asked = contentWords(question);
-  const said = contentWords(text);
-  const shared = [...asked].filter((word) => said.has(word)).length;
-  const third = (all: ReadonlySet<string>) => String(Math.floor((2.99 * shared) / Math.max(1, all.size)));
-  return [`_repeats ${third(asked)}`, `_own ${third(said)}`];
+/** The first words of the message and of its sentences, and words that stand near each other. */
+function placesOf(text: string, stems: readonly string[]): string[] {
+  const sentences = sentencesIn(text)
+    .map((sentence) => stemsIn(sentence))
+    .filter((words) => words.length > 0);
+  const heads = sentences.flatMap(([first = '', second]) => [
+    `>s ${first}`,
+    ...(second === undefined ? [] : [`>s ${first} ${second}`]),
+  ]);
+  const threes = stems.slice(2).flatMap((third, at) => {
+    const [first = '', second = ''] = stems.slice(at, at + 2);
+    return [`>3 ${first} ${second} ${third}`, `>2 ${first} ${third}`];
+  });
+  return [...stems.slice(0, 4).map((stem) => `>1 ${stem}`), ...heads, `>l ${sentences.at(-1)?.[0] ?? ''}`, ...threes];
+}
+
+const openingOfQuestion =
+  /^(?:(?:and|so|ok|okay|oh|but|also)[, ]+)*(?:how|what|when|where|which|who|why|whose|is|are|was|were|does|do|did)\b/;
+
+/** A question about the answer goes on from it; one about anything else says nothing of it. */
+function asking(text: string, { question, answer }: Pick<Read, 'question' | 'answer'>): string[] {
+  const known = contentWords(`${question} ${answer}`);
+  const isNear = [...contentWords(text)].some((word) => known.has(word));
+  const reach = isNear ? 'near' : asksOn(text) ? 'back' : 'apart';
+  const asks = text.endsWith('?');
+  return [
+    ...(asks ? ['_asks', `_asks ${reach}`] : [`_says ${isNear ? 'near' : 'apart'}`]),
+    ...(openingOfQuestion.test(text) ? [`_opens ${reach}`] : []),
+    ...(/\byou\b/.test(text) ? [asks ? '_you asks' : '_you'] : []),
+  ];
+}
+
+const emoji = /[\u{1F300}-\u{1FAFF}\u2600-\u27bf]|[:;]-?[)(DP/]/gu;
+
+/** How it is written: it tells tempers apart in any language. */
+function formOf(said: string, text: string): string[] {
+  const bare = said.trim();
+  if (bare === '') return ['_empty'];
+  const letters = bare.match(/\p{L}/gu)?.length ?? 0;
+  const capitals = bare.match(/\p{Lu}/gu)?.length ?? 0;
+  const end = [...bare.slice(-2)].at(-1) ?? '';
+  return [
+    `_length ${steps(wordsOf(text).length, [1, 3, 8, 16])}`,
+    `_characters ${steps(said.length, [10, 25, 50, 90, 150, 250])}`,
+    `_sentences ${steps(sentencesIn(bare).length, [1, 2, 3, 5])}`,
+    `_end ${/[\p{L}\p{N}]/u.test(end) ? 'a' : end}`,
+    ...(letters > 0 && capitals === 0 ? ['_small'] : []),
+    ...(letters > 6 && capitals > 0.8 * letters ? ['_capitals'] : /\p{Lu}{3}/u.test(bare) ? ['_loud'] : []),
+    ...(bare.match(emoji) ?? []).map((sign) => `_sign ${sign}`),
+    ...signsOfForm.filter(([, pattern]) => pattern.test(bare)).map(([name]) => name),
+  ];
+}
+
+const signsOfForm: readonly (readonly [string, RegExp])[] = [
+  ['_trails', /\.{3}|\u2026/],
+  ['_asks twice', /\?\?|\?!|!\?/],
+  ['_calls', /!/],
+  ['_calls twice', /!!/],
+  ['_quotes', /["\u201c\u00ab\u300c]|(?:^|\s)'/],
+  ['_lines', /\n/],
+  ['_brackets', /[(:]/],
+  ['_arrows', /=|->/],
+  ['_dashes', / - |[\u2013\u2014]/],
+];
+
+function wordsBefore(group: string, text: string): string[] {
+  const stems = stemsIn(plain(text.slice(0, beforeCharactersRead))).slice(0, 60);
+  const [first = '', second = ''] = stems;
+  return [
+    ...stems.map((stem) => `${group} ${stem}`),
+    `${group}^ ${first}`,
+    `${group}^ ${first} ${second}`,
+    `${group}$ ${stems.at(-1) ?? ''}`,
+    `_${group} ${steps(stems.length, [3, 8, 15, 25, 40])}`,
+  ];
+}
+
+function formOfAnswer(answer: string): string[] {
+  return [
+    ...(answer.trimEnd().endsWith('?') ? ['_@a asks'] : []),
+    ...(/\d/.test(answer) ? ['_@a counts'] : []),
+    ...(/\n[-*\d]/.test(answer) ? ['_@a lists'] : []),
+  ];
 }

@@ -19,12 +19,19 @@ const leaning = (verdict: Verdict, by = 1): Likelihoods => ({
 });
 
 describe('features of a next state', () => {
-  it('counts beginnings of words, pairs of them, and opinions with their negation', () => {
+  it('counts beginnings of words, pairs of them, and the words at the head of a sentence', () => {
     const found = featuresIn('That isn\u2019t helpful. Great answers!');
-    for (const name of ['that', 'is not', 'answe', 'great answe', '_blames', '_praises']) expect(found).toContain(name);
+    for (const name of ['that', 'is not', 'answe', 'great answe', '>s great', '>1 that']) expect(found).toContain(name);
   });
 
-  it('counts neither what a person quotes nor what a tool prints further down', () => {
+  it('tells what is asked again, and a number that is new beside one of the answer', () => {
+    expect(featuresIn('How tall is it, I asked?')).toContain('=question in next 6');
+    expect(featuresIn('Is it blue?')).toContain('=question in next 1');
+    expect(featuresIn('It has 324 metres.')).toContain('=number new beside');
+    expect(featuresIn('300 it is.')).toContain('=number of answer');
+  });
+
+  it('counts neither what a person quotes nor, as beginnings, what a tool prints further down', () => {
     expect(featuresIn('Thanks! Now: "this is useless, wrong, redo it at once"')).not.toContain('usele');
     expect(featuresIn(`${'x '.repeat(100)} useless`, 'tool')).not.toContain('usele');
   });
