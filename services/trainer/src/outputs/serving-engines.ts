@@ -43,12 +43,10 @@ export class ServingEngines {
     );
     if (able.length === 0) throw trainerErrors.rendererAway({ baseModel });
     const { apiKey } = this;
-    const engines = able
-      .slice(0, enginesMax)
-      .map(({ url, dialect }) => ({
-        url,
-        client: createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }),
-      }));
+    const engines = able.slice(0, enginesMax).map(({ url, dialect }) => ({
+      url,
+      client: createEngineClient({ url, dialect: dialectNamed(dialect), apiKey }),
+    }));
     try {
       return await work(engines);
     } finally {
