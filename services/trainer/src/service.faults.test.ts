@@ -230,6 +230,10 @@ describe('a sample’s size', () => {
     await rigWith();
     const trainer = await rig.startTrainer();
     await rig.correct(1, { name: 'huge', ...shape });
+    // It takes longer to read than the two that follow it, whose batch does not wait for what has not been read.
+    const effective = () => rig.metric(trainer, /turns_pending\{.*kind="effective"/);
+    const settled = () => rig.metric(trainer, /turns_pending\{.*kind="settled"/);
+    await until(async () => (await effective()) + (await settled()) === 1);
     await rig.correct(2, { name: 'good' });
     await rig.untilVersions(1);
     const [batch] = await rig.batches();

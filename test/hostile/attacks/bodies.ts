@@ -21,11 +21,17 @@ function padded(bytes: number, piece: string): Buffer {
 }
 
 async function survived(scene: Scene, work: () => Promise<readonly Reply[]>): Promise<Outcome> {
+  const { replies, outcome } = await outlived(scene, work);
+  const refused = replies.every(({ status }) => status >= 400 && status < 500);
+  return { ...outcome, held: outcome.held && refused };
+}
+
+async function outlived(scene: Scene, work: () => Promise<readonly Reply[]>) {
   const before = scene.machine.pid('gateway');
   const replies = await work();
-  const lives = scene.machine.pid('gateway') === before && (await health(scene));
-  const refused = replies.every(({ status }) => status >= 400 && status < 500);
-  return { held: lives && refused, now: `${lives ? '' : 'the gateway ended; '}${statusesOf(replies)}` };
+  const held = scene.machine.pid('gateway') === before && (await health(scene));
+  const outcome: Outcome = { held, now: `${held ? '' : 'the gateway ended; '}${statusesOf(replies)}` };
+  return { replies, outcome };
 }
 
 async function health({ machine }: Scene): Promise<boolean> {
@@ -35,12 +41,12 @@ async function health({ machine }: Scene): Promise<boolean> {
 
 const members: Attack = {
   name: 'many-members',
-  about: 'bodies of almost 16 MiB of `{},`, four at a time',
+  about: 'bodies of almost 8 MiB of `{},`, four at a time',
   before: 'heap used up, the gateway ends',
   on: 'keyed',
   run: (scene) =>
     survived(scene, async () => {
-      const body = padded(16 * mebibyte - 64, '{},');
+      const body = padded(8 * mebibyte - 64, '{},');
       const rounds = await scene.rounds(() => Promise.all([0, 1, 2, 3].map(() => scene.post(chat, body))));
       return rounds.flat();
     }),
@@ -61,15 +67,44 @@ const deep: Attack = {
 
 const manyMessages: Attack = {
   name: 'many-messages',
-  about: 'bodies of 400,000 short messages, one after the other',
-  before: 'every other client waits 5.2 s a body',
+  about: 'bodies of 30,000 short messages, one after the other',
+  before: 'every other client waits 5.2 s a body of 400,000',
   on: 'keyed',
   run: (scene) =>
     survived(scene, async () => {
       const message = '{"role":"assistant","content":"a"},{"role":"user","content":"b"},';
-      const body = `{"model":"backtalk","messages":[${message.repeat(200_000)}{"role":"user","content":"c"}]}`;
+      const body = `{"model":"backtalk","messages":[${message.repeat(15_000)}{"role":"user","content":"c"}]}`;
       return scene.rounds(() => scene.post(chat, body));
     }),
+};
+
+const bodyAtTheBound: Attack = {
+  name: 'bodies-at-the-bound',
+  about: 'tools of 98,000 members in 7 MiB, all that a body may have, one after the other',
+  before: 'served; every other client waits 0.6 s a body',
+  on: 'keyed',
+  run: async (scene) => {
+    const names = Array.from(
+      { length: 98_000 },
+      (_, index) => `"k${String(index)}${'y'.repeat(60)}":${String(index)}.5`,
+    );
+    const tool = `{"type":"function","function":{"name":"f","parameters":{${names.join(',')}}}}`;
+    const body = `{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"tools":[${tool}]}`;
+    return (await outlived(scene, () => scene.rounds(() => scene.post(chat, body)))).outcome;
+  },
+};
+
+const toolArguments: Attack = {
+  name: 'tool-arguments',
+  about: "a tool call's arguments of 350,000 members in 1 MiB of text, one after the other",
+  before: 'served; every other client waits 0.2 s a body',
+  on: 'keyed',
+  run: async (scene) => {
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(349_000)}{}]` } };
+    const messages = [user('q'), { role: 'assistant', content: null, tool_calls: [call] }, user('hi')];
+    const body = JSON.stringify({ model: 'backtalk', messages });
+    return (await outlived(scene, () => scene.rounds(() => scene.post(chat, body)))).outcome;
+  },
 };
 
 /** Announces a body of `length` bytes and sends its beginning; resolves when that is sent or was refused. */
@@ -225,6 +260,8 @@ export const bodyAttacks: readonly Attack[] = [
   members,
   deep,
   manyMessages,
+  bodyAtTheBound,
+  toolArguments,
   hoard,
   dribble,
   badKeys,

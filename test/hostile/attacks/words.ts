@@ -140,12 +140,12 @@ async function passwordOf(folder: string): Promise<{ readonly password?: string 
 
 const largeSamples: Attack = {
   name: 'large-samples',
-  about: 'corrected conversations of 12 MB each in fields and tools that no template reads',
+  about: 'corrected conversations of 7 MB each in fields and tools that no template reads',
   before: 'the batch is tried again every 15 s, and nothing is learned any more',
   on: 'keyed',
   run: async (scene) => {
     const { bob, book, post, rounds } = scene;
-    const parameters = { type: 'object', description: 'x'.repeat(11_500_000) };
+    const parameters = { type: 'object', description: 'x'.repeat(7_000_000) };
     const tools = [{ type: 'function', function: { name: 'read', description: 'reads', parameters } }];
     const correct = async () => {
       const opening = user(`number ${String(Math.random())}`);

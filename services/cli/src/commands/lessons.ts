@@ -138,6 +138,8 @@ function stateOf({ state, pending, covered_by: cover }: Lesson): string {
   return cover === null ? state : `${state}, covered`;
 }
 
+const counted = (count: number, what: string) => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
+
 function printLesson(output: Output, lesson: Lesson): void {
   const meaning = meanings.find(([state]) => state === lesson.state)?.[1] ?? '';
   output.line(`“${lesson.text}”`);
@@ -145,11 +147,11 @@ function printLesson(output: Output, lesson: Lesson): void {
   output.line(`  since     batch ${String(lesson.since_batch)}`);
   output.line(`  for       ${lesson.scope === 'tenant' ? 'everyone of its tenant' : 'the person who said it'}`);
   output.line(
-    `  heard     ${String(lesson.hints)} times${lesson.first_turn === null ? '' : `, first in ${lesson.first_turn}`}`,
+    `  heard     ${counted(lesson.hints, 'time')}${lesson.first_turn === null ? '' : `, first in ${lesson.first_turn}`}`,
   );
   if (lesson.cases > 0)
     output.line(
-      `  cases     ${String(lesson.cases)} corrected turns; once it is learned, new versions are asked them again`,
+      `  cases     ${counted(lesson.cases, 'corrected turn')}; once it is learned, new versions are asked them again`,
     );
   if (lesson.covered_by !== null) output.line(`  covered   by ${lesson.covered_by}, which does the same`);
   if (lesson.ended_by !== null) {
@@ -159,6 +161,6 @@ function printLesson(output: Output, lesson: Lesson): void {
   for (const wording of lesson.wordings) output.line(`  also said “${wording}”`);
   if (lesson.progress !== null)
     output.line(
-      `  progress  ${lesson.progress.toFixed(2)} of the way to the model that is shown it, after ${String(lesson.steps)} steps`,
+      `  progress  ${lesson.progress.toFixed(2)} of the way to the model that is shown it, after ${counted(lesson.steps, 'step')}`,
     );
 }

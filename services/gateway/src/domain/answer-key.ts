@@ -22,7 +22,7 @@ interface KeyedAnswer {
 
 /** Older answers have no key here: the collector and this gateway look for no more than the newest few. */
 const keyedAnswersMax = 64;
-/** Of those, newest first, so much is hashed: 10 ms of a processor, and no request of 100,000 tokens has more. */
+/** Of those, newest first, so much is hashed: 10 ms of a processor (25 ms where arguments come as an object), and no request of 100,000 tokens has more. */
 const costMax = 512 * 1024;
 /** A member of a call's arguments is parsed, put in order and written again in the time of so many characters; so is a call. */
 const memberCost = 48;

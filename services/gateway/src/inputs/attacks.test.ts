@@ -144,7 +144,7 @@ describe('a body that is made to hurt', () => {
       [400, 'invalid_json'],
       [400, 'invalid_json'],
     ]);
-    expect(answers[1]?.body.error?.message).toContain('more than 100000 members and items');
+    expect(answers[1]?.body.error?.message).toContain('more than 50000 members and items');
     await expectAlive();
   });
 

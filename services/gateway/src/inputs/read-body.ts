@@ -21,8 +21,8 @@ interface BodyReading {
   readonly parser: JsonParser;
 }
 
-/** A request of 2,000 messages and 200 tools has 50,000; the most that is parsed and copied within 25 ms of the loop. */
-const membersMax = 100_000;
+/** A request of 2,000 messages and 200 tools has some 40,000. 50,000 hold the event loop for a fourth of a second. */
+const membersMax = 50_000;
 /** Deeper values would overflow the stack where they are written out again. */
 const depthMax = 200;
 
