@@ -100,10 +100,12 @@ const bounds = {
     default: '',
   }),
   bodyBytesMax: setting.integer('BACKTALK_BODY_BYTES_MAX', {
-    description: 'The largest request body, bytes; never more than a twelfth of the heap.',
+    description:
+      'The largest request body, bytes: at most 8 MiB, as readers of the log take, and a twelfth of the heap.',
     // It is parsed beside the event loop; checked, hashed and written out again for the engine on it, at some 15 ms a mebibyte.
     default: 8 * mebibyte,
     min: 1024,
+    max: 8 * mebibyte,
   }),
   messagesMax: setting.integer('BACKTALK_MESSAGES_MAX', {
     description: 'The most messages that one request may hold.',

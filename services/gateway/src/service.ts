@@ -157,7 +157,7 @@ async function startAccess(
   const keys = new KeyStore(source, isLoopback, markFile, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
-  const parser = new JsonParser(clock, parserHeapMebibytes(config.bodyBytesMax));
+  const parser = new JsonParser(clock, parserHeapMebibytes);
   lifecycle.add('parser', () => parser.stop());
   const shares = new CaptureShare(valkey, clock, config.tenantBytesPerDay);
   lifecycle.add('shares', () => shares.stop());

@@ -3,7 +3,7 @@ import { FakeClock } from '@backtalk/kit/testing';
 import { afterAll, expect, it } from 'vitest';
 import { JsonParser, parserHeapMebibytes } from './json-parser.js';
 
-const parser = new JsonParser(systemClock, parserHeapMebibytes(0));
+const parser = new JsonParser(systemClock, parserHeapMebibytes);
 afterAll(() => parser.stop());
 
 const parse = (text: string | Buffer) => parser.parse(Buffer.concat([Buffer.from(text)]));
@@ -33,7 +33,7 @@ it('lets the event loop turn while it parses', async () => {
 // Over its heap, Node ends a thread by an error most of the time, and the process now and then.
 it('reads the costliest bodies that pass the bounds in three quarters of its heap', async () => {
   const bytes = 8 * 2 ** 20;
-  const tight = new JsonParser(systemClock, (parserHeapMebibytes(bytes) * 3) / 4);
+  const tight = new JsonParser(systemClock, (parserHeapMebibytes * 3) / 4);
   const lines = (count: number, line: (index: number) => string): string =>
     Array.from({ length: count }, (_, index) => line(index)).join(',');
   const costly = [
@@ -49,7 +49,7 @@ it('reads the costliest bodies that pass the bounds in three quarters of its hea
 
 it('gives a text up that takes too long, and reads the next one', async () => {
   const clock = new FakeClock();
-  const slow = new JsonParser(clock, parserHeapMebibytes(0));
+  const slow = new JsonParser(clock, parserHeapMebibytes);
   const given = slow.parse(Buffer.from(`[${'1,'.repeat(3_000_000)}1]`));
   await Promise.all([expect(given).rejects.toThrow('All places are taken'), clock.advance(5_000)]);
   expect(await slow.parse(Buffer.from('[2]'))).toEqual([2]);
