@@ -160,7 +160,7 @@ describe('status', () => {
     const { values: told } = await values(['status']);
     const { opened } = await book.read();
     expect(told).toMatchObject([{ policy: 'backtalk', paused: true, facts: { turnOpened: opened.length } }]);
-    expect(told[0]?.['parts']).toContainEqual({ part: 'gateway', ready: true, why: '' });
+    expect(told[0]?.['parts']).toContainEqual(expect.objectContaining({ part: 'gateway', ready: true, why: '' }));
   });
 });
 
