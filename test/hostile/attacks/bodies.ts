@@ -80,13 +80,13 @@ const manyMessages: Attack = {
 
 const bodyAtTheBound: Attack = {
   name: 'bodies-at-the-bound',
-  about: 'tools of 98,000 members in 7 MiB, all that a body may have, one after the other',
+  about: 'tools of 48,000 members in 7 MiB, all that a body may have, one after the other',
   before: 'served; every other client waits 0.6 s a body',
   on: 'keyed',
   run: async (scene) => {
     const names = Array.from(
-      { length: 98_000 },
-      (_, index) => `"k${String(index)}${'y'.repeat(60)}":${String(index)}.5`,
+      { length: 48_000 },
+      (_, index) => `"k${String(index)}${'y'.repeat(130)}":${String(index)}.5`,
     );
     const tool = `{"type":"function","function":{"name":"f","parameters":{${names.join(',')}}}}`;
     const body = `{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"tools":[${tool}]}`;
