@@ -8,6 +8,8 @@ export const unitTests = defineConfig({
 
 export default defineConfig({
   test: {
+    // Many of them wait, for a broker or a process: left to itself, Vitest takes one worker on two cores.
+    maxWorkers: 3,
     projects: [
       'services/*/vitest.config.ts',
       'services/lib/*/vitest.config.ts',

@@ -4,11 +4,11 @@
 // with `, N skipped` where tests were; it exits 1 if anything failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runCommand } from './run/command.mjs';
-import { countJunit, countStep, countVitest, summaryLine } from './run/counts.mjs';
+import { countJunit, countStep, countVitest, slowestFiles, summaryLine } from './run/counts.mjs';
 import { listSteps, parts, setUp } from './run/steps.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -42,6 +42,17 @@ function count({ report }, succeeded) {
 }
 
 /**
+ * Where the time of a long step went.
+ * @param {import('./run/steps.mjs').Step} step
+ */
+function saySlowest({ report }) {
+  if (report?.kind !== 'vitest' || !existsSync(report.file)) return;
+  for (const { file, seconds: taken } of slowestFiles(readFileSync(report.file, 'utf8'), 8)) {
+    if (taken >= 10) say(`    ${taken.toFixed(1).padStart(6)} s  ${relative(root, file)}`);
+  }
+}
+
+/**
  * @param {import('./run/steps.mjs').Step} step
  * @param {string} place
  */
@@ -54,6 +65,7 @@ async function runStep(step, place) {
   if (!passed) say(output.trimEnd());
   const tests = step.report === undefined ? '' : `: ${summaryLine(counts)}`;
   say(`${passed ? '✓' : '✗'} ${place} ${step.name}${tests} (${seconds(startedAt)})`);
+  saySlowest(step);
   return counts;
 }
 

@@ -1,6 +1,6 @@
 # All TypeScript services and commands in one image: which one runs is the container's command.
-# Pin the base by digest for a build that can be repeated: --build-arg NODE_IMAGE=node@sha256:...
-ARG NODE_IMAGE=node:24.11.1-bookworm-slim
+# The base's digest is that of the index of all architectures; another base: --build-arg NODE_IMAGE=...
+ARG NODE_IMAGE=node:24.11.1-bookworm-slim@sha256:48abc13a19400ca3985071e287bd405a1d99306770eb81d61202fb6b65cf0b57
 
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /app

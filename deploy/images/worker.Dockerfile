@@ -1,7 +1,7 @@
 # The built-in engine and the training worker. CPU by default; for CUDA: --build-arg TORCH_INDEX= (the build of torch that
 # pip takes by itself brings its own CUDA libraries; the host brings the driver).
-# Pin the base by digest for a build that can be repeated: --build-arg PYTHON_IMAGE=python@sha256:...
-ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+# The base's digest is that of the index of all architectures; another base: --build-arg PYTHON_IMAGE=...
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
 
 FROM ${PYTHON_IMAGE} AS build
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu

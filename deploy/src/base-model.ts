@@ -231,12 +231,16 @@ const run = promisify(execFile);
 const templateWithinMs = 120_000;
 const failure = z.object({ stderr: z.string() });
 
-/** Refuses in one line a model whose chat template opens no answer. Templates are programs: Python is asked, which runs them. */
-export async function checkTemplate(root: string, folder: string): Promise<void> {
+/**
+ * Which calls and thoughts are read out of a model's answers, as its chat template tells. Refuses in one line one that opens no
+ * answer. Templates are programs: Python is asked, which runs them.
+ */
+export async function checkTemplate(root: string, folder: string): Promise<string> {
   const env = { ...inheritedEnvironment(), HF_HUB_OFFLINE: '1' };
   const args = ['-W', 'ignore', '-m', 'backtalk_worker.model.template', folder];
   try {
-    await run(join(root, '.venv', 'bin', 'python'), args, { timeout: templateWithinMs, env });
+    const { stdout } = await run(join(root, '.venv', 'bin', 'python'), args, { timeout: templateWithinMs, env });
+    return stdout.trim();
   } catch (error) {
     const said = failure.safeParse(error).data?.stderr.trim().split('\n').at(-1) ?? '';
     throw deployErrors.modelRefused({ folder, why: said === '' ? 'its chat template could not be tried' : said });

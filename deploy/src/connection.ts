@@ -13,7 +13,7 @@ export interface Connection {
   readonly endpoint: string;
   readonly engine: string;
   readonly engineKey: string;
-  readonly serviceToken: string;
+  readonly cliToPublisher: string;
   /** What commands are about that name none. */
   readonly policy: string;
   /** All that are served and trained. */
@@ -87,7 +87,7 @@ export function writeConnection({ data, ports, secrets, host, policies, base, ju
     endpoint: endpointUrl(host, ports),
     engine: at(ports.engine),
     engineKey: secrets.engineKey,
-    serviceToken: secrets.serviceToken,
+    cliToPublisher: secrets.callTokens.cliToPublisher,
     policy: policies[0] ?? policy,
     policies,
     baseModel: base?.name ?? baseModel,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { cappedBytes, folderBytes } from '@backtalk/kit';
+import { callPairs, cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
@@ -66,11 +66,14 @@ describe('the data folder', () => {
 
   it('a data folder of an earlier release gets the secrets that it lacks, and keeps the others', () => {
     const { hashSecret, passwords } = loadSecrets(folder.path);
-    writeFileSync(folder.join('secrets.json'), JSON.stringify({ hashSecret, passwords }));
+    const one = { serviceToken: 'one token of all services' };
+    writeFileSync(folder.join('secrets.json'), JSON.stringify({ hashSecret, passwords, ...one }));
     chmodSync(folder.join('secrets.json'), 0o644);
     const secrets = loadSecrets(folder.path);
     expect(secrets).toMatchObject({ hashSecret, passwords });
     expect(loadSecrets(folder.path)).toEqual(secrets);
+    expect(new Set(Object.values(secrets.callTokens)).size).toBe(callPairs.length);
+    expect(readFileSync(folder.join('secrets.json'), 'utf8')).not.toContain(one.serviceToken);
     expect(statSync(folder.join('secrets.json')).mode & 0o777).toBe(0o600);
     writeFileSync(folder.join('secrets.json'), JSON.stringify({ passwords }));
     expect(() => loadSecrets(folder.path)).toThrow('hashSecret');

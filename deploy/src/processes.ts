@@ -2,7 +2,7 @@
 // Takes paths, ports and secrets; starts nothing.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BrokerUser } from '@backtalk/kit';
+import { pairsOf, tokenVariable, type BrokerUser } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec, ProcessWatch } from './child.js';
 import type { DataFolder } from './data-folder.js';
@@ -76,6 +76,11 @@ function servers(machine: Machine): ProcessSpec[] {
   ];
 }
 
+/** Of the calls that a part makes and answers, and of no others. */
+function tokensOf(part: string, { callTokens }: Secrets): Readonly<Record<string, string>> {
+  return Object.fromEntries(pairsOf(part).map((pair) => [tokenVariable(pair), callTokens[pair]]));
+}
+
 /** A busy process answers late, one that hangs not at all: six missed probes, each with five seconds, are no busy process. */
 const probeWithinMs = 5_000;
 const watchOf = (url: string): ProcessWatch => ({
@@ -146,7 +151,7 @@ function workers(machine: Machine): ProcessSpec[] {
         BACKTALK_BASE_MODEL: baseName,
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
-        BACKTALK_SERVICE_TOKEN: secrets.serviceToken,
+        ...tokensOf('training', secrets),
       },
       ready: () => answersOk(`${trainingHealth}/readyz`),
       readyWithinMs: 90_000,
@@ -183,7 +188,7 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       BACKTALK_VALKEY_URL: `redis://${loopback(ports.valkey)}`,
       BACKTALK_HEALTH_ADDRESS: loopback(ports.health[name]),
       BACKTALK_HASH_SECRET: secrets.hashSecret,
-      BACKTALK_SERVICE_TOKEN: secrets.serviceToken,
+      ...tokensOf(name, secrets),
       BACKTALK_BLOB_STORE: `folder:${data.blobs}`,
       BACKTALK_POLICIES: machine.policies.join(','),
       BACKTALK_BASE_MODEL: machine.base?.name ?? baseModel,

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { brokerUsers, type BrokerUser } from '@backtalk/kit';
+import { brokerUsers, callPairs, type BrokerUser, type CallPair } from '@backtalk/kit';
 import { z } from 'zod';
 
 const password = z.string().min(16);
@@ -23,13 +23,18 @@ const schema = z.object({
   engineKey: password,
   /** What the judge gives it, which loads no adapter. */
   judgeEngineKey: password,
-  /** What the parts give each other in gRPC calls. */
-  serviceToken: password,
+  /** What the parts give each other in gRPC calls: a secret for each pair. */
+  callTokens: z.object({
+    publisherToGateway: password,
+    publisherToLoader: password,
+    cliToPublisher: password,
+    trainerToTraining: password,
+  } satisfies Record<CallPair, typeof password>),
 });
 export type Secrets = z.infer<typeof schema>;
 
 /** A file that lacks what every release had is damaged, and no reason to make another secret of all hashes. */
-const known = schema.partial({ engineKey: true, judgeEngineKey: true, serviceToken: true });
+const known = schema.partial({ engineKey: true, judgeEngineKey: true, callTokens: true });
 const newPassword = () => randomBytes(24).toString('base64url');
 
 export function loadSecrets(dataFolder: string): Secrets {
@@ -39,7 +44,7 @@ export function loadSecrets(dataFolder: string): Secrets {
     passwords: Object.fromEntries(brokerUsers.map((user) => [user, newPassword()])),
     engineKey: newPassword(),
     judgeEngineKey: newPassword(),
-    serviceToken: newPassword(),
+    callTokens: Object.fromEntries(callPairs.map((pair) => [pair, newPassword()])),
   };
   const kept = existsSync(file) ? known.parse(JSON.parse(readFileSync(file, 'utf8'))) : {};
   const secrets = schema.parse(Object.assign(made, kept));

@@ -70,8 +70,10 @@ async function modelsOf(
   const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
   if (base !== undefined && policies.includes(base.name))
     throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
-  if (base !== undefined) await checkTemplate(root, base.folder);
-  for (const [what, why] of base?.reasons ?? []) terminal.step(`${base?.name ?? ''}: ${what} ${why}`);
+  if (base !== undefined) {
+    const answers = await checkTemplate(root, base.folder);
+    for (const [what, why] of [...base.reasons, ['tools', answers]]) terminal.step(`${base.name}: ${what} ${why}`);
+  }
   const judge = await judgeModel(options.judge, lastJudge(data));
   if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
   return { policies, ...(base === undefined ? {} : { base }), ...(judge === undefined ? {} : { judge }) };

@@ -2,7 +2,7 @@
 // this machine as the operator would set it up for the release's pods: the ServiceMonitor's own relabelings on the labels
 // that Kubernetes would give.
 import { z } from 'zod';
-import { namespace, release, render } from '../chart/helm.js';
+import { namespace, release, render, type Values } from '../chart/helm.js';
 import { timesFaster, faster, type RuleGroup } from './faster.js';
 
 const rule = z.looseObject({
@@ -26,8 +26,8 @@ const monitor = z.looseObject({ spec: z.looseObject({ endpoints: z.array(endpoin
 
 export { namespace, release };
 
-export function releaseRules(): RuleGroup[] {
-  return render()
+export function releaseRules(values: Values = {}, files: readonly string[] = []): RuleGroup[] {
+  return render(values, files)
     .filter(({ kind }) => kind === 'PrometheusRule')
     .flatMap((object) => rules.parse(object).spec.groups)
     .map(({ name, rules: own }) => ({

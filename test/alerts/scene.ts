@@ -10,8 +10,8 @@ import { until } from '@backtalk/kit/testing';
 import { startCrowd, type Crowd } from '../loop/crowd.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
 import { judgeReply } from '../loop/stand-ins/judge-reply.js';
-import { runPrometheus, type Prometheus } from '../observability/prometheus.js';
-import { prometheusOf } from './rendered.js';
+import { runPrometheus, type Alert } from '../observability/prometheus.js';
+import { prometheusOf, type Scraped } from './rendered.js';
 import { scrapedOf, type Replica } from './scraped.js';
 import { startWire, type Wire } from './wire.js';
 
@@ -24,15 +24,23 @@ export interface SceneOptions extends Partial<TestMachineOptions> {
   readonly before?: (machine: TestMachine) => Promise<void>;
 }
 
+/** The Prometheus that watches. */
+export interface Watch {
+  alerts(): Promise<Alert[]>;
+  /** Resolves when all that is scraped answers. */
+  scraped(timeoutMs: number): Promise<void>;
+  /** Another one in its place, which remembers nothing. */
+  forget(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 export interface Scene {
   readonly machine: TestMachine;
-  readonly prometheus: Prometheus;
+  readonly watch: Watch;
   /** Between the broker and `gateway-2`. */
   readonly wire: Wire;
   /** `http://host:port`; empty where votes are cast by the engines of the serving pool. */
   readonly judgeEngine: string;
-  /** Resolves when all that is scraped answers. */
-  scraped(timeoutMs: number): Promise<void>;
   /** Kills the process with SIGKILL; whatever starts it again waits until it is let back. */
   away(name: string): void;
   back(name: string): Promise<void>;
@@ -88,7 +96,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   if (replicas.includes('gateway-2'))
     await machine.addGateway({ BACKTALK_NATS_URL: `nats://127.0.0.1:${String(wire.port)}` });
   const targets = scrapedOf(machine, { replicas, hasTraining: machineOptions.training === 'real' });
-  const prometheus = await runPrometheus(prometheusOf(targets));
+  const watch = await startWatch(targets);
   const clients = (count: number, seed: number, key: string) =>
     startCrowd({ gateway: machine.gateway, seed, clients: count, optsOut: 0.05, patienceMs, key });
   const steady = clients(steadyClients, 1, keys.steady);
@@ -96,14 +104,10 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const hush = () => stopAll(more.splice(0));
   return {
     machine,
-    prometheus,
+    watch,
     wire,
     judgeEngine: judges?.url ?? '',
     hush,
-    scraped: async (timeoutMs) => {
-      const allUp = async () => (await prometheus.up()).length >= targets.length;
-      await until(allUp, { what: 'Everything is scraped', timeoutMs, everyMs: 500 });
-    },
     away: (name) => {
       writeFileSync(join(held, name), '');
       if (machine.pid(name) > 0) machine.kill(name);
@@ -122,11 +126,27 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     },
     stop: async () => {
       await stopAll([steady, ...more.splice(0)]);
-      await prometheus.stop();
+      await watch.stop();
       wire.stop();
       await machine.stop();
       await judges?.stop();
     },
+  };
+}
+
+async function startWatch(targets: readonly Scraped[]): Promise<Watch> {
+  let prometheus = await runPrometheus(prometheusOf(targets));
+  return {
+    alerts: () => prometheus.alerts(),
+    scraped: async (timeoutMs) => {
+      const allUp = async () => (await prometheus.up()).length >= targets.length;
+      await until(allUp, { what: 'Everything is scraped', timeoutMs, everyMs: 500 });
+    },
+    forget: async () => {
+      await prometheus.stop();
+      prometheus = await runPrometheus(prometheusOf(targets));
+    },
+    stop: () => prometheus.stop(),
   };
 }
 

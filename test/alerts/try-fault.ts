@@ -25,14 +25,14 @@ export async function tryFault(scene: Scene, { fault, fires, break: breakIt }: F
   const firedAfter = new Map<Expected, number>();
   const clearedAfter = new Map<Expected, number>();
   const firing = async (): Promise<Expected[]> => {
-    const found = (await scene.prometheus.alerts()).filter(({ state }) => state === 'firing');
+    const found = (await scene.watch.alerts()).filter(({ state }) => state === 'firing');
     for (const { labels } of found) also.add(labels['alertname'] ?? '');
     return fires.filter((expected) => found.some((alert) => isOf(alert, expected)));
   };
   let mend: Mend | undefined;
   let problem = '';
   try {
-    await scene.scraped(withinMs);
+    await scene.watch.scraped(withinMs);
     await until(async () => (await firing()).length === 0, {
       what: 'Quiet before the fault',
       timeoutMs: withinMs,

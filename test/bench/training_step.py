@@ -42,7 +42,7 @@ TASKS = (
 LAPTOP = Recipe(
     method="combined",
     opd_form="full",
-    divergence="reverse_kl",
+    divergence="jeffreys",
     weight_rl=0.1,
     weight_opd=1.0,
     lora_rank=8,
@@ -59,7 +59,7 @@ LAPTOP = Recipe(
     step_bound=1.0,
     kl_beta=0.0,
     kl_form="full",
-    max_answer_tokens=32,
+    max_answer_tokens=48,
     micro_batch_tokens=512,
     optimizer_steps=1,
     jsd_beta=0.5,
@@ -128,7 +128,7 @@ def _samples(base: BaseModel) -> list[Sample]:
             do_sample=True,
             top_k=0,
             temperature=0.8,
-            max_new_tokens=32,
+            max_new_tokens=48,
             pad_token_id=base.loaded.pad_id,
         )
         answer = tuple(out[0, len(ids) :].tolist())
@@ -163,7 +163,8 @@ def _plain_step(base: BaseModel, samples: list[Sample]) -> None:
         log_student, log_teacher = student.log_softmax(-1), teacher.log_softmax(-1)
         lengths = torch.tensor([len(answer) for answer in answers])
         mask = torch.arange(student.shape[1]) < lengths[:, None]  # [batch, time]
-        loss = ((log_student.exp() * (log_student - log_teacher)).sum(-1) * mask).sum() / (len(items) * 40)
+        jeffreys = ((log_student.exp() - log_teacher.exp()) * (log_student - log_teacher)).sum(-1) / 2
+        loss = (jeffreys * mask).sum() / (len(items) * 40)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(list(policy.parameters.values()), 1.0)
         optimizer.step()

@@ -19,6 +19,7 @@ const facts: PodFacts = { podIp: ownAddress, podName: 'pod-0', secrets: new Prox
 
 const service = z.looseObject({
   spec: z.looseObject({
+    clusterIP: z.string().optional(),
     selector: z.record(z.string(), z.string()),
     ports: z.array(z.looseObject({ name: z.string(), port: z.number(), targetPort: z.string() })),
   }),
@@ -121,6 +122,16 @@ export class Addresses {
       .flatMap((host) => addressesIn('natsServerMonitoringEndpoint', host))
       .flatMap((address) => this.resolved(keda, address))
       .filter(({ to }) => to !== anywhere);
+  }
+
+  /** Components of the pods whose addresses a headless Service's name stands for. */
+  podsBehind(name: string): string[] {
+    const found = this.of('Service').find(({ metadata }) => metadata.name === name);
+    const { clusterIP, selector } = found === undefined ? { clusterIP: '', selector: {} } : service.parse(found).spec;
+    if (clusterIP !== 'None') return [];
+    return podsOf(this.objects)
+      .filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value))
+      .map(({ component }) => component);
   }
 
   private of(kind: string): RenderedObject[] {

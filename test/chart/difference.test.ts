@@ -42,7 +42,12 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
   ['the Service’s type', { gateway: { service: { type: 'LoadBalancer' } } }, ['~ Service gateway']],
   ['an Ingress', { ingress: { enabled: true, host: 'a.example.com' } }, ['+ Ingress gateway']],
   ['how long turns are kept', { streams: { turnsAge: '8h' } }, ['+ Job streams', '- Job streams']],
-  ['no ServiceMonitor', { metrics: { serviceMonitor: { enabled: false } } }, ['- ServiceMonitor metrics']],
+  [
+    'no ServiceMonitor',
+    { metrics: { serviceMonitor: { enabled: false } } },
+    // Rules ask for a release's parts only where their labels are set.
+    ['- ServiceMonitor metrics', '~ PrometheusRule alerts-backtalk'],
+  ],
   [
     'a judge pool of its own',
     { pools: { judge: { shares: '' } } },
@@ -55,6 +60,7 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
       '~ Deployment engine-serving',
       '~ NetworkPolicy engine-serving',
       '~ NetworkPolicy judge',
+      '~ PrometheusRule alerts-backtalk',
       '~ StatefulSet judge',
     ],
   ],

@@ -57,11 +57,32 @@ describe.each(variants.map(([file, values]) => [`${file} ${JSON.stringify(values
       expect(policies.open()).toEqual([]);
     });
 
+    it('leased engines may be in the pods of the release that have loaders, and nowhere else', () => {
+      const leased = addresses.tellers.filter(({ environment }) => 'BACKTALK_ENGINE_URL' in environment);
+      const components = new Set(
+        leased.filter(({ container }) => container.name === 'loader').map(({ pod }) => pod.component),
+      );
+      const wanted = ['collector', 'gateway', 'judge', 'loader', 'publisher', 'trainer'].filter((name) =>
+        leasesWatched(name).includes('loader'),
+      );
+      const readers = addresses.tellers.filter(({ environment }) => 'BACKTALK_ENGINE_HOSTS' in environment);
+      expect(readers.map(({ container }) => container.name).sort()).toEqual(wanted);
+      for (const { environment } of readers) {
+        const hosts = (environment['BACKTALK_ENGINE_HOSTS'] ?? '').split(',');
+        expect(new Set(hosts.flatMap((host) => addresses.podsBehind(host)))).toEqual(components);
+        expect(hosts.filter((host) => addresses.podsBehind(host).length === 0)).toEqual([]);
+      }
+    });
+
     it('every address that a pod knows is understood here', () => {
       const unread = addresses.tellers.flatMap(({ container, environment, told }) =>
         Object.entries(environment)
           .filter(
-            ([name, value]) => value.includes(`${release}-backtalk-`) && !told.some((one) => one.variable === name),
+            // Names that leases are compared with: nothing is sent to them for it.
+            ([name, value]) =>
+              name !== 'BACKTALK_ENGINE_HOSTS' &&
+              value.includes(`${release}-backtalk-`) &&
+              !told.some((one) => one.variable === name),
           )
           .map(([name, value]) => `${container.name} ${name}=${value}`),
       );

@@ -13,9 +13,9 @@ export function leasesWatched(service: string): string[] {
     /(?<!\.test)\.ts$/.test(name),
   );
   const calls = sources.flatMap((name) => [
-    ...readFileSync(join(folder, name), 'utf8').matchAll(/watchLeases\(\w+, '([\w*]+)'[,)]/g),
+    ...readFileSync(join(folder, name), 'utf8').matchAll(/watchLeases\(\w+, '([\w*]+)'[,)]|watchEngineLeases\(\w+\)/g),
   ]);
-  return [...new Set(calls.map(([, kind = '']) => kind))].sort();
+  return [...new Set(calls.map(([, kind = 'loader']) => kind))].sort();
 }
 
 /** What is done with each address; engines are called by those whose pool they are in. */

@@ -1,12 +1,13 @@
 // An upgrade looks at what the cluster holds: what Kubernetes would refuse is refused before anything is touched, and
 // replicas, names and secrets stay. Helm asks a stand-in for the API server, as it would ask the real one.
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { startApiServer } from './api-server.js';
-import { render, renderBlind, renderOn, type RenderedObject, type Values } from './helm.js';
+import { chartFolder, render, renderBlind, renderOn, valuesFiles, type RenderedObject, type Values } from './helm.js';
 
 async function upgraded(held: readonly RenderedObject[], values: Values): Promise<RenderedObject[]> {
-  const server = await startApiServer(render(), held);
+  const server = await startApiServer([...render(), ...held], held);
   try {
     return await renderOn(server.kubeconfig, values);
   } finally {
@@ -106,9 +107,9 @@ describe('secrets', () => {
     ({ ...secret, metadata: { ...secret?.metadata, name: 'own' }, data: kept }) as RenderedObject;
 
   it('refuses a Secret that lacks a key, by the key’s name', async () => {
-    const { 'service-token': token, ...others } = data;
+    const { 'call-cli-publisher': token, ...others } = data;
     expect(token).toBeDefined();
-    expect(await complaint([named(others)], own)).toContain('the Secret own lacks the keys service-token');
+    expect(await complaint([named(others)], own)).toContain('the Secret own lacks the keys call-cli-publisher');
     expect(await complaint([named(data)], own)).toBe('');
   });
 
@@ -117,6 +118,37 @@ describe('secrets', () => {
     expect(renderBlind({ secrets: { generate: false } })).toMatch(/secrets\.existingSecret: .*README/);
     expect(renderBlind(own)).toContain('kind: StatefulSet');
     expect(renderBlind(own)).toBe(renderBlind(own));
+  });
+
+  // As Argo CD calls Helm: it lists the kinds of the cluster, and no lookup finds anything.
+  const asArgo = [
+    'v1/Secret',
+    'apps/v1',
+    'monitoring.coreos.com/v1',
+    'keda.sh/v1alpha1',
+    'argoproj.io/v1alpha1/Application',
+  ];
+  const listed = (kinds: readonly string[]) => kinds.flatMap((kind) => ['--api-versions', kind]);
+
+  it.each(valuesFiles)('two renders of %s by Argo CD are equal, byte by byte, with a Secret that is there', (file) => {
+    const rendered = () => renderBlind(own, ...listed(asArgo), '--values', join(chartFolder, file));
+    expect(rendered()).toContain('kind: StatefulSet');
+    expect(rendered()).toBe(rendered());
+  });
+
+  it('a render by Argo CD that would make secrets is refused in one line, and Helm itself is told how to', async () => {
+    const words = renderBlind({}, ...listed(asArgo));
+    expect(words.match(/^Error: .*/gm)).toHaveLength(1);
+    expect(words).toMatch(/^Error: .*secrets\.generate: this cluster has Argo CD/);
+    const always = { secrets: { generate: 'always' } };
+    expect(renderBlind(always, ...listed(asArgo))).toContain('kind: Secret');
+    const argo = {
+      apiVersion: 'argoproj.io/v1alpha1',
+      kind: 'Application',
+      metadata: { name: 'other' },
+    } as RenderedObject;
+    expect(await complaint([argo], {})).toMatch(/this cluster has Argo CD/);
+    expect(await complaint([argo, ...held()], {})).toBe('');
   });
 
   it('README’s recipe renders a Secret with every key', () => {

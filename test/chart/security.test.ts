@@ -1,4 +1,5 @@
 // What holds for every pod of every values file: the restricted standard, no secret in the open, no image that moves.
+import { callPairs, calls, tokenVariable } from '@backtalk/kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { render, renderAgain, valuesFiles, type RenderedObject } from './helm.js';
@@ -141,19 +142,22 @@ it('generated secrets are long, start with a letter, and differ from release to 
   expect(random.filter((value) => second.includes(value))).toEqual([]);
 });
 
-describe('certificates and the token of the services', () => {
+describe('certificates and tokens of the services', () => {
   const services = ['gateway', 'collector', 'judge', 'trainer', 'publisher', 'loader', 'training', 'commands'];
   const objects = render({ tls: { existingSecret: '123' } });
   const files = { CA: 'ca.crt', CERT: 'tls.crt', KEY: 'tls.key' };
 
-  it('every part has the token by reference, and nothing else has it', () => {
-    const token = {
-      name: 'BACKTALK_SERVICE_TOKEN',
-      valueFrom: { secretKeyRef: { name: 'loop-backtalk', key: 'service-token' } },
-    };
-    const holders = everyContainer(render()).filter(([, { env }]) => env.some(({ name }) => name === token.name));
-    expect(new Set(holders.map(([, { name }]) => name))).toEqual(new Set(services));
-    for (const [, { env }] of holders) expect(env).toContainEqual(token);
+  it('a pair of parts that call each other has a token of its own by reference, and no other part has it', () => {
+    for (const pair of callPairs) {
+      const { caller, callee } = calls[pair];
+      const key = `call-${caller}-${callee}`;
+      const token = { name: tokenVariable(pair), valueFrom: { secretKeyRef: { name: 'loop-backtalk', key } } };
+      const holders = everyContainer(render()).filter(([, one]) => JSON.stringify(one).includes(key));
+      expect(new Set(holders.map(([, { name }]) => name))).toEqual(
+        new Set([caller, callee].map((part) => ((part as string) === 'cli' ? 'commands' : part))),
+      );
+      for (const [, { env }] of holders) expect(env.filter(({ name }) => name === token.name)).toEqual([token]);
+    }
   });
 
   it('every part that connects has the certificates of the Secret, where its variables say', () => {

@@ -2,10 +2,10 @@
 // serve a request.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { release, renderAgain } from './helm.js';
-import { grpcClient } from '@backtalk/kit';
+import { grpcClient, sha256Hex } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
 import { TrainingWorkerServiceDefinition } from '@backtalk/proto/training';
-import { containerOf, podOf } from './pods.js';
+import { release, renderAgain, type Values } from './helm.js';
 import { answersOk, StartedChart } from './started.js';
 
 const seen = z.object({
@@ -48,21 +48,11 @@ it('what `helm test` asks is answered by the base model, and recorded', () => {
   expect(status).toBe(0);
 }, 170_000);
 
-it('the test of Helm without a key sees that the gateway asks for one', () => {
-  const bucket = renderAgain({ gateway: { keys: { source: 'bucket' } } });
-  expect(containerOf(podOf(bucket, 'test'), 'request').env.map(({ name }) => name)).toEqual(['ENDPOINT', 'MODEL']);
-  const { env, command } = containerOf(podOf(chart.objects, 'test'), 'request');
-  expect(command).toEqual(containerOf(podOf(bucket, 'test'), 'request').command);
-  expect(env.map(({ name }) => name)).toContain('API_KEY');
-  const run = chart.runToEnd('test', 'request', ['env', '-u', 'API_KEY', ...command]);
-  expect(run).toMatchObject({ status: 0, output: expect.stringContaining('asks for a key') as string });
-}, 60_000);
-
 it('the training worker answers where the trainer calls it, with the base model that loaders ask engines for', async () => {
   const trainer = chart.environmentOf('trainer', 'trainer');
   const client = grpcClient(TrainingWorkerServiceDefinition, trainer['BACKTALK_TRAINING_WORKER'] ?? '', {
     caller: 'trainer',
-    wire: { token: trainer['BACKTALK_SERVICE_TOKEN'] ?? '' },
+    wire: { tokens: { trainerToTraining: trainer['BACKTALK_TRAINER_TO_TRAINING_TOKEN'] ?? '' } },
   });
   try {
     const { baseModel, device, dtype } = await client.status({}, { deadlineMs: 10_000 });
@@ -82,3 +72,48 @@ it('commands see every part and the turn', () => {
   expect(engines).toMatchObject([{ ready: true, versions: ['backtalk-v0'] }]);
   expect(facts['turnCompleted']).toBe(1);
 }, 60_000);
+
+/** A Secret of the reader's own with one client's key in it. */
+function clientSecret(key: string): Record<string, string> {
+  const keys = [{ sha256: sha256Hex(key), tenant: 'default', user: 'default' }];
+  return { 'client-key': key, 'keys.json': JSON.stringify({ keys }) };
+}
+
+/** Another gateway in the place of the one before, with these values and Secrets. */
+async function gatewayWith(values: Values, secrets: Readonly<Record<string, Readonly<Record<string, string>>>>) {
+  chart.upgrade(renderAgain(values), secrets);
+  await chart.start('gateway', 'gateway');
+}
+
+const answered = {
+  status: 0,
+  output: expect.stringMatching(/^Turn turn_\w+ was answered by backtalk-v0\.\n$/) as string,
+};
+
+it('what `helm test` asks is answered with the key of a Secret that holds all that is secret', async () => {
+  const own = { ...chart.generated, ...clientSecret('own-client-key') };
+  await gatewayWith({ secrets: { generate: false, existingSecret: 'own' } }, { own });
+  expect(chart.runToEnd('test', 'request')).toMatchObject(answered);
+}, 170_000);
+
+it('what `helm test` asks is answered with the key of a Secret of clients’ keys', async () => {
+  const clients = clientSecret('client-key-of-clients');
+  await gatewayWith({ gateway: { keys: { existingSecret: 'clients' } } }, { clients });
+  expect(chart.runToEnd('test', 'request')).toMatchObject(answered);
+}, 170_000);
+
+it('what `helm test` asks is refused where keys stand in the broker’s bucket, and answered with one of them', async () => {
+  chart.upgrade(renderAgain({ gateway: { keys: { source: 'bucket' } } }), {});
+  const add = ['env', 'BACKTALK_NEW_KEY=bt_key-of-the-bucket', 'backtalk', 'keys', 'add', '--user', 'tester'];
+  expect(chart.runToEnd('commands', 'commands', add)).toMatchObject({ status: 0 });
+  // A gateway that had keys is ready once it has one.
+  await chart.start('gateway', 'gateway');
+  const refused = { status: 0, output: expect.stringContaining('asks for a key') as string };
+  await until(() => chart.runToEnd('test', 'request').output.includes('asks for a key'), {
+    what: 'The key in the gateway',
+  });
+  expect(chart.runToEnd('test', 'request')).toMatchObject(refused);
+  const named = renderAgain({ gateway: { keys: { source: 'bucket', existingSecret: 'bucket-client' } } });
+  chart.upgrade(named, { 'bucket-client': { 'client-key': 'bt_key-of-the-bucket' } });
+  expect(chart.runToEnd('test', 'request')).toMatchObject(answered);
+}, 170_000);

@@ -13,6 +13,7 @@ import { containerOf, podOf, type Container, type Pod } from './pods.js';
 
 const configMap = z.looseObject({ data: z.record(z.string(), z.string()) });
 const secret = z.looseObject({ data: z.record(z.string(), z.string()) });
+const secretVolume = z.looseObject({ secret: z.looseObject({ secretName: z.string() }) });
 const httpProbe = z.looseObject({ httpGet: z.looseObject({ path: z.string(), port: z.string() }) });
 
 /** A start under load may take this long. */
@@ -25,14 +26,31 @@ interface Command {
 
 export class StartedChart {
   private readonly folder = new TemporaryDirectory('chart');
-  private readonly processes: ServerProcess[] = [];
+  /** By component and container. */
+  private readonly processes = new Map<string, ServerProcess>();
   private readonly addresses = new Map<string, string>();
+  private readonly secrets: Record<string, Readonly<Record<string, string>>>;
 
   constructor(
-    readonly objects: readonly RenderedObject[],
+    public objects: readonly RenderedObject[],
     private readonly prefix: string,
   ) {
+    this.secrets = { [prefix]: generatedIn(objects) };
     this.makePrograms();
+  }
+
+  /** What the generated Secret holds. */
+  get generated(): Readonly<Record<string, string>> {
+    return this.secrets[this.prefix] ?? {};
+  }
+
+  /** Other objects for what is started from here on, and Secrets beside the generated one, which stays. */
+  upgrade(
+    objects: readonly RenderedObject[],
+    secrets: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  ): void {
+    this.objects = objects;
+    Object.assign(this.secrets, secrets);
   }
 
   /** The loopback address that stands for the pods of a component. */
@@ -44,7 +62,7 @@ export class StartedChart {
     return address;
   }
 
-  /** Starts one container; resolves when its own readiness probe is content, or at once where `isReady` says so. */
+  /** Starts one container, in the place of the one before; resolves when its own readiness probe, or `isReady`, is content. */
   async start(component: string, name: string, isReady?: (address: string) => Promise<boolean>): Promise<void> {
     const pod = podOf(this.objects, component);
     const container = containerOf(pod, name);
@@ -55,8 +73,9 @@ export class StartedChart {
       arguments: ['-i', '-C', repositoryRoot(), `PATH=${this.path()}`, ...variables, ...words],
       ready: () => Promise.resolve(true),
     });
+    await this.processes.get(`${component} ${name}`)?.kill();
     await server.start();
-    this.processes.push(server);
+    this.processes.set(`${component} ${name}`, server);
     const address = this.addressOf(component);
     const ready = isReady ?? (() => probes(container, address));
     await until(() => ready(address), { timeoutMs: readyWithinMs, what: `The readiness of ${name}`, everyMs: 200 });
@@ -84,7 +103,7 @@ export class StartedChart {
   }
 
   async stop(): Promise<void> {
-    for (const server of this.processes.reverse()) await server.kill();
+    for (const server of [...this.processes.values()].reverse()) await server.kill();
     this.folder.remove();
   }
 
@@ -105,10 +124,16 @@ export class StartedChart {
 
   private commandOf(pod: Pod, container: Container): Command {
     const place = this.placesOf(pod, container);
-    const facts = { podIp: '0.0.0.0', podName: `${pod.object.metadata.name}-0`, secrets: this.secrets() };
+    const facts = { podIp: '0.0.0.0', podName: `${pod.object.metadata.name}-0`, secrets: this.secrets };
     const environment = environmentOf(container, facts);
     return {
-      environment: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, place(value)])),
+      environment: Object.fromEntries(
+        Object.entries(environment).map(([name, value]) => [
+          name,
+          // The name of a headless Service stands for addresses; elsewhere it is a part of pods' names.
+          name === 'BACKTALK_ENGINE_HOSTS' ? this.addressOf('engine-serving') : place(value),
+        ]),
+      ),
       words: [...container.command, ...container.args].map(place),
     };
   }
@@ -134,7 +159,7 @@ export class StartedChart {
   private folderOf(pod: Pod, volume: string): string {
     const folder = this.folder.join(`${pod.component}-${volume}`);
     mkdirSync(folder, { recursive: true });
-    if (volume === 'keys') writeFileSync(join(folder, 'keys.json'), this.generated()['keys.json'] ?? '');
+    if (volume === 'keys') writeFileSync(join(folder, 'keys.json'), this.keysOf(pod));
     if (volume === 'config') writeFileSync(join(folder, 'nats.conf'), this.natsConfig(pod));
     return folder;
   }
@@ -148,15 +173,16 @@ export class StartedChart {
     return text.replaceAll('"/data"', JSON.stringify(data)).replaceAll('0.0.0.0', this.addressOf('nats'));
   }
 
-  private secrets(): Record<string, Record<string, string>> {
-    return { [this.prefix]: this.generated() };
+  private keysOf(pod: Pod): string {
+    const volume = secretVolume.parse(pod.spec.volumes.find(({ name }) => name === 'keys'));
+    return this.secrets[volume.secret.secretName]?.['keys.json'] ?? '';
   }
+}
 
-  private generated(): Record<string, string> {
-    const found = secret.parse(this.objects.find(({ kind }) => kind === 'Secret')).data;
-    const decoded = Object.entries(found).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]);
-    return Object.fromEntries(decoded) as Record<string, string>;
-  }
+function generatedIn(objects: readonly RenderedObject[]): Record<string, string> {
+  const found = secret.parse(objects.find(({ kind }) => kind === 'Secret')).data;
+  const decoded = Object.entries(found).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]);
+  return Object.fromEntries(decoded) as Record<string, string>;
 }
 
 /** The path itself, or what lies below it: not every word that holds its letters. */

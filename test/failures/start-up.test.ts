@@ -264,7 +264,7 @@ it('no secret stands in what a service writes, whatever goes wrong', async () =>
     BACKTALK_VALKEY_URL: `redis://:${canary('valkey')}@${host}`,
     BACKTALK_HASH_SECRET: canary('hash'),
     BACKTALK_ENGINE_KEY: canary('engine'),
-    BACKTALK_SERVICE_TOKEN: canary('token'),
+    BACKTALK_PUBLISHER_TO_GATEWAY_TOKEN: canary('token'),
   };
   const gateway = await ServiceProgram.start('gateway', secrets);
   const refused = await ServiceProgram.start('collector', { BACKTALK_NATS_PASSWORD: canary('nats') });

@@ -74,7 +74,12 @@ it('no secret of any process stands in what all processes wrote, through faults 
     expect(names).toContain(`${service} BACKTALK_TLS_KEY line 1`);
     if (guarded.hasS3) expect(names).toContain(`${service} BACKTALK_S3_SECRET_KEY`);
   }
-  for (const name of ['engine BACKTALK_ENGINE_KEY', 'training-worker BACKTALK_SERVICE_TOKEN', 'file admin'])
+  for (const name of [
+    'engine BACKTALK_ENGINE_KEY',
+    'training-worker BACKTALK_TRAINER_TO_TRAINING_TOKEN',
+    'file admin',
+    'file cliToPublisher',
+  ])
     expect(names).toContain(name);
   const logs = rig.machine.logs();
   expect(secretsIn(logs, secrets)).toEqual([]);

@@ -33,6 +33,8 @@ export interface Scene {
   readonly otherPid: number;
   /** Header of the attacker, who has a key of a tenant of its own; empty where no key is asked for. */
   readonly mallory: Readonly<Record<string, string>>;
+  /** Header of a client of the attacker's tenant whose share of the log is small. */
+  readonly filler: Readonly<Record<string, string>>;
   /** Header of the other tenant's client. */
   readonly bob: Readonly<Record<string, string>>;
   /** To the gateway's path, as JSON unless it says otherwise. */
@@ -46,7 +48,7 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
-export const keys = { mallory: 'sk-mallory', bob: 'sk-bob' };
+export const keys = { mallory: 'sk-mallory', filler: 'sk-filler', bob: 'sk-bob' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** Processes are changed by `adapt` before they start. */
@@ -59,6 +61,13 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     ...(isKeyed && {
       keys: [
         { key: keys.mallory, tenant: 'evil', user: 'mallory', policies: ['backtalk'] },
+        {
+          key: keys.filler,
+          tenant: 'evil',
+          user: 'filler',
+          policies: ['backtalk'],
+          limits: { captureBytesPerDay: 4e6 },
+        },
         { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
       ],
     }),
@@ -77,6 +86,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     processes,
     otherPid: probe.pid,
     mallory,
+    filler: isKeyed ? bearer(keys.filler) : {},
     bob: isKeyed ? bearer(keys.bob) : {},
     post: (path, body, sent = {}) =>
       send(`${machine.gateway}${path}`, {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pairsOf, tokenVariable } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -100,6 +101,14 @@ describe('compose.yaml', () => {
       expect(recipe).toContain('chown 10001:0 /volumes/*');
     },
   );
+
+  it('gives a part the tokens of the calls that it makes and answers, and no others', () => {
+    for (const [name, { environment }] of ours) {
+      const given = Object.entries(environment).filter(([variable]) => variable.endsWith('_TOKEN'));
+      expect(given.map(([variable]) => variable).sort(), name).toEqual(pairsOf(name).map(tokenVariable).sort());
+      for (const [variable, value] of given) expect(value).toMatch(new RegExp(`^\\$\\{${variable}[:}]`));
+    }
+  });
 
   it('writes no secret down', () => {
     const secrets = ours.flatMap(([, { environment }]) =>

@@ -53,9 +53,23 @@ export function only({ instructions }: Stage, word: string): string {
 
 const recipes = join(repositoryRoot(), 'deploy', 'images');
 
+const textOf = (name: string) => readFileSync(join(recipes, `${name}.Dockerfile`), 'utf8');
+
+/** The images that a recipe starts from, as they are without any build argument; none of its own stages. */
+export function imagesOf(name: string): string[] {
+  const stages = readDockerfile(textOf(name));
+  const given = instructionsOf(textOf(name)).filter(({ word }) => word === 'ARG');
+  const bases = stages.map(({ base }) => {
+    const argument = /^\$\{(\w+)\}$/.exec(base)?.[1];
+    if (argument === undefined) return base;
+    return given.find(({ rest }) => rest.startsWith(`${argument}=`))?.rest.slice(argument.length + 1) ?? '';
+  });
+  return bases.filter((base) => !stages.some((stage) => stage.name === base));
+}
+
 /** The stages of a recipe: those that build, and what is left. */
 export function stagesOf(name: string): { readonly building: readonly Stage[]; readonly last: Stage } {
-  const stages = readDockerfile(readFileSync(join(recipes, `${name}.Dockerfile`), 'utf8'));
+  const stages = readDockerfile(textOf(name));
   const last = stages.at(-1);
   if (last === undefined) throw new RangeError(`${name} has no stage.`);
   return { building: stages.slice(0, -1), last };

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { z } from 'zod';
-import { copies, only, stagesOf } from './dockerfile.js';
+import { copies, imagesOf, only, stagesOf } from './dockerfile.js';
 
 const readRoot = (name: string) => readFileSync(join(repositoryRoot(), name), 'utf8');
 
@@ -16,6 +17,12 @@ describe.each(['services', 'worker'])('the recipe of %s', (name) => {
     const known = [last.base, ...building.map((stage) => stage.name)];
     expect(building.filter(({ base }) => !known.includes(base))).toEqual([]);
     expect(last.instructions.filter(({ word }) => word === 'RUN' || word === 'ADD')).toEqual([]);
+  });
+
+  it('a recipe starts from images named by tag and digest', () => {
+    const images = imagesOf(name);
+    expect(images.length).toBeGreaterThan(0);
+    expect(images.filter((image) => !pinned.test(image))).toEqual([]);
   });
 
   it('a recipe copies nothing but what .dockerignore lets through', () => {
@@ -53,5 +60,31 @@ describe('the recipe of services', () => {
   });
 });
 
+describe('images of others', () => {
+  const shape = z.object({ repository: z.string(), tag: z.string(), digest: z.string() });
+  const { images } = z.object({ images: z.looseObject({}) }).parse(parse(readRoot('charts/backtalk/values.yaml')));
+  const inChart = new Map(
+    Object.entries(images).flatMap(([name, image]) => {
+      const { data } = shape.safeParse(image);
+      const own = data === undefined || data.repository.startsWith('backtalk/');
+      return own ? [] : [[name, `${data.repository}:${data.tag}`] as const];
+    }),
+  );
+
+  it('the chart names images of others by digest, but for those that no digest is known of', () => {
+    expect([...inChart].filter(([, image]) => !pinned.test(image)).map(([name]) => name)).toEqual(withoutDigest);
+  });
+
+  it('the compose files name the images of others that the chart names', () => {
+    const text = readRoot('deploy/compose.yaml') + readRoot('deploy/compose.gpu.yaml');
+    const named = [...text.matchAll(/^ +image: (?:\$\{\w+:-)?([^\s}]+)\}?$/gm)].map(([, image = '']) => image);
+    const others = named.filter((image) => !image.startsWith('backtalk/'));
+    expect(others.sort()).toEqual([inChart.get('nats'), inChart.get('valkey'), inChart.get('vllm')].sort());
+  });
+});
+
+const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+/** As `deploy/images/README.md` says of each. */
+const withoutDigest = ['vllm', 'sglang', 'nats'];
 const libraries = ['services/lib/kit', 'services/lib/dialects'];
 const neededToInstall = ['package-lock.json', 'tsconfig.base.json', 'services/cli/bin'];

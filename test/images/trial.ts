@@ -2,6 +2,7 @@
 // Out: its address, a key that opens it, and how each container ended. Nothing of it is left after `remove`.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
+import { callPairs, tokenVariable } from '@backtalk/kit';
 import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
 import { z } from 'zod';
 import { keysFileOf } from '../loop/machine.js';
@@ -80,7 +81,7 @@ export class Trial {
       BACKTALK_KEYS: this.keys.path,
       BACKTALK_HASH_SECRET: randomSecret,
       BACKTALK_NATS_PASSWORD: randomPassword,
-      BACKTALK_SERVICE_TOKEN: randomSecret,
+      ...Object.fromEntries(callPairs.map((pair) => [tokenVariable(pair), `${randomSecret}-of-${pair}`])),
       BACKTALK_ENGINE_KEY: randomSecret,
       BACKTALK_JUDGE_ENGINE_KEY: `${randomSecret}-of-the-judge`,
     });

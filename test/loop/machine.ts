@@ -158,7 +158,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     data,
     specs,
     stop,
-    wire: { token: secrets.serviceToken },
+    wire: { tokens: secrets.callTokens },
     ...processesOf(supervisor, data),
     ...logsOf(data),
     cluster,

@@ -44,7 +44,7 @@ beforeAll(async () => {
     timeout: makingMs,
     env,
   });
-  await checkTemplate(root, folder);
+  expect(await checkTemplate(root, folder)).toMatch(/^calls as hermes/);
   const tapPort = await freePort();
   await tap.start(tapPort);
   machine = await startTestMachine({

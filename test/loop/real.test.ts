@@ -140,7 +140,7 @@ describe('the loop with the laptop model', () => {
       const loads = () => metric(machine, 'loader', 'backtalk_loader_prepares_total', 'loaded');
       const before = await loads();
       const address = `127.0.0.1:${String(machine.ports.grpc.publisher)}`;
-      const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'test', wire: machine.wire });
+      const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire: machine.wire });
       const request = { policy: 'backtalk', why: 'a test asked' };
       const { from, to } = await publisher.rollback(request, { deadlineMs: 20_000 });
       publisher.close();

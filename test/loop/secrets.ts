@@ -23,8 +23,11 @@ export function secretsOf({ specs, data }: TestMachine): ReadonlyMap<string, str
       else if (variable === 'BACKTALK_VALKEY_URL') add(`${name} ${variable}`, new URL(value).password);
       else if (isSecret.test(variable)) add(`${name} ${variable}`, value);
     }
-  const { passwords, ...others } = JSON.parse(readFileSync(data.secrets, 'utf8')) as Record<string, Texts | string>;
-  const all = { ...others, ...(passwords as Texts) } as Texts;
+  const { passwords, callTokens, ...others } = JSON.parse(readFileSync(data.secrets, 'utf8')) as Record<
+    string,
+    Texts | string
+  >;
+  const all = { ...others, ...(passwords as Texts), ...(callTokens as Texts) } as Texts;
   for (const [name, value] of Object.entries(all)) add(`file ${name}`, value);
   return found;
 }

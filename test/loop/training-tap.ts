@@ -45,7 +45,7 @@ export class TrainingTap {
   /** Where the worker really is. */
   lead(address: string, wire: WireSecurity): void {
     this.upstream?.close();
-    this.upstream = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'test', wire });
+    this.upstream = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'trainer', wire });
   }
 
   get worker(): WorkerClient {

@@ -86,6 +86,20 @@ function startingCounter(alert: string, series: string, labels: Record<string, s
 }
 
 const present = (metric: string, job: string) => `${metric}{${ns}, job="${job}"}`;
+/** Every part is scraped but the collector, of which nothing is told here. */
+function withEveryPart(collector: Readonly<Record<string, string>>): Record<string, string> {
+  const others = {
+    gateway: 'backtalk_gateway_engines_ready',
+    judge: 'backtalk_judge_engines_known',
+    trainer: 'backtalk_trainer_leader_active',
+    publisher: 'backtalk_publisher_leading',
+    training: 'backtalk_training_busy_steps',
+    loader: 'backtalk_loader_engine_ready',
+    'engine-serving': 'vllm:num_requests_running',
+  };
+  const told = Object.entries(others).map(([job, metric]) => [present(metric, job), '1x60']);
+  return { ...(Object.fromEntries(told) as Record<string, string>), ...collector };
+}
 const judgedOver = `backtalk_judge_turns_judged_total{${ns}, source="votes", verdict="1"}`;
 const served = `backtalk_publisher_versions_total{${ns}, stage="stable"}`;
 const ledger = (state: string) => `backtalk_trainer_ledger_state{${ns}, policy="p", state="${state}"}`;
@@ -107,7 +121,12 @@ export const alertCases: readonly AlertCase[] = [
     at: '30m',
     labels: { ...n, stream: 'TURNS' },
     fires: { [turnsBytes('stream_bytes')]: '750x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
-    quiet: { [turnsBytes('stream_bytes')]: '650x40', [turnsBytes('stream_bytes_max')]: '1000x40' },
+    quiet: {
+      [turnsBytes('stream_bytes')]: '650x40',
+      [turnsBytes('stream_bytes_max')]: '1000x40',
+      // It has no bound, and is one of those that the broker's own alert counts.
+      [`backtalk_collector_stream_bytes{${ns}, stream="WEIGHTS"}`]: '1000000x40',
+    },
   },
   {
     alert: 'BacktalkBrokerNearlyFull',
@@ -144,6 +163,13 @@ export const alertCases: readonly AlertCase[] = [
       [present('vllm:num_requests_running', 'engine-serving')]: '1x90',
       'vllm:num_requests_running{namespace="n", job="of another product"}': '1x10 stale',
     },
+  },
+  {
+    alert: 'BacktalkComponentMissing',
+    at: '40m',
+    labels: { job: 'collector' },
+    fires: withEveryPart({}),
+    quiet: withEveryPart({ [present('backtalk_collector_sessions_open', 'collector')]: '3x10 stale' }),
   },
   {
     alert: 'BacktalkNothingLearned',

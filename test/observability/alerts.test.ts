@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { alertCases, releaseLabel, type AlertCase } from './alert-cases.js';
 import { root } from '../loop/machine.js';
-import { prometheusAbsent } from './prometheus.js';
+import { prometheusAbsent, promtool } from './prometheus.js';
 
 interface Rule {
   readonly alert: string;
@@ -24,7 +23,6 @@ const rules = files.flatMap((name) => {
 });
 const names = rules.map(({ alert }) => alert);
 const sections = [...readFileSync(runbook, 'utf8').matchAll(/^## (\w+)$/gm)].map(([, name = '']) => name);
-const promtool = join(root, '.venv', 'tools', 'prometheus', 'promtool');
 const absent = prometheusAbsent();
 
 describe('alerts', () => {
@@ -104,16 +102,11 @@ function withoutReleases(told: ReturnType<typeof story>) {
   return { interval: told.interval, name: told.name, input_series: series, alert_rule_test: told.alert_rule_test };
 }
 
-function run(args: readonly string[]): { readonly status: number | null; readonly said: string } {
-  const { status, stdout, stderr } = spawnSync(promtool, args, { encoding: 'utf8', timeout: 280_000 });
-  return { status, said: stdout + stderr };
-}
-
 describe.skipIf(absent !== undefined)(
   `alerts under promtool${absent === undefined ? '' : ` (skipped: ${absent})`}`,
   () => {
     it.each(files)('the rules in %s are what Prometheus reads', (name) => {
-      const { status, said } = run(['check', 'rules', join(folder, name)]);
+      const { status, said } = promtool(['check', 'rules', join(folder, name)]);
       expect(status, said).toBe(0);
     });
 
@@ -123,7 +116,7 @@ describe.skipIf(absent !== undefined)(
         const work = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
         const file = join(work, 'alerts.test.yaml');
         writeFileSync(file, unitTests(minutes));
-        const { status, said } = run(['test', 'rules', file]);
+        const { status, said } = promtool(['test', 'rules', file]);
         rmSync(work, { recursive: true });
         expect(status, said).toBe(0);
       },

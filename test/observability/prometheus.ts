@@ -1,6 +1,6 @@
 // A real Prometheus for a test. In: what to scrape. Out: a server that is asked over its own API, and stopped at the end.
 // Where the set-up could not get one, it says why; it never replaces Prometheus by anything else.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +55,12 @@ export function prometheusAbsent(): string | undefined {
   return existsSync(reason)
     ? readFileSync(reason, 'utf8').trim()
     : 'the set-up with --with development has not been run';
+}
+
+/** What promtool says, which Prometheus brings along. */
+export function promtool(args: readonly string[]): { readonly status: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync(join(folder, 'promtool'), args, { encoding: 'utf8', timeout: 280_000 });
+  return { status, said: stdout + stderr };
 }
 
 interface Answer {

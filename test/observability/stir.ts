@@ -83,7 +83,7 @@ export async function refuseVersion(machine: TestMachine): Promise<void> {
 /** The version before is put back while a gateway does not listen. */
 export async function rollBackUnheard(machine: TestMachine): Promise<void> {
   const address = `127.0.0.1:${String(machine.ports.grpc.publisher)}`;
-  const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'test', wire: machine.wire });
+  const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire: machine.wire });
   machine.kill('gateway', 'SIGSTOP');
   const rolledBack = () =>
     publisher.rollback({ policy: 'backtalk', why: 'a drill' }, { deadlineMs: 20_000 }).catch((error: unknown) => {

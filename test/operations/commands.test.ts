@@ -337,7 +337,7 @@ describe('the runbook', () => {
       BACKTALK_NATS_USER: 'cli',
       BACKTALK_NATS_PASSWORD: passwords['cli'] ?? '',
       BACKTALK_HASH_SECRET: hashSecret,
-      BACKTALK_SERVICE_TOKEN: machine.wire.token ?? '',
+      BACKTALK_CLI_TO_PUBLISHER_TOKEN: machine.wire.tokens.cliToPublisher ?? '',
       BACKTALK_BLOB_STORE: `folder:${machine.data.blobs}`,
       BACKTALK_ENDPOINT: `${machine.gateway}/v1`,
       BACKTALK_POLICY: 'backtalk',

@@ -37,6 +37,21 @@ export function countVitest(report, succeeded) {
 }
 
 /**
+ * The files of Vitest's JSON report that took longest, slowest first.
+ * @param {string} report
+ * @param {number} count
+ * @returns {{ file: string, seconds: number }[]}
+ */
+export function slowestFiles(report, count) {
+  /** @type {{ testResults: { name: string, startTime: number, endTime: number }[] }} */
+  const { testResults } = JSON.parse(report);
+  return testResults
+    .map(({ name, startTime, endTime }) => ({ file: name, seconds: (endTime - startTime) / 1000 }))
+    .sort((one, other) => other.seconds - one.seconds)
+    .slice(0, count);
+}
+
+/**
  * A JUnit report, as pytest writes it.
  * @param {string} report
  * @param {boolean} succeeded

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countJunit, countStep, countVitest, summaryLine } from './counts.mjs';
+import { countJunit, countStep, countVitest, slowestFiles, summaryLine } from './counts.mjs';
 
 interface TestRow {
   readonly status: string;
@@ -34,6 +34,18 @@ describe('countVitest', () => {
     const report = vitestReport(1, 0, [{ status: 'passed', tests: [{ status: 'passed' }] }]);
     expect(countVitest(report, false)).toEqual({ passed: 1, failed: 1, skipped: [] });
     expect(countVitest(report, true)).toEqual({ passed: 1, failed: 0, skipped: [] });
+  });
+
+  it('tells which files took longest', () => {
+    const [slow, slower, quick] = [20_000, 30_000, 10].map((endTime) => ({
+      name: `${endTime}.ts`,
+      startTime: 0,
+      endTime,
+    }));
+    expect(slowestFiles(JSON.stringify({ testResults: [slow, slower, quick] }), 2)).toEqual([
+      { file: '30000.ts', seconds: 30 },
+      { file: '20000.ts', seconds: 20 },
+    ]);
   });
 
   it('names every skipped, pending and planned test, with the reason in a title of it', () => {

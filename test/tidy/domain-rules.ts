@@ -49,11 +49,12 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'versionParts',
     ]),
   ],
+  ['node:buffer', new Set(['isUtf8'])],
   ['node:crypto', new Set(['createHash', 'createHmac', 'hash', 'timingSafeEqual'])],
   ['node:zlib', new Set(['crc32'])],
 ]);
 
-const purePackages = /^(@backtalk\/(proto|dialects)(\/|$)|zod$)/;
+const purePackages = /^(@backtalk\/((proto|dialects)(\/|$)|kit\/pure$)|zod$)/;
 
 /** Written with a dot or called, these read the clock, roll dice or wait. */
 const impure =

@@ -15,7 +15,7 @@ export const logprobsAgree: Exercise = async (scene) => {
   await talkUntilTokens(scene);
   output.progress('the training worker scores what the engine sampled');
   const address = `127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`;
-  const worker = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'test' });
+  const worker = grpcClient(TrainingWorkerServiceDefinition, address, { caller: 'trainer' });
   const { tokens, meanAbs } = await logprobGap(machine, worker, await book.read(), tokensMin).finally(() => {
     worker.close();
   });

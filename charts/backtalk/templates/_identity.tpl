@@ -1,6 +1,6 @@
 {{/*
-How parts of a release know each other: the services' token, and certificates where `tls.existingSecret` names them. Every
-container that calls another part, or is called, gets both in one place.
+How parts of a release know each other: a token for each pair of a caller and a callee, and certificates where
+`tls.existingSecret` names them. A container gets the tokens of the calls that it makes and answers, and of no others.
 */}}
 
 {{/* (root, containers, spec): adds to the pod that is being made. */}}
@@ -9,8 +9,11 @@ container that calls another part, or is called, gets both in one place.
 {{- $secret := .root.Values.tls.existingSecret }}
 {{- range .containers }}
 {{- $env := .env | default list }}
-{{- if has .name $services }}
-{{- $env = concat $env (include "backtalk.secretVariable" (dict "variable" "BACKTALK_SERVICE_TOKEN" "secret" (include "backtalk.secretName" $.root) "key" "service-token") | fromYamlArray) }}
+{{- $part := ternary "cli" .name (eq .name "commands") }}
+{{- range $call := $.root.Files.Get "files/calls.json" | fromJsonArray }}
+{{- if or (eq $part $call.caller) (eq $part $call.callee) }}
+{{- $env = concat $env (include "backtalk.secretVariable" (dict "variable" $call.variable "secret" (include "backtalk.secretName" $.root) "key" $call.key) | fromYamlArray) }}
+{{- end }}
 {{- end }}
 {{- if and $secret (has .name (append $services "streams")) }}
 {{- range $variable, $file := dict "CA" "ca.crt" "CERT" "tls.crt" "KEY" "tls.key" }}

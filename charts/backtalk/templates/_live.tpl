@@ -62,6 +62,8 @@ without them would be read as one replica; and once they were written, they stay
 {{- $secrets := .Values.secrets }}
 {{- if and (not $secrets.existingSecret) (not $secrets.generate) }}{{ fail "secrets.existingSecret: with secrets.generate=false, give a Secret that has every key. README.md, \"Where charts are rendered without a cluster\", makes one." }}{{ end }}
 {{- if and (not $secrets.existingSecret) (not (.Capabilities.APIVersions.Has "v1/Secret")) }}{{ fail "secrets.generate: Helm asks no cluster here, so that every render would make other secrets; set secrets.generate=false and secrets.existingSecret, or --api-versions v1/Secret to look at a render." }}{{ end }}
+{{- /* Argo CD lists the cluster's kinds, its own among them, and lets nothing be looked up. Helm itself finds what it made before. */}}
+{{- if and (not $secrets.existingSecret) (ne (toString $secrets.generate) "always") (.Capabilities.APIVersions.Has "argoproj.io/v1alpha1/Application") (not (lookup "v1" "Secret" .Release.Namespace (include "backtalk.fullname" .))) }}{{ fail "secrets.generate: this cluster has Argo CD, with which every render would make other secrets; set secrets.generate=false and secrets.existingSecret, or secrets.generate=always where Helm itself installs." }}{{ end }}
 {{- if $secrets.existingSecret }}
 {{- $held := lookup "v1" "Secret" .Release.Namespace $secrets.existingSecret }}
 {{- if $held }}

@@ -36,8 +36,10 @@ holds already wins.
 - client-key
 - engine-key
 - judge-engine-key
-- service-token
 - valkey-password
+{{- range $call := .Files.Get "files/calls.json" | fromJsonArray }}
+- {{ $call.key }}
+{{- end }}
 {{- range $user := .Files.Get "files/nats-permissions.json" | fromJsonArray }}
 - nats-{{ $user.user }}
 {{- end }}
@@ -48,7 +50,9 @@ holds already wins.
 {{- $ownKeys := and (eq .Values.gateway.keys.source "secret") (not .Values.gateway.keys.existingSecret) }}
 - hash-secret
 - engine-key
-- service-token
+{{- range $call := .Files.Get "files/calls.json" | fromJsonArray }}
+- {{ $call.key }}
+{{- end }}
 {{- if or (has "judge" (include "backtalk.ownPools" . | fromYamlArray)) (include "backtalk.judgeAsksServing" .) }}
 - judge-engine-key
 {{- end }}

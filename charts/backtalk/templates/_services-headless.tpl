@@ -1,6 +1,6 @@
 {{/*
 Services inside the release, and for which ports. `headless` gives each pod an address of its own: named pods of StatefulSets,
-and judges' engines, among which judges choose the one with least in flight. `ready` leaves pods out that cannot work yet.
+and engines: judges choose the one with least in flight, and leases count for addresses behind the other names alone. `ready` leaves pods out that cannot work yet.
 */}}
 {{- define "backtalk.headless" -}}
 - { component: gateway, suffix: pods, headless: true, ports: { grpc: 30020 } }
@@ -17,6 +17,23 @@ and judges' engines, among which judges choose the one with least in flight. `re
 {{- if has "judge" (include "backtalk.ownPools" . | fromYamlArray) }}
 - { component: engine-judge, headless: true, ready: true, ports: { engine: 30030 } }
 {{- end }}
+{{- range include "backtalk.loaderPools" . | fromYamlArray }}
+- { component: engine-{{ . }}, headless: true, ports: { engine: 30030 } }
+{{- end }}
+{{- end }}
+
+{{/* Engines that loaders hold leases for. */}}
+{{- define "backtalk.loaderPools" -}}
+{{- without (include "backtalk.ownPools" . | fromYamlArray) "judge" | toYaml }}
+{{- end }}
+
+{{/* Where leased engines may be: pods of the release, behind their Services' names, and what the values add. */}}
+{{- define "backtalk.engineHosts" -}}
+{{- $hosts := list }}
+{{- range include "backtalk.loaderPools" . | fromYamlArray }}
+{{- $hosts = append $hosts (include "backtalk.name" (dict "root" $ "component" (printf "engine-%s" .))) }}
+{{- end }}
+{{- concat $hosts .Values.engineHosts | join "," }}
 {{- end }}
 
 {{/* (root, component, suffix?, ports, headless?, ready?) */}}

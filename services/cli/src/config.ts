@@ -1,5 +1,5 @@
 // What commands read from the environment.
-import { blobSettings, installationSettings, setting, wireSettings } from '@backtalk/kit';
+import { baseSettings, blobSettings, installationSettings, setting, wireSettings } from '@backtalk/kit';
 
 export const cliSettings = {
   apiKey: setting.string('BACKTALK_API_KEY', {
@@ -48,6 +48,7 @@ export const clusterSettings = {
   }),
   ...blobSettings,
   ...wireSettings,
+  cliToPublisher: baseSettings.cliToPublisher,
 };
 
 export const streamSettings = {

@@ -30,7 +30,8 @@ const schema = z.object({
   natsUser: z.string(),
   natsPassword: z.string(),
   blobStore: z.string(),
-  serviceToken: z.string().default(''),
+  /** The secret of rollbacks. */
+  cliToPublisher: z.string().default(''),
   data: z.string().optional(),
   /** Folder of a base model that is not the laptop's. */
   model: z.string().optional(),
@@ -44,7 +45,7 @@ export interface NamedInstallation {
   readonly policy?: string | undefined;
 }
 
-export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | 'serviceToken'> {
+export interface Connection extends Omit<z.infer<typeof schema>, 'blobStore' | 'cliToPublisher'> {
   readonly blobs: BlobConfig;
   /** How services know each other. */
   readonly wire: WireSecurity;
@@ -71,8 +72,8 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
   }
   const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
-  const { blobStore, serviceToken: token, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  const wire = { token };
+  const { blobStore, cliToPublisher, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const wire = { tokens: { cliToPublisher } };
   return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
 }
 

@@ -2,7 +2,7 @@
 //
 // Codes and shapes follow OpenAI's API, because clients branch on them. Messages never hold text of a conversation,
 // a key, or the name of another tenant.
-import { defineErrors } from '@backtalk/kit';
+import { defineErrors } from '@backtalk/kit/pure';
 
 /** The request itself is at fault: sending it again changes nothing. */
 export const gatewayErrors = defineErrors('gateway', {

@@ -12,7 +12,7 @@ import {
   keyGrant,
   kvBucket,
   serviceLease,
-  watchLeases,
+  watchEngineLeases,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
@@ -34,9 +34,9 @@ import { createRoutes } from './inputs/routes.js';
 import { AnswerIndex } from './outputs/answer-index.js';
 import { BackgroundWork } from './outputs/background-work.js';
 import { CaptureShare } from './outputs/capture-share.js';
+import { ChatReader, readerHeapMebibytes } from './outputs/chat-reader.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
-import { JsonParser, parserHeapMebibytes } from './outputs/json-parser.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
 import { RouteTable } from './outputs/route-table.js';
@@ -50,8 +50,9 @@ export type Gateway = ServiceWithPorts<'http' | 'grpc'>;
 type Context = ServiceContext<GatewayConfig>;
 
 /**
- * The heap holds a body as it was parsed and as it goes on to the engine, each in two bytes a character at the worst:
- * four bytes for one. What is stored of it, and its own bytes, lie outside. Six leave a third of the heap to the rest.
+ * The heap holds a body of up to 1 MiB while it is read, as it was parsed and as it is written again, each in two bytes a
+ * character at the worst: four bytes for one. Its own bytes, what engine and log get of it, and all of a large one lie
+ * outside. Six leave a third of the heap to the rest.
  */
 const bodiesShareOfHeap = 1 / 6;
 /** Beyond the time for answers in flight: spool, broker, ports. */
@@ -153,12 +154,14 @@ async function startAccess(
       : keysInFile(config.keysFile, clock, events);
   const { host } = config.httpAddress;
   const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host);
-  const markFile = `${config.keysFile === '' ? config.spoolDirectory : config.keysFile}.had-keys`;
-  const keys = new KeyStore(source, isLoopback, markFile, events);
+  // Of the gateway, not of where its keys lie: an operator who moves them from a file to the bucket does not open it.
+  const markFile = `${config.spoolDirectory}.had-keys`;
+  const formerMarkFile = config.keysFile === '' ? undefined : `${config.keysFile}.had-keys`;
+  const keys = new KeyStore(source, isLoopback, markFile, formerMarkFile, events);
   await keys.start();
   lifecycle.add('keys', () => keys.stop());
-  const parser = new JsonParser(clock, parserHeapMebibytes);
-  lifecycle.add('parser', () => parser.stop());
+  const reader = new ChatReader(clock, readerHeapMebibytes);
+  lifecycle.add('reader', () => reader.stop());
   const shares = new CaptureShare(valkey, clock, config.tenantBytesPerDay);
   lifecycle.add('shares', () => shares.stop());
   return {
@@ -169,21 +172,18 @@ async function startAccess(
     fairPieces: new FairTurns(nextTurn, piecesOfTurn),
     minutes: new MinuteCounts(valkey, clock),
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
-    parser,
+    reader,
     shares,
     traces: new TraceRate(clock, isTracing),
   };
 }
 
-async function startServing(
-  { config, clock, lifecycle, broker }: Context,
-  events: GatewayEvents,
-  slots: RequestSlots,
-): Promise<Serving> {
+async function startServing(context: Context, events: GatewayEvents, slots: RequestSlots): Promise<Serving> {
+  const { config, clock, lifecycle, broker } = context;
   const routes = new RouteTable(kvBucket(broker, 'routes', Routes), events);
   await routes.start();
   lifecycle.add('routes', () => routes.stop());
-  const leases = await watchLeases(broker, 'loader');
+  const leases = await watchEngineLeases(context);
   const fleet = new EngineFleet({ leases, apiKey: config.engineKey, clock, events });
   fleet.start();
   lifecycle.add('engines', () => fleet.stop());

@@ -19,6 +19,7 @@ export const judgeSettings = {
   ackWaitMs,
   instance,
   ...installationSettings,
+  engineHosts: baseSettings.engineHosts,
   backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
     description:
       "How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (no votes: tools' fields and feedback only).",

@@ -6,7 +6,7 @@ import {
   FactPublisher,
   kvBucket,
   Refusals,
-  watchLeases,
+  watchEngineLeases,
   type BackOff,
   type ServiceContext,
   type ServiceOverrides,
@@ -117,7 +117,7 @@ async function startVoting(
   });
   const { engineUrls, engineDialect: dialect, engineKey: apiKey, model, voteWaitMs } = config;
   const urls = engineUrls.length > 0 ? new ResolvedUrls({ urls: engineUrls, clock, events }) : undefined;
-  const leases = urls === undefined ? await watchLeases(broker, 'loader') : undefined;
+  const leases = urls === undefined ? await watchEngineLeases(context) : undefined;
   const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events, clock });
   await pool.start();
   lifecycle.add('engines', () => pool.stop());

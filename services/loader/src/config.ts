@@ -62,6 +62,7 @@ export const loaderSettings = {
     default: '.backtalk/adapters',
   }),
   ...installationSettings,
+  publisherToLoader: baseSettings.publisherToLoader,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
     description: 'Where Prepare, Retire and Watch are served.',
     default: '127.0.0.1:30025',

@@ -17,6 +17,10 @@ export const publisherSettings = {
     default: ['backtalk'],
   }),
   ...installationSettings,
+  engineHosts: baseSettings.engineHosts,
+  publisherToGateway: baseSettings.publisherToGateway,
+  publisherToLoader: baseSettings.publisherToLoader,
+  cliToPublisher: baseSettings.cliToPublisher,
   grpcAddress: setting.address('BACKTALK_GRPC_ADDRESS', {
     description: 'Where Rollback is served.',
     default: '127.0.0.1:30024',

@@ -264,6 +264,12 @@ describe('a rollback', () => {
     await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
   });
 
+  it('a rollback without the secret of the commands is refused', async () => {
+    const publisher = await rig.startPublisher();
+    for (const secret of ['', 'another'])
+      await expect(rig.rollBack(publisher, '', 'backtalk', secret)).rejects.toMatchObject({ code: 'caller_unknown' });
+  });
+
   it('a rollback goes one step back when two operators ask at once, and answers both', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();

@@ -6,6 +6,7 @@ import {
   serveGrpc,
   serviceLease,
   singleton,
+  watchEngineLeases,
   watchLeases,
   type LeaseView,
   type ServiceContext,
@@ -58,7 +59,7 @@ async function startParts(
 ): Promise<{ grpc: number }> {
   const { config, clock, logger, metrics, lifecycle, broker, fail } = context;
   const events = createEvents(logger, metrics);
-  const loaderLeases = await watchLeases(broker, 'loader');
+  const loaderLeases = await watchEngineLeases(context);
   const gatewayLeases = await watchLeases(broker, 'gateway');
   const gateways = new Gateways(gatewayLeases, config.commitDeadlineMs, events, clock, context.wire);
   lifecycle.add('peers', () => {

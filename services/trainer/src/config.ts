@@ -41,6 +41,8 @@ const shape = {
     default: 'backtalk',
   }),
   ...installationSettings,
+  engineHosts: baseSettings.engineHosts,
+  trainerToTraining: baseSettings.trainerToTraining,
   trainingWorker: setting.address('BACKTALK_TRAINING_WORKER', {
     description: 'gRPC address of the training worker.',
     default: '127.0.0.1:30026',

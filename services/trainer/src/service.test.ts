@@ -80,7 +80,7 @@ describe('a batch', () => {
     expect(request?.config).toMatchObject({
       method: 'combined',
       opdForm: 'full',
-      divergence: 'reverse_kl',
+      divergence: 'jeffreys',
       weightRl: 0.1,
       weightOpd: 1,
       loraRank: 8,
@@ -90,7 +90,7 @@ describe('a batch', () => {
       adamBeta2: 0.98,
       gradientClip: 1,
       stepBound: 1,
-      maxAnswerTokens: 32,
+      maxAnswerTokens: 48,
       klBeta: 0,
     });
     expect(request?.probePromptIds).toHaveLength(4);

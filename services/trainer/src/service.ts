@@ -5,7 +5,7 @@ import {
   createService,
   FactPublisher,
   singleton,
-  watchLeases,
+  watchEngineLeases,
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
@@ -70,7 +70,7 @@ async function start(
   lifecycle.add('training worker', () => {
     worker.close();
   });
-  const engines = new ServingEngines(await watchLeases(broker, 'loader', { clock }), config.engineKey);
+  const engines = new ServingEngines(await watchEngineLeases(service), config.engineKey);
   lifecycle.add('engine leases', () => {
     engines.stop();
   });

@@ -18,6 +18,15 @@ export const presenceFaults: readonly Fault[] = [
     { alert: 'BacktalkJudgeNoEngine' },
     { alert: 'BacktalkEngineNotReady' },
   ),
+  {
+    fault: 'publisher has been away since before Prometheus began',
+    fires: [{ alert: 'BacktalkComponentMissing', labels: { job: 'publisher' } }],
+    break: async (scene) => {
+      scene.away('publisher');
+      await scene.watch.forget();
+      return () => scene.back('publisher');
+    },
+  },
   awayFor('nats', storeAway('broker'), { alert: 'BacktalkSpooling' }),
   awayFor(
     'valkey',

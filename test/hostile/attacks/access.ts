@@ -4,24 +4,24 @@ import { until } from '@backtalk/kit/testing';
 import { ask } from '../../loop/talk.js';
 import type { Attack } from '../attack.js';
 import { send, statusesOf } from '../scene.js';
+import { chat, refused, user, within } from './shapes.js';
 
-const chat = '/v1/chat/completions';
-const messages = [{ role: 'user' as const, content: 'hi' }];
+const messages = [user('hi')];
 /** An answer of one token: one without an end would hold its attack up. */
 const plain = { model: 'backtalk', messages, max_tokens: 1 };
 
-const fields: Attack = {
-  name: 'engine-fields',
-  about: "an engine's own fields: rid, custom_logit_processor, return_hidden_states, guided_regex, mm_processor_kwargs",
-  before: 'passed on to the engine',
-  on: 'keyed',
-  run: async ({ post, rounds }) => {
-    const own = ['rid', 'custom_logit_processor', 'return_hidden_states', 'guided_regex', 'mm_processor_kwargs'];
-    const round = () => Promise.all(own.map((field) => post(chat, { ...plain, [field]: 'x' })));
-    const replies = (await rounds(round)).flat();
-    return { held: replies.every(({ status }) => status === 400), now: statusesOf(replies) };
+const ownFields = ['rid', 'custom_logit_processor', 'return_hidden_states', 'guided_regex', 'mm_processor_kwargs'];
+
+const fields = refused(
+  {
+    name: 'engine-fields',
+    about: `an engine's own fields: ${ownFields.join(', ')}`,
+    before: 'passed on to the engine',
+    on: 'keyed',
   },
-};
+  [400],
+  ({ post }) => ownFields.map((field) => post(chat, { ...plain, [field]: 'x' })),
+);
 
 const template: Attack = {
   name: 'own-template',
@@ -39,58 +39,56 @@ const template: Attack = {
   },
 };
 
-const rebinding: Attack = {
-  name: 'rebound-name',
-  about: 'a page whose name was bound to 127.0.0.1 asks, gives feedback and lists models, without a key',
-  before: '200 for all of them',
-  on: 'keyless',
-  run: async ({ post, machine, rounds }) => {
+const rebinding = refused(
+  {
+    name: 'rebound-name',
+    about: 'a page whose name was bound to 127.0.0.1 asks, gives feedback and lists models, without a key',
+    before: '200 for all of them',
+    on: 'keyless',
+  },
+  [403],
+  ({ post, machine }) => {
     const headers = { host: `attacker.example:${String(machine.ports.endpoint)}` };
-    const round = () =>
-      Promise.all([
-        post(chat, plain, { headers }),
-        post('/v1/feedback', { turn_id: 'turn_a', score: -1 }, { headers }),
-        send(`${machine.gateway}/v1/models`, { method: 'GET', headers }),
-      ]);
-    const replies = (await rounds(round)).flat();
-    return { held: replies.every(({ status }) => status === 403), now: statusesOf(replies) };
+    return [
+      post(chat, plain, { headers }),
+      post('/v1/feedback', { turn_id: 'turn_a', score: -1 }, { headers }),
+      send(`${machine.gateway}/v1/models`, { method: 'GET', headers }),
+    ];
   },
-};
+);
 
-const crossSite: Attack = {
-  name: 'cross-site',
-  about: 'a page of another site asks the keyless gateway, by Origin and by Sec-Fetch-Site',
-  before: '200 for a client that sends JSON',
-  on: 'keyless',
-  run: async ({ post, rounds }) => {
-    const round = () =>
-      Promise.all([
-        post(chat, plain, { headers: { origin: 'https://attacker.example' } }),
-        post(chat, plain, { headers: { 'sec-fetch-site': 'cross-site' } }),
-      ]);
-    const replies = (await rounds(round)).flat();
-    return { held: replies.every(({ status }) => status === 403), now: statusesOf(replies) };
+const crossSite = refused(
+  {
+    name: 'cross-site',
+    about: 'a page of another site asks the keyless gateway, by Origin and by Sec-Fetch-Site',
+    before: '200 for a client that sends JSON',
+    on: 'keyless',
   },
-};
+  [403],
+  ({ post }) => [
+    post(chat, plain, { headers: { origin: 'https://attacker.example' } }),
+    post(chat, plain, { headers: { 'sec-fetch-site': 'cross-site' } }),
+  ],
+);
 
-const engineDoor: Attack = {
-  name: 'engine-from-a-page',
-  about: 'a page unloads weights of the built-in engine: no media type, no key, a foreign name',
-  before: 'obeyed without a media type',
-  on: 'laptop',
-  run: async ({ machine, rounds }) => {
+const engineDoor = refused(
+  {
+    name: 'engine-from-a-page',
+    about: 'a page unloads weights of the built-in engine: no media type, no key, a foreign name',
+    before: 'obeyed without a media type',
+    on: 'laptop',
+  },
+  [401, 403, 415],
+  ({ machine }) => {
     const url = `${machine.engine}/v1/unload_lora_adapter`;
     const body = JSON.stringify({ lora_name: 'backtalk-v7' });
-    const round = () =>
-      Promise.all([
-        send(url, { body }),
-        send(url, { body, type: 'application/json' }),
-        send(url, { body, type: 'application/json', headers: { host: 'attacker.example' } }),
-      ]);
-    const replies = (await rounds(round)).flat();
-    return { held: replies.every(({ status }) => [401, 403, 415].includes(status)), now: statusesOf(replies) };
+    return [
+      send(url, { body }),
+      send(url, { body, type: 'application/json' }),
+      send(url, { body, type: 'application/json', headers: { host: 'attacker.example' } }),
+    ];
   },
-};
+);
 
 const lastKey: Attack = {
   name: 'last-key-revoked',
@@ -106,14 +104,7 @@ const lastKey: Attack = {
     await until(isClosed, { what: 'The gateway asks for keys', timeoutMs: 30_000, everyMs: 200 });
     write([]);
     // The file is read again within seconds: until then a refusal would say nothing.
-    const opened = await until(async () => (await status()) === 200, {
-      what: 'It opens',
-      timeoutMs: 15_000,
-      everyMs: 500,
-    }).then(
-      () => true,
-      () => false,
-    );
+    const opened = await within(15_000, async () => (await status()) === 200, 500);
     return { held: !opened, now: opened ? 'open' : 'still 401 after 15 s' };
   },
 };

@@ -1,16 +1,14 @@
 // Attacks by the shape and the number of requests: each by one client with a valid key.
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { until } from '@backtalk/kit/testing';
 import { residentOf } from '../../bench/process-figures.js';
 import { engineCounts, setEngine } from '../../loop/controls.js';
 import { ask } from '../../loop/talk.js';
-import type { Attack, Outcome } from '../attack.js';
-import { passed, send, statusesOf, type Reply, type Scene } from '../scene.js';
+import type { Attack } from '../attack.js';
+import { passed, send, statusesOf, type Reply } from '../scene.js';
+import { bodies, chat, user, within } from './shapes.js';
 
-const chat = '/v1/chat/completions';
 const mebibyte = 2 ** 20;
-const user = (content: string) => ({ role: 'user', content });
 const greeting = [user('hi')];
 
 /** A chat request with a field of this many bytes of `piece`. */
@@ -20,92 +18,70 @@ function padded(bytes: number, piece: string): Buffer {
   return Buffer.from(`${head}${pieces}0]}`);
 }
 
-async function survived(scene: Scene, work: () => Promise<readonly Reply[]>): Promise<Outcome> {
-  const { replies, outcome } = await outlived(scene, work);
-  const refused = replies.every(({ status }) => status >= 400 && status < 500);
-  return { ...outcome, held: outcome.held && refused };
-}
+const members = bodies(
+  {
+    name: 'many-members',
+    about: 'bodies of almost 8 MiB of `{},`, four at a time',
+    before: 'heap used up, the gateway ends',
+  },
+  { atOnce: 4, body: () => padded(8 * mebibyte - 64, '{},') },
+);
 
-async function outlived(scene: Scene, work: () => Promise<readonly Reply[]>) {
-  const before = scene.machine.pid('gateway');
-  const replies = await work();
-  const held = scene.machine.pid('gateway') === before && (await health(scene));
-  const outcome: Outcome = { held, now: `${held ? '' : 'the gateway ended; '}${statusesOf(replies)}` };
-  return { replies, outcome };
-}
+const deep = bodies(
+  {
+    name: 'deep-nesting',
+    about: 'bodies of 100,000 lists in each other, 20 at a time',
+    before: 'refused',
+  },
+  { atOnce: 20, body: () => `{"model":"backtalk","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+);
 
-async function health({ machine }: Scene): Promise<boolean> {
-  const { status } = await send(`http://127.0.0.1:${String(machine.ports.health.gateway)}/livez`, { method: 'GET' });
-  return status === 200;
-}
-
-const members: Attack = {
-  name: 'many-members',
-  about: 'bodies of almost 8 MiB of `{},`, four at a time',
-  before: 'heap used up, the gateway ends',
-  on: 'keyed',
-  run: (scene) =>
-    survived(scene, async () => {
-      const body = padded(8 * mebibyte - 64, '{},');
-      const rounds = await scene.rounds(() => Promise.all([0, 1, 2, 3].map(() => scene.post(chat, body))));
-      return rounds.flat();
-    }),
-};
-
-const deep: Attack = {
-  name: 'deep-nesting',
-  about: 'bodies of 100,000 lists in each other, 20 at a time',
-  before: 'refused',
-  on: 'keyed',
-  run: (scene) =>
-    survived(scene, async () => {
-      const body = `{"model":"backtalk","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-      const round = () => Promise.all(Array.from({ length: 20 }, () => scene.post(chat, body)));
-      return (await scene.rounds(round)).flat();
-    }),
-};
-
-const manyMessages: Attack = {
-  name: 'many-messages',
-  about: 'bodies of 30,000 short messages, one after the other',
-  before: 'every other client waits 5.2 s a body of 400,000',
-  on: 'keyed',
-  run: (scene) =>
-    survived(scene, async () => {
+const manyMessages = bodies(
+  {
+    name: 'many-messages',
+    about: 'bodies of 30,000 short messages, one after the other',
+    before: 'every other client waits 5.2 s a body of 400,000',
+  },
+  {
+    body: () => {
       const message = '{"role":"assistant","content":"a"},{"role":"user","content":"b"},';
-      const body = `{"model":"backtalk","messages":[${message.repeat(15_000)}{"role":"user","content":"c"}]}`;
-      return scene.rounds(() => scene.post(chat, body));
-    }),
-};
-
-const bodyAtTheBound: Attack = {
-  name: 'bodies-at-the-bound',
-  about: 'tools of 48,000 members in 7 MiB, all that a body may have, one after the other',
-  before: 'served; every other client waits 0.6 s a body',
-  on: 'keyed',
-  run: async (scene) => {
-    const names = Array.from(
-      { length: 48_000 },
-      (_, index) => `"k${String(index)}${'y'.repeat(130)}":${String(index)}.5`,
-    );
-    const tool = `{"type":"function","function":{"name":"f","parameters":{${names.join(',')}}}}`;
-    const body = `{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"tools":[${tool}]}`;
-    return (await outlived(scene, () => scene.rounds(() => scene.post(chat, body)))).outcome;
+      return `{"model":"backtalk","messages":[${message.repeat(15_000)}{"role":"user","content":"c"}]}`;
+    },
   },
-};
+);
 
-const toolArguments: Attack = {
-  name: 'tool-arguments',
-  about: "a tool call's arguments of 350,000 members in 1 MiB of text, one after the other",
-  before: 'served; every other client waits 0.2 s a body',
-  on: 'keyed',
-  run: async (scene) => {
-    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(349_000)}{}]` } };
-    const messages = [user('q'), { role: 'assistant', content: null, tool_calls: [call] }, user('hi')];
-    const body = JSON.stringify({ model: 'backtalk', messages });
-    return (await outlived(scene, () => scene.rounds(() => scene.post(chat, body)))).outcome;
+const bodyAtTheBound = bodies(
+  {
+    name: 'bodies-at-the-bound',
+    about: 'tools of 48,000 members in 7 MiB, all that a body may have, one after the other',
+    before: 'served; every other client waits 0.6 s a body',
   },
-};
+  {
+    isServed: true,
+    body: () => {
+      const member = (at: number) => `"k${String(at)}${'y'.repeat(130)}":${String(at)}.5`;
+      const parameters = Array.from({ length: 48_000 }, (_, at) => member(at)).join(',');
+      const tool = `{"type":"function","function":{"name":"f","parameters":{${parameters}}}}`;
+      return `{"model":"backtalk","messages":[{"role":"user","content":"hi"}],"tools":[${tool}]}`;
+    },
+  },
+);
+
+const toolArguments = bodies(
+  {
+    name: 'tool-arguments',
+    about: "a tool call's arguments of 350,000 members in 1 MiB of text, one after the other",
+    before: 'served; every other client waits 0.2 s a body',
+  },
+  {
+    isServed: true,
+    body: () => {
+      const call = { id: 'a', type: 'function', function: { name: 'f', arguments: `[${'{},'.repeat(349_000)}{}]` } };
+      const messages = [user('q'), { role: 'assistant', content: null, tool_calls: [call] }, user('hi')];
+      return JSON.stringify({ model: 'backtalk', messages });
+    },
+  },
+);
 
 /** Announces a body of `length` bytes and sends its beginning; resolves when that is sent or was refused. */
 function begun(
@@ -169,10 +145,7 @@ const dribble: Attack = {
       socket.on('close', () => clearInterval(drip));
     }
     const closed = () => sockets.filter(({ destroyed }) => destroyed).length;
-    await until(() => Promise.resolve(closed() === sockets.length), {
-      what: 'All are closed',
-      timeoutMs: 60_000,
-    }).catch(() => undefined);
+    await within(60_000, () => Promise.resolve(closed() === sockets.length));
     const left = sockets.length - closed();
     for (const socket of sockets) socket.destroy();
     return { held: left === 0, now: left === 0 ? 'all were closed by the gateway' : `${String(left)} are still open` };
@@ -224,10 +197,7 @@ const leavers: Attack = {
     };
     while (count < 10_000) await scene.rounds(() => Promise.all(Array.from({ length: 50 }, client)));
     const idle = async () => (await engineCounts(machine.engine)).running <= 1 && files() <= before + 150;
-    const held = await until(idle, { what: 'Nothing is left', timeoutMs: 30_000 }).then(
-      () => true,
-      () => false,
-    );
+    const held = await within(30_000, idle);
     return { held, now: `files open: ${String(before)} before, ${String(files())} after` };
   },
 };

@@ -1,5 +1,5 @@
 // Attacks from inside: a part that was taken over, or who reaches the ports between the parts.
-import { ClientError, createChannel, createClient, Status } from 'nice-grpc';
+import { ClientError, createChannel, createClient, Metadata, Status } from 'nice-grpc';
 import { GatewayControlServiceDefinition } from '@backtalk/proto/control';
 import { secretsIn, secretsOf } from '../../loop/secrets.js';
 import type { Attack } from '../attack.js';
@@ -37,7 +37,8 @@ const durables: Attack = {
 
 const commit: Attack = {
   name: 'foreign-commit',
-  about: 'a Commit with fence 2^53 on the port between the parts, by a program that has no token',
+  about:
+    'a Commit with fence 2^53 on the port between the parts, with every token that loader and trainer hold, under each name',
   before: "obeyed: the publisher's versions are ignored until the gateway starts again",
   on: 'keyed',
   run: async ({ machine, rounds }) => {
@@ -45,14 +46,24 @@ const commit: Attack = {
     const client = createClient(GatewayControlServiceDefinition, channel);
     const version = 'backtalk-v0';
     const routes = { policy: 'backtalk', routes: [{ version, share: 1 }], fence: 2 ** 53 - 1, stable: version };
-    const ask = () =>
-      client.commit({ routes }).then(
+    const { publisherToLoader = '', trainerToTraining = '' } = machine.wire.tokens;
+    const tries = ['publisher', 'loader', 'trainer', 'cli'].flatMap((caller) =>
+      ['', publisherToLoader, trainerToTraining].map((token) =>
+        Metadata({ 'backtalk-caller': caller, authorization: `Bearer ${token}` }),
+      ),
+    );
+    const ask = (metadata: Metadata) =>
+      client.commit({ routes }, { metadata }).then(
         () => 'obeyed',
         (error: unknown) => (error instanceof ClientError ? Status[error.code] : String(error)),
       );
-    const ends = new Set(await rounds(ask));
+    const ends = new Set<string>();
+    await rounds(async () => {
+      for (const metadata of tries) ends.add(await ask(metadata));
+    });
     channel.close();
-    return { held: [...ends].every((end) => end === 'UNAUTHENTICATED'), now: [...ends].join(', ') };
+    const held = [...ends].every((end) => end === 'UNAUTHENTICATED' || end === 'PERMISSION_DENIED');
+    return { held, now: [...ends].sort().join(', ') };
   },
 };
 

@@ -1,13 +1,10 @@
 // Attacks by what is said: words that stop the readers of the log, that teach, or that are remembered against a no.
-import { until } from '@backtalk/kit/testing';
+import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { ask, type Heard, type Message } from '../../loop/talk.js';
 import type { Attack, Outcome } from '../attack.js';
 import { statusesOf, type Scene } from '../scene.js';
-
-const chat = '/v1/chat/completions';
-const user = (content: string): Message => ({ role: 'user', content });
-const assistant = (content: string): Message => ({ role: 'assistant', content });
+import { assistant, chat, user, within } from './shapes.js';
 
 /** Asks, and answers with these words; gives the first answer, which the words are about. */
 async function said(
@@ -20,13 +17,6 @@ async function said(
   const messages = [user(opening), assistant(first.text), user(words)];
   await ask(machine.gateway, { messages, headers });
   return first;
-}
-
-function within(ms: number, condition: () => Promise<boolean>): Promise<boolean> {
-  return until(condition, { what: 'It', timeoutMs: ms, everyMs: 250 }).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Whether a turn of the other client is still judged, and how soon. */
@@ -205,4 +195,49 @@ const takenTwice: Attack = {
   },
 };
 
-export const wordAttacks: readonly Attack[] = [patterns, foreignWords, forgottenNo, takenTwice, largeSamples];
+const feedbackFlood: Attack = {
+  name: 'feedback-flood',
+  about: "feedback on the attacker's own turns, 32 at a time, each with another comment of 16,000 characters",
+  before: 'taken, within the share of the day (no earlier figure)',
+  on: 'keyed',
+  run: async (scene) => {
+    const { machine, mallory, post, rounds } = scene;
+    const { turn } = await ask(machine.gateway, { messages: [user('hi')], headers: mallory });
+    const comment = () => `${String(Math.random())} ${'too long '.repeat(1_770)}`;
+    const give = () => post('/v1/feedback', { turn_id: turn, score: -1, comment: comment() });
+    const replies = (await rounds(() => Promise.all(Array.from({ length: 32 }, give)))).flat();
+    const judges = await stillJudges(scene, 30_000);
+    const isTaken = replies.every(({ status }) => status === 200 || status === 429);
+    return { held: judges.held && isTaken, now: `${statusesOf(replies)}; ${judges.now}` };
+  },
+};
+
+const logFiller: Attack = {
+  name: 'log-filler',
+  about: 'requests with tools of 200 kB, eight at a time, by a key whose share of the log is 4 MB a day',
+  before: 'one key fills the day of its tenant',
+  on: 'keyed',
+  run: async (scene) => {
+    const { post, rounds, filler } = scene;
+    const tell = () => {
+      const parameters = { type: 'object', description: randomBytes(100_000).toString('hex') };
+      const tools = [{ type: 'function', function: { name: 'read', description: 'reads', parameters } }];
+      return post(chat, { model: 'backtalk', messages: [user('hi')], tools, max_tokens: 1 }, { headers: filler });
+    };
+    const replies = (await rounds(() => Promise.all(Array.from({ length: 8 }, tell)))).flat();
+    const full = replies.filter(({ headers }) => headers['x-backtalk-capture'] === 'off; full=key').length;
+    const judges = await stillJudges(scene, 30_000);
+    const held = judges.held && full > 0 && replies.every(({ status }) => status === 200 || status === 429);
+    return { held, now: `${statusesOf(replies)}, ${String(full)} of them not captured; ${judges.now}` };
+  },
+};
+
+export const wordAttacks: readonly Attack[] = [
+  patterns,
+  foreignWords,
+  forgottenNo,
+  takenTwice,
+  largeSamples,
+  feedbackFlood,
+  logFiller,
+];

@@ -20,6 +20,7 @@ import { StandInTrainingWorker } from './training-worker.js';
 
 const settings = {
   ...wireSettings,
+  trainerToTraining: baseSettings.trainerToTraining,
   healthAddress: baseSettings.healthAddress,
   address: setting.address('BACKTALK_GRPC_ADDRESS', { description: 'Where the trainer calls.' }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', { description: 'The base that it pretends to train.' }),

@@ -29,11 +29,11 @@ afterEach(() => {
 });
 
 /** Answers by path; what is not named is not found. */
-async function serve(answers: Readonly<Record<string, string>>, date = new Date()): Promise<string> {
+async function serve(answers: Readonly<Record<string, string>>, aheadMs = 0): Promise<string> {
   const port = await freePort();
   const server = createServer((request, response) => {
     const text = answers[request.url ?? ''];
-    response.writeHead(text === undefined ? 404 : 200, { date: date.toUTCString() }).end(text);
+    response.writeHead(text === undefined ? 404 : 200, { date: new Date(Date.now() + aheadMs).toUTCString() }).end(text);
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   servers.push(server);
@@ -88,7 +88,7 @@ describe('the doctor', () => {
   it('the doctor reads metrics, clocks, keys, and what the engine serves', async () => {
     const engine = await serve({ '/v1/models': JSON.stringify({ data: [{ id: 'other' }] }) });
     const metrics = 'backtalk_judge_votes_cast_total{result="unparsable"} 9\n';
-    const judge = await serve({ ...part, '/metrics': metrics }, new Date(Date.now() + 60_000));
+    const judge = await serve({ ...part, '/metrics': metrics }, 60_000);
     await installed({ engine, health: { judge, gateway: `${engine}/gone` } });
     writeFileSync(`${data}/keys.json`, JSON.stringify({ keys: [] }));
     chmodSync(`${data}/keys.json`, 0o644);

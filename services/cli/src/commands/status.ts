@@ -20,7 +20,7 @@ export interface PartStatus {
 export async function partStatus(part: string, url: string): Promise<PartStatus> {
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(askWithinMs) });
-    const why = response.ok ? await withoutTrust(part, url) : (await response.text()).slice(0, 200);
+    const why = response.ok ? await complaintOf(part, url) : (await response.text()).slice(0, 200);
     return { part, url, ready: response.ok, why };
   } catch {
     return { part, url, ready: false, why: 'does not answer' };
@@ -33,10 +33,12 @@ export async function metricsOf(url: string): Promise<{ readonly text: string; r
   return { text: await response.text(), date: response.headers.get('date') ?? '' };
 }
 
-/** A judge that is wrong on turns whose verdict is known works, and its votes do not count. */
-async function withoutTrust(part: string, url: string): Promise<string> {
-  if (!part.startsWith('judge')) return '';
+/** What a part that works does not do: a judge that is wrong on turns whose verdict is known is heard, and its votes do not count. */
+async function complaintOf(part: string, url: string): Promise<string> {
   const { text } = await metricsOf(url);
+  const [, refused] = /^backtalk_\w+_leased_engines_refused ([1-9]\d*)$/m.exec(text) ?? [];
+  if (refused !== undefined)
+    return `sends nothing to ${refused} leased engines: BACKTALK_ENGINE_HOSTS does not list their hosts`;
   const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(text);
   return isUntrusted ? 'its votes do not count: too few planted turns are judged right' : '';
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { answerKey, answerKeysOf } from './answer-key.js';
+import { answerKey, answerKeysOf, answersIn } from './answer-key.js';
+import type { ChatMessage } from './chat-request.js';
 
 const secret = 's'.repeat(32);
 const call = (name: string, args: string, id = 'call_1') => ({
@@ -7,6 +8,7 @@ const call = (name: string, args: string, id = 'call_1') => ({
   type: 'function',
   function: { name, arguments: args },
 });
+const keysOf = (messages: readonly ChatMessage[]) => answerKeysOf(secret, answersIn(messages));
 const key = (text: string, ...toolCalls: unknown[]) => answerKey(secret, { text, toolCalls });
 
 describe('answerKey', () => {
@@ -45,7 +47,7 @@ describe('answerKey', () => {
   });
 });
 
-describe('answerKeysOf', () => {
+describe('answersIn', () => {
   it('gives one key for each assistant message, in order, whatever shape its content has', () => {
     const messages = [
       { role: 'system', content: 'Be nice.' },
@@ -60,12 +62,12 @@ describe('answerKeysOf', () => {
       { role: 'assistant', content: null },
       { role: 'assistant', content: null, tool_calls: [call('f', '{}')] },
     ];
-    expect(answerKeysOf(secret, messages)).toEqual([key('Hello'), '', key('', call('f', '{}'))]);
+    expect(keysOf(messages)).toEqual([key('Hello'), '', key('', call('f', '{}'))]);
   });
 
   it('gives keys to the newest answers only, at the places where they stand', () => {
     const messages = Array.from({ length: 2_000 }, (_, index) => ({ role: 'assistant', content: `answer ${index}` }));
-    const keys = answerKeysOf(secret, messages);
+    const keys = keysOf(messages);
     expect(keys).toHaveLength(2_000);
     expect(keys.filter((each) => each !== '')).toEqual(messages.slice(-64).map(({ content }) => key(content)));
     expect(keys[1_999]).toBe(key('answer 1999'));
@@ -74,7 +76,7 @@ describe('answerKeysOf', () => {
   it('neither hashes nor parses what is longer than a conversation', () => {
     const long = { role: 'assistant', content: 'x'.repeat(1_200_000) };
     const messages = [{ role: 'assistant', content: 'old' }, long, { role: 'assistant', content: 'new' }];
-    expect(answerKeysOf(secret, messages)).toEqual(['', '', key('new')]);
+    expect(keysOf(messages)).toEqual(['', '', key('new')]);
   });
 
   it.each([
@@ -86,7 +88,7 @@ describe('answerKeysOf', () => {
     const parse = vi.spyOn(JSON, 'parse');
     const dense = { role: 'assistant', content: null, tool_calls: [{ function: { name: 'f', arguments: args } }] };
     const messages = [{ role: 'assistant', content: 'old' }, dense, { role: 'assistant', content: 'new' }];
-    expect(answerKeysOf(secret, messages)).toEqual(['', '', key('new')]);
+    expect(keysOf(messages)).toEqual(['', '', key('new')]);
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
   });
@@ -108,7 +110,7 @@ describe('answerKeysOf', () => {
       calls(64, members(1_400)),
       calls(1, `[${'"",'.repeat(340_000)}""]`),
     ])
-      expect(leastMilliseconds(() => answerKeysOf(secret, messages))).toBeLessThan(50);
+      expect(leastMilliseconds(() => keysOf(messages))).toBeLessThan(50);
   });
 });
 

@@ -3,7 +3,7 @@
 // In: an answer, or an assistant message of a request. Out: a keyed hash of its text without thoughts and white space,
 // and of its tool calls as (name, canonical arguments) without ids: agents rewrite ids, spacing and thoughts, but not
 // these. Empty for an answer that says nothing, because all of those would be alike. Pure.
-import { isJsonObject, JsonScan, keyedHash } from '@backtalk/kit';
+import { isJsonObject, JsonScan, keyedHash } from '@backtalk/kit/pure';
 import type { ChatMessage } from './chat-request.js';
 
 const answerKeyLength = 32;
@@ -13,9 +13,9 @@ interface AnswerContent {
   readonly toolCalls: readonly unknown[];
 }
 
-interface KeyedAnswer {
-  /** Empty for an answer that says nothing, or costs more than it may. */
-  readonly key: string;
+interface SpelledAnswer {
+  /** What its key is made of. Empty for an answer that says nothing, or costs more than it may. */
+  readonly text: string;
   /** As characters of text. */
   readonly cost: number;
 }
@@ -30,30 +30,38 @@ const memberCost = 48;
 const depthMax = 100;
 
 export function answerKey(secret: string, answer: AnswerContent): string {
-  return keyWithin(costMax, secret, answer).key;
+  return keyOf(secret, spelledWithin(costMax, answer).text);
 }
 
 /**
- * One key for every assistant message, oldest first, so that a key's position gives the message. Empty for those that
- * are too far back, or too long, to be looked for.
+ * What a key is made of, for every assistant message, oldest first, so that its position gives the message. Empty for those
+ * that are too far back, or too long, to be looked for.
  */
-export function answerKeysOf(secret: string, messages: readonly ChatMessage[]): string[] {
+export function answersIn(messages: readonly ChatMessage[]): string[] {
   const answers = messages.filter((message) => message.role === 'assistant');
-  const keys = answers.map(() => '');
+  const texts = answers.map(() => '');
   let left = costMax;
   for (let index = answers.length - 1; index >= Math.max(0, answers.length - keyedAnswersMax); index -= 1) {
     const answer = answers[index];
     if (answer === undefined) break;
-    const { key, cost } = keyWithin(left, secret, contentOf(answer));
+    const { text, cost } = spelledWithin(left, contentOf(answer));
     left -= cost;
     if (left < 0) break;
-    keys[index] = key;
+    texts[index] = text;
   }
-  return keys;
+  return texts;
+}
+
+export function answerKeysOf(secret: string, answers: readonly string[]): string[] {
+  return answers.map((text) => keyOf(secret, text));
+}
+
+function keyOf(secret: string, text: string): string {
+  return text === '' ? '' : keyedHash(secret, text, answerKeyLength);
 }
 
 /** Nothing is parsed, and no text is read, before it is known to fit what is left. */
-function keyWithin(left: number, secret: string, { text, toolCalls }: AnswerContent): KeyedAnswer {
+function spelledWithin(left: number, { text, toolCalls }: AnswerContent): SpelledAnswer {
   let cost = text.length + memberCost * toolCalls.length;
   const calls: (readonly [string, string])[] = [];
   for (const call of cost > left ? [] : toolCalls) {
@@ -62,14 +70,13 @@ function keyWithin(left: number, secret: string, { text, toolCalls }: AnswerCont
     if (cost > left) break;
     const scan = new JsonScan({ bytesMax: Infinity, membersMax: (left - cost) / memberCost, depthMax });
     const excess = scan.add(Buffer.from(given));
-    if (excess === 'members') return { key: '', cost: Infinity };
+    if (excess === 'members') return { text: '', cost: Infinity };
     cost += memberCost * scan.membersSeen;
     calls.push([name, excess === undefined ? canonicalArguments(given) : withoutSpace(given)]);
   }
-  if (cost > left) return { key: '', cost };
+  if (cost > left) return { text: '', cost };
   const bare = bareText(text);
-  const saysNothing = bare === '' && calls.length === 0;
-  return { key: saysNothing ? '' : keyedHash(secret, JSON.stringify([bare, calls]), answerKeyLength), cost };
+  return { text: bare === '' && calls.length === 0 ? '' : JSON.stringify([bare, calls]), cost };
 }
 
 function bareText(text: string): string {

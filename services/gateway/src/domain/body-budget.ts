@@ -12,7 +12,7 @@ export interface BodyRoom {
   leave(): void;
 }
 
-/** Bodies beyond this are large: they leave a part of the room to ordinary ones. */
+/** Bodies beyond this are large: they are read beside the event loop, and leave a part of the room to ordinary ones. */
 export const largeBodyBytes = 1024 * 1024;
 const largeShare = 3 / 4;
 const keyShare = 1 / 2;

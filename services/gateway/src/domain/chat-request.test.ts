@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { readChatRequest } from './chat-request.js';
 
 const messages = [{ role: 'user', content: 'Hello' }];
+const rules = { messagesMax: 2_000, temperature: 0.8 };
 
 function refusal(body: unknown): unknown {
   try {
-    readChatRequest(body);
+    readChatRequest(body, rules);
     return undefined;
   } catch (error) {
     return error;
@@ -13,7 +14,7 @@ function refusal(body: unknown): unknown {
 }
 
 describe('readChatRequest', () => {
-  it('types the known fields, and names those that are set and may concern an engine', () => {
+  it('types the known fields, and keeps those that are set and may concern an engine', () => {
     const body = {
       model: 'backtalk',
       messages,
@@ -24,16 +25,36 @@ describe('readChatRequest', () => {
       top_k: null,
       anything: null,
     };
-    const request = readChatRequest(body);
+    const request = readChatRequest(body, rules);
     expect(request).toMatchObject({
       model: 'backtalk',
       stream: true,
       wantsUsage: true,
       wantsLogprobs: false,
-      tools: [],
+      session: { session: 'mine', turnType: '', done: false },
+      fields: { model: 'backtalk', stream: true, stream_options: { include_usage: true }, store: false },
+      writtenFields: {},
     });
-    expect(request.body).toBe(body);
-    expect(request.engineFields).toEqual(['model', 'messages', 'stream', 'stream_options', 'store']);
+    expect(Object.keys(request.fields)).toEqual(['model', 'stream', 'stream_options', 'store']);
+    expect(request.tools).toHaveLength(0);
+  });
+
+  it('writes what is large, and what the log has too, and hands on only what is small as it came', () => {
+    const tools = [{ type: 'function', function: { name: 'é' } }];
+    const stop = ['a'.repeat(300)];
+    const tool_choice = 'b'.repeat(300);
+    const body = { model: 'backtalk', messages, tools, stop, tool_choice, chat_template_kwargs: { a: 1 }, seed: 4 };
+    const { fields, writtenFields, tools: logged, templateArguments, messages: said } = readChatRequest(body, rules);
+    expect(fields).toEqual({ model: 'backtalk', seed: 4 });
+    const texts = Object.entries(writtenFields).map(([name, json]) => [name, Buffer.from(json).toString()]);
+    expect(Object.fromEntries(texts)).toEqual({
+      tools: JSON.stringify(tools),
+      stop: JSON.stringify(stop),
+      tool_choice: JSON.stringify(tool_choice),
+      chat_template_kwargs: '{"a":1}',
+    });
+    expect([logged, templateArguments]).toEqual([writtenFields['tools'], writtenFields['chat_template_kwargs']]);
+    expect(Buffer.from(said.json).toString()).toBe(JSON.stringify(messages));
   });
 
   it.each([

@@ -1,27 +1,36 @@
 // Is this a chat request that the gateway can serve?
 //
-// In: a parsed JSON body. Out: the request with its known parts typed, or a refusal that names the parameter. Fields
-// that no engine's dialect is known to take are refused, and so is what would steer an engine: a template, a pattern to
-// compile, an address to fetch. Pure.
-import { isChatField } from '@backtalk/dialects';
-import { isJsonObject, type JsonObject } from '@backtalk/kit';
+// In: a body's bytes. Out: what the gateway needs of it, typed, and the rest as JSON, written once for engine and log; or
+// a refusal that names the parameter. Fields that no engine's dialect is known to take are refused, and so is what would
+// steer an engine: a template, a pattern to compile, an address to fetch. Pure.
+import { isChatField } from '@backtalk/dialects/chat-fields';
+import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
+import { answersIn } from './answer-key.js';
+import { parseJson } from './json-body.js';
 import { flawOfPart } from './message-part.js';
 import { keyCharactersMax, readAs, unsupported } from './read-as.js';
-import { sessionBodyKeys } from './session-name.js';
+import { samplingOf, type Sampling } from './sampling.js';
+import { sessionBodyKeys, sessionInBody, type DeclaredSession } from './session-name.js';
+import { writeMessages, type WrittenMessages } from './written-messages.js';
 
 /** An OpenAI chat message; `content` is text, a list of parts, or absent. */
 export interface ChatMessage extends JsonObject {
   readonly role: string;
 }
 
+/**
+ * What the gateway needs of a request. Where the request is large, so are bytes here and nothing else: it comes from the
+ * thread that reads large bodies, and what is handed over as objects or texts would be copied on the event loop.
+ */
 export interface ChatRequest {
   readonly model: string;
-  readonly messages: readonly ChatMessage[];
-  readonly tools: readonly unknown[];
-  /** What the model's chat template is given besides. */
-  readonly templateArguments: JsonObject;
+  readonly messages: WrittenMessages;
+  /** JSON array of the tools; empty where there are none. */
+  readonly tools: Uint8Array;
+  /** JSON object of what the model's chat template is given besides; empty where it is given nothing. */
+  readonly templateArguments: Uint8Array;
   readonly stream: boolean;
   /** The client asked for a chunk with token counts. */
   readonly wantsUsage: boolean;
@@ -29,10 +38,20 @@ export interface ChatRequest {
   readonly wantsTokenIds: boolean;
   /** OpenAI's `user` field. */
   readonly user: string | undefined;
-  /** All fields, as they came. */
-  readonly body: JsonObject;
-  /** Names of those that are set and are not the gateway's own business. */
-  readonly engineFields: readonly string[];
+  readonly session: DeclaredSession;
+  readonly sampling: Sampling;
+  /** What keys of the answers in it are made of, oldest first. */
+  readonly answers: readonly string[];
+  /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
+  readonly fields: JsonObject;
+  /** and all others as JSON. */
+  readonly writtenFields: Readonly<Record<string, Uint8Array>>;
+}
+
+export interface ReadingRules {
+  readonly messagesMax: number;
+  /** Of requests that name none. */
+  readonly temperature: number;
 }
 
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
@@ -155,38 +174,66 @@ const schema = z.object({
   messages: z.array(message, 'it must be a list').min(1, 'it must hold at least one message'),
 });
 
-export function readChatRequest(body: unknown): ChatRequest {
+export function readChat(bytes: Buffer, rules: ReadingRules): ChatRequest {
+  return readChatRequest(parseJson(bytes), rules);
+}
+
+export function readChatRequest(body: unknown, { messagesMax, temperature }: ReadingRules): ChatRequest {
+  refuseManyMessages(body, messagesMax);
   if (isJsonObject(body) && isDeeperThan(body, depthMax))
     throw gatewayErrors.invalidJson({ why: `it is nested deeper than ${depthMax}` });
-  const { value, fields } = readAs(schema, body);
-  const engineFields = fieldsForEngines(fields);
+  const { value, fields: all } = readAs(schema, body);
+  const { fields, writtenFields } = fieldsForEngines(all);
   const stream = value.stream ?? false;
+  const hasTools = (value.tools ?? []).length > 0;
+  const hasArguments = Object.keys(value.chat_template_kwargs ?? {}).length > 0;
   return {
     model: value.model,
-    messages: value.messages,
-    tools: value.tools ?? [],
-    templateArguments: value.chat_template_kwargs ?? {},
+    messages: writeMessages(value.messages),
+    tools: hasTools ? (writtenFields['tools'] ?? nothing) : nothing,
+    templateArguments: hasArguments ? (writtenFields['chat_template_kwargs'] ?? nothing) : nothing,
     stream,
     wantsUsage: stream && (value.stream_options?.include_usage ?? false),
     wantsLogprobs: value.logprobs ?? false,
     wantsTokenIds: value.return_token_ids ?? false,
     user: value.user ?? undefined,
-    body: fields,
-    engineFields,
+    session: sessionInBody(all),
+    sampling: samplingOf(all, temperature),
+    answers: answersIn(value.messages),
+    fields,
+    writtenFields,
   };
 }
 
+const nothing = new Uint8Array(0);
+
+/** Each message is looked at, hashed and stored by itself. */
+function refuseManyMessages(body: unknown, messagesMax: number): void {
+  const messages = isJsonObject(body) ? body['messages'] : undefined;
+  if (Array.isArray(messages) && messages.length > messagesMax)
+    throw gatewayErrors.invalidParameter({ param: 'messages', why: `it may hold at most ${messagesMax} messages` });
+}
+
 /** Null counts as absent, whatever the field. */
-function fieldsForEngines(fields: JsonObject): string[] {
-  const names: string[] = [];
-  for (const name of Object.keys(fields)) {
-    if (isAbsent(fields[name]) || gatewayFields.has(name)) continue;
+function fieldsForEngines(all: JsonObject): Pick<ChatRequest, 'fields' | 'writtenFields'> {
+  const fields: Record<string, unknown> = {};
+  const writtenFields: Record<string, Uint8Array> = {};
+  for (const name of Object.keys(all)) {
+    const value = all[name];
+    if (isAbsent(value) || gatewayFields.has(name)) continue;
     if (!isChatField(name))
       throw gatewayErrors.unsupportedParameter({ param: name.slice(0, keyCharactersMax), why: unknownField });
-    names.push(name);
+    if (name === 'messages') continue;
+    const json = typeof value === 'object' || typeof value === 'string' ? JSON.stringify(value) : '';
+    if (json.length > smallCharactersMax || writtenAlways.has(name)) writtenFields[name] = Buffer.from(json);
+    else fields[name] = value;
   }
-  return names;
+  return { fields, writtenFields };
 }
+
+/** The log has them too. */
+const writtenAlways: ReadonlySet<string> = new Set(['tools', 'chat_template_kwargs']);
+const smallCharactersMax = 256;
 
 function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;

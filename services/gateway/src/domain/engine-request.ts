@@ -1,102 +1,29 @@
-// What is the engine asked, and with which sampling parameters?
+// What is the engine asked?
 //
-// In: the client's request, the operator's default temperature and the engine's name for the weights. Out: the body for
-// the engine (those of the client's fields that an engine of its dialect takes), and the sampling's record for the fact.
-// A client's explicit choice is never changed; it only makes the sampler not plain. What is left out is filled in with
-// the plain sampler, because a model's own generation config would set others. Pure.
-import { fateOfChatField, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
-import { isBaseVersion, type JsonObject } from '@backtalk/kit';
-import type { SamplingParameters } from '@backtalk/proto/facts';
+// In: the client's request and the engine's name for the weights. Out: the body for the engine: those of the client's fields
+// that an engine of its dialect takes. Pure.
+import { fateOfChatField, JsonText, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
+import { isBaseVersion } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from './chat-request.js';
 import type { Replica } from './replica-choice.js';
 
-interface SamplingFields {
-  readonly temperature: number;
-  readonly top_p: number;
-  readonly top_k: number;
-  readonly min_p: number;
-}
-
-export interface Sampling {
-  readonly fields: SamplingFields;
-  readonly parameters: SamplingParameters;
-}
-
-/** Fields that shape the distribution by their mere presence: grammars and biases. */
-const shapingFields = [
-  'logit_bias',
-  'structured_outputs',
-  'guided_json',
-  'guided_regex',
-  'guided_choice',
-  'guided_grammar',
-  'regex',
-  'ebnf',
-  'json_schema',
-  'bad_words',
-  'allowed_token_ids',
-  'logits_processors',
-] as const;
-
-export function samplingOf(body: JsonObject, defaultTemperature: number): Sampling {
-  const maxTokens = body['max_completion_tokens'] ?? body['max_tokens'];
-  const fields: SamplingFields = {
-    temperature: numberOr(body['temperature'], defaultTemperature),
-    top_p: numberOr(body['top_p'], 1),
-    top_k: numberOr(body['top_k'], -1),
-    min_p: numberOr(body['min_p'], 0),
-  };
-  return {
-    fields,
-    parameters: {
-      temperature: fields.temperature,
-      topP: fields.top_p,
-      topK: fields.top_k > 0 ? fields.top_k : -1,
-      minP: fields.min_p,
-      // 0 where the client left open how long the answer may be.
-      maxTokens: numberOr(maxTokens, 0),
-      plain: isPlain(fields, body),
-    },
-  };
-}
-
-function isPlain(fields: SamplingFields, body: JsonObject): boolean {
-  if (fields.top_p !== 1 || fields.top_k > 0 || fields.min_p !== 0) return false;
-  if (numberOr(body['presence_penalty'], 0) !== 0 || numberOr(body['frequency_penalty'], 0) !== 0) return false;
-  if (numberOr(body['repetition_penalty'], 1) !== 1 || numberOr(body['min_tokens'], 0) !== 0) return false;
-  if (shapingFields.some((field) => isSet(body[field]))) return false;
-  const format = body['response_format'];
-  if (typeof format === 'object' && format !== null && 'type' in format && format.type !== 'text') return false;
-  // A named or required tool is enforced by a grammar.
-  const tool = body['tool_choice'];
-  return !isSet(tool) || tool === 'auto' || tool === 'none';
-}
-
-function isSet(value: unknown): boolean {
-  if (value === undefined || value === null) return false;
-  return typeof value !== 'object' || Object.keys(value).length > 0;
-}
-
-function numberOr(value: unknown, otherwise: number): number {
-  return typeof value === 'number' ? value : otherwise;
-}
-
 /** Throws `unsupported_parameter` for a field that engines of other dialects take, and this one does not. */
 export function engineRequest(
-  request: ChatRequest,
-  sampling: Sampling,
+  { fields, writtenFields, messages, sampling }: ChatRequest,
   engineModel: string,
   dialect: EngineDialect,
 ): EngineChatRequest {
-  const passedOn: Record<string, unknown> = {};
-  for (const field of request.engineFields) {
+  const isPassed = (field: string): boolean => {
     const fate = fateOfChatField(field, dialect);
     if (fate === 'refused')
       throw gatewayErrors.unsupportedParameter({ param: field, why: 'the engine that answers here does not take it' });
-    if (fate === 'passed') passedOn[field] = request.body[field];
-  }
-  return { ...passedOn, ...sampling.fields, model: engineModel, messages: request.messages };
+    return fate === 'passed';
+  };
+  const passedOn: Record<string, unknown> = {};
+  for (const field of Object.keys(fields)) if (isPassed(field)) passedOn[field] = fields[field];
+  for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
+  return { ...passedOn, ...sampling.fields, model: engineModel, messages: new JsonText(messages.json) };
 }
 
 export function engineModelOf(version: string, replica: Replica): string {

@@ -3,7 +3,7 @@
 // In: one object of a message's content. Out: the key that speaks against it and why, or undefined. Text may bring what it
 // likes: engines read its text alone. Media brings its own data and nothing beside: engines would fetch any address, also
 // a private one, take embeddings in place of a picture, or a name under which another caller's picture is kept. Pure.
-import type { JsonObject } from '@backtalk/kit';
+import type { JsonObject } from '@backtalk/kit/pure';
 
 interface PartFlaw {
   readonly key: string;

@@ -1,5 +1,5 @@
 // Reads a request's body by a schema; what does not fit is refused as OpenAI's API does it, by the parameter's name.
-import { isJsonObject, type JsonObject } from '@backtalk/kit';
+import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 import type { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 

@@ -1,23 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import { declaredSession, sessionOfName, sessionOfTurn, turnOfSession } from './session-name.js';
+import { declaredSession, sessionInBody, sessionOfName, sessionOfTurn, turnOfSession } from './session-name.js';
 
 const headers = (given: Record<string, string>) => (name: string) => given[name];
 
 describe('declaredSession', () => {
   it('reads headers before body keys', () => {
     const body = { session_id: 'from-body', turn_type: 'side', session_done: true };
-    expect(declaredSession(headers({}), body)).toEqual({ session: 'from-body', turnType: 'side', done: true });
+    expect(declaredSession(headers({}), sessionInBody(body))).toEqual({
+      session: 'from-body',
+      turnType: 'side',
+      done: true,
+    });
     const header = headers({ 'x-session-id': 'from-header', 'x-turn-type': 'main', 'x-session-done': '0' });
-    expect(declaredSession(header, body)).toEqual({ session: 'from-header', turnType: 'main', done: false });
+    expect(declaredSession(header, sessionInBody(body))).toEqual({
+      session: 'from-header',
+      turnType: 'main',
+      done: false,
+    });
   });
 
   it.each(['1', 'true', 'Yes', ' on '])('takes %j as done', (word) => {
-    expect(declaredSession(headers({ 'x-session-done': word }), {}).done).toBe(true);
+    expect(declaredSession(headers({ 'x-session-done': word }), sessionInBody({})).done).toBe(true);
   });
 
   it('refuses names that are no text or far too long', () => {
-    expect(() => declaredSession(headers({}), { session_id: 5 })).toThrow('session_id');
-    expect(() => declaredSession(headers({ 'x-session-id': 'x'.repeat(257) }), {})).toThrow('256');
+    expect(() => sessionInBody({ session_id: 5 })).toThrow('session_id');
+    expect(() => declaredSession(headers({ 'x-session-id': 'x'.repeat(257) }), sessionInBody({}))).toThrow('256');
   });
 });
 

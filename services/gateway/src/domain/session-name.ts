@@ -2,7 +2,7 @@
 //
 // In: headers and body of a request. Out: the declared session, turn type and end, or a refusal. A header wins over the
 // body's key. Body keys of this kind are for the gateway alone and are never forwarded. Pure.
-import { keyedHash, type JsonObject } from '@backtalk/kit';
+import { keyedHash, type JsonObject } from '@backtalk/kit/pure';
 import { gatewayErrors } from '../errors.js';
 
 export interface DeclaredSession {
@@ -19,13 +19,25 @@ export const sessionBodyKeys = ['session_id', 'turn_type', 'session_done'] as co
 const nameCharactersMax = 256;
 const yes = new Set(['1', 'true', 'yes', 'on']);
 
-export function declaredSession(header: HeaderOf, body: JsonObject): DeclaredSession {
-  const done = header('x-session-done') ?? body['session_done'];
+export function sessionInBody(body: JsonObject): DeclaredSession {
   return {
-    session: named(header('x-session-id') ?? body['session_id'], 'session_id'),
-    turnType: named(header('x-turn-type') ?? body['turn_type'], 'turn_type'),
-    done: done === true || done === 1 || (typeof done === 'string' && yes.has(done.trim().toLowerCase())),
+    session: named(body['session_id'], 'session_id'),
+    turnType: named(body['turn_type'], 'turn_type'),
+    done: isYes(body['session_done']),
   };
+}
+
+export function declaredSession(header: HeaderOf, inBody: DeclaredSession): DeclaredSession {
+  const [session, turnType, done] = [header('x-session-id'), header('x-turn-type'), header('x-session-done')];
+  return {
+    session: session === undefined ? inBody.session : named(session, 'session_id'),
+    turnType: turnType === undefined ? inBody.turnType : named(turnType, 'turn_type'),
+    done: done === undefined ? inBody.done : isYes(done),
+  };
+}
+
+function isYes(done: unknown): boolean {
+  return done === true || done === 1 || (typeof done === 'string' && yes.has(done.trim().toLowerCase()));
 }
 
 /** One turn's session until a parent says otherwise: named after the turn, so that the log can be asked for it. */

@@ -1,7 +1,7 @@
 import type { Capture } from '@backtalk/dialects';
 import { describe, expect, it } from 'vitest';
 import { callerOf, keylessGrant } from './caller.js';
-import { samplingOf } from './engine-request.js';
+import { samplingOf } from './sampling.js';
 import { turnCompleted, type Turn } from './turn.js';
 
 const turn: Turn = {

@@ -127,10 +127,11 @@ describe('keys that were revoked', () => {
     });
   });
 
-  it('a file that was removed lets no request in after a start, until the mark beside it is removed, too', async () => {
+  it('a file that was removed lets no request in after a start, until the gateway’s mark is removed, too', async () => {
     const path = around.directory.join('removed.json');
     await writeFile(path, JSON.stringify({ keys: [{ sha256: sha256Hex('sk-one'), ...grant('acme') }] }));
-    const environment = { BACKTALK_KEYS_FILE: path };
+    const spool = around.directory.join('spool-of-removed-keys');
+    const environment = { BACKTALK_KEYS_FILE: path, BACKTALK_SPOOL_DIR: spool };
     await withGateway(environment, async (started) => {
       expect(await send(started, '/models', { headers: as('sk-one') })).toMatchObject({ status: 200 });
     });
@@ -139,9 +140,33 @@ describe('keys that were revoked', () => {
       expect(await send(started, '/models')).toMatchObject(wrongKey);
       expect(await send(started, '/models', { headers: as('sk-one') })).toMatchObject(wrongKey);
     });
-    await rm(`${path}.had-keys`);
+    await rm(`${spool}.had-keys`);
     await withGateway(environment, async (started) => {
       expect(await send(started, '/models')).toMatchObject({ status: 200 });
+    });
+  });
+
+  it('the mark of a release before, beside a file that is gone, keeps the gateway closed', async () => {
+    const path = around.directory.join('gone-before.json');
+    await writeFile(`${path}.had-keys`, '');
+    const spool = { BACKTALK_SPOOL_DIR: around.directory.join('spool-of-keys-before') };
+    await withGateway({ BACKTALK_KEYS_FILE: path, ...spool }, async (started) => {
+      expect(await send(started, '/models')).toMatchObject(wrongKey);
+    });
+    await withGateway(spool, async (started) => {
+      expect(await send(started, '/models')).toMatchObject(wrongKey);
+    });
+  });
+
+  it('keys that moved from a file to an empty bucket leave the gateway closed', async () => {
+    const path = around.directory.join('moved.json');
+    await writeFile(path, JSON.stringify({ keys: [{ sha256: sha256Hex('sk-moved'), ...grant('acme') }] }));
+    const spool = { BACKTALK_SPOOL_DIR: around.directory.join('spool-of-moved-keys') };
+    await withGateway({ BACKTALK_KEYS_FILE: path, ...spool }, async (started) => {
+      expect(await send(started, '/models', { headers: as('sk-moved') })).toMatchObject({ status: 200 });
+    });
+    await withGateway(spool, async (started) => {
+      expect(await send(started, '/models')).toMatchObject(wrongKey);
     });
   });
 

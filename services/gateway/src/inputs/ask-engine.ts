@@ -6,7 +6,7 @@
 // given one successor and no more; one that is gone after it had the prompt is not asked again, and a prompt on which two
 // have gone is given up. It never retries what the client itself got wrong, nor an answer that has begun.
 import { dialectNamed, isEngineError, type EngineChatRequest, type EngineClient } from '@backtalk/dialects';
-import { asBacktalkError, inSpan, type BacktalkError } from '@backtalk/kit';
+import { asBacktalkError, inSpan, sha256Hex, type BacktalkError } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import { keylessId } from '../domain/caller.js';
 import { engineModelOf, engineRequest } from '../domain/engine-request.js';
@@ -113,7 +113,7 @@ class Asking<T> {
     const deadlineMs = exchange.startedMs + this.parts.config.answerWaitMs - this.parts.clock.now();
     if (deadlineMs <= 0) throw gatewayErrors.engineTimeout({ retryAfterSeconds });
     const engineModel = engineModelOf(turn.version, replica);
-    const body = engineRequest(exchange.request, exchange.sampling, engineModel, dialectNamed(replica.dialect));
+    const body = engineRequest(exchange.request, engineModel, dialectNamed(replica.dialect));
     const leave = slots.answer(turn.caller.keyId, replica.url, turn.version);
     try {
       return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };
@@ -155,9 +155,9 @@ class Asking<T> {
   }
 }
 
-/** What a request may end an engine with. */
-export function promptOf({ messages, tools }: Exchange['request']): unknown {
-  return [messages, tools];
+/** What a request may end an engine with. Its tools are hashed when it is asked for, which is while one has ended. */
+export function promptOf({ messages, tools }: Exchange['request']): { toJSON(): unknown } {
+  return { toJSON: () => [messages.digest, sha256Hex(tools)] };
 }
 
 /** Whether the engine is gone that failed on this prompt; if so, that is remembered of the prompt. */

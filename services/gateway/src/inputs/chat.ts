@@ -3,15 +3,13 @@
 // Key and limits are checked before anything is read, and everything about the request before an engine is asked. Nothing
 // here waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inSpan, isJsonObject } from '@backtalk/kit';
-import { gatewayErrors } from '../errors.js';
-import { readChatRequest } from '../domain/chat-request.js';
+import { inSpan } from '@backtalk/kit';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, traceOf } from './answer.js';
 import { answerTurn } from './answer-turn.js';
 import { openTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
-import { readJsonBody } from './read-body.js';
+import { readBody } from './read-body.js';
 
 export function chat(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const startedMs = parts.clock.now();
@@ -32,12 +30,12 @@ async function answer(
   { keyId, grant, room }: Admission,
   startedMs: number,
 ): Promise<void> {
-  const { bodies, callers, parser, shares, traces } = parts.access;
-  const { bodyBytesMax, messagesMax } = parts.config;
-  const bytesMax = Math.min(bodyBytesMax, bodies.keyBytesMax);
-  const { value, bytes } = await readJsonBody(request, { bytesMax, room, parser });
-  refuseManyMessages(value, messagesMax);
-  const chatRequest = readChatRequest(value);
+  const { bodies, callers, reader, shares, traces } = parts.access;
+  const bytesMax = Math.min(parts.config.bodyBytesMax, bodies.keyBytesMax);
+  const body = await readBody(request, { bytesMax, room });
+  // A large body's own bytes go with it to the thread that reads it.
+  const bytes = body.bytes.length;
+  const chatRequest = await reader.read(body, parts.config);
   const caller = callers.of(keyId, grant, chatRequest.user);
   const fullShare = shares.fullOf(caller);
   if (fullShare === undefined) parts.turns.store.admit(bytes);
@@ -72,11 +70,4 @@ async function answer(
       fullShare,
     });
   });
-}
-
-/** Each message is looked at, hashed and stored by itself. */
-function refuseManyMessages(body: unknown, messagesMax: number): void {
-  const messages = isJsonObject(body) ? body['messages'] : undefined;
-  if (Array.isArray(messages) && messages.length > messagesMax)
-    throw gatewayErrors.invalidParameter({ param: 'messages', why: `it may hold at most ${messagesMax} messages` });
 }

@@ -25,7 +25,11 @@ beforeAll(async () => {
   leased = await startLeasedEngine(around, 'engine-1', { versions: ['backtalk-v0', 'backtalk-v1'] });
   await loadVersion(around, leased, 'backtalk-v1');
   // A stop ends with the answers in hand, long before answers would be cut.
-  started = await startGateway(around, { BACKTALK_READER_WAIT: '200ms', BACKTALK_STOP_WAIT: '10m' });
+  started = await startGateway(around, {
+    BACKTALK_READER_WAIT: '200ms',
+    BACKTALK_STOP_WAIT: '10m',
+    BACKTALK_PUBLISHER_TO_GATEWAY_TOKEN: token,
+  });
   await ready(started);
   // The log of weights, as far as the fences of these tests.
   const admin = await around.nats.connect('admin');
@@ -39,8 +43,12 @@ afterAll(async () => {
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 const client = () => new OpenAI({ baseURL: started.url, apiKey: 'none', maxRetries: 0 });
-const control = () =>
-  grpcClient(GatewayControlServiceDefinition, `127.0.0.1:${started.gateway.ports.grpc}`, { caller: 'publisher' });
+const token = 'the secret of publisher and gateway';
+const control = (publisherToGateway = token, caller: 'publisher' | 'trainer' = 'publisher') =>
+  grpcClient(GatewayControlServiceDefinition, `127.0.0.1:${started.gateway.ports.grpc}`, {
+    caller,
+    wire: { tokens: { publisherToGateway } },
+  });
 const routes = (version: string, fence: number) =>
   Routes.fromPartial({ policy: 'backtalk', routes: [{ version, share: 1 }], fence, stable: version });
 
@@ -50,6 +58,18 @@ async function weights(): Promise<string | null> {
 }
 
 describe('Commit', () => {
+  it('a commit by another service, or without the secret of publisher and gateway, is refused', async () => {
+    const callers = [control('another secret'), control(''), control(token, 'trainer')];
+    const commit = { routes: routes('backtalk-v0', 3) };
+    const refused = await Promise.allSettled(callers.map((caller) => caller.commit(commit, { deadlineMs: 30_000 })));
+    expect(refused).toMatchObject([
+      { reason: { code: 'caller_unknown', status: 401 } },
+      { reason: { code: 'caller_unknown', status: 401 } },
+      { reason: { code: 'caller_forbidden', status: 403 } },
+    ]);
+    for (const caller of callers) caller.close();
+  });
+
   it('a fence that no publisher can have reached is refused, and shuts out no later one', async () => {
     const calls = control();
     const far = calls.commit({ routes: routes('backtalk-v1', 2 ** 40) }, { deadlineMs: 30_000 });

@@ -6,11 +6,12 @@ import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import { openPolicies } from '../domain/caller.js';
 import { feedbackFact, readFeedback } from '../domain/feedback.js';
+import { parseJson } from '../domain/json-body.js';
 import { consentOf } from '../domain/trainability.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
-import { readJsonBody } from './read-body.js';
+import { readBody } from './read-body.js';
 
 const retryAfterSeconds = 2;
 
@@ -27,9 +28,9 @@ async function store(
   response: Response,
   { keyId, grant, room }: Admission,
 ): Promise<void> {
-  const { parser, shares, traces } = access;
-  const { value, bytes } = await readJsonBody(request, { bytesMax: bodyBytesMax, room, parser });
-  const given = readFeedback(value);
+  const { shares, traces } = access;
+  const { bytes } = await readBody(request, { bytesMax: bodyBytesMax, room });
+  const given = readFeedback(parseJson(bytes));
   const caller = access.callers.of(keyId, grant, given.user);
   const full = shares.fullOf(caller);
   if (full !== undefined)
@@ -52,7 +53,7 @@ async function store(
   };
   const trace = traceOf(request, traces.samples());
   const stored = await turns.log.store('feedbackGiven', feedbackFact(given, owner, voice), trace);
-  shares.add(caller, bytes);
+  shares.add(caller, bytes.length);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });
 }

@@ -8,6 +8,7 @@ import { keyedHash, newId } from '@backtalk/kit';
 import { LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import { openPolicies, type Caller } from '../domain/caller.js';
+import { parseJson } from '../domain/json-body.js';
 import {
   isVisible,
   knownLessons,
@@ -24,7 +25,7 @@ import {
 import { admitted, type Admission } from './admit.js';
 import { headerIn, sendJson, traceOf } from './answer.js';
 import type { Parts } from './parts.js';
-import { readJsonBody } from './read-body.js';
+import { readBody } from './read-body.js';
 
 const bodyBytesMax = 16 * 1024;
 const idPattern = /^[A-Za-z0-9_-]{1,128}$/;
@@ -130,8 +131,9 @@ function userInQuery({ request }: Asked): string | undefined {
   return typeof user === 'string' ? user : undefined;
 }
 
-function body({ parts, request, admission }: Asked): ReturnType<typeof readJsonBody> {
-  return readJsonBody(request, { bytesMax: bodyBytesMax, room: admission.room, parser: parts.access.parser });
+async function body({ request, admission }: Asked): Promise<{ readonly value: unknown; readonly bytes: number }> {
+  const { bytes } = await readBody(request, { bytesMax: bodyBytesMax, room: admission.room });
+  return { value: parseJson(bytes), bytes: bytes.length };
 }
 
 function policyOf(asked: Asked, { policy }: Addition): string {

@@ -8,7 +8,6 @@ import { answerKeysOf } from '../domain/answer-key.js';
 import { openPolicies, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
-import { samplingOf, type Sampling } from '../domain/engine-request.js';
 import { declaredSession, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
 import { consentOf } from '../domain/trainability.js';
@@ -18,7 +17,6 @@ import type { Parts } from './parts.js';
 export interface OpenedTurn {
   readonly turn: Turn;
   readonly model: NamedModel;
-  readonly sampling: Sampling;
 }
 
 export async function openTurn(
@@ -30,8 +28,8 @@ export async function openTurn(
   const model = namedModel(request.model, openPolicies(parts.config.policies, caller));
   if (model === undefined) throw gatewayErrors.unknownModel({ param: 'model' });
   const { tenant, user } = caller;
-  const declared = declaredSession(header, request.body);
-  const answerKeys = answerKeysOf(caller.answerSecret, request.messages);
+  const declared = declaredSession(header, request.session);
+  const answerKeys = answerKeysOf(caller.answerSecret, request.answers);
   const looked = keysToLookUp(answerKeys);
   const named =
     declared.session === '' ? undefined : sessionOfName(parts.config.hashSecret, tenant, user, declared.session);
@@ -42,7 +40,6 @@ export async function openTurn(
   const parent = likelyParent(answerKeys, looked, recalled.turns);
   const id = newTurnId();
   const session = named ?? parent?.session ?? sessionOfTurn(id);
-  const sampling = samplingOf(request.body, parts.config.temperature);
   const turn: Turn = {
     id,
     caller,
@@ -58,10 +55,10 @@ export async function openTurn(
       requestHeader: header('x-backtalk-train'),
       sessionTrains: (recalled.session?.train ?? true) && (parent?.train ?? true),
     }),
-    sampling: sampling.parameters,
+    sampling: request.sampling.parameters,
     stream: request.stream,
   };
-  return { turn, model, sampling };
+  return { turn, model };
 }
 
 /** Also asked when an engine did not know the version that the routes had named. */

@@ -11,9 +11,9 @@ import type { GatewayEvents } from '../events.js';
 import type { AnswerIndex } from '../outputs/answer-index.js';
 import type { BackgroundWork } from '../outputs/background-work.js';
 import type { CaptureShare } from '../outputs/capture-share.js';
+import type { ChatReader } from '../outputs/chat-reader.js';
 import type { EngineFleet } from '../outputs/engine-fleet.js';
 import type { FactLog } from '../outputs/fact-log.js';
-import type { JsonParser } from '../outputs/json-parser.js';
 import type { KeyStore } from '../outputs/key-store.js';
 import type { MinuteCounts } from '../outputs/minute-counts.js';
 import type { RouteTable } from '../outputs/route-table.js';
@@ -30,7 +30,7 @@ export interface Access {
   readonly fairPieces: FairTurns;
   readonly minutes: MinuteCounts;
   readonly bodies: BodyBudget;
-  readonly parser: JsonParser;
+  readonly reader: ChatReader;
   readonly shares: CaptureShare;
   readonly traces: TraceRate;
 }

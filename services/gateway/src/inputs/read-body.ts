@@ -1,43 +1,31 @@
 // Reads one request's JSON body.
 //
-// In: the request as a stream, its bounds, and room for it. Out: the parsed value and its size, or a refusal. It stops
-// reading at the first bound that is broken, never decodes what is not valid UTF-8, and parses nothing large on the
-// event loop.
-import { isUtf8 } from 'node:buffer';
+// In: the request as a stream, its bounds, and room for it. Out: its bytes, or a refusal. It stops reading at the first
+// bound that is broken.
 import type { IncomingMessage } from 'node:http';
 import { isBacktalkError, JsonScan, type BacktalkError, type JsonBounds, type JsonExcess } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
-import { largeBodyBytes, type BodyRoom } from '../domain/body-budget.js';
-import type { JsonParser } from '../outputs/json-parser.js';
+import type { BodyRoom } from '../domain/body-budget.js';
 
-interface JsonBody {
-  readonly value: unknown;
-  readonly bytes: number;
+export interface Body {
+  readonly bytes: Buffer;
+  /** As far as they were counted: in fewer bytes than there may be members, they are not. */
+  readonly members: number;
 }
 
 interface BodyReading {
   readonly bytesMax: number;
   readonly room: BodyRoom;
-  readonly parser: JsonParser;
 }
 
-/** A request of 2,000 messages and 200 tools has some 40,000. 50,000 hold the event loop for a fourth of a second. */
+/** A request of 2,000 messages and 200 tools has some 40,000. */
 const membersMax = 50_000;
 /** Deeper values would overflow the stack where they are written out again. */
 const depthMax = 200;
 
-export async function readJsonBody(request: IncomingMessage, reading: BodyReading): Promise<JsonBody> {
+export async function readBody(request: IncomingMessage, { bytesMax, room }: BodyReading): Promise<Body> {
   refuseOtherMedia(request);
-  const { bytesMax, parser } = reading;
-  const bytes = await readBytes(request, { bytesMax, membersMax, depthMax }, reading.room);
-  if (bytes.length > largeBodyBytes) return { bytes: bytes.length, value: await parser.parse(bytes) };
-  if (!isUtf8(bytes)) throw gatewayErrors.invalidJson({ why: 'it is not valid UTF-8' });
-  try {
-    return { value: JSON.parse(bytes.toString('utf8')), bytes: bytes.length };
-  } catch {
-    // The parser's own words quote the body.
-    throw gatewayErrors.invalidJson({ why: bytes.length === 0 ? 'it is empty' : 'it is not valid JSON' });
-  }
+  return readBytes(request, { bytesMax, membersMax, depthMax }, room);
 }
 
 function refuseOtherMedia({ headers }: IncomingMessage): void {
@@ -52,7 +40,7 @@ function refuseOtherMedia({ headers }: IncomingMessage): void {
 }
 
 /** Express's own reader waits for the end of a body that is too large before it refuses it; this one does not. */
-async function readBytes(request: IncomingMessage, bounds: JsonBounds, room: BodyRoom): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, bounds: JsonBounds, room: BodyRoom): Promise<Body> {
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > bounds.bytesMax) throw refusalOf('bytes', bounds);
   room.grow(declared);
@@ -79,7 +67,8 @@ async function readBytes(request: IncomingMessage, bounds: JsonBounds, room: Bod
   } catch (thrown) {
     throw isBacktalkError(thrown) ? thrown : gatewayErrors.clientGone({}, thrown);
   }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  return { bytes, members: scan?.membersSeen ?? 0 };
 }
 
 function refusalOf(excess: JsonExcess, { bytesMax, membersMax: members, depthMax: depth }: JsonBounds): BacktalkError {

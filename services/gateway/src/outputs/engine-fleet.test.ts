@@ -2,7 +2,7 @@ import { createLogger, Metrics, watchLeases } from '@backtalk/kit';
 import { FakeClock, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createEvents } from '../events.js';
-import { startLeasedEngine, startSurroundings, type Surroundings } from '../testing/started-gateway.js';
+import { startGateway, startLeasedEngine, startSurroundings, type Surroundings } from '../testing/started-gateway.js';
 import { EngineFleet } from './engine-fleet.js';
 
 let around: Surroundings;
@@ -38,4 +38,19 @@ it('an answer goes on to its end on a replica that left, however long ago', asyn
     finish = next.value.finishReason ?? finish;
   expect(finish).toBe('stop');
   await Promise.all([other.stop(), left.stop(), fleet.stop()]);
+});
+
+it('a gateway sends neither prompt nor key to an engine that a loader leases where engines may not be', async () => {
+  const elsewhere = await startLeasedEngine(around, 'engine-3');
+  const started = await startGateway(around, { BACKTALK_ENGINE_HOSTS: '10.0.0.1' });
+  await until(async () => (await started.metric('leased_engines_refused_total')) === 1);
+  const answer = await fetch(`${started.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'backtalk', messages: [{ role: 'user', content: 'Hello' }] }),
+  });
+  expect(answer.status).toBe(503);
+  expect(elsewhere.engine.counts.requests).toBe(0);
+  await started.gateway.stop();
+  await elsewhere.stop();
 });

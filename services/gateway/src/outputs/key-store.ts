@@ -38,16 +38,16 @@ export class KeyStore {
     private readonly isLoopback: boolean,
     /** Made when a key is first seen: while it is there, the gateway is not keyless. */
     private readonly markFile: string,
+    /** Where releases before had theirs. */
+    private readonly formerMarkFile: string | undefined,
     private readonly events: GatewayEvents,
   ) {}
 
   async start(): Promise<void> {
-    this.hadKeys = await access(this.markFile).then(
-      () => true,
-      () => false,
-    );
-    const isMarked = this.hadKeys;
-    let marking: Promise<void> | undefined;
+    const isMarked = await isThere(this.markFile);
+    this.hadKeys = isMarked || (this.formerMarkFile !== undefined && (await isThere(this.formerMarkFile)));
+    const closedBefore = this.hadKeys;
+    let marking = this.hadKeys && !isMarked ? this.mark() : undefined;
     await this.source.start((keys) => {
       this.hadKeys = true;
       if (!isMarked) marking ??= this.mark();
@@ -55,7 +55,7 @@ export class KeyStore {
       this.events.keysLoaded(keys.size);
     });
     await marking;
-    if (isMarked && this.isLoopback && this.keys.size === 0) this.events.keysGone(this.markFile);
+    if (closedBefore && this.isLoopback && this.keys.size === 0) this.events.keysGone(this.markFile);
   }
 
   stop(): void {
@@ -91,6 +91,13 @@ export class KeyStore {
     if (hash === undefined || grant === undefined) throw gatewayErrors.wrongKey();
     return { keyId: hash.slice(0, keyIdLength), grant };
   }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 export function keysInBucket(bucket: KvBucket<Grant>): KeySource {

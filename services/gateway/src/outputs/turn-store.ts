@@ -81,7 +81,8 @@ export class TurnStore {
   async encode(written: WrittenConversation): Promise<Conversation> {
     const { messages, tools } = written;
     if (!worthDeflating(written)) return conversationFact(written, { messages, tools, deflated: false });
-    const pack = (bytes: Buffer) => (bytes.length === 0 ? bytes : deflate(bytes, { level: constants.Z_BEST_SPEED }));
+    const pack = (bytes: Uint8Array) =>
+      bytes.length === 0 ? bytes : deflate(bytes, { level: constants.Z_BEST_SPEED });
     const [packed, packedTools] = await Promise.all([pack(messages), pack(tools)]);
     return conversationFact(written, { messages: packed, tools: packedTools, deflated: true });
   }

@@ -97,6 +97,7 @@ export class JudgeRig {
         natsPassword,
         valkeyUrl: this.valkey.url,
         ...laptopInstallation(this.blobs.path),
+        engineHosts: ['127.0.0.1'],
         healthAddress: { host: '127.0.0.1', port: 0 },
         logLevel: 'silent',
         ackWaitMs: 2_000,

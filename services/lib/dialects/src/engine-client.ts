@@ -2,6 +2,7 @@
 //
 // In: requests in OpenAI's shape, with a deadline and a signal for each. Out: answers with the exact ids and logprobs
 // behind them, and errors of one catalogue (`errors.ts`). Never: retries, routing, or an opinion about a request.
+import type { JsonText } from './json-text.js';
 import type { Capture, TokenUsage, ToolCallDelta } from './capture/capture.js';
 
 export interface CallOptions {
@@ -20,10 +21,10 @@ export interface StreamOptions extends CallOptions {
   readonly turn?: (() => Promise<void>) | undefined;
 }
 
-/** A chat request in OpenAI's shape. `model` is the engine's name for the weights. Other fields pass through. */
+/** A chat request in OpenAI's shape. `model` is the engine's name for the weights. Other fields pass through. Any may be written already. */
 export interface EngineChatRequest {
   readonly model: string;
-  readonly messages: readonly unknown[];
+  readonly messages: readonly unknown[] | JsonText;
   readonly [field: string]: unknown;
 }
 

@@ -7,4 +7,5 @@ export * from './create-engine-client.js';
 export * from './deadly-prompts.js';
 export * from './engine-client.js';
 export { engineErrors, isEngineError, type EngineErrorCode } from './errors.js';
+export { JsonText } from './json-text.js';
 export { warmUpRequest } from './vllm/capability-probe.js';

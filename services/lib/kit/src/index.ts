@@ -30,7 +30,13 @@ export {
   type Shape,
 } from './config/read-config.js';
 export { setting, type Address, type BlobPlace, type Reader, type SettingOptions } from './config/setting.js';
-export { wireSecurity, type TlsFiles, type WireConfig, type WireSecurity } from './config/wire-security.js';
+export {
+  wireSecurity,
+  type CallTokens,
+  type TlsFiles,
+  type WireConfig,
+  type WireSecurity,
+} from './config/wire-security.js';
 export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export { isObservation, lastHumanMessage, personWords, templateTokenIn, wordsIn } from './conversation/person-words.js';
@@ -71,6 +77,7 @@ export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
 export { keyGrant, policiesOf, tenantsOf, type KeyGrant } from './kv/key-grant.js';
 export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type KvEntry } from './kv/kv-bucket.js';
+export { watchEngineLeases } from './kv/engine-leases.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
 export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
@@ -101,6 +108,7 @@ export {
   type FactStream,
 } from './topology/catalogue.js';
 export { natsConfig } from './topology/nats-config.js';
+export { callPairs, calls, pairsOf, tokenVariable, type CallPair } from './topology/calls.js';
 export { permissionsOf } from './topology/permissions.js';
 export { durableOf, idsOfSubject } from './topology/subjects.js';
 export { adminUser, brokerServices, brokerUsers, type BrokerService, type BrokerUser } from './topology/users.js';

@@ -36,6 +36,7 @@ import { publisherSettings } from '../config.js';
 import { createPublisher, type Publisher, type PublisherOverrides } from '../service.js';
 
 const policy = 'backtalk';
+const secret = 'a secret of the publisher and';
 
 /** What a publisher sees of a gateway. */
 export interface GatewayStandIn {
@@ -133,6 +134,7 @@ export class SwapRig {
         },
       ],
       logger: silentLogger,
+      wire: { tokens: { publisherToGateway: `${secret} gateway` } },
     });
     const grpcAddress = `127.0.0.1:${server.port}`;
     const lease = { kind: 'gateway', instance: 'gateway-1', grpcAddress, healthAddress: '', engine: undefined };
@@ -243,9 +245,15 @@ export class SwapRig {
     return Number(found?.split(' ').at(-1) ?? Number.NaN);
   }
 
-  async rollBack(publisher: Publisher, why = 'worse answers', of = policy): Promise<RollbackResponse> {
+  async rollBack(
+    publisher: Publisher,
+    why = 'worse answers',
+    of = policy,
+    cliToPublisher = `${secret} commands`,
+  ): Promise<RollbackResponse> {
     const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
       caller: 'cli',
+      wire: { tokens: { cliToPublisher } },
     });
     try {
       return await client.rollback({ policy: of, why }, { deadlineMs: 30_000 });
@@ -265,6 +273,10 @@ export class SwapRig {
       BACKTALK_GRPC_ADDRESS: '127.0.0.1:0',
       BACKTALK_INSTANCE: instance,
       BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
+      BACKTALK_PUBLISHER_TO_LOADER_TOKEN: `${secret} loader`,
+      // Those of the publisher's other calls.
+      ...(user === 'loader' ? {} : { BACKTALK_PUBLISHER_TO_GATEWAY_TOKEN: `${secret} gateway` }),
+      ...(user === 'loader' ? {} : { BACKTALK_CLI_TO_PUBLISHER_TOKEN: `${secret} commands` }),
     };
   }
 }

@@ -2,7 +2,7 @@
 // same things, so that no wish is lost in another.
 import { clip } from '@backtalk/kit';
 
-import { lengthMeasures, wishFeatures, type WishFeatures } from './wish-features.js';
+import { lengthMeasures, wishCharsMax, wishFeatures, type WishFeatures } from './wish-features.js';
 import type { WishRelation, WishRelations } from './wish-relation.js';
 
 /** Of all that two wishes speak of, the share that both must speak of. */
@@ -14,7 +14,6 @@ const lesserWeight = 0.5;
 const report =
   /^(?:(?:no|hey|but|and|again|still|sorry),? )?(?:you(?:'ve| have)? (?:just |still |again |only |never )?(?:\p{L}{2,20}ed|wrote|written|used|gave|made|put|did|got|forgot|left|were|are|keep|kept)\b|there(?:'s| is| are| was| were) |(?:that|this|it|(?:this|that|your|the) (?:one|answer|reply|response|message))(?: still)? (?:was|is|has|had|came|comes|uses|used) )/u;
 const askedAllTheSame = /\b(?:too|should|shall|must|need|want|asked)\b/u;
-const reportCharsMax = 512;
 const wordCharsMin = 4;
 const endingCharsMax = 3;
 /** "Compare", "comparisons". */
@@ -41,7 +40,7 @@ function relationBetween(a: string, b: string, featuresOf: (wish: string) => Wis
 }
 
 function saysWhatWas(wish: string): boolean {
-  const sentences = clip(wish, reportCharsMax)
+  const sentences = clip(wish, wishCharsMax)
     .toLowerCase()
     .replaceAll('\u2019', "'")
     .split(/[.!?\u2026\n]+/u);

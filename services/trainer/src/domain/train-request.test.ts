@@ -112,11 +112,11 @@ describe('the plan of a step', () => {
     expect(plan.probePrompts).toHaveLength(4);
   });
 
-  it('gives the training worker the numbers that installations before the recipe gave it', () => {
+  it('gives the training worker the laptop’s numbers', () => {
     expect(plan.training).toEqual({
       method: 'combined',
       opdForm: 'full',
-      divergence: 'reverse_kl',
+      divergence: 'jeffreys',
       weightRl: 0.1,
       weightOpd: 1,
       loraRank: 8,
@@ -133,7 +133,7 @@ describe('the plan of a step', () => {
       stepBound: 1,
       klBeta: 0,
       klForm: 'full',
-      maxAnswerTokens: 32,
+      maxAnswerTokens: 48,
       microBatchTokens: 512,
       optimizerSteps: 1,
       jsdBeta: 0.5,

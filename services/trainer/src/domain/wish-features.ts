@@ -1,5 +1,6 @@
 // What a wish asks for, as features with values: what is wanted or not, how long, in which language, how many of what. Negation turns a value;
 // it never disappears.
+import { clip } from '@backtalk/kit';
 import { empty, fewer, goesWithoutSaying, meaningOf, negations, phrases } from './wish-words.js';
 
 /**
@@ -16,9 +17,12 @@ const clauses =
   /[.!?;:,\n()–—"“”]+| instead of | rather than | (?:and|but|y|und|et|e) (?=(?:no|not|don't|never|nicht|kein\p{L}*|pas|non?) )/u;
 const turning = / (?:instead of|rather than) /gu;
 
+/** More than a wording holds. Features are held against each other, so that a long text would take more than linear time. */
+export const wishCharsMax = 512;
+
 export function wishFeatures(wish: string): WishFeatures {
   const features: Features = new Map();
-  for (const clause of plain(wish).split(clauses)) readClause(tokensOf(clause), features);
+  for (const clause of plain(clip(wish, wishCharsMax)).split(clauses)) readClause(tokensOf(clause), features);
   for (const beside of [...features.keys()])
     for (const key of features.keys()) if (key !== beside && goesWithoutSaying(key, beside)) features.delete(key);
   // "Only two sentences" says no more than "two sentences".

@@ -39,6 +39,9 @@ export interface FakeTrainingWorkerOptions {
 
 type CallContext = object;
 
+/** What the trainer has to bring. */
+export const workerToken = 'the secret of trainer and training';
+
 export class FakeTrainingWorker {
   /** Every Train call, in order. */
   readonly steps: FakeStep[] = [];
@@ -68,6 +71,7 @@ export class FakeTrainingWorker {
       address: { host: '127.0.0.1', port: this.boundPort },
       services: [{ definition: TrainingWorkerServiceDefinition, implementation: this.implementation() }],
       logger: silentLogger,
+      wire: { tokens: { trainerToTraining: workerToken } },
     });
     this.boundPort = this.server.port;
   }

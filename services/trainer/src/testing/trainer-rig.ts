@@ -25,7 +25,7 @@ import { createTrainer, type Trainer, type TrainerOverrides } from '../service.j
 import { recipePresets } from '../domain/recipe.js';
 import { planOf } from '../domain/step-plan.js';
 import { StepTries } from '../outputs/step-tries.js';
-import { FakeTrainingWorker, type FakeTrainingWorkerOptions } from './fake-training-worker.js';
+import { FakeTrainingWorker, type FakeTrainingWorkerOptions, workerToken } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
 
 export interface RigOptions {
@@ -166,6 +166,7 @@ export class TrainerRig {
       BACKTALK_ACK_WAIT: '2s',
       BACKTALK_BLOB_STORE: `folder:${this.directory.join('blobs')}`,
       BACKTALK_TRAINING_WORKER: this.worker.address,
+      BACKTALK_TRAINER_TO_TRAINING_TOKEN: workerToken,
       BACKTALK_STEP_RETRY_MAX: '300ms',
       BACKTALK_INSTANCE: instance,
       BACKTALK_LOG_LEVEL: 'silent',

@@ -17,6 +17,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from backtalk_worker.engine.config import EngineConfig
+from backtalk_worker.engine.domain.row import Row
+from backtalk_worker.engine.domain.sampling import DrawRequest
 from backtalk_worker.engine.service import create_engine
 from backtalk_worker.model.convert import convert, find_gguf
 from backtalk_worker.model.load import LoadedModel, load_model
@@ -142,6 +144,20 @@ def run_engine(model: LoadedModel, exit_code: int = 0, **settings: object) -> It
     service.stop()
     thread.join(60)
     assert codes == [exit_code]
+
+
+def say(monkeypatch: pytest.MonkeyPatch, model: LoadedModel, *texts: str) -> None:
+    """Rows answer with these texts, in the order of their seeds, and end: the sampler draws from one id each time."""
+    spoken = [[*model.encode(text), model.end_ids[0]] for text in texts]
+    drawn = Row.request_draw
+
+    def draw_next(row: Row) -> DrawRequest:
+        asked, ids = drawn(row), spoken[(row.sampling.seed or 0) % len(spoken)]
+        return dataclasses.replace(
+            asked, sampling=dataclasses.replace(asked.sampling, allowed_ids=(ids[row.answer_length],))
+        )
+
+    monkeypatch.setattr(Row, "request_draw", draw_next)
 
 
 @pytest.fixture(scope="module")

@@ -44,10 +44,13 @@ def test_tokenize_renders_a_conversation_exactly_as_it_is_answered(
         answer = running.client.post(
             "/v1/chat/completions", json={**body, "max_tokens": 1, "return_token_ids": True}
         ).json()
+        uncalled = running.client.post(
+            "/v1/chat/completions", json={**body, "max_tokens": 1, "return_token_ids": True, "tool_choice": "none"}
+        ).json()
         rendered = running.client.post("/tokenize", json={**body, "add_generation_prompt": True}).json()
         text = running.client.post("/detokenize", json={"tokens": rendered["tokens"]}).json()["prompt"]
         refused = running.client.post("/tokenize", json={**body, "chat_template_kwargs": {"chat_template": "x"}})
-    assert rendered["tokens"] == answer["prompt_token_ids"]
+    assert rendered["tokens"] == answer["prompt_token_ids"] == uncalled["prompt_token_ids"]
     assert text.endswith("<think></think>") == (arguments == {"enable_thinking": False})
     assert ("<tool>" in text) == (tools is not None)
     assert refused.status_code == 400

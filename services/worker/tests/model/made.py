@@ -138,23 +138,27 @@ class Made:
     special: tuple[str, ...]
     """The first ends an answer; with a beginning of text, the second is it."""
     shape: dict[str, object]
+    tags: tuple[str, ...] = ()
+    """Tokens of their own that answers show all the same."""
     falls_back: bool = False
     """A vocabulary of characters with bytes to fall back to, in place of a byte-level one."""
 
+
+TAGS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
 MADE = {
     "llama": Made(
         LlamaConfig,
         LLAMA,
-        ("<|eot_id|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+        ("<|eot_id|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|python_tag|>"),
         {"tie_word_embeddings": False},
     ),
-    "qwen2": Made(Qwen2Config, CHATML, ("<|im_end|>", "<|im_start|>"), {}),
-    "qwen3": Made(Qwen3Config, CHATML, ("<|im_end|>", "<|im_start|>"), {}),
+    "qwen2": Made(Qwen2Config, CHATML, ("<|im_end|>", "<|im_start|>"), {}, TAGS[:2]),
+    "qwen3": Made(Qwen3Config, CHATML, ("<|im_end|>", "<|im_start|>"), {}, TAGS),
     "mistral": Made(
         MistralConfig,
         MISTRAL,
-        ("</s>", "<s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+        ("</s>", "<s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
         {"sliding_window": WINDOW, "tie_word_embeddings": False},
     ),
     "gemma3": Made(
@@ -205,6 +209,7 @@ def _tokenizer(made: Made) -> PreTrainedTokenizerFast:
         own.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         own.decoder = decoders.ByteLevel()
     own.add_special_tokens(list(made.special))
+    own.add_tokens(list(made.tags))
     return PreTrainedTokenizerFast(tokenizer_object=own, eos_token=made.special[0], chat_template=made.template)
 
 

@@ -11,7 +11,7 @@ from backtalk_worker.process.run import run_process
 from backtalk_worker.training.config import TrainingWorkerConfig
 
 CONFIGS = [EngineConfig, TrainingWorkerConfig]
-SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_ENGINE_JUDGE_KEY", "BACKTALK_SERVICE_TOKEN"]
+SECRETS = ["BACKTALK_ENGINE_KEY", "BACKTALK_ENGINE_JUDGE_KEY", "BACKTALK_TRAINER_TO_TRAINING_TOKEN"]
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +114,13 @@ def test_what_cannot_start_says_why_in_one_line_and_exits_with_one(capsys: pytes
     said = capsys.readouterr().err
     assert said.startswith("the engine can't run: BACKTALK_ENGINE_PORT: 'x' should be a valid integer")
     assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_variable_that_nothing_reads_any_more_is_refused_by_its_name(
+    config: type[ProcessConfig], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKTALK_SERVICE_TOKEN", "canary")
+    with pytest.raises(ConfigInvalidError, match=r"BACKTALK_SERVICE_TOKEN is no longer read") as refused:
+        config.read([])
+    assert "canary" not in str(refused.value)

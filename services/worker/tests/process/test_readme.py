@@ -9,7 +9,7 @@ import pytest
 from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.errors import EngineError
 from backtalk_worker.engine.events import EngineEvents
-from backtalk_worker.process.config import ProcessConfig
+from backtalk_worker.process.config import RETIRED, ProcessConfig
 from backtalk_worker.process.errors import WorkerError
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.errors import TrainingWorkerError
@@ -30,6 +30,8 @@ def test_it_lists_every_setting_with_its_default(section: str, config: type[Proc
     if config is TrainingWorkerConfig:
         # Both read it, and it stands in the engine's table.
         listed["BACKTALK_LOG_LEVEL"] = "`info`"
+        # Refused by both.
+        assert {listed.pop(variable) for variable in RETIRED} == {"refused"}
     assert set(listed) == set(config.variables())
     for variable, name in config.variables().items():
         default = config.model_fields[name].default

@@ -1,5 +1,6 @@
 """Who may call the training worker, here as a process: the token's bearers, and with TLS our certificates."""
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +10,11 @@ import pytest
 from worker_process import DEADLINE_S, WorkerProcess, error_code, start_worker, write_tiny_model
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc
+from backtalk_worker.training.inputs.callers import CALLER
 
-TOKEN = "the-token-of-all-services"
+TOKEN = "the-secret-of-trainer-and-training"
+TRAINER = ("backtalk-caller", "trainer")
+REPOSITORY = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,7 @@ def guarded(model, certificates, tmp_path_factory):
         f"BACKTALK_TLS_{kind}": str(certificates / file)
         for kind, file in (("CA", "ca.pem"), ("CERT", "server.pem"), ("KEY", "server.key"))
     }
-    running = start_worker(model, tmp_path_factory.mktemp("blobs"), BACKTALK_SERVICE_TOKEN=TOKEN, **files)
+    running = start_worker(model, tmp_path_factory.mktemp("blobs"), BACKTALK_TRAINER_TO_TRAINING_TOKEN=TOKEN, **files)
     yield running
     running.kill()
 
@@ -52,6 +56,18 @@ def guarded(model, certificates, tmp_path_factory):
 def ask(worker: WorkerProcess, channel: grpc.Channel, metadata: Sequence[tuple[str, str]] = ()) -> str:
     stub = training_pb2_grpc.TrainingWorkerServiceStub(channel)
     return stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S, metadata=metadata).base_model
+
+
+SERVICE = training_pb2.DESCRIPTOR.services_by_name["TrainingWorkerService"].full_name
+METHODS = [method.name for method in training_pb2.DESCRIPTOR.services_by_name["TrainingWorkerService"].methods]
+
+
+def refusal(channel: grpc.Channel, method: str, metadata: tuple[tuple[str, str], ...]) -> grpc.RpcError:
+    """Of an empty message: on the wire all kinds of calls are one."""
+    call = channel.stream_stream(f"/{SERVICE}/{method}")
+    with pytest.raises(grpc.RpcError) as refused:
+        list(call(iter([b""]), timeout=DEADLINE_S, metadata=metadata))
+    return refused.value
 
 
 def channel_as(worker: WorkerProcess, certificates: Path, name: str | None) -> grpc.Channel:
@@ -64,25 +80,38 @@ def channel_as(worker: WorkerProcess, certificates: Path, name: str | None) -> g
 
 def test_a_service_with_token_and_certificate_is_answered(guarded, certificates):
     with channel_as(guarded, certificates, "client") as channel:
-        assert ask(guarded, channel, [("authorization", f"Bearer {TOKEN}")]) == "tiny"
+        assert ask(guarded, channel, [TRAINER, ("authorization", f"Bearer {TOKEN}")]) == "tiny"
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer ", f"Bearer {TOKEN}x", TOKEN])
 def test_a_call_without_the_token_is_refused_whatever_its_kind(guarded, certificates, given):
-    metadata = [] if given is None else [("authorization", given)]
+    metadata = (TRAINER,) if given is None else (TRAINER, ("authorization", given))
     with channel_as(guarded, certificates, "client") as channel:
-        stub = training_pb2_grpc.TrainingWorkerServiceStub(channel)
-        blob = training_pb2.PutBlobRequest(digest="0" * 64, data=b"x")
-        calls = [
-            lambda: stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S, metadata=metadata),
-            lambda: stub.PutBlob(iter([blob]), timeout=DEADLINE_S, metadata=metadata),
-            lambda: list(stub.Train(training_pb2.TrainRequest(call="x"), timeout=DEADLINE_S, metadata=metadata)),
-        ]
-        for call in calls:
-            with pytest.raises(grpc.RpcError) as refused:
-                call()
-            assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
-            assert error_code(refused.value) == ("unauthenticated", "later")
+        for method in METHODS:
+            refused = refusal(channel, method, metadata)
+            assert refused.code() == grpc.StatusCode.UNAUTHENTICATED
+            assert error_code(refused) == ("unauthenticated", "later")
+
+
+@pytest.mark.parametrize("caller", ["gateway", "collector", "judge", "publisher", "loader", "cli", "engine", None])
+def test_no_part_but_the_trainer_may_call_any_method_whatever_it_brings(guarded, certificates, caller):
+    name: tuple[tuple[str, str], ...] = () if caller is None else (("backtalk-caller", caller),)
+    with channel_as(guarded, certificates, "client") as channel:
+        for method in METHODS:
+            for token in ((), (("authorization", f"Bearer {TOKEN}"),)):
+                refused = refusal(channel, method, name + token)
+                assert refused.code() == grpc.StatusCode.PERMISSION_DENIED
+                said = f"'{caller or 'unknown'}' may not call /{SERVICE}/{method}, which is for trainer"
+                assert refused.details() == said
+                assert error_code(refused) == ("caller_forbidden", "later")
+
+
+def test_who_may_call_is_what_the_table_of_calls_says():
+    table = (REPOSITORY / "services/lib/kit/src/topology/calls.ts").read_text()
+    rows = re.findall(
+        r"caller: '(\w+)',\s+callee: 'training',\s+service: '([\w.]+)',\s+methods: \[(.*?)\]", table, re.S
+    )
+    assert rows == [(CALLER, SERVICE, ", ".join(f"'{method}'" for method in METHODS))]
 
 
 @pytest.mark.parametrize("name", [None, "other"])

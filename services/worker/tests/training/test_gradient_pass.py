@@ -19,6 +19,7 @@ FORMS = [
     replace(RECIPE, method="binary"),
     replace(RECIPE, method="opd", opd_form="full", divergence="reverse_kl"),
     replace(RECIPE, method="opd", opd_form="full", divergence="forward_kl"),
+    replace(RECIPE, method="opd", opd_form="full", divergence="jeffreys"),
     replace(RECIPE, method="opd", opd_form="full", divergence="jsd"),
     replace(RECIPE, method="opd", opd_form="sampled", opd_advantage_clip=0.5),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="full"),
@@ -65,6 +66,7 @@ def written_out(policy, items, recipe):
             opd = {
                 "reverse_kl": (p * (p / t).log()).sum(),
                 "forward_kl": (t * (t / p).log()).sum(),
+                "jeffreys": ((p - t) * (p / t).log()).sum() / 2,
                 "jsd": recipe.jsd_beta * (t * (t / m).log()).sum() + (1 - recipe.jsd_beta) * (p * (p / m).log()).sum(),
             }[recipe.divergence]
         else:
@@ -226,7 +228,7 @@ def sampled_at(policy, item, temperature):
     return changed(item, temperature=temperature, logprobs=tuple(own[range(len(s.answer_ids)), s.answer_ids].tolist()))
 
 
-@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jsd"])
+@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jeffreys", "jsd"])
 def test_whole_distributions_pull_alike_whatever_temperature_sampled_the_answer(policy, items, name):
     recipe = replace(RECIPE, method="opd", divergence=name, kl_beta=0.2, kl_form="full")
     found = {}

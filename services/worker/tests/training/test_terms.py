@@ -19,6 +19,7 @@ from backtalk_worker.training.domain.policy_term import (
     policy_term,
     sampled_base_kl,
 )
+from backtalk_worker.training.domain.recipe import DivergenceName
 
 V = 9
 CLIP = Clip(0.2, 0.28, 3.0)
@@ -99,7 +100,7 @@ def test_sampled_distillation_advantage_is_bounded_on_both_sides():
     assert distillation_advantage(teacher, old, 0.0).tolist() == pytest.approx([5.9, -8.0, 0.5])
 
 
-@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jsd"])
+@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jeffreys", "jsd"])
 def test_full_divergence_equals_its_definition_in_probabilities(name):
     student, teacher = logits(1, 6).requires_grad_(), logits(2, 6) * 3
     p, q, beta = student.softmax(-1), teacher.softmax(-1), 0.3
@@ -107,6 +108,7 @@ def test_full_divergence_equals_its_definition_in_probabilities(name):
     exact = {
         "reverse_kl": lambda: (p * (p / q).log()).sum(-1),
         "forward_kl": lambda: (q * (q / p).log()).sum(-1),
+        "jeffreys": lambda: ((p - q) * (p / q).log()).sum(-1) / 2,
         "jsd": lambda: beta * (q * (q / m).log()).sum(-1) + (1 - beta) * (p * (p / m).log()).sum(-1),
     }[name]()
     found = divergence(name, student.log_softmax(-1), teacher.log_softmax(-1), beta)
@@ -115,7 +117,7 @@ def test_full_divergence_equals_its_definition_in_probabilities(name):
     assert (found >= 0).all()
 
 
-@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jsd"])
+@pytest.mark.parametrize("name", ["reverse_kl", "forward_kl", "jeffreys", "jsd"])
 def test_full_divergence_gradient_equals_finite_differences(name):
     student, teacher, h = logits(1), logits(2), 1e-6
 
@@ -127,6 +129,22 @@ def test_full_divergence_gradient_equals_finite_differences(name):
     steps = h * torch.eye(V, dtype=torch.float64)
     expected = torch.stack([(value(student + d) - value(student - d)) / (2 * h) for d in steps])
     assert relative_error(found, expected) < 1e-5
+
+
+def test_only_the_forward_half_pulls_at_a_token_that_the_policy_never_samples():
+    policy = torch.zeros(1, 6, dtype=torch.float64)
+    policy[0, 0] = -30  # what the teacher wants has e^−30 of the mass
+    teacher = torch.zeros(1, 6, dtype=torch.float64)
+    teacher[0, 0] = 5
+
+    def pull(name: DivergenceName) -> float:
+        at = policy.clone().requires_grad_()
+        return -float(gradient(divergence(name, at.log_softmax(-1), teacher.log_softmax(-1), 0.5).sum(), at)[0, 0])
+
+    assert abs(pull("reverse_kl")) < 1e-10
+    assert abs(pull("jsd")) < 1e-10
+    assert pull("jeffreys") == pytest.approx(pull("forward_kl") / 2, rel=1e-6)
+    assert pull("forward_kl") > 0.9
 
 
 def test_full_distillation_ignores_weight_and_token_mask():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import torch
@@ -33,6 +34,28 @@ def write_tiny_model(folder: Path) -> None:
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(default_model_dir()).save_pretrained(folder)
+
+
+class AsTrainer(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor,
+):
+    """Says who calls, as the trainer does."""
+
+    def _named(self, continuation: Any, details: Any, request: Any) -> Any:
+        metadata = [*(details.metadata or ()), ("backtalk-caller", "trainer")]
+        # Its own type is a named tuple that is not public.
+        return continuation(details._replace(metadata=metadata), request)
+
+    def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
+        return self._named(continuation, client_call_details, request)
+
+    def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
+        return self._named(continuation, client_call_details, request)
+
+    def intercept_stream_unary(self, continuation: Any, client_call_details: Any, request_iterator: Any) -> Any:
+        return self._named(continuation, client_call_details, request_iterator)
 
 
 @dataclass
@@ -93,7 +116,7 @@ def start_worker(model: Path, cache: Path, **environment: str) -> WorkerProcess:
         if '"msg": "started"' in line:
             fields = json.loads(line)
             channel = grpc.insecure_channel(fields["address"])
-            stub = training_pb2_grpc.TrainingWorkerServiceStub(channel)
+            stub = training_pb2_grpc.TrainingWorkerServiceStub(grpc.intercept_channel(channel, AsTrainer()))
             return WorkerProcess(process, fields["address"], fields["health"], stub, channel)
     raise AssertionError("the worker did not start")
 

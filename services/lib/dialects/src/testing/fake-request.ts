@@ -1,5 +1,6 @@
 // Reads what a caller asks of a fake engine.
 import type { IncomingMessage } from 'node:http';
+import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { FakeMessage } from './fake-tokens.js';
 
@@ -53,11 +54,34 @@ export function messagesOf(request: { messages: FakeChatRequest['messages'] }): 
   return request.messages.map(({ role, content: words }) => ({ role, content: textOf(words) }));
 }
 
+/** Beyond this a body is read beside the event loop. */
+const largeBytes = 1024 * 1024;
+/** Of tools nothing but their names is looked at here, and what a thread hands over is copied on the event loop. */
+const reading = `
+const { parentPort } = require('node:worker_threads');
+parentPort.once('message', (text) => {
+  let body;
+  try {
+    body = JSON.parse(Buffer.from(text).toString('utf8'));
+    if (Array.isArray(body.tools)) body.tools = body.tools.map((tool) => ({ function: { name: tool?.function?.name } }));
+  } catch {}
+  parentPort.postMessage(body);
+});
+`;
+
+/** A stand-in for engines with many cores and a process of their own for what comes in: none waits for another's body. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+  const text = Buffer.concat(chunks);
+  if (text.length > largeBytes) {
+    const thread = new Worker(reading, { eval: true, execArgv: [] });
+    const read = new Promise<unknown>((resolve) => thread.once('message', resolve));
+    thread.postMessage(text);
+    return read.finally(() => thread.terminate());
+  }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(text.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -52,6 +52,33 @@ export const baseSettings = {
     min: 1,
     max: 63,
   }),
+  engineHosts: setting.list('BACKTALK_ENGINE_HOSTS', {
+    description:
+      'Hosts where engines may be that loaders lease: names (and what they resolve to), addresses, *.domain, or * for any. Prompts and the engines’ key go nowhere else.',
+    default: ['127.0.0.1', 'localhost', '[::1]'],
+    shownDefault: '127.0.0.1,localhost,[::1]',
+  }),
+  // For `wireSecurity`: a service picks those that it calls with, and those that it is called with.
+  publisherToGateway: setting.string('BACKTALK_PUBLISHER_TO_GATEWAY_TOKEN', {
+    description: "Secret of the publisher's calls to gateways, for these two alone. Empty: none is asked for.",
+    default: '',
+    secret: true,
+  }),
+  publisherToLoader: setting.string('BACKTALK_PUBLISHER_TO_LOADER_TOKEN', {
+    description: "Secret of the publisher's calls to loaders, for these two alone. Empty: none is asked for.",
+    default: '',
+    secret: true,
+  }),
+  cliToPublisher: setting.string('BACKTALK_CLI_TO_PUBLISHER_TOKEN', {
+    description: "Secret of operators' commands to the publisher, for these two alone. Empty: none is asked for.",
+    default: '',
+    secret: true,
+  }),
+  trainerToTraining: setting.string('BACKTALK_TRAINER_TO_TRAINING_TOKEN', {
+    description: "Secret of the trainer's calls to the training worker, for these two alone. Empty: none is asked for.",
+    default: '',
+    secret: true,
+  }),
 };
 
 /** For every process, and read by `run` itself: no service has to know of it. */
@@ -77,11 +104,6 @@ export const wireSettings = {
   tlsKey: setting.string('BACKTALK_TLS_KEY', {
     description: 'File with the private key of that certificate.',
     default: '',
-  }),
-  serviceToken: setting.string('BACKTALK_SERVICE_TOKEN', {
-    description: 'What every gRPC call between services must bring; the same for all. Empty: nothing is asked for.',
-    default: '',
-    secret: true,
   }),
 };
 

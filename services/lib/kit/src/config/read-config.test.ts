@@ -29,6 +29,13 @@ describe('readConfig', () => {
   });
 });
 
+it('a variable that nothing reads any more is refused by its name, and its value is not shown', () => {
+  const environment = { BACKTALK_PORT: '80', BACKTALK_SERVICE_TOKEN: 'canary' };
+  const refusal = /^BACKTALK_SERVICE_TOKEN is no longer read: .*BACKTALK_TRAINER_TO_TRAINING_TOKEN; unset it\.$/;
+  expect(() => readConfig(shape, environment)).toThrow(refusal);
+  expect(readConfig(shape, { BACKTALK_PORT: '80', BACKTALK_SERVICE_TOKEN: '' })).toMatchObject({ port: 80 });
+});
+
 describe('settings', () => {
   const asked: unknown[] = [];
   const checked = settings(shape, (config) => {

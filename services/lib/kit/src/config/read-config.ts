@@ -41,11 +41,18 @@ export function readConfig<S extends Shape | Settings>(given: S, environment: En
       problems.push(error.message);
     }
   }
+  problems.push(...Object.entries(retired).flatMap(([name, why]) => (environment[name] ? [`${name} ${why}`] : [])));
   const config = Object.freeze(Object.fromEntries(values));
   if (problems.length === 0 && isSettings(given)) problems.push(...given.check(config));
   if (problems.length > 0) throw kitErrors.configInvalid({ problems });
   return config as ConfigOf<S>;
 }
+
+/** What earlier releases read and nothing reads any more: who sets it counts on what it did. */
+const retired: Readonly<Record<string, string>> = {
+  BACKTALK_SERVICE_TOKEN:
+    'is no longer read: each pair of services has a token of its own, such as BACKTALK_TRAINER_TO_TRAINING_TOKEN; unset it.',
+};
 
 /** The text of `--help`: every variable, its meaning, its default. */
 export function describeConfig(given: Shape | Settings): string {

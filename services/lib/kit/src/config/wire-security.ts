@@ -1,14 +1,17 @@
-// How this process proves to others who it is, and how it knows them. In: three files and a token. Out: what connections
-// are made with. Half a set, or a file that is none, is one line that says so.
+// How this process proves to others who it is, and how it knows them. In: three files, and the secrets of the calls that it
+// makes and answers. Out: what connections are made with. Half a set, or a file that is none, is one line that says so.
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { asBacktalkError, kitErrors } from '../errors/backtalk-error.js';
+import { type CallPair, callPairs } from '../topology/calls.js';
 
-export interface WireConfig {
+/** A secret for each pair of a caller and a callee; an empty or absent one is not asked for. */
+export type CallTokens = Readonly<Partial<Record<CallPair, string>>>;
+
+export interface WireConfig extends CallTokens {
   readonly tlsCa: string;
   readonly tlsCert: string;
   readonly tlsKey: string;
-  readonly serviceToken: string;
 }
 
 /** The contents of the three files. */
@@ -21,16 +24,17 @@ export interface TlsFiles {
 export interface WireSecurity {
   /** Absent: everything is in clear. */
   readonly tls?: TlsFiles;
-  /** Empty: not asked for. */
-  readonly token: string;
+  readonly tokens: CallTokens;
 }
 
-export const openWire: WireSecurity = { token: '' };
+export const openWire: WireSecurity = { tokens: {} };
 
-export function wireSecurity({ tlsCa, tlsCert, tlsKey, serviceToken: token }: WireConfig): WireSecurity {
+export function wireSecurity(config: WireConfig): WireSecurity {
+  const { tlsCa, tlsCert, tlsKey } = config;
+  const tokens = Object.fromEntries(callPairs.map((pair) => [pair, config[pair] ?? '']));
   const files = { BACKTALK_TLS_CA: tlsCa, BACKTALK_TLS_CERT: tlsCert, BACKTALK_TLS_KEY: tlsKey };
   const missing = Object.entries(files).flatMap(([variable, path]) => (path === '' ? [variable] : []));
-  if (missing.length === 3) return { token };
+  if (missing.length === 3) return { tokens };
   if (missing.length > 0)
     throw invalid(
       `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set; give all three files or none.`,
@@ -50,7 +54,7 @@ export function wireSecurity({ tlsCa, tlsCert, tlsKey, serviceToken: token }: Wi
   check('BACKTALK_TLS_CA', tlsCa, { ca: tls.ca, cert: tls.ca });
   check('BACKTALK_TLS_CERT', tlsCert, { cert: tls.cert });
   check('BACKTALK_TLS_KEY', tlsKey, { cert: tls.cert, key: tls.key });
-  return { tls, token };
+  return { tls, tokens };
 }
 
 /** What keeps a start from being made with these settings, in one line each. */

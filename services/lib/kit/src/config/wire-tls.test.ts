@@ -23,7 +23,7 @@ let own: TlsFiles;
 let foreign: TlsFiles;
 
 const filesOf = (paths: CertificatePaths): TlsFiles => {
-  const { tls } = wireSecurity({ ...paths, serviceToken: '' });
+  const { tls } = wireSecurity(paths);
   if (tls === undefined) throw new TypeError('The certificates were not read.');
   return tls;
 };

@@ -10,10 +10,11 @@ import {
 import { Metadata, type CallOptions, type ClientMiddleware } from 'nice-grpc-common';
 import { deadlineMiddleware, type DeadlineOptions } from 'nice-grpc-client-middleware-deadline';
 import type { ChannelOptions } from '@grpc/grpc-js';
-import { openWire, type WireSecurity } from '../config/wire-security.js';
+import { type CallTokens, openWire, type WireSecurity } from '../config/wire-security.js';
 import { asBacktalkError } from '../errors/backtalk-error.js';
 import { isTracing, startSpan } from '../telemetry/spans.js';
 import { childTrace, type Trace, unfollowedTrace } from '../telemetry/trace.js';
+import { calls, type GrpcCaller, pairsFor } from '../topology/calls.js';
 import { fromClientError, grpcErrors } from './grpc-errors.js';
 
 export interface GrpcCallOptions {
@@ -37,7 +38,7 @@ const deadlineMsMax = 2 ** 31 - 1;
 export function grpcClient<D extends CompatServiceDefinition>(
   definition: D,
   address: string,
-  { caller, wire = openWire }: { readonly caller: string; readonly wire?: WireSecurity },
+  { caller, wire = openWire }: { readonly caller: GrpcCaller; readonly wire?: WireSecurity },
 ): GrpcClient<D> {
   const { tls } = wire;
   const credentials =
@@ -47,18 +48,23 @@ export function grpcClient<D extends CompatServiceDefinition>(
   const channel = createChannel(address, credentials, { ...channelSettings, ...(tls === undefined ? {} : nameOfAll) });
   const methods = createClientFactory()
     .use(deadlineMiddleware)
-    .use(contextMiddleware(caller, wire.token))
+    .use(contextMiddleware(caller, wire.tokens))
     .create(definition, channel);
   return { ...methods, close: () => channel.close() } as unknown as GrpcClient<D>;
 }
 
-function contextMiddleware(caller: string, token: string): ClientMiddleware<Partial<GrpcCallOptions>, DeadlineOptions> {
+function contextMiddleware(
+  caller: string,
+  tokens: CallTokens,
+): ClientMiddleware<Partial<GrpcCallOptions>, DeadlineOptions> {
   return async function* withContext(call, { deadlineMs, trace, ...options }) {
-    if (deadlineMs === undefined) throw grpcErrors.deadlineMissing({ method: call.method.path });
+    const { path } = call.method;
+    if (deadlineMs === undefined) throw grpcErrors.deadlineMissing({ method: path });
+    const pair = pairsFor(path).find((known) => calls[known].caller === caller);
+    const token = (pair && tokens[pair]) ?? '';
     let trailer: Metadata | undefined;
     // Only calls that belong to a request's trace are worth a span.
-    const span =
-      trace === undefined || !isTracing() ? undefined : startSpan(call.method.path, { kind: 'client', parent: trace });
+    const span = trace === undefined || !isTracing() ? undefined : startSpan(path, { kind: 'client', parent: trace });
     const nextOptions: CallOptions & DeadlineOptions = {
       ...options,
       deadline: Math.min(deadlineMs, deadlineMsMax),

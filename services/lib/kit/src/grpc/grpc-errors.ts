@@ -35,8 +35,16 @@ export const grpcErrors = defineErrors('kit', {
     code: 'caller_unknown',
     status: 401,
     retry: 'later',
-    message: (p: { method: string }) =>
-      `${p.method} is for services only: give all of them the same BACKTALK_SERVICE_TOKEN.`,
+    message: (p: { method: string; caller?: string; variable?: string }) =>
+      `${p.caller ?? 'The caller'} has not the secret of ${p.method}: give both ends the same ${p.variable ?? 'token'}.`,
+  },
+  callerForbidden: {
+    code: 'caller_forbidden',
+    status: 403,
+    // Whether it may is a matter of releases, which may differ while they are changed.
+    retry: 'later',
+    message: (p: { method: string; caller: string; callers: string }) =>
+      `'${p.caller}' may not call ${p.method}, which is for ${p.callers}.`,
   },
   peerFailed: {
     code: 'peer_failed',

@@ -6,7 +6,7 @@ import {
   type TrainingWorkerServiceImplementation,
 } from '@backtalk/proto/training';
 import { afterEach, describe, expect, it } from 'vitest';
-import { wireSecurity, type WireSecurity } from '../config/wire-security.js';
+import { openWire, wireSecurity, type WireSecurity } from '../config/wire-security.js';
 import {
   asBacktalkError,
   type BacktalkError,
@@ -215,29 +215,30 @@ describe('services that know each other', () => {
     );
   }
 
-  it('a call is answered with the token of all services, and refused with another or none', async () => {
-    const server = { token: 'the-token' };
+  it('a call is answered with the token of its pair, and refused with another or none', async () => {
+    const server = { tokens: { trainerToTraining: 'the-token' } };
     expect(await outcome(server, server)).toBe('known');
-    expect(await outcome(server, { token: 'the-tokem' })).toBe('caller_unknown');
-    expect(await outcome(server, { token: '' })).toBe('caller_unknown');
-    expect(await outcome({ token: '' }, server)).toBe('known');
+    expect(await outcome(server, { tokens: { trainerToTraining: 'the-tokem' } })).toBe('caller_unknown');
+    expect(await outcome(server, { tokens: { publisherToLoader: 'the-token' } })).toBe('caller_unknown');
+    expect(await outcome(server, openWire)).toBe('caller_unknown');
+    expect(await outcome(openWire, server)).toBe('known');
   });
 
   it('a call is answered over TLS to those that one authority has signed for, and to no others', async () => {
-    const [own, foreign] = [1, 2].map(() => wireSecurity({ ...makeCertificates(folders), serviceToken: '' }));
+    const [own, foreign] = [1, 2].map(() => wireSecurity(makeCertificates(folders)));
     if (own?.tls === undefined || foreign?.tls === undefined) throw kitErrors.internal();
     const [known, other] = [own.tls, foreign.tls];
     expect(await outcome(own, own)).toBe('known');
     // The server knows the caller's certificate, and the caller does not know the server's; and the other way round.
     const distrusts = { ca: other.ca, cert: known.cert, key: known.key };
-    expect(await outcome(own, { tls: distrusts, token: '' })).toBe('peer_unreachable');
+    expect(await outcome(own, { tls: distrusts, tokens: {} })).toBe('peer_unreachable');
     const unknown = { ca: known.ca, cert: other.cert, key: other.key };
-    expect(await outcome(own, { tls: unknown, token: '' })).toBe('peer_unreachable');
-    expect(await outcome(own, { token: '' })).toBe('peer_unreachable');
+    expect(await outcome(own, { tls: unknown, tokens: {} })).toBe('peer_unreachable');
+    expect(await outcome(own, { tokens: {} })).toBe('peer_unreachable');
   });
 
   it('a server in clear refuses a caller over TLS', async () => {
-    const own = wireSecurity({ ...makeCertificates(folders), serviceToken: '' });
-    expect(await outcome({ token: '' }, own)).toBe('peer_unreachable');
+    const own = wireSecurity(makeCertificates(folders));
+    expect(await outcome({ tokens: {} }, own)).toBe('peer_unreachable');
   });
 });

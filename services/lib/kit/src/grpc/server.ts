@@ -5,12 +5,14 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import { createServer, type CompatServiceDefinition, type ServiceImplementation } from 'nice-grpc';
 import { ServerError, type ServerMiddleware } from 'nice-grpc-common';
 import type { Address } from '../config/setting.js';
-import { openWire, type WireSecurity } from '../config/wire-security.js';
+import { type CallTokens, openWire, type WireSecurity } from '../config/wire-security.js';
+import { clip } from '../conversation/clip.js';
 import { asBacktalkError, isAbort, kitErrors } from '../errors/backtalk-error.js';
 import type { Logger } from '../telemetry/logger.js';
 import { isTracing, startSpan } from '../telemetry/spans.js';
 import { type Trace, traceFrom } from '../telemetry/trace.js';
 import { type Clock, systemClock } from '../time/clock.js';
+import { callPairs, calls, pairsFor, tokenVariable } from '../topology/calls.js';
 import { callerEntry, channelSettings, tokenEntry, traceEntry } from './client.js';
 import { grpcErrors, toServerError } from './grpc-errors.js';
 
@@ -29,7 +31,7 @@ interface ServeGrpcOptions<D extends readonly CompatServiceDefinition[]> {
   readonly address: Address;
   readonly services: { readonly [K in keyof D]: GrpcService<D[K]> };
   readonly logger: Logger;
-  /** Left out, anyone may call, in clear. */
+  /** Left out, all who give a caller's name may call, in clear. */
   readonly wire?: WireSecurity;
   readonly clock?: Clock;
 }
@@ -47,7 +49,7 @@ export async function serveGrpc<const D extends readonly CompatServiceDefinition
   options: ServeGrpcOptions<D>,
 ): Promise<GrpcServer> {
   const { address, services, logger, wire = openWire, clock = systemClock } = options;
-  const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger)).use(callersOnly(wire.token));
+  const server = createServer(channelSettings).use(callFacts).use(errorsOut(logger)).use(callersOnly(wire.tokens));
   for (const { definition, implementation } of services) server.add(definition, implementation);
   const { host } = address;
   const listenAddress = `${host.includes(':') ? `[${host}]` : host}:${address.port}`;
@@ -75,19 +77,32 @@ function credentialsOf({ tls }: WireSecurity): ServerCredentials {
   return ServerCredentials.createSsl(tls.ca, [{ private_key: tls.key, cert_chain: tls.cert }], true);
 }
 
-function callersOnly(token: string): ServerMiddleware {
+/** Who the caller says it is must stand in the table beside the method, and it must have the secret of the two. */
+function callersOnly(tokens: CallTokens): ServerMiddleware<object, GrpcCallFacts> {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  const wanted = digest(`Bearer ${token}`);
+  const wanted = new Map(callPairs.map((pair) => [pair, tokens[pair] && digest(`Bearer ${tokens[pair]}`)] as const));
   return async function* onlyCallers(call, context) {
+    const { path: method } = call.method;
+    const { caller } = context;
+    const allowed = pairsFor(method);
+    const pair = allowed.find((known) => calls[known].caller === caller);
+    if (pair === undefined) {
+      const callers = allowed.map((known) => calls[known].caller).join(', ');
+      throw grpcErrors.callerForbidden({ method, caller, callers: callers === '' ? 'no service' : callers });
+    }
     // Digests are of one length, and comparing them takes the same time wherever they differ.
-    if (token !== '' && !timingSafeEqual(digest(context.metadata.get(tokenEntry) ?? ''), wanted))
-      throw grpcErrors.callerUnknown({ method: call.method.path });
+    const token = wanted.get(pair);
+    if (token && !timingSafeEqual(digest(context.metadata.get(tokenEntry) ?? ''), token))
+      throw grpcErrors.callerUnknown({ method, caller, variable: tokenVariable(pair) });
     return yield* call.next(call.request, context);
   };
 }
 
+/** What a stranger calls itself is written down no longer than any name that is known. */
+const callerCharactersMax = 64;
+
 const callFacts: ServerMiddleware<GrpcCallFacts> = async function* callFacts(call, context) {
-  const caller = context.metadata.get(callerEntry) ?? 'unknown';
+  const caller = clip(context.metadata.get(callerEntry) ?? 'unknown', callerCharactersMax);
   const parent = traceFrom(context.metadata.get(traceEntry));
   if (!isTracing()) return yield* call.next(call.request, Object.assign(context, { caller, trace: parent }));
   const span = startSpan(call.method.path, { kind: 'server', parent, attributes: { 'backtalk.caller': caller } });

@@ -1,5 +1,7 @@
 // How the work of reading a text grows with its length. In: a reader and a way to make texts. Out: how many times the work
 // of a quarter a whole megabyte takes: about 4 where each character costs the same, 16 where each costs as much as there are.
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 
 const megabyte = 1_000_000;
 /** Too little to be measured is nothing. */
@@ -31,39 +33,11 @@ function workOf(work: () => unknown): number {
   return user + system;
 }
 
-/** Texts on which careless patterns begin anew at every character, each repeated to a length. */
-export const hostileTexts: readonly (readonly [string, (characters: number) => string])[] = [
-  '<system-reminder>',
-  '<system-reminder',
-  '</system-reminder><system-reminder>',
-  '<environment_details x',
-  '\u201c',
-  '\u00ab',
-  '"',
-  '``',
-  '```',
-  '=',
-  '= ',
-  '=1 ',
-  'Tests: ',
-  ' ',
-  '\t\n',
-  '[system',
-  '1 failed ',
-  'a:',
-  'a ',
-  '. ',
-  '<a ',
-  '\\boxed{ ',
-  '[HINT_START]',
-  'generate ',
-  'concise ',
-  'http://',
-  'i said ',
-  'ok ok, ',
-  '{"a":',
-  '---A',
-  '--- A ',
-  '[10:10 aaa] ',
-  '<<<BEGIN_AB>>><<<END_AB>>>',
-].map((piece) => [piece, (characters) => piece.repeat(Math.ceil(characters / piece.length)) + 'x'] as const);
+const pieces = z
+  .array(z.string())
+  .parse(JSON.parse(readFileSync(new URL('../../hostile-pieces.json', import.meta.url), 'utf8')));
+
+/** Texts on which careless patterns begin anew at every character, each repeated to a length; the worker's tests read the same file. */
+export const hostileTexts: readonly (readonly [string, (characters: number) => string])[] = pieces.map(
+  (piece) => [piece, (characters) => piece.repeat(Math.ceil(characters / piece.length)) + 'x'] as const,
+);

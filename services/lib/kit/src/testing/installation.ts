@@ -16,6 +16,5 @@ export function laptopInstallation(blobs: string): BlobConfig & Omit<Installatio
     tlsCa: '',
     tlsCert: '',
     tlsKey: '',
-    serviceToken: '',
   };
 }

@@ -65,7 +65,7 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
   const { certificates } = options;
   writeFileSync(directory.join('nats.conf'), config + tlsBlock(certificates), { mode: 0o600 });
   const url = `${certificates === undefined ? 'nats' : 'tls'}://127.0.0.1:${port}`;
-  const tls = certificates && wireSecurity({ ...certificates, serviceToken: '' }).tls;
+  const tls = certificates && wireSecurity(certificates).tls;
   const credentials = (user: BrokerUser): Credentials => ({ url, user, password: passwords[user] });
   const server = new ServerProcess({
     program: join(pythonEnvironment(), 'bin', 'nats-server'),

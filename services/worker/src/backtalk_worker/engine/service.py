@@ -47,11 +47,12 @@ class EngineService:
     """The engine with its HTTP server."""
 
     def __init__(
-        self, config: EngineConfig, engine: Engine, app: Starlette, events: EngineEvents, since: float
+        self, config: EngineConfig, engine: Engine, app: Starlette, events: EngineEvents, since: float, answers: str
     ) -> None:
         self._engine = engine
         self._events = events
         self._since = since
+        self._answers = answers
         self._socket = socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind((config.host, config.port))
@@ -71,7 +72,7 @@ class EngineService:
         # A dead loop cannot be healed in place, so the process ends, for its supervisor to start it anew.
         self._engine.start(on_death=self.stop)
         host, port = self._socket.getsockname()[:2]
-        self._events.started(time.monotonic() - self._since, address=f"http://{host}:{port}")
+        self._events.started(time.monotonic() - self._since, address=f"http://{host}:{port}", answers=self._answers)
         try:
             on_signal(self.stop)
             await self._server.serve(sockets=[self._socket])
@@ -118,4 +119,5 @@ def create_engine(config: EngineConfig, model: LoadedModel | None = None) -> Eng
     )
     engine = Engine(network, batch, config.model_name, bounds, events)
     prompts = PromptReader(loaded, tokens, length_max)
-    return EngineService(config, engine, create_app(engine, prompts, config, events), events, since)
+    app = create_app(engine, prompts, config, events)
+    return EngineService(config, engine, app, events, since, prompts.format.reason)

@@ -1,6 +1,7 @@
-"""Whether a model's chat template can open an answer: `python -m backtalk_worker.model.template DIR`.
+"""What a model's chat template can do: `python -m backtalk_worker.model.template DIR`.
 
-In: a model's folder. Out: exit code 0, or 1 with one line on standard error. Weights are not read.
+In: a model's folder. Out: exit code 0, and one line that says which calls and thoughts are read out of answers; or 1
+with one line on standard error, where the template opens no answer. Weights are not read.
 """
 
 import argparse
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from backtalk_worker.model.answers.reading import answer_format
 from backtalk_worker.process.first_signal import exit_at_signal
 
 QUESTION = {"role": "user", "content": "q"}
@@ -41,11 +43,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
     try:
-        problem = problem_of_template(AutoTokenizer.from_pretrained(str(given.folder), local_files_only=True))
+        tokenizer = AutoTokenizer.from_pretrained(str(given.folder), local_files_only=True)
     except (OSError, ValueError) as error:
-        problem = f"its tokenizer cannot be read ({str(error).partition(chr(10))[0]})"
-    sys.stderr.write(f"{problem}\n" if problem else "")
-    return 1 if problem else 0
+        sys.stderr.write(f"its tokenizer cannot be read ({str(error).partition(chr(10))[0]})\n")
+        return 1
+    if problem := problem_of_template(tokenizer):
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    sys.stdout.write(f"{answer_format(tokenizer).reason}\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ a flag comes before the environment; but for secrets, because every user of a ma
 Nothing else of the worker reads the environment.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -15,6 +16,12 @@ from pydantic_settings import BaseSettings, CliSuppress, SettingsConfigDict
 from backtalk_worker.process.errors import ConfigInvalidError, complaints
 
 Secret = CliSuppress[SecretStr]
+
+# What earlier releases read and nothing reads any more: who sets it counts on what it did.
+RETIRED = {
+    "BACKTALK_SERVICE_TOKEN": "is no longer read: each pair of services has a token of its own, such as"
+    " BACKTALK_TRAINER_TO_TRAINING_TOKEN; unset it"
+}
 LogLevel = Literal["debug", "info", "warn", "warning", "error"]
 
 
@@ -44,6 +51,9 @@ class ProcessConfig(BaseSettings):
                 raise ConfigInvalidError(f"{given} is a secret: give it in the environment, not as an argument")
         names = {variable: name for variable, name in cls.variables().items() if variable not in secrets}
         flags = {variable: name.replace("_", "-") for variable, name in names.items()}
+        for variable, why in RETIRED.items():
+            if os.environ.get(variable):
+                raise ConfigInvalidError(f"{variable} {why}")
         try:
             return cls(_cli_parse_args=list(arguments), _cli_shortcuts=flags)  # type: ignore[call-arg]
         except ValidationError as error:

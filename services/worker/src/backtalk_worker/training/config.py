@@ -55,8 +55,10 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     blob_cache_bytes: int = setting(
         "BACKTALK_BLOB_CACHE_BYTES", 2 * 1024**3, "bound of the cache", ge=1024**2, le=1024**5
     )
-    service_token: Secret = setting(
-        "BACKTALK_SERVICE_TOKEN", SecretStr(""), "secret that callers of the gRPC server must give; empty: none"
+    trainer_token: Secret = setting(
+        "BACKTALK_TRAINER_TO_TRAINING_TOKEN",
+        SecretStr(""),
+        "secret that the trainer gives with each call; empty: none",
     )
     tls_ca: Path | None = setting(
         "BACKTALK_TLS_CA", None, "certificates that callers' certificates must be signed by, as PEM; empty: no TLS"

@@ -19,10 +19,17 @@ class TrainingWorkerError(WorkerError):
 
 
 class UnauthenticatedError(TrainingWorkerError):
-    """The caller gave another token than `BACKTALK_SERVICE_TOKEN`, or none; an operator can mend it."""
+    """The trainer gave another token than `BACKTALK_TRAINER_TO_TRAINING_TOKEN`, or none; an operator can mend it."""
 
     code, status, retry = "unauthenticated", StatusCode.UNAUTHENTICATED, "later"
-    words = "this server asks for the services' token: set BACKTALK_SERVICE_TOKEN to the same value everywhere"
+    words = "the trainer has not the secret of these calls: give both the same BACKTALK_TRAINER_TO_TRAINING_TOKEN"
+
+
+class ForbiddenError(TrainingWorkerError):
+    """A part that is not the trainer called."""
+
+    code, status, retry = "caller_forbidden", StatusCode.PERMISSION_DENIED, "later"
+    words = "'{}' may not call {}, which is for trainer"
 
 
 class RequestInvalidError(TrainingWorkerError):

@@ -17,7 +17,7 @@ from backtalk_worker.process.run import on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
-from backtalk_worker.training.inputs.callers import TokenGuard, server_credentials
+from backtalk_worker.training.inputs.callers import CallerGuard, server_credentials
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
@@ -46,9 +46,8 @@ class TrainingWorker:
             checks=lambda: {"model": self._ready},
             exposition=self._events.exposition,
         )
-        token = config.service_token.get_secret_value()
-        guards = [TokenGuard(token, self._events.call_refused)] if token else []
-        self._server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=guards)
+        guard = CallerGuard(config.trainer_token.get_secret_value(), self._events.call_refused)
+        self._server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=[guard])
         self._calls: TrainingCalls | None = None
 
     async def run(self) -> int:

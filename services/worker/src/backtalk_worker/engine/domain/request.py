@@ -27,6 +27,8 @@ class Sampling:
     """Ids that end an answer by the model's own convention; empty when the caller ignores them."""
     include_stop_text: bool = False
     skip_special_tokens: bool = True
+    kept_ids: frozenset[int] = frozenset()
+    """Special ids whose characters stand in the text all the same."""
     allowed_ids: tuple[int, ...] = ()
     """Empty = every id may be drawn."""
     top_logprobs: int | None = None

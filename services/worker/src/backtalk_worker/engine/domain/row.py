@@ -34,7 +34,7 @@ class Row:
             prompt=prompt,
             sampling=sampling,
             length_max=length_max,
-            text=IncrementalText(tokens, sampling.skip_special_tokens),
+            text=IncrementalText(tokens, sampling.skip_special_tokens, sampling.kept_ids),
             stop=StopText(sampling.stop, sampling.include_stop_text),
             random=random.Random(sampling.seed),
             ids=list(prompt.ids),

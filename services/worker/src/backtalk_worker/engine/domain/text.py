@@ -46,16 +46,17 @@ class TokenBytes:
 class IncrementalText:
     """The text of one answer, growing id by id."""
 
-    def __init__(self, tokens: TokenBytes, skip_special_tokens: bool) -> None:
+    def __init__(self, tokens: TokenBytes, skip_special_tokens: bool, kept_ids: frozenset[int] = frozenset()) -> None:
         self._tokens = tokens
         self._skip = skip_special_tokens
+        self._kept = kept_ids
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def add(self, token: int) -> tuple[str, str]:
         """An id → (what it adds to the text, its own characters); an unfinished character waits for the next id."""
         if token in self._tokens.special:
             own = self._tokens.text(token)
-            return ("" if self._skip else own), own
+            return ("" if self._skip and token not in self._kept else own), own
         data = self._tokens.table[token] if token < len(self._tokens.table) else b""
         added = self._decoder.decode(data)
         return added, added

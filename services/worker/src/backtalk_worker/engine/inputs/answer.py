@@ -93,15 +93,17 @@ class AnswerWriter:
         """Frames before that of the first token, once it is known."""
         return []
 
-    def frame(self, index: int, update: Update) -> Json:
-        """The frame of one update that was taken; the last one says why it is the last."""
+    def frames(self, index: int, update: Update) -> list[Json]:
+        """The frames of one update that was taken; the last one of a row says why it is the last."""
         row = self.rows[index]
-        frame = self._outer(self.frame_kind, [self._frame_choice(index, row, update.token)])
+        choices = self._frame_choices(index, row, update.token)
+        frames = [self._outer(self.frame_kind, [choice]) for choice in choices]
         if self._with_running_usage:
-            frame["usage"] = {**usage(len(row.prompt_ids), len(row.tokens)), **self.usage_details}
+            for frame in frames:
+                frame["usage"] = {**usage(len(row.prompt_ids), len(row.tokens)), **self.usage_details}
         if row.finish_reason is not None and not self._with_usage:
-            frame["system_fingerprint"] = FINGERPRINT
-        return frame
+            frames[-1]["system_fingerprint"] = FINGERPRINT
+        return frames
 
     def last_frames(self) -> list[Json]:
         """The usage frame, where it was asked for."""
@@ -120,7 +122,8 @@ class AnswerWriter:
             "kv_transfer_params": None,
         }
 
-    def _frame_choice(self, index: int, row: RowAnswer, token: Token | None) -> Json:
+    def _frame_choices(self, index: int, row: RowAnswer, token: Token | None) -> list[Json]:
+        """One for each frame."""
         raise NotImplementedError
 
     def _choice(self, index: int, row: RowAnswer) -> Json:

@@ -10,12 +10,12 @@ class CompletionWriter(AnswerWriter):
     kind = frame_kind = "text_completion"
     id_prefix = "cmpl"
 
-    def _frame_choice(self, index: int, row: RowAnswer, token: Token | None) -> Json:
+    def _frame_choices(self, index: int, row: RowAnswer, token: Token | None) -> list[Json]:
         logprobs = None
         if self._with_logprobs and token is not None:
             logprobs = self.scores.completion([token], row.characters)
             row.characters += len(token.token_text)
-        return {
+        choice: Json = {
             "index": index,
             "text": "" if token is None else token.text,
             "logprobs": logprobs,
@@ -24,6 +24,7 @@ class CompletionWriter(AnswerWriter):
             "prompt_token_ids": list(row.prompt_ids) if self._with_ids and len(row.tokens) <= 1 else None,
             "token_ids": ([] if token is None else [token.token]) if self._with_ids else None,
         }
+        return [choice]
 
     def _choice(self, index: int, row: RowAnswer) -> Json:
         return {

@@ -1,6 +1,6 @@
 """Carries a generation to its client, whole or frame by frame, and cancels it the moment the client is gone.
 
-A frame is written when its token exists, never together with the next one.
+A token's frames are written when it exists, never together with the next one's.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def whole_answer(http: Request, generation: Generation, writer: AnswerWrit
 
 
 class StreamedAnswer(Response):
-    """Server-sent events, one per token."""
+    """Server-sent events, one per token, and more where a token completes a tool call."""
 
     media_type = "text/event-stream"
 
@@ -94,7 +94,8 @@ class StreamedAnswer(Response):
                 yield _event(update.error.body())
                 yield DONE
                 return
-            yield _event(self._writer.frame(index, update))
+            for frame in self._writer.frames(index, update):
+                yield _event(frame)
         for frame in self._writer.last_frames():
             yield _event(frame)
         yield DONE

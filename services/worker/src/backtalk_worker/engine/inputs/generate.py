@@ -38,31 +38,37 @@ class GenerateRoutes(Routes):
         """One prompt from messages, `n` rows."""
         request = await read_request(ChatRequest, http, self.body_bytes_max)
         self.engine.resolve(request.model)
-        return await self._answer(http, request, [await self.prompts.chat(request)], ChatWriter)
+        return await self._answer(http, request, [await self.prompts.chat(request)])
 
     async def completions(self, http: Request) -> Response:
         """One prompt or several, `n` rows each, in the order of the prompts."""
         request = await read_request(CompletionRequest, http, self.body_bytes_max)
         self.engine.resolve(request.model)
-        return await self._answer(http, request, await self.prompts.completions(request), CompletionWriter)
+        return await self._answer(http, request, await self.prompts.completions(request))
 
     async def _answer(
         self,
         http: Request,
         request: ChatRequest | CompletionRequest,
         prompts: Sequence[list[int]],
-        kind: type[AnswerWriter],
     ) -> Response:
         reader = self.prompts
+        answers = reader.readers(request, prompts[0]) if isinstance(request, ChatRequest) else None
+        kept = reader.kept_ids if answers else frozenset[int]()
         pairs = [
             (ids, sampling)
             for ids in prompts
-            for sampling in read_samplings(request, len(ids), reader.length_max, reader.model)
+            for sampling in read_samplings(request, len(ids), reader.length_max, reader.model, kept)
         ]
         rows, samplings = [ids for ids, _ in pairs], [sampling for _, sampling in pairs]
         salt = request.cache_salt or ""
         generation = self.engine.generate(request.model, [Prompt(tuple(ids), salt) for ids in rows], samplings)
-        writer = kind(http, request, rows, samplings[0], reader.tokens)
+        writer: AnswerWriter
+        if isinstance(request, ChatRequest):
+            calls = reader.format.calls
+            writer = ChatWriter(http, request, rows, samplings[0], reader.tokens, answers, calls)
+        else:
+            writer = CompletionWriter(http, request, rows, samplings[0], reader.tokens)
         if request.stream:
             return StreamedAnswer(generation, writer, self.events)
         return await whole_answer(http, generation, writer)

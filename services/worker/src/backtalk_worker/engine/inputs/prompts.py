@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 from backtalk_worker.engine import errors
 from backtalk_worker.engine.domain.text import TokenBytes, bytes_of_fallback, bytes_of_level
 from backtalk_worker.engine.inputs.requests import ChatRequest, CompletionRequest, are_over, malformed
+from backtalk_worker.model.answers import thoughts
+from backtalk_worker.model.answers.reading import AnswerReader, answer_format
 from backtalk_worker.model.load import LoadedModel
 
 MESSAGES_MAX = 2_000
@@ -30,6 +32,9 @@ ARGUMENTS_PARTS_MAX = 20_000
 PROMPTS_MAX = 1_024
 RENDER_SECONDS_MAX = 10.0
 RENDER_THREADS = 2
+
+PROMPT_END_IDS = 16
+"""Ids at the end of a prompt that may open thoughts."""
 
 T = TypeVar("T")
 
@@ -62,13 +67,26 @@ class PromptReader:
         reserved = inspect.signature(model.tokenizer.apply_chat_template).parameters
         self._reserved = frozenset([*reserved, *model.tokenizer.special_tokens_map, "messages"])
         self._threads = ThreadPoolExecutor(RENDER_THREADS, "prompts")
+        self.format = answer_format(model.tokenizer)
+        self.kept_ids = frozenset(i for i in tokens.special if tokens.text(i) in self.format.markers)
+        """Special ids that readers of answers have to see."""
 
     async def chat(self, request: ChatRequest) -> list[int]:
-        """Messages (and tools, where the template knows them) → prompt ids."""
-        tools = None if request.tool_choice == "none" else request.tools
-        return self._fits(
-            await self.render(request.messages, tools, request.add_generation_prompt, request.chat_template_kwargs)
-        )
+        """Messages (and tools, where the template knows them) → prompt ids.
+
+        As with vLLM, the template is shown tools that may not be called (`tool_choice: "none"`), too.
+        """
+        shown = (request.messages, request.tools, request.add_generation_prompt, request.chat_template_kwargs)
+        return self._fits(await self.render(*shown))
+
+    def readers(self, request: ChatRequest, prompt: Sequence[int]) -> list[AnswerReader] | None:
+        """One for each answer; None where answers stay text: no tools to call, or a format that is not known."""
+        if not request.tools or request.tool_choice == "none":
+            return None
+        end = b"".join(self.tokens.table[i] for i in prompt[-PROMPT_END_IDS:]).decode(errors="ignore")
+        opened, only_one = end.rstrip().endswith(thoughts.OPENING), request.parallel_tool_calls is False
+        made = [self.format.reader(opened, only_one) for _ in range(request.n)]
+        return [reader for reader in made if reader is not None] or None
 
     async def completions(self, request: CompletionRequest) -> list[list[int]]:
         """One prompt or several, as text or ids → prompts as ids."""
@@ -102,8 +120,7 @@ class PromptReader:
         if tools is not None and len(tools) > TOOLS_MAX:
             raise errors.BadRequestError(f"At most {TOOLS_MAX} tools are allowed.", param="tools")
         self._check_arguments(arguments or {})
-        _refuse_costly_arguments(messages)
-        plain = [_plain_message(message) for message in messages]
+        plain = plain_messages(messages)
         self._refuse_hopeless(sum(len(message["content"]) for message in plain))
 
         def render() -> list[int]:
@@ -175,6 +192,12 @@ class PromptReader:
         least = characters // self._token_bytes_max
         if least > self.length_max:
             raise errors.ContextOverflowError(self.length_max, least)
+
+
+def plain_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """As templates expect them."""
+    _refuse_costly_arguments(messages)
+    return [_plain_message(message) for message in messages]
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:

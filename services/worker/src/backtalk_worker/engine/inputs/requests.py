@@ -173,7 +173,7 @@ async def read_request(model: type[Body], http: Request, bytes_max: int) -> Body
         data += part
         if len(data) > bytes_max:
             raise errors.BodyTooLargeError(bytes_max)
-    return _decoded(model, bytes(data))
+    return decoded(model, bytes(data))
 
 
 def malformed(problem: str, param: str | None) -> errors.MalformedRequestError:
@@ -190,7 +190,7 @@ def are_over(texts: Sequence[bytes], most: int, *marks: bytes) -> bool:
     return sum(map(count, texts)) > most and sum(count(STRINGS.sub(b"", text)) for text in texts) > most
 
 
-def _decoded(model: type[Body], data: bytes) -> Body:
+def decoded(model: type[Body], data: bytes) -> Body:
     """Nesting that is too deep and bytes that are not UTF-8 count as bad JSON."""
     if not data:
         raise malformed("{'type': 'missing', 'loc': 'body', 'msg': 'Field required'}", "body")

@@ -17,7 +17,11 @@ STOPS_MAX = 16
 
 
 def read_samplings(
-    request: ChatRequest | CompletionRequest, prompt_length: int, length_max: int, model: LoadedModel
+    request: ChatRequest | CompletionRequest,
+    prompt_length: int,
+    length_max: int,
+    model: LoadedModel,
+    kept_ids: frozenset[int] = frozenset(),
 ) -> list[Sampling]:
     """`n` samplings; with a seed, row i draws with seed + i."""
     _refuse_unsupported(request)
@@ -35,6 +39,7 @@ def read_samplings(
         end_ids=frozenset(() if request.ignore_eos else model.end_ids),
         include_stop_text=request.include_stop_str_in_output,
         skip_special_tokens=request.skip_special_tokens,
+        kept_ids=kept_ids,
         allowed_ids=tuple(dict.fromkeys(request.allowed_token_ids or ())),
         top_logprobs=_top_logprobs(request),
         logprob_ids=tuple(dict.fromkeys(request.logprob_token_ids or ())),

@@ -22,6 +22,16 @@ def forward_kl(student: Tensor, teacher: Tensor) -> Tensor:
     return (teacher.exp() * (teacher - student)).sum(-1)
 
 
+def jeffreys(student: Tensor, teacher: Tensor) -> Tensor:
+    """½ KL(π_θ ‖ π_T) + ½ KL(π_T ‖ π_θ): also pulls at what the policy never samples (Jeffreys 1946).
+
+    With respect to the logit of v, the gradient of the reverse KL has the factor π_θ(v): a token that the teacher wants
+    and the policy never samples is not pulled at. That of the forward KL is π_θ(v) − π_T(v).
+    [tokens, vocabulary] → [tokens].
+    """
+    return (reverse_kl(student, teacher) + forward_kl(student, teacher)) / 2
+
+
 def jensen_shannon(student: Tensor, teacher: Tensor, beta: float) -> Tensor:
     """JSD_β = β·KL(π_T ‖ m) + (1 − β)·KL(π_θ ‖ m), m = β·π_T + (1 − β)·π_θ (GKD, Agarwal et al. 2024).
 
@@ -38,6 +48,8 @@ def divergence(name: DivergenceName, student: Tensor, teacher: Tensor, beta: flo
             return reverse_kl(student, teacher)
         case "forward_kl":
             return forward_kl(student, teacher)
+        case "jeffreys":
+            return jeffreys(student, teacher)
         case "jsd":
             return jensen_shannon(student, teacher, beta)
 

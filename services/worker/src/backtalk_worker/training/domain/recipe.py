@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-DivergenceName = Literal["reverse_kl", "forward_kl", "jsd"]
+DivergenceName = Literal["reverse_kl", "forward_kl", "jeffreys", "jsd"]
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]

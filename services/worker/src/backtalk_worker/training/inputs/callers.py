@@ -1,4 +1,4 @@
-"""Who may call over gRPC: services that give the token of all services and, with TLS, show a certificate of ours."""
+"""Who may call over gRPC: the trainer, which gives the secret of the two and, with TLS, shows a certificate of ours."""
 
 import hmac
 from collections.abc import Awaitable, Callable
@@ -8,16 +8,21 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 
-from backtalk_worker.training.errors import UnauthenticatedError
+from backtalk_worker.training.errors import ForbiddenError, TrainingWorkerError, UnauthenticatedError
 
 Continuation = Callable[[grpc.HandlerCallDetails], Awaitable["grpc.RpcMethodHandler[Any, Any]"]]
 
 
-class TokenGuard(grpc.aio.ServerInterceptor):
-    """Refuses a call before a byte of its message is decoded."""
+# As the kit's table of calls has it, which `tests/training/test_callers.py` compares.
+CALLER = "trainer"
+CALLER_CHARACTERS_MAX = 64
 
-    def __init__(self, token: str, on_refusal: Callable[[UnauthenticatedError], None]) -> None:
-        self._wanted = f"Bearer {token}".encode()
+
+class CallerGuard(grpc.aio.ServerInterceptor):
+    """Refuses a call before a byte of its message is decoded. Without a token, the caller's name alone is asked for."""
+
+    def __init__(self, token: str, on_refusal: Callable[[TrainingWorkerError], None]) -> None:
+        self._wanted = f"Bearer {token}".encode() if token else None
         self._on_refusal = on_refusal
 
     async def intercept_service(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -25,15 +30,24 @@ class TokenGuard(grpc.aio.ServerInterceptor):
     ) -> "grpc.RpcMethodHandler[Any, Any]":
         """The method's own handler, or one that refuses and is of the same kind."""
         metadata = dict(handler_call_details.invocation_metadata or ())
-        given = metadata.get("authorization", "")
-        if hmac.compare_digest(given.encode() if isinstance(given, str) else given, self._wanted):
+        error = self._complaint(metadata, handler_call_details.method)
+        if error is None:
             return await continuation(handler_call_details)
-        error = UnauthenticatedError()
         self._on_refusal(error)
         return grpc.stream_stream_rpc_method_handler(_refusing(error))
 
+    def _complaint(self, metadata: dict[str, str | bytes], method: str) -> TrainingWorkerError | None:
+        caller = str(metadata.get("backtalk-caller", "unknown"))
+        if caller != CALLER:
+            return ForbiddenError(caller[:CALLER_CHARACTERS_MAX], method)
+        given = metadata.get("authorization", "")
+        known = self._wanted is None or hmac.compare_digest(
+            given.encode() if isinstance(given, str) else given, self._wanted
+        )
+        return None if known else UnauthenticatedError()
 
-def _refusing(error: UnauthenticatedError) -> Callable[[Any, Any], Awaitable[NoReturn]]:
+
+def _refusing(error: TrainingWorkerError) -> Callable[[Any, Any], Awaitable[NoReturn]]:
     async def refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> NoReturn:
         trailers = (("backtalk-code", error.code), ("backtalk-retry", error.retry))
         await context.abort(error.status, str(error), trailers)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { samplingOf } from './engine-request.js';
+import { samplingOf } from './sampling.js';
 
 describe('samplingOf', () => {
   it('fills in the plain sampler, so that no generation config of a model decides', () => {

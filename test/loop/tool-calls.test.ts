@@ -1,0 +1,194 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readBaseModel, type ProcessSpec } from '@backtalk/deploy';
+import { freePort, until } from '@backtalk/kit/testing';
+import OpenAI from 'openai';
+import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
+import type { Stream } from 'openai/streaming';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionMessage,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { LogBook } from './fact-log.js';
+import { root, startTestMachine, type TestMachine } from './machine.js';
+import { TrainingTap } from './training-tap.js';
+
+// Models of three families made on the spot, whose answers are given to them word for word, call a tool through the whole of
+// Backtalk: the client runs it, writes the call back as JavaScript does, and corrects what is said then.
+const worker = join(root, 'services', 'worker');
+const python = join(root, '.venv', 'bin', 'python');
+const makingMs = 300_000;
+const given = '{"city": "Rome", "days": [1, 2]}';
+const calls: Readonly<Record<string, string>> = {
+  qwen3: `<think>\nThe tool knows.\n</think>\n\n<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
+  llama: `{"name": "rain", "parameters": ${given}}`,
+  mistral: `[TOOL_CALLS][{"name": "rain", "arguments": ${given}}]`,
+};
+/** What the tool says, and what the model says on it: answers that are alike are not trained on twice. */
+const tellings: Readonly<Record<string, string>> = {
+  'none at all': 'There is none.',
+  'until evening': 'It pours now, and ends at six.',
+};
+const correction = 'No, that is wrong. Answer in one short sentence.';
+const tools: OpenAI.ChatCompletionTool[] = [
+  {
+    type: 'function',
+    function: {
+      name: 'rain',
+      description: 'Whether it rains.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } } },
+    },
+  },
+];
+
+const thinking = z.object({ reasoning: z.string().nullish() });
+
+interface Asked {
+  readonly turn: string;
+  readonly messages: readonly ChatCompletionMessageParam[];
+  readonly message: ChatCompletionMessage;
+  readonly finish: string;
+}
+
+/** Of pieces that the client does not know, it keeps the last one only. */
+async function gathered(chunks: Stream<ChatCompletionChunk>): Promise<ChatCompletion> {
+  const stream = ChatCompletionStream.fromReadableStream(chunks.toReadableStream());
+  let reasoning = '';
+  stream.on('chunk', ({ choices: [choice] }) => {
+    reasoning += thinking.parse(choice?.delta).reasoning ?? '';
+  });
+  const whole = await stream.finalChatCompletion();
+  for (const { message } of whole.choices) Object.assign(message, { reasoning });
+  return whole;
+}
+
+describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
+  const made = mkdtempSync(join(tmpdir(), 'backtalk-calling-'));
+  const name = `tiny-${kind}`;
+  const folder = join(made, name);
+  const tap = new TrainingTap();
+  let machine: TestMachine;
+  let book: LogBook;
+
+  beforeAll(async () => {
+    const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
+    const make = [join(worker, 'tests', 'model', 'made.py'), kind, folder, '4096'];
+    execFileSync(python, make, { timeout: makingMs, env, stdio: 'ignore' });
+    const answers = join(made, 'answers.json');
+    const said = [['in bay', calls[kind]], ...Object.entries(tellings), ['short sentence', 'Dry.']];
+    writeFileSync(answers, JSON.stringify(said));
+    const tapPort = await freePort();
+    await tap.start(tapPort);
+    machine = await startTestMachine({
+      engine: 'builtin',
+      training: 'real',
+      base: readBaseModel(folder, 64e9),
+      environment: {
+        engine: { PYTHONPATH: join(worker, 'src'), BACKTALK_ENGINE_LOGPROBS_MODE: 'raw_logprobs' },
+        trainer: {
+          BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
+          BACKTALK_RECIPE_SET:
+            'sampleTokensMax=4096,effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
+        },
+      },
+      adapt: (spec): ProcessSpec =>
+        spec.name === 'engine'
+          ? { ...spec, args: [join(worker, 'tests', 'engine', 'speaking.py'), answers, ...spec.args.slice(2)] }
+          : spec,
+    });
+    tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`, machine.wire);
+    book = await LogBook.open(machine);
+  });
+
+  afterAll(async () => {
+    await book?.close();
+    await machine?.stop();
+    await tap.stop();
+    rmSync(made, { recursive: true, force: true });
+  });
+
+  async function ask(messages: readonly ChatCompletionMessageParam[], stream: boolean): Promise<Asked> {
+    const client = new OpenAI({ baseURL: `${machine.gateway}/v1`, apiKey: 'none', maxRetries: 0 });
+    const body = { model: 'backtalk', messages: [...messages], tools, max_tokens: 300, temperature: 1 };
+    const { data, response } = stream
+      ? await client.chat.completions.create({ ...body, stream: true }).withResponse()
+      : await client.chat.completions.create(body).withResponse();
+    const whole = 'choices' in data ? data : await gathered(data);
+    const [choice] = whole.choices;
+    if (choice === undefined) throw new RangeError('No choice came.');
+    return {
+      turn: response.headers.get('x-backtalk-turn') ?? '',
+      messages,
+      message: choice.message,
+      finish: choice.finish_reason,
+    };
+  }
+
+  /** A question, its call, what the tool says, what the model says on it, and a correction of that. */
+  async function talk(bay: number, weather: string, stream: boolean): Promise<Asked[]> {
+    const called = await ask([{ role: 'user', content: `Does it rain in bay ${String(bay)}?` }], stream);
+    const [call] = called.message.tool_calls ?? [];
+    if (call?.type !== 'function') throw new RangeError(`No call came: ${JSON.stringify(called.message)}`);
+    const written = JSON.stringify(JSON.parse(call.function.arguments));
+    const echoed = { ...called.message, tool_calls: [{ ...call, function: { ...call.function, arguments: written } }] };
+    const result = { role: 'tool' as const, tool_call_id: call.id, content: weather };
+    const told = await ask([...called.messages, echoed, result], stream);
+    const corrected = await ask([...told.messages, told.message, { role: 'user', content: correction }], stream);
+    return [called, told, corrected];
+  }
+
+  async function rendered(messages: readonly ChatCompletionMessageParam[]): Promise<number[]> {
+    const { engineKey } = z
+      .object({ engineKey: z.string() })
+      .parse(JSON.parse(readFileSync(machine.data.connection, 'utf8')));
+    const response = await fetch(`${machine.engine}/tokenize`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${engineKey}` },
+      body: JSON.stringify({ model: name, messages, tools, add_generation_prompt: true }),
+      signal: AbortSignal.timeout(makingMs),
+    });
+    return z.object({ tokens: z.array(z.int()) }).parse(await response.json()).tokens;
+  }
+
+  it('calls a tool, its turns are one session, and all of them are trained with the prompt that was answered', async () => {
+    const [first = '', second = ''] = Object.keys(tellings);
+    const talks = [await talk(1, first, false), await talk(2, second, true)];
+    for (const [at, turns] of talks.entries()) {
+      expect(turns.map(({ finish }) => finish)).toEqual(['tool_calls', 'stop', 'stop']);
+      expect(turns.map(({ message }) => message.content)).toEqual([null, Object.values(tellings)[at], 'Dry.']);
+      const facts = [];
+      for (const { turn, messages } of turns) {
+        const fact = (
+          await until(() => book.reader.last('turnCompleted', { turn }), { what: 'The turn is in the log' })
+        ).message;
+        expect(fact.promptIds).toEqual(await rendered(messages));
+        expect(fact.untrainableReasons).toEqual([]);
+        facts.push(fact);
+      }
+      const [called, told] = facts;
+      const spoken = [...(called?.promptIds ?? []), ...(called?.answerIds ?? [])];
+      expect(told?.promptIds.slice(0, spoken.length)).toEqual(spoken);
+      const [asked = '', heard = '', answered = ''] = turns.map(({ turn }) => turn);
+      const links = async () => {
+        const { continued } = await book.read();
+        return new Map(continued.map(({ message }) => [message.turn, message.continuedBy]));
+      };
+      await until(async () => (await links()).has(heard), { what: 'The turns are linked' });
+      expect((await links()).get(asked)).toBe(heard);
+      expect((await links()).get(heard)).toBe(answered);
+    }
+    await until(() => tap.requests.length > 0, { what: 'A step', timeoutMs: 180_000, everyMs: 250 });
+    const samples = tap.requests[0]?.samples ?? [];
+    // Without a teacher its prompt was rendered otherwise.
+    expect(samples.map(({ teacherPromptIds }) => teacherPromptIds.length > 0)).toEqual(samples.map(() => true));
+    const trained = async () => (await book.read()).trained[0]?.message.report;
+    const report = await until(trained, { what: 'The step has ended', timeoutMs: 120_000, everyMs: 250 });
+    expect(report.samples.map(({ dropped }) => dropped)).toEqual(samples.map(() => ''));
+  });
+});
