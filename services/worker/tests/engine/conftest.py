@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 from backtalk_worker.engine.config import EngineConfig
 from backtalk_worker.engine.domain.row import Row
 from backtalk_worker.engine.domain.sampling import DrawRequest
+from backtalk_worker.engine.outputs.batch import Batch, Updates
 from backtalk_worker.engine.service import create_engine
 from backtalk_worker.model.convert import convert, find_gguf
 from backtalk_worker.model.load import LoadedModel, load_model
@@ -103,6 +104,20 @@ def adapters(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
     """Two different adapters for the tiny model."""
     folder = tmp_path_factory.mktemp("adapters")
     return [write_adapter(tiny_folder, folder / f"a{seed}", seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Engines compute as many steps as are released."""
+    released = threading.Semaphore(0)
+    step = Batch.step
+
+    def step_when_released(batch: Batch) -> Updates:
+        assert released.acquire(timeout=60), "no step was released"
+        return step(batch)
+
+    monkeypatch.setattr(Batch, "step", step_when_released)
+    return released
 
 
 @dataclass(frozen=True)

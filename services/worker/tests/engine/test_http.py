@@ -3,9 +3,8 @@
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,31 +213,37 @@ def test_other_types_paths_methods_and_sizes_are_refused(engine: Running):
     assert engine.client.get("/v1/chat/completions").json() == {"detail": "Method Not Allowed"}
 
 
-def test_a_client_that_goes_away_frees_its_row(engine: Running):
-    # Many rows make each step slow, so that none ends by itself before the client goes.
+def test_a_client_that_goes_away_frees_its_rows(engine: Running, steps: threading.Semaphore):
+    def running() -> float:
+        steps.release()
+        return engine.metric("vllm:num_requests_running")
+
+    def answered() -> float:
+        return engine.metric("vllm:generation_tokens_total")
+
     body = {**CHAT, "max_tokens": 470, "n": 16, "ignore_eos": True, "stream": True}
+    before = answered()
+    steps.release(2)
     with engine.client.stream("POST", "/v1/chat/completions", json=body) as answer:
         next(answer.iter_lines())
-        until(lambda: engine.metric("vllm:num_requests_running") > 1, "the rows to run")
-    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the rows to be freed")
+        until(lambda: running() == 16, "the rows to run")
+    until(lambda: running() == 0, "the rows to be freed")
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(
             f"{engine.url}/v1/chat/completions", json={**body, "stream": False}, timeout=httpx.Timeout(60, read=0.1)
         )
-    until(lambda: engine.metric("vllm:num_requests_running") == 0, "the rows of the second request to be freed")
+    until(lambda: running() == 0, "the rows of the second request to be freed")
+    assert 16 <= answered() - before < 16 * 470
 
 
-def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path):
+def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path, steps: threading.Semaphore):
     with run_engine(load_model(tiny_folder), rows_max=1, waiting_max=1) as small, ThreadPoolExecutor(4) as pool:
-        body = {**CHAT, "max_tokens": 100, "ignore_eos": True}
-        post = partial(small.client.post, "/v1/chat/completions")
-        taken = [pool.submit(post, json={**body, "max_tokens": 470})]
-        until(lambda: small.metric("vllm:num_requests_running") == 1, "the row to run")
-        taken.append(pool.submit(post, json=body))
-        until(lambda: small.metric("vllm:num_requests_waiting") == 1, "the queue to be full")
-        answers = [*pool.map(lambda _: post(json=body), range(2)), *(one.result() for one in taken)]
-        assert [a.status_code for a in answers] == [503, 503, 200, 200]
-        assert answers[0].json()["error"]["type"] == "Service Unavailable"
+        asked = [pool.submit(small.client.post, "/v1/chat/completions", json=CHAT) for _ in range(4)]
+        # Nothing is computed yet, so what has an answer was refused.
+        refusals = [answer.result(60) for _, answer in zip(range(2), as_completed(asked, 60), strict=False)]
+        steps.release(100)
+        assert sorted(answer.result(60).status_code for answer in asked) == [200, 200, 503, 503]
+        assert refusals[0].json()["error"]["type"] == "Service Unavailable"
         assert small.metric("backtalk_engine_refused_total") == 2
 
 
