@@ -33,7 +33,9 @@ async function serve(answers: Readonly<Record<string, string>>, aheadMs = 0): Pr
   const port = await freePort();
   const server = createServer((request, response) => {
     const text = answers[request.url ?? ''];
-    response.writeHead(text === undefined ? 404 : 200, { date: new Date(Date.now() + aheadMs).toUTCString() }).end(text);
+    response
+      .writeHead(text === undefined ? 404 : 200, { date: new Date(Date.now() + aheadMs).toUTCString() })
+      .end(text);
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   servers.push(server);

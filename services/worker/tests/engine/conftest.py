@@ -26,6 +26,8 @@ from backtalk_worker.model.load import LoadedModel, load_model
 from backtalk_worker.model.location import default_model_dir, packaged_adapter
 
 BASE = "tiny"
+MESSAGES = [{"role": "user", "content": "Say hello in one word."}]
+CHAT = {"messages": MESSAGES, "max_tokens": 6, "seed": 7}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,24 +1,21 @@
-"""The HTTP side on a tiny model: shapes, invariants, errors, adapters in flight, clients that go away."""
+"""The HTTP side on a tiny model: shapes, invariants, errors, adapters in flight."""
 
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from backtalk_worker.engine.outputs.adapters import load_adapter
 from backtalk_worker.engine.outputs.batch import Batch
 from backtalk_worker.engine.outputs.network import RaggedNetwork, RowInput
 from backtalk_worker.model.load import load_model
-from tests.engine.conftest import BASE, Running, run_engine, until
+from tests.engine.conftest import BASE, CHAT, MESSAGES, Running, run_engine, until
 
-MESSAGES = [{"role": "user", "content": "Say hello in one word."}]
-CHAT = {"messages": MESSAGES, "max_tokens": 6, "seed": 7}
 CAPTURE = {"return_token_ids": True, "logprobs": True}
 
 
@@ -213,40 +210,6 @@ def test_other_types_paths_methods_and_sizes_are_refused(engine: Running):
     assert engine.client.get("/v1/chat/completions").json() == {"detail": "Method Not Allowed"}
 
 
-def test_a_client_that_goes_away_frees_its_rows(engine: Running, steps: threading.Semaphore):
-    def running() -> float:
-        steps.release()
-        return engine.metric("vllm:num_requests_running")
-
-    def answered() -> float:
-        return engine.metric("vllm:generation_tokens_total")
-
-    body = {**CHAT, "max_tokens": 470, "n": 16, "ignore_eos": True, "stream": True}
-    before = answered()
-    steps.release(2)
-    with engine.client.stream("POST", "/v1/chat/completions", json=body) as answer:
-        next(answer.iter_lines())
-        until(lambda: running() == 16, "the rows to run")
-    until(lambda: running() == 0, "the rows to be freed")
-    with pytest.raises(httpx.ReadTimeout):
-        httpx.post(
-            f"{engine.url}/v1/chat/completions", json={**body, "stream": False}, timeout=httpx.Timeout(60, read=0.1)
-        )
-    until(lambda: running() == 0, "the rows of the second request to be freed")
-    assert 16 <= answered() - before < 16 * 470
-
-
-def test_one_more_than_rows_and_queue_hold_is_a_503(tiny_folder: Path, steps: threading.Semaphore):
-    with run_engine(load_model(tiny_folder), rows_max=1, waiting_max=1) as small, ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(small.client.post, "/v1/chat/completions", json=CHAT) for _ in range(4)]
-        # Nothing is computed yet, so what has an answer was refused.
-        refusals = [answer.result(60) for _, answer in zip(range(2), as_completed(asked, 60), strict=False)]
-        steps.release(100)
-        assert sorted(answer.result(60).status_code for answer in asked) == [200, 200, 503, 503]
-        assert refusals[0].json()["error"]["type"] == "Service Unavailable"
-        assert small.metric("backtalk_engine_refused_total") == 2
-
-
 def test_adapters_are_loaded_listed_used_and_unloaded(engine: Running, adapters: list[Path]):
     post = engine.client.post
     assert refused(engine, "/v1/chat/completions", {**CHAT, "model": "v1"})[0] == 404
@@ -383,22 +346,3 @@ def test_a_loop_that_dies_ends_streams_with_an_error_and_the_process_with_two(
         *tokens, error = frames(running)
         assert len(tokens) == 3
         assert (error["error"]["type"], error["error"]["code"]) == ("InternalServerError", 500)
-
-
-def test_stopping_ends_answers_with_abort(tiny_folder: Path):
-    reasons: list[str | None] = []
-    with run_engine(load_model(tiny_folder), rows_max=8, prefill_beside_answers=1) as running:
-        body = {**CHAT, "max_tokens": 470, "n": 8, "ignore_eos": True, "stream": True}
-
-        def read() -> None:
-            with httpx.stream("POST", f"{running.url}/v1/chat/completions", json=body, timeout=60) as answer:
-                for line in answer.iter_lines():
-                    if line.startswith("data: {"):
-                        reasons.append(json.loads(line[6:])["choices"][0]["finish_reason"])
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        until(lambda: len(reasons) > 10, "the stream to begin")
-    reader.join(60)
-    assert reasons[-1] in ("abort", "length")
-    assert not reader.is_alive()
