@@ -15,7 +15,6 @@ export default tseslint.config(
       '**/vitest.config.ts',
       '.venv/**',
       '.backtalk/**',
-      '.bench/**',
     ],
   },
   eslint.configs.recommended,

@@ -3,7 +3,7 @@
 // as missed; nothing here is asserted.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { availableParallelism, cpus, loadavg } from 'node:os';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { baseModel } from '@backtalk/deploy';
@@ -12,7 +12,7 @@ import { root } from '../loop/machine.js';
 import { writeDocument } from './learning/document.js';
 import { helpText, readPlan, type LearningPlan } from './learning/options.js';
 import { unitsOf, type Unit } from './learning/parts.js';
-import { ResultStore, type UnitResult } from './learning/result.js';
+import { ranOn, ResultStore, type UnitResult } from './learning/result.js';
 import { createOutput, type Output } from './output.js';
 
 const laptopModel = join(root, '.venv', 'models', baseModel);
@@ -26,7 +26,7 @@ async function main(output: Output): Promise<void> {
   }
   const digest = await digestOf(plan.model ?? laptopModel);
   const store = new ResultStore(join(plan.results, folderOf(plan, digest)));
-  const about = `Base model ${plan.model === undefined ? 'of the laptop' : 'named by `--model`'} (weights \`${digest}\`), ${String(availableParallelism())} cores of ${cpus()[0]?.model ?? 'an unknown CPU'}`;
+  const about = `Base model ${plan.model === undefined ? 'of the laptop' : 'named by `--model`'} (weights \`${digest}\`)`;
   for (const unit of unitsOf(plan, store)) {
     if (store.find(unit) === undefined) await runUnit(unit, store, output);
     else output.settle(`${titleOf(unit)}: kept from before`);
@@ -49,7 +49,7 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output): Promise<
   try {
     const found = await unit.run(say);
     const minutes = (performance.now() - startedAt) / 60_000;
-    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()] };
+    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()], ...ranOn() };
     store.keep(result);
     output.settle(`✓ ${titleOf(unit)}: ${summaryOf(result)}`);
   } catch (error) {

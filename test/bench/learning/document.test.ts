@@ -25,6 +25,8 @@ const result = (part: string, name: string, rows: Row[]): UnitResult => ({
   answers: [],
   minutes: 1,
   load: [0, 0],
+  processor: '2 × a processor',
+  day: '2026-11-22',
 });
 const turns = result('b', 'one+two', [
   row('one', '', 0, 0.5, 'base shown the wish'),

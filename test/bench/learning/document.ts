@@ -245,6 +245,7 @@ function stepsOf(results: readonly UnitResult[]): Section | undefined {
       `${String(hinted)} of ${String(samples)}`,
       result.minutes.toFixed(0),
       load,
+      `${result.processor}, ${result.day}`,
     ];
   });
   const header = [
@@ -256,6 +257,7 @@ function stepsOf(results: readonly UnitResult[]): Section | undefined {
     'samples with a hint or lesson',
     'minutes',
     'load',
+    'on',
   ];
   return { title: 'What it took', lines: table(header, rows) };
 }

@@ -59,12 +59,12 @@ Options:
   --questions N        held-out questions of each wish
   --samples N          answers to each
   --model DIR          folder of another base model
-  --results DIR        where results are kept          (default: .bench/learning)
+  --results DIR        where results are kept; an empty folder measures anew (default: docs/learning/results)
   --document FILE      where they are written up       (default: docs/learning.md)
   --json               results as JSON on standard output; progress goes to standard error
   --help               this text`;
 
-const quick = { seeds: '1', steps: '6', every: '3', questions: '32', samples: '1' };
+const quick = { seeds: '1', steps: '8', every: '4', questions: '32', samples: '1' };
 const full = { seeds: '1,2,3,4,5', steps: '10', every: '2', questions: '64', samples: '2' };
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
@@ -87,7 +87,7 @@ function parse(argv: readonly string[]) {
         questions: text,
         samples: text,
         model: text,
-        results: { type: 'string', default: join(root, '.bench', 'learning') },
+        results: { type: 'string', default: join(root, 'docs', 'learning', 'results') },
         document: { type: 'string', default: join(root, 'docs', 'learning.md') },
       },
     }).values;

@@ -6,7 +6,7 @@ import { readUser, type UserFile } from '../../simulate/user/user-file.js';
 import type { TestKey } from '../../loop/machine.js';
 import { Laboratory } from './laboratory.js';
 import type { LearningPlan, PartName } from './options.js';
-import { oneEach, type ResultStore, type Row, type UnitResult } from './result.js';
+import { oneEach, ranOn, type ResultStore, type Row, type UnitResult } from './result.js';
 import { Talk, type Person } from './talking.js';
 
 export type Found = Pick<UnitResult, 'rows' | 'steps' | 'lessons' | 'talk' | 'answers'>;
@@ -102,7 +102,7 @@ async function compare(
     const startedAt = performance.now();
     const rows = await laboratory.comparisons(name, key);
     const minutes = (performance.now() - startedAt) / 60_000;
-    store.keep({ ...unit, rows, steps: [], lessons: [], talk: [], answers: [], minutes, load: [0, 0] });
+    store.keep({ ...unit, rows, steps: [], lessons: [], talk: [], answers: [], minutes, load: [0, 0], ...ranOn() });
   }
 }
 

@@ -1,6 +1,7 @@
 // What one unit of the experiment found, and where it is kept: a JSON file each, so that a stopped run goes on where it was.
 // A file that cannot be read is none: its unit is run again.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -62,6 +63,9 @@ const unitResult = z.object({
   minutes: z.number(),
   /** Load average over a minute at the beginning and at the end. */
   load: z.tuple([z.number(), z.number()]),
+  /** What it ran on, and when (YYYY-MM-DD): results of several machines are written up together. */
+  processor: z.string(),
+  day: z.string(),
 });
 
 /** Name of a row: the base shown the lessons in force. */
@@ -73,6 +77,12 @@ export type Row = z.infer<typeof row>;
 export type Step = z.infer<typeof step>;
 export type Lesson = z.infer<typeof lessonSchema>;
 export type UnitResult = z.infer<typeof unitResult>;
+
+/** This machine, today. */
+export function ranOn(): Pick<UnitResult, 'processor' | 'day'> {
+  const processor = `${String(availableParallelism())} × ${cpus()[0]?.model ?? 'an unknown CPU'}`;
+  return { processor, day: new Date().toISOString().slice(0, 10) };
+}
 
 /** Results of one model and one set of sizes. */
 export class ResultStore {
