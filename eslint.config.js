@@ -8,14 +8,7 @@ const linesOfFunction = ['error', { max: 70 }];
 
 export default tseslint.config(
   {
-    ignores: [
-      '**/dist/**',
-      '**/gen/**',
-      '**/node_modules/**',
-      '**/vitest.config.ts',
-      '.venv/**',
-      '.backtalk/**',
-    ],
+    ignores: ['**/dist/**', '**/gen/**', '**/node_modules/**', '**/vitest.config.ts', '.venv/**', '.backtalk/**'],
   },
   eslint.configs.recommended,
   {
