@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pairsOf, tokenVariable } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
@@ -70,6 +70,8 @@ describe.each([
   });
 });
 
+const readmeOf = (service: string) => join(repositoryRoot(), 'services', service, 'README.md');
+
 describe('compose.yaml', () => {
   const ours = Object.entries(whole.services).filter(([, { image = '' }]) => image.startsWith('backtalk/'));
 
@@ -99,6 +101,17 @@ describe('compose.yaml', () => {
       const writable = volumes.filter((volume) => !volume.endsWith(':ro')).map((volume) => volume.split(':')[1] ?? '');
       expect(writable.filter((path) => !recipe.includes(`/volumes${path} `))).toEqual([]);
       expect(recipe).toContain('chown 10001:0 /volumes/*');
+    },
+  );
+
+  it.each(ours.filter(([name]) => existsSync(readmeOf(name))))(
+    'tells %s where the others are, and gives it the engines’ key where it asks engines',
+    (name, { environment }) => {
+      const rows = readFileSync(readmeOf(name), 'utf8').matchAll(/^\| `(BACKTALK_\w+)` +\| (\S+)/gm);
+      const wanted = [...rows].flatMap(([, variable = '', standard = '']) =>
+        variable === 'BACKTALK_ENGINE_KEY' || standard.includes('127.0.0.1') ? [variable] : [],
+      );
+      expect(Object.keys(environment)).toEqual(expect.arrayContaining(wanted));
     },
   );
 
