@@ -13,7 +13,7 @@ it('conversations of one key are compressed one after another, and another keyâ€
   const packer = new Packer();
   const done: string[] = [];
   const pack = (keyId: string, bytes: number) =>
-    packer.pack(keyId, written(bytes)).then(() => done.push(keyId + bytes));
+    packer.pack(keyId, written(bytes)).then(() => done.push(`${keyId}${bytes}`));
   await Promise.all([pack('eve', 4_000_000), pack('eve', 8_000), pack('ann', 8_000)]);
   expect(done).toEqual(['ann8000', 'eve4000000', 'eve8000']);
 });
