@@ -25,7 +25,7 @@ async function stillJudges(scene: Scene, ms: number): Promise<Outcome> {
   const { turn } = await said(scene, scene.bob, 'No, that is wrong: answer in one short sentence.');
   const startedAt = performance.now();
   // Who looks must cost others less than who attacks: not the whole log, again and again.
-  const isJudged = async () => (await scene.book.reader.last('turnJudged', { tenant: 'other', turn })) !== undefined;
+  const isJudged = async () => (await scene.book.reader.last('turnJudged', { turn })) !== undefined;
   const held = await within(ms, isJudged);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   return { held, now: held ? `another's turn was judged after ${seconds} s` : `not judged within ${seconds} s` };
