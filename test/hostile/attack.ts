@@ -15,8 +15,8 @@ export interface Attack {
   /** What the same attack reached before there was a bound. */
   readonly before: string;
   /**
-   * `keyed`: two tenants. `keyless`: no key was ever made. Both with stand-ins for models. `laptop`: as `npm start` leaves
-   * it, without keys, with the built-in engine.
+   * `keyed`: two tenants. `replicated`: the same with three engines. `keyless`: no key was ever made. All with stand-ins for
+   * models. `laptop`: as `npm start` leaves it, without keys, with the built-in engine.
    */
   readonly on: Place;
   /** Why another client's latency says nothing here; it is measured where this is left out. */
@@ -27,4 +27,4 @@ export interface Attack {
   run(scene: Scene): Promise<Outcome>;
 }
 
-export type Place = 'keyed' | 'keyless' | 'laptop';
+export type Place = 'keyed' | 'replicated' | 'keyless' | 'laptop';

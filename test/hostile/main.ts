@@ -40,7 +40,7 @@ const output = createOutput();
 
 async function attackAll(chosen: readonly Attack[], adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const on of ['keyed', 'keyless', 'laptop'] as const) {
+  for (const on of ['keyed', 'replicated', 'keyless', 'laptop'] as const) {
     const own = chosen.filter((attack) => attack.on === on);
     if (own.length === 0) continue;
     output.progress(`starting the installation: ${on}`);

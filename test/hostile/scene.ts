@@ -51,9 +51,16 @@ export interface Scene {
 export const keys = { mallory: 'sk-mallory', filler: 'sk-filler', bob: 'sk-bob' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
+/** What ends the engines of a `replicated` scene. */
+export const deadlyWords = 'the words that end an engine';
+
+function mortal(spec: ProcessSpec): ProcessSpec {
+  return { ...spec, args: [...spec.args, '--dies-of', deadlyWords] };
+}
+
 /** Processes are changed by `adapt` before they start. */
 export async function startScene(on: Place, adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Scene> {
-  const isKeyed = on === 'keyed';
+  const isKeyed = on === 'keyed' || on === 'replicated';
   const processes = new Set<string>();
   const machine = await startTestMachine({
     engine: on === 'laptop' ? 'builtin' : 'stand-in',
@@ -73,10 +80,15 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     }),
     adapt: (spec) => {
       processes.add(spec.name);
-      return adapt(spec);
+      return adapt(on === 'replicated' && spec.name === 'engine' ? mortal(spec) : spec);
     },
     environment: { trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' } },
   });
+  if (on === 'replicated')
+    for (const number of ['2', '3']) {
+      await machine.addEngine();
+      for (const name of ['engine', 'loader']) processes.add(`${name}-${number}`);
+    }
   const book = await LogBook.open(machine);
   const probe = new Probe(machine.gateway, isKeyed ? keys.bob : '');
   const mallory = isKeyed ? bearer(keys.mallory) : {};

@@ -90,7 +90,7 @@ export interface TestMachine {
   kill(name: string, signal?: NodeJS.Signals): void;
   /** Resolves when the process serves, under another process id than `before` where one is given. */
   serves(name: string, before?: number): Promise<void>;
-  /** Starts a second engine with a loader of its own, like the first one or as is said here; gives its URL. */
+  /** Starts a second engine, then a third, with a loader of its own, like the first one or as is said here; gives its URL. */
   addEngine(engine?: ProcessSpec): Promise<string>;
   /** Starts a second gateway, named `gateway-2`, like the first one but for these variables; gives its URL. */
   addGateway(environment?: Readonly<Record<string, string>>): Promise<string>;
@@ -164,16 +164,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     cluster,
     gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
     engine: `http://127.0.0.1:${String(ports.engine)}`,
-    addEngine: async (like) => {
-      const { url, engine, loader } = replicaOf(
-        like === undefined ? specs : new Map(specs).set('engine', like),
-        data,
-        ports,
-      );
-      await supervisor.start([engine]);
-      await supervisor.start([loader]);
-      return url;
-    },
+    addEngine: engineAdder(supervisor, specs, data, ports),
     addGateway: async (environment = {}) => {
       const { url, gateway } = secondGatewayOf(specs, data, ports);
       await supervisor.start([{ ...gateway, env: { ...gateway.env, ...environment } }]);
@@ -181,6 +172,23 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     },
     broker: (user = 'admin') =>
       connectAs(user, cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`, secrets.passwords),
+  };
+}
+
+function engineAdder(
+  supervisor: Supervisor,
+  specs: ReadonlyMap<string, ProcessSpec>,
+  data: DataFolder,
+  ports: Ports,
+): TestMachine['addEngine'] {
+  let replicas = 0;
+  return async (like) => {
+    replicas += 1;
+    const chosenSpecs = like === undefined ? specs : new Map(specs).set('engine', like);
+    const { url, engine, loader } = replicaOf(chosenSpecs, data, ports, replicas === 1 ? 2 : 3);
+    await supervisor.start([engine]);
+    await supervisor.start([loader]);
+    return url;
   };
 }
 

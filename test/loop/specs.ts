@@ -35,8 +35,9 @@ export function standInFor(
   }
 }
 
-/** Behind those of the machine itself: engine, the loader's gRPC, its health. */
+/** Between and behind those of the machine itself: engine, the loader's gRPC, its health. */
 export const replicaPorts = [45, 46, 47] as const;
+const thirdPorts = [35, 36, 37] as const;
 
 export interface Replica {
   readonly url: string;
@@ -44,34 +45,38 @@ export interface Replica {
   readonly loader: ProcessSpec;
 }
 
-/** A second engine with a loader of its own, beside those that run. */
-export function replicaOf(specs: ReadonlyMap<string, ProcessSpec>, data: DataFolder, ports: Ports): Replica {
+/** A second or third engine with a loader of its own, beside those that run. */
+export function replicaOf(
+  specs: ReadonlyMap<string, ProcessSpec>,
+  data: DataFolder,
+  ports: Ports,
+  number: 2 | 3,
+): Replica {
   const engine = specs.get('engine');
   const loader = specs.get('loader');
   if (engine === undefined || loader === undefined) throw new RangeError('The machine has no engine yet.');
-  const [enginePort = '', grpcPort = '', healthPort = ''] = replicaPorts.map((offset) =>
-    String(ports.endpoint + offset),
-  );
+  const offsets = number === 2 ? replicaPorts : thirdPorts;
+  const [enginePort = '', grpcPort = '', healthPort = ''] = offsets.map((offset) => String(ports.endpoint + offset));
   const url = `http://127.0.0.1:${enginePort}`;
   const portAt = engine.args.indexOf('--port') + 1;
   return {
     url,
     engine: {
       ...engine,
-      name: 'engine-2',
+      name: `engine-${String(number)}`,
       args: engine.args.map((value, at) => (at === portAt ? enginePort : value)),
       ready: () => answersOk(`${url}/health`),
     },
     loader: {
       ...loader,
-      name: 'loader-2',
+      name: `loader-${String(number)}`,
       env: {
         ...loader.env,
-        BACKTALK_INSTANCE: 'loader-2',
+        BACKTALK_INSTANCE: `loader-${String(number)}`,
         BACKTALK_ENGINE_URL: url,
         BACKTALK_GRPC_ADDRESS: `127.0.0.1:${grpcPort}`,
         BACKTALK_HEALTH_ADDRESS: `127.0.0.1:${healthPort}`,
-        BACKTALK_ADAPTER_DIR: join(data.path, 'adapters-2'),
+        BACKTALK_ADAPTER_DIR: join(data.path, `adapters-${String(number)}`),
       },
       ready: () => answersOk(`http://127.0.0.1:${healthPort}/readyz`),
     },

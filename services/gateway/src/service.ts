@@ -39,6 +39,7 @@ import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
+import { Packer } from './outputs/packer.js';
 import { RouteTable } from './outputs/route-table.js';
 import { Spool } from './outputs/spool.js';
 import { SpoolDrain } from './outputs/spool-drain.js';
@@ -63,6 +64,8 @@ const nextTurn = (go: () => void): unknown => setImmediate(go);
 const requestsOfTurn = { ofKey: 1, inAll: 8 };
 /** Pieces of answers, at some 60 µs each. */
 const piecesOfTurn = { ofKey: 4, inAll: 32 };
+/** Bodies that are read on the event loop, at up to 10 ms each. */
+const bodiesOfTurn = { ofKey: 1, inAll: 1 };
 
 export function createGateway(config: GatewayConfig, overrides: GatewayOverrides = {}): Gateway {
   const stopWithinMs = config.stopWaitMs + stopMarginMs;
@@ -139,7 +142,7 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   const background = new BackgroundWork(events);
   lifecycle.add('background work', () => background.settled());
   const log = new FactLog(publisher, reader, clock, config.indexKeepMs);
-  return { store, index: new AnswerIndex(valkey, config.indexKeepMs), log, background };
+  return { store, packer: new Packer(), index: new AnswerIndex(valkey, config.indexKeepMs), log, background };
 }
 
 async function startAccess(
@@ -170,6 +173,7 @@ async function startAccess(
     slots,
     fair: new FairTurns(nextTurn, requestsOfTurn),
     fairPieces: new FairTurns(nextTurn, piecesOfTurn),
+    fairBodies: new FairTurns(nextTurn, bodiesOfTurn),
     minutes: new MinuteCounts(valkey, clock),
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
     reader,

@@ -10,6 +10,7 @@ export const skipReasons = [
   'opted_out',
   'consent_unknown',
   'giver_opted_out',
+  'said_enough',
   'side',
   'nothing_said',
   'judged_before',

@@ -188,6 +188,20 @@ describe('feedback', () => {
     expect(await rig.judgements(talk.user)).toBe(3);
   });
 
+  it('takes so much of one person on one turn, and others are heard all the same', async () => {
+    const judge = await rig.judge();
+    const talk = await rig.turn([]);
+    for (let said = 1; said <= 10; said += 1) {
+      await rig.feedback(talk, { hasScore: true, score: -1, comment: `Be brief, for the time number ${said}.` });
+      if (said <= 8) await rig.untilJudged(talk, said);
+    }
+    const tooMuch = () => rig.metric(judge, 'turns_skipped_total{reason="said_enough"}');
+    await until(async () => (await tooMuch()) === 2, { what: 'feedback that is too much' });
+    await rig.feedback(talk, { hasScore: true, score: 1, giver: 'colleague' });
+    expect(await rig.untilJudged(talk, 9)).toMatchObject({ giver: 'colleague', verdict: 1 });
+    expect(await rig.judgements(talk.user)).toBe(9);
+  });
+
   it('feedback stands above votes that come after it', async () => {
     await rig.judge();
     const talk = await rig.turn([]);

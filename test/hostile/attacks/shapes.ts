@@ -16,6 +16,11 @@ export function within(ms: number, condition: () => Promise<boolean>, everyMs = 
   );
 }
 
+/** So many at a time, in rounds. */
+export async function repliesTo(scene: Scene, atOnce: number, one: () => Promise<Reply>): Promise<Reply[]> {
+  return (await scene.rounds(() => Promise.all(Array.from({ length: atOnce }, one)))).flat();
+}
+
 type Told = Pick<Attack, 'name' | 'about' | 'before' | 'on'>;
 
 /** Every request is answered with one of these statuses. */
@@ -44,8 +49,7 @@ export function bodies(told: Omit<Told, 'on'>, { atOnce = 1, isServed = false, b
   const run = async (scene: Scene) => {
     const before = scene.machine.pid('gateway');
     const bytes = body();
-    const round = () => Promise.all(Array.from({ length: atOnce }, () => scene.post(chat, bytes)));
-    const replies = (await scene.rounds(round)).flat();
+    const replies = await repliesTo(scene, atOnce, () => scene.post(chat, bytes));
     const lives = scene.machine.pid('gateway') === before && (await isAlive(scene));
     const isRefused = replies.every(({ status }) => status >= 400 && status < 500);
     return {

@@ -1,10 +1,11 @@
 // Attacks by what is said: words that stop the readers of the log, that teach, or that are remembered against a no.
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
+import type { TestMachine } from '../../loop/machine.js';
 import { ask, type Heard, type Message } from '../../loop/talk.js';
 import type { Attack, Outcome } from '../attack.js';
-import { statusesOf, type Scene } from '../scene.js';
-import { assistant, chat, user, within } from './shapes.js';
+import { deadlyWords, statusesOf, type Reply, type Scene } from '../scene.js';
+import { assistant, chat, repliesTo, user, within } from './shapes.js';
 
 /** Asks, and answers with these words; gives the first answer, which the words are about. */
 async function said(
@@ -23,10 +24,18 @@ async function said(
 async function stillJudges(scene: Scene, ms: number): Promise<Outcome> {
   const { turn } = await said(scene, scene.bob, 'No, that is wrong: answer in one short sentence.');
   const startedAt = performance.now();
-  const isJudged = async () => (await scene.book.read()).judged.some(({ message }) => message.turn === turn);
+  // Who looks must cost others less than who attacks: not the whole log, again and again.
+  const isJudged = async () => (await scene.book.reader.last('turnJudged', { turn })) !== undefined;
   const held = await within(ms, isJudged);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   return { held, now: held ? `another's turn was judged after ${seconds} s` : `not judged within ${seconds} s` };
+}
+
+/** Of what a flood is answered: all of it within its budgets, and others are judged beside it. */
+async function flooded(scene: Scene, replies: readonly Reply[]): Promise<Outcome> {
+  const judges = await stillJudges(scene, 30_000);
+  const isBounded = replies.every(({ status }) => status === 200 || status === 429);
+  return { held: judges.held && isBounded, now: `${statusesOf(replies)}; ${judges.now}` };
 }
 
 const patterns: Attack = {
@@ -97,7 +106,7 @@ const forgottenNo: Attack = {
       headers: { ...mallory, 'x-backtalk-train': 'off' },
     });
     await within(10_000, async () => (await book.read()).completed.some(({ message }) => message.turn === first.turn));
-    await emptyValkey(machine.data.path, machine.ports.valkey);
+    await emptyValkey(machine);
     let messages: Message[] = [opening, assistant(first.text)];
     const later: Heard[] = [];
     for (const words of ['and now?', 'No, shorter: answer in one word.', 'thank you']) {
@@ -115,17 +124,11 @@ const forgottenNo: Attack = {
   },
 };
 
-async function emptyValkey(folder: string, port: number): Promise<void> {
-  const valkey = new Redis(port, '127.0.0.1', { lazyConnect: true, ...(await passwordOf(folder)) });
+async function emptyValkey({ ports }: TestMachine): Promise<void> {
+  const valkey = new Redis(ports.valkey, '127.0.0.1', { lazyConnect: true });
   await valkey.connect();
   await valkey.flushall();
   valkey.disconnect();
-}
-
-async function passwordOf(folder: string): Promise<{ readonly password?: string }> {
-  const { readFile } = await import('node:fs/promises');
-  const secrets = JSON.parse(await readFile(`${folder}/secrets.json`, 'utf8')) as { readonly valkeyPassword?: string };
-  return secrets.valkeyPassword === undefined ? {} : { password: secrets.valkeyPassword };
 }
 
 const largeSamples: Attack = {
@@ -201,14 +204,11 @@ const feedbackFlood: Attack = {
   before: 'taken, within the share of the day (no earlier figure)',
   on: 'keyed',
   run: async (scene) => {
-    const { machine, mallory, post, rounds } = scene;
+    const { machine, mallory, post } = scene;
     const { turn } = await ask(machine.gateway, { messages: [user('hi')], headers: mallory });
     const comment = () => `${String(Math.random())} ${'too long '.repeat(1_770)}`;
     const give = () => post('/v1/feedback', { turn_id: turn, score: -1, comment: comment() });
-    const replies = (await rounds(() => Promise.all(Array.from({ length: 32 }, give)))).flat();
-    const judges = await stillJudges(scene, 30_000);
-    const isTaken = replies.every(({ status }) => status === 200 || status === 429);
-    return { held: judges.held && isTaken, now: `${statusesOf(replies)}; ${judges.now}` };
+    return flooded(scene, await repliesTo(scene, 32, give));
   },
 };
 
@@ -218,17 +218,36 @@ const logFiller: Attack = {
   before: 'one key fills the day of its tenant',
   on: 'keyed',
   run: async (scene) => {
-    const { post, rounds, filler } = scene;
+    const { post, filler } = scene;
     const tell = () => {
       const parameters = { type: 'object', description: randomBytes(100_000).toString('hex') };
       const tools = [{ type: 'function', function: { name: 'read', description: 'reads', parameters } }];
       return post(chat, { model: 'backtalk', messages: [user('hi')], tools, max_tokens: 1 }, { headers: filler });
     };
-    const replies = (await rounds(() => Promise.all(Array.from({ length: 8 }, tell)))).flat();
+    const replies = await repliesTo(scene, 8, tell);
     const full = replies.filter(({ headers }) => headers['x-backtalk-capture'] === 'off; full=key').length;
-    const judges = await stillJudges(scene, 30_000);
-    const held = judges.held && full > 0 && replies.every(({ status }) => status === 200 || status === 429);
-    return { held, now: `${statusesOf(replies)}, ${String(full)} of them not captured; ${judges.now}` };
+    const { held, now } = await flooded(scene, replies);
+    return { held: held && full > 0, now: `${String(full)} not captured of ${now}` };
+  },
+};
+
+const queryOfDeath: Attack = {
+  name: 'query-of-death',
+  about: 'a prompt that ends each engine that is given it, again and again; three stand-ins for engines are there',
+  before: 'given to engine after engine, until none is left',
+  on: 'replicated',
+  run: async ({ machine, mallory, post, rounds }) => {
+    const engines = ['engine', 'engine-2', 'engine-3'];
+    const before = engines.map((name) => machine.pid(name));
+    const body = { model: 'backtalk', messages: [user(deadlyWords)], max_tokens: 1 };
+    const replies = await rounds(() => post(chat, body));
+    // Those that ended have come back by now, or are about to.
+    for (const name of engines) await machine.serves(name);
+    const ended = engines.filter((name, at) => machine.pid(name) !== before[at]).length;
+    const isRefused = replies.every(({ status }) => status === 422 || status === 503);
+    const { text } = await ask(machine.gateway, { messages: [user('hi')], headers: mallory });
+    const now = `${statusesOf(replies)}; ${String(ended)} of ${String(engines.length)} engines ended`;
+    return { held: ended === 2 && isRefused && text !== '', now };
   },
 };
 
@@ -240,4 +259,5 @@ export const wordAttacks: readonly Attack[] = [
   largeSamples,
   feedbackFlood,
   logFiller,
+  queryOfDeath,
 ];

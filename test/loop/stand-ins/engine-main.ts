@@ -12,8 +12,12 @@ const { values } = parseArgs({
     'token-ms': { type: 'string', default: '2' },
     'answer-tokens': { type: 'string', default: '12' },
     places: { type: 'string', default: '256' },
+    'dies-of': { type: 'string', default: '' },
   },
 });
+
+/** A prompt with these words ends the process, as one does that meets a fault of a kernel or the memory's end. */
+const deadly = values['dies-of'];
 
 const engine = await startFakeEngine({
   port: Number(values.port),
@@ -23,5 +27,8 @@ const engine = await startFakeEngine({
   answerTokens: Number(values['answer-tokens']),
   places: Number(values.places),
   reply: judgeReply,
+  heard: (body) => {
+    if (deadly !== '' && JSON.stringify(body).includes(deadly)) process.kill(process.pid, 'SIGKILL');
+  },
 });
 process.stdout.write(`${engine.url}\n`);

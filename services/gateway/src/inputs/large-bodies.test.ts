@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { decodeConversation } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -117,4 +118,38 @@ it.each<[string, Fields]>([
     tools: fields.tools,
     templateArguments: fields.chat_template_kwargs ?? {},
   });
+});
+
+it('bodies of one key that come to their ends together are read one in each turn of the event loop', async () => {
+  const content = 'a'.repeat(200_000);
+  const body = JSON.stringify({ model: 'backtalk', messages: [{ role: 'user', content }] });
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const sockets = Array.from({ length: 12 }, () => connect(started.gateway.ports.http, '127.0.0.1'));
+  let answered = 0;
+  for (const socket of sockets) socket.once('data', () => (answered += 1));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  await Promise.all(
+    sockets.map((socket) => new Promise((sent) => socket.write(head + body.slice(0, -1), () => sent(undefined)))),
+  );
+  // All that was sent has been read.
+  for (let turns = 0; turns < 200; turns += 1) await new Promise(setImmediate);
+  /** In which turn of the event loop each was parsed: gateway and clients share it. */
+  const readIn: number[] = [];
+  let turn = 0;
+  const { parse } = JSON;
+  const spy = vi.spyOn(JSON, 'parse').mockImplementation((text, reviver) => {
+    if (text.length >= body.length) readIn.push(turn);
+    return parse(text, reviver) as unknown;
+  });
+  const count = (): void => {
+    turn += 1;
+    if (answered < sockets.length) setImmediate(count);
+  };
+  count();
+  for (const socket of sockets) socket.write(body.slice(-1));
+  await until(() => answered === sockets.length, { what: 'all answers' });
+  spy.mockRestore();
+  expect(readIn).toHaveLength(sockets.length);
+  expect(new Set(readIn).size).toBe(sockets.length);
+  for (const socket of sockets) socket.destroy();
 });

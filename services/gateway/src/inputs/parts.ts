@@ -16,6 +16,7 @@ import type { EngineFleet } from '../outputs/engine-fleet.js';
 import type { FactLog } from '../outputs/fact-log.js';
 import type { KeyStore } from '../outputs/key-store.js';
 import type { MinuteCounts } from '../outputs/minute-counts.js';
+import type { Packer } from '../outputs/packer.js';
 import type { RouteTable } from '../outputs/route-table.js';
 import type { TurnStore } from '../outputs/turn-store.js';
 
@@ -28,6 +29,8 @@ export interface Access {
   readonly fair: FairTurns;
   /** For pieces of answers. */
   readonly fairPieces: FairTurns;
+  /** For bodies that have come and are to be read. */
+  readonly fairBodies: FairTurns;
   readonly minutes: MinuteCounts;
   readonly bodies: BodyBudget;
   readonly reader: ChatReader;
@@ -46,6 +49,7 @@ export interface Serving {
 /** Where turns go, and what is known of earlier ones. */
 export interface Turns {
   readonly store: TurnStore;
+  readonly packer: Packer;
   readonly index: AnswerIndex;
   readonly log: FactLog;
   /** A stop waits for it. */

@@ -111,9 +111,9 @@ export class TurnRecord {
 
   private async writeOpened(): Promise<Written> {
     const { turn, request, trace } = this.exchange;
-    const { store } = this.parts.turns;
+    const { store, packer } = this.parts.turns;
     const conversation = await writeConversation(request, turn.parent, immediate);
-    const stored = await store.encode(conversation);
+    const stored = await packer.pack(turn.caller.keyId, conversation);
     const { messages, tools, templateArguments } = stored;
     const bytes = openedBytesLeast + messages.length + tools.length + templateArguments.length;
     return { open: store.open(turnOpened(turn, stored), trace), conversation, bytes };

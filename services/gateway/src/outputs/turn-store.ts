@@ -3,8 +3,6 @@
 // In: a turn's facts: the first when the request arrives, the others when the answer is complete. Out: where they are
 // stored. The broker has `storeWaitMs`; then they go to the spool. After that the broker is left alone, but for one try
 // a second, until it takes something again. It never says that a turn is stored before it is.
-import { promisify } from 'node:util';
-import { constants, deflateRaw } from 'node:zlib';
 import {
   asBacktalkError,
   within,
@@ -14,11 +12,10 @@ import {
   type FactPublisher,
   type Trace,
 } from '@backtalk/kit';
-import type { Conversation, TurnOpened } from '@backtalk/proto/facts';
+import type { TurnOpened } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { GatewayEvents, StoredWhere } from '../events.js';
 import { Breaker } from '../domain/breaker.js';
-import { conversationFact, worthDeflating, type WrittenConversation } from '../domain/conversation.js';
 import type { SpooledFact } from '../domain/spool-record.js';
 import type { Spool } from './spool.js';
 import { storable, type Storable } from './storable.js';
@@ -43,7 +40,6 @@ export interface OpenTurn {
   readonly openedStored: Promise<boolean>;
 }
 
-const deflate = promisify(deflateRaw);
 /** The most that one turn adds to its request's size when it is stored; a guess that only admission uses. */
 const answerBytesGuess = 256 * 1024;
 const openedWaitMs = 5_000;
@@ -75,16 +71,6 @@ export class TurnStore {
 
   fact<N extends SpooledFact>(name: N, message: FactMessage<N>, trace: Trace): Storable {
     return storable(this.options.publisher, name, message, trace);
-  }
-
-  /** Compresses where that pays, off the event loop. */
-  async encode(written: WrittenConversation): Promise<Conversation> {
-    const { messages, tools } = written;
-    if (!worthDeflating(written)) return conversationFact(written, { messages, tools, deflated: false });
-    const pack = (bytes: Uint8Array) =>
-      bytes.length === 0 ? bytes : deflate(bytes, { level: constants.Z_BEST_SPEED });
-    const [packed, packedTools] = await Promise.all([pack(messages), pack(tools)]);
-    return conversationFact(written, { messages: packed, tools: packedTools, deflated: true });
   }
 
   open(message: TurnOpened, trace: Trace): OpenTurn {

@@ -4,6 +4,11 @@ import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/pro
 import { hindsightOfFeedback, type DropReason } from './hints/hindsight.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
 
+/** Of one person on one turn; */
+const giverFeedbackMax = 8;
+/** and of all who are not the turn's user. */
+const othersFeedbackMax = 32;
+
 export interface FeedbackParts {
   readonly feedback: FeedbackGiven;
   readonly before: TurnJudged | undefined;
@@ -17,7 +22,7 @@ export interface FeedbackJudgement {
 }
 
 export function judgeFeedback({ feedback, before, session, revision }: FeedbackParts): FeedbackJudgement {
-  const { turn, tenant, user, policy, giver, digest, hasScore, score, comment, correction } = feedback;
+  const { turn, tenant, user, policy, digest, hasScore, score, comment, correction } = feedback;
   // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
   const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
   const verdict = hasScore ? verdictOf(score) : unscored;
@@ -39,11 +44,28 @@ export function judgeFeedback({ feedback, before, session, revision }: FeedbackP
     stands: isSilent ? before.stands : said.stands,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
-    giver: giver === user ? '' : giver,
+    giver: otherGiver(feedback),
     advantage: 0,
     hasAdvantage: false,
   });
   return { message, dropped: said.dropped };
+}
+
+/**
+ * Whether as much was said of a turn as counts: by this giver, or by all who are not its user. Each judgement holds what was
+ * said before it, and all of a turn's are read for each: without an end, one turn would hold a judge up.
+ */
+export function isSaidEnough(feedback: FeedbackGiven, judged: readonly TurnJudged[]): boolean {
+  const giver = otherGiver(feedback);
+  const givers = judged.filter(({ source }) => source === TurnJudged_Source.SOURCE_FEEDBACK).map((one) => one.giver);
+  const own = givers.filter((one) => one === giver).length;
+  const others = givers.filter((one) => one !== '').length;
+  return own >= giverFeedbackMax || (giver !== '' && others >= othersFeedbackMax);
+}
+
+/** Empty for the turn's own user. */
+function otherGiver({ giver, user }: Pick<FeedbackGiven, 'giver' | 'user'>): string {
+  return giver === user ? '' : giver;
 }
 
 /** Whether a judgement already holds this feedback. */

@@ -1,18 +1,20 @@
 // Explicit feedback becomes a revision of the judgement that outranks the votes.
 import type { StoredFact } from '@backtalk/kit';
-import { holdsFeedback, judgeFeedback } from '../domain/feedback.js';
+import { holdsFeedback, isSaidEnough, judgeFeedback } from '../domain/feedback.js';
 import type { DropReason } from '../domain/hints/hindsight.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {
   const { turns, judgements, events } = parts;
+  if (message.consent?.train === false) return events.turnSkipped('giver_opted_out');
+  // Before anything else is read: who says too much of a turn says it often.
+  if (isSaidEnough(message, await judgements.revisions(message))) return events.turnSkipped('said_enough');
   const [opened, completed, continued] = await Promise.all([
     turns.opened(message),
     turns.completed(message),
     turns.continued(message),
   ]);
-  if (message.consent?.train === false) return events.turnSkipped('giver_opted_out');
   const why = await turns.withheld(opened, continued);
   if (why !== undefined) return events.turnSkipped(why);
   let dropped: readonly DropReason[] = [];

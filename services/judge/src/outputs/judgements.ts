@@ -24,6 +24,14 @@ export class Judgements {
     private readonly publisher: FactPublisher,
   ) {}
 
+  /** All there are, lowest first. Votes may store revision 0 after a later one, so the order of the log says little. */
+  async revisions({ tenant, user, policy, turn }: JudgedPlace): Promise<TurnJudged[]> {
+    const found: TurnJudged[] = [];
+    const filter = { turnJudged: { tenant, user, policy, turn } };
+    for await (const { message } of this.reader.read(['turnJudged'], { filter })) found.push(message);
+    return found.sort((a, b) => a.revision - b.revision);
+  }
+
   /** That which counts. */
   async highest(place: JudgedPlace): Promise<TurnJudged | undefined> {
     return (await this.revisions(place)).at(-1);
@@ -51,13 +59,5 @@ export class Judgements {
       if (stored === 'now') return made;
     }
     throw judgeErrors.revisionLost();
-  }
-
-  /** All there are, lowest first. Votes may store revision 0 after a later one, so the order of the log says little. */
-  private async revisions({ tenant, user, policy, turn }: JudgedPlace): Promise<TurnJudged[]> {
-    const found: TurnJudged[] = [];
-    const filter = { turnJudged: { tenant, user, policy, turn } };
-    for await (const { message } of this.reader.read(['turnJudged'], { filter })) found.push(message);
-    return found.sort((a, b) => a.revision - b.revision);
   }
 }
