@@ -30,6 +30,10 @@ Options of start:
   --policies A,B    models of their own, which learn apart from each other (default: those of the last start; backtalk)
   --model MODEL     another base model: its folder, or its id at the Hugging Face hub, owner/name
                                                             (default: that of the last start; the laptop's)
+  --engine ENGINE   what answers: builtin, vllm (setup --with vllm installs it), or the address of a vLLM or SGLang elsewhere
+                                                            (default: that of the last start; builtin)
+  --engine-key-file FILE  file with the key for that address, which only you can read
+  --device DEVICE   where steps compute: cpu, cuda, or auto (default: that of the last start; cuda where torch sees a card)
   --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
                                                             (default: that of the last start; words and tools' fields)
   --judge-model NAME      its name there                    (default: the only one that is served there)
@@ -78,6 +82,9 @@ const handedOver = [
   'judge-url',
   'judge-model',
   'judge-key-file',
+  'engine',
+  'engine-key-file',
+  'device',
 ];
 
 function readCommandLine() {

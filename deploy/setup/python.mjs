@@ -42,7 +42,10 @@ const locked = (file) => ['--require-hashes', '--no-deps', '-r', file];
 
 async function installTorch(paths, requirement, context) {
   if (process.env.BACKTALK_TORCH === 'cuda') {
-    await runStep('torch (CUDA build, as asked)', paths.python, [...pip, requirement], context);
+    // A CPU build of the same version would satisfy the requirement: it is put out of the way, and then comes what CUDA needs.
+    const anew = [...pip, '--force-reinstall', '--no-deps', requirement];
+    await runStep('torch (CUDA build, as asked)', paths.python, anew, context);
+    await runStep('what CUDA needs', paths.python, [...pip, requirement], context);
     return;
   }
   if (!takesCuda(paths.python, requirement, context.logFolder)) {

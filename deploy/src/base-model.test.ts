@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { readBaseModel } from './base-model.js';
+import type { Room } from './model-memory.js';
 
 const directory = new TemporaryDirectory('base-model');
 const folder = directory.join('tiny-llama');
@@ -52,7 +53,7 @@ beforeEach(() => {
 
 describe('a base model of one’s own', () => {
   it('gives its name, size, context and recipe, each with its reason', () => {
-    const base = readBaseModel(folder, roomy);
+    const base = readBaseModel(folder, { freeBytes: roomy });
     expect(base).toMatchObject({ name: 'tiny-llama', parameters: 1_000_500, contextTokens: 4_096, recipe: 'tiny' });
     expect(base).toMatchObject({ kvTokens: 16_384, sampleTokens: 4_096 });
     expect(base.reasons.map(([what]) => what)).toEqual(['context', 'samples', 'recipe', 'memory']);
@@ -61,7 +62,7 @@ describe('a base model of one’s own', () => {
   it('adds up weights in several files, takes the recipe of its size, and bounds context and samples', () => {
     config({ max_position_embeddings: 131_072 });
     weights('model-2.safetensors', [100_000, 4_000]);
-    expect(readBaseModel(folder, roomy)).toMatchObject({
+    expect(readBaseModel(folder, { freeBytes: roomy })).toMatchObject({
       parameters: 401_000_500,
       contextTokens: 32_768,
       sampleTokens: 16_384,
@@ -77,7 +78,7 @@ describe('a base model of one’s own', () => {
     ['Gemma 3', 'Gemma3ForCausalLM'],
   ])('takes models of the architecture %s', (_, architecture) => {
     config({ architectures: [architecture] });
-    expect(readBaseModel(folder, roomy).name).toBe('tiny-llama');
+    expect(readBaseModel(folder, { freeBytes: roomy }).name).toBe('tiny-llama');
   });
 
   // 2 GB and eight bytes a parameter go before; of the rest, half at most to keys and values, what they leave to a step.
@@ -86,7 +87,40 @@ describe('a base model of one’s own', () => {
     [6e9, { contextTokens: 6_768, kvTokens: 6_768, sampleTokens: 1_668 }],
   ])('derives context and longest sample from %d bytes of free memory', (freeBytes, bounds) => {
     config(large);
-    expect(readBaseModel(folder, freeBytes)).toMatchObject(bounds);
+    expect(readBaseModel(folder, { freeBytes })).toMatchObject(bounds);
+  });
+
+  it.each<[string, Partial<Room>, object]>([
+    [
+      'an engine elsewhere has its own context and memory',
+      { engineContext: 16_000 },
+      { contextTokens: 16_000, kvTokens: 0, sampleTokens: 16_000 },
+    ],
+    ['an engine elsewhere says no context', { engineContext: 0 }, { contextTokens: 131_072, sampleTokens: 16_384 }],
+    [
+      'steps compute on a card',
+      { card: { freeBytes: 20e9, numberBytes: 4 } },
+      { contextTokens: 32_768, sampleTokens: 16_718 },
+    ],
+    [
+      'both are elsewhere',
+      { freeBytes: 4e9, engineContext: 0, card: { freeBytes: 60e9, numberBytes: 2 } },
+      { contextTokens: 131_072, kvTokens: 0, sampleTokens: 32_768 },
+    ],
+  ])('where %s, bounds follow from what is left', (_, room, bounds) => {
+    config(large);
+    expect(readBaseModel(folder, { freeBytes: roomy, ...room })).toMatchObject(bounds);
+  });
+
+  it('says in which memory what stands, and refuses a card that is too small for a step', () => {
+    config(large);
+    const card = { freeBytes: 60e9, numberBytes: 2 };
+    const { reasons } = readBaseModel(folder, { freeBytes: 4e9, engineContext: 0, card });
+    expect(reasons).toContainEqual(['memory', 'all else 2.0 GB, on the card weights 0.0 GB and a step 19.6 GB']);
+    const small = { freeBytes: roomy, card: { freeBytes: 0.5e9, numberBytes: 2 } };
+    expect(() => readBaseModel(folder, small)).toThrow(
+      "a step needs 0.6 GB of the card's memory, and 0.5 GB are free (--device cpu computes in this machine's).",
+    );
   });
 
   it.each([
@@ -112,7 +146,9 @@ describe('a base model of one’s own', () => {
     ],
   ])('refuses a model in one line that has %s', (_, spoil, words) => {
     spoil();
-    expect(() => readBaseModel(folder, roomy)).toThrow(words);
-    expect(() => readBaseModel(folder, roomy)).toThrow(/^The model in .*tiny-llama cannot be served: [^\n]+\.$/);
+    expect(() => readBaseModel(folder, { freeBytes: roomy })).toThrow(words);
+    expect(() => readBaseModel(folder, { freeBytes: roomy })).toThrow(
+      /^The model in .*tiny-llama cannot be served: [^\n]+\.$/,
+    );
   });
 });

@@ -7,18 +7,21 @@ import { promisify } from 'node:util';
 import { inheritedEnvironment } from '@backtalk/kit';
 import { z } from 'zod';
 import { deployErrors } from './errors.js';
+import {
+  contextMin,
+  headWidth,
+  memoryShort,
+  reasonsOfBounds,
+  tokenBounds,
+  type Bounds,
+  type Room,
+} from './model-memory.js';
 
-export interface BaseModel {
+export interface BaseModel extends Bounds {
   /** As engines serve it; it stands in every adapter. */
   readonly name: string;
   readonly folder: string;
   readonly parameters: number;
-  /** Tokens of prompt and answer together. */
-  readonly contextTokens: number;
-  /** Positions with keys and values that the engine keeps in memory, of all its answers together. */
-  readonly kvTokens: number;
-  /** Longest sample that a step has memory for. */
-  readonly sampleTokens: number;
   /** Preset of the recipe. */
   readonly recipe: 'tiny' | 'small';
   /** What was chosen, and why. */
@@ -33,19 +36,7 @@ const architectures: readonly string[] = [
   'Qwen3ForCausalLM',
   'Gemma3ForCausalLM',
 ];
-/** A prompt with its lessons, and an answer. */
-const contextMin = 1_024;
-/** On a CPU longer prompts take minutes before their first token. */
-const contextMax = 32_768;
-/** Enough for several answers at once, where the context is short. */
-const kvTokensLeast = 16_384;
-/** A step on a longer sample takes longer than people wait for one on a CPU. */
-const sampleMax = 16_384;
 const tinyParametersMax = 0.3e9;
-/** The weights stand in engine and training worker, in float32. */
-const bytesOfParameter = 8;
-/** Servers, services, Python and torch twice. */
-const otherBytes = 2e9;
 
 const size = z.int().positive();
 const configFile = z
@@ -65,14 +56,21 @@ const configFile = z
   .readonly();
 type Config = z.infer<typeof configFile>;
 
-/** @param freeBytes memory that may be taken */
-export function readBaseModel(folder: string, freeBytes: number): BaseModel {
+export function readBaseModel(folder: string, room: Room): BaseModel {
   const config = servableConfig(folder);
   const parameters = parametersIn(folder);
   if (parameters === 0) throw refusal(folder, 'it has no weights in .safetensors files that can be read');
-  const bounds = affordableBounds(folder, config, parameters, freeBytes);
+  refuseWithoutMemory(folder, config, parameters, room);
+  const bounds = tokenBounds(config, parameters, room);
   const recipe = parameters <= tinyParametersMax ? 'tiny' : 'small';
-  const reasons = reasonsOf(config, parameters, bounds, recipe);
+  const { context, samples, memory } = reasonsOfBounds(config, parameters, bounds, room);
+  const ofRecipe = `${recipe} (${(parameters / 1e9).toFixed(2)}B parameters; tiny is for up to 0.3B)`;
+  const reasons = [
+    ['context', context],
+    ['samples', samples],
+    ['recipe', ofRecipe],
+    ['memory', memory],
+  ] as const;
   return { name: basename(folder), folder, parameters, ...bounds, recipe, reasons };
 }
 
@@ -80,9 +78,15 @@ export function readBaseModel(folder: string, freeBytes: number): BaseModel {
  * Refuses a model whose weights are not here yet.
  * @param parameters undefined where they are not known
  */
-export function refuseBeforeWeights(folder: string, parameters: number | undefined, freeBytes: number): void {
+export function refuseBeforeWeights(folder: string, parameters: number | undefined, room: Room): void {
   const config = servableConfig(folder);
-  if (parameters !== undefined) affordableBounds(folder, config, parameters, freeBytes);
+  if (parameters !== undefined) refuseWithoutMemory(folder, config, parameters, room);
+}
+
+/** Input and output of the layer that adapters are tried on. */
+export function queryWidths(folder: string): readonly [number, number] {
+  const config = configFile.parse(jsonOf(join(folder, 'config.json')));
+  return [config.hidden_size, config.num_attention_heads * headWidth(config)];
 }
 
 const refusal = (folder: string, why: string) => deployErrors.modelRefused({ folder, why });
@@ -97,11 +101,9 @@ function servableConfig(folder: string): Config {
   return config.data;
 }
 
-function affordableBounds(folder: string, config: Config, parameters: number, freeBytes: number): Bounds {
-  const bounds = tokenBounds(config, parameters, freeBytes);
-  if (bounds.contextTokens >= contextMin && bounds.sampleTokens >= contextMin) return bounds;
-  const needed = gigabytes(leastBytes(config, parameters));
-  throw refusal(folder, `it needs ${needed} of memory, and ${gigabytes(freeBytes)} are free`);
+function refuseWithoutMemory(folder: string, config: Config, parameters: number, room: Room): void {
+  const why = memoryShort(config, parameters, room);
+  if (why !== undefined) throw refusal(folder, why);
 }
 
 function unservable(config: Config): string | undefined {
@@ -123,64 +125,6 @@ function missingFile(folder: string): string | undefined {
   if (!hasTemplate(folder)) return 'it has no chat template (chat_template.jinja, or one in tokenizer_config.json)';
   return undefined;
 }
-
-/** Keys and values of one position, in float32. */
-function kvBytes(config: Config): number {
-  const { num_attention_heads: heads, num_key_value_heads: keyHeads = heads, hidden_size: hidden } = config;
-  const headSize = config.head_dim ?? Math.floor(hidden / heads);
-  return 2 * config.num_hidden_layers * keyHeads * headSize * 4;
-}
-
-/**
- * What a step holds for each token of its longest sample, in float32: the input of every layer, and one layer at a time with
- * all that it computes and the gradients of that (services/worker/README.md has it measured).
- */
-function sampleBytes({ hidden_size: hidden, intermediate_size: inner, num_hidden_layers: layers }: Config): number {
-  return 4 * (layers * hidden + layerHiddens * hidden + layerInners * inner);
-}
-const layerHiddens = 16;
-const layerInners = 7;
-
-const fixedBytes = (parameters: number) => parameters * bytesOfParameter + otherBytes;
-
-/** Half of the memory that weights leave goes to the engine's keys and values at most, the rest to a step. */
-function tokenBounds(config: Config, parameters: number, freeBytes: number) {
-  const left = Math.max(0, freeBytes - fixedBytes(parameters));
-  const kvAffordable = Math.floor(left / 2 / kvBytes(config));
-  const contextTokens = Math.min(config.max_position_embeddings, contextMax, kvAffordable);
-  const kvTokens = Math.max(contextTokens, Math.min(kvTokensLeast, kvAffordable));
-  const affordable = Math.floor((left - kvTokens * kvBytes(config)) / sampleBytes(config));
-  return { contextTokens, kvTokens, sampleTokens: Math.min(contextTokens, sampleMax, affordable) };
-}
-
-/** With which the shortest context can be served and trained. */
-const leastBytes = (config: Config, parameters: number) =>
-  fixedBytes(parameters) + contextMin * Math.max(2 * kvBytes(config), kvBytes(config) + sampleBytes(config));
-
-type Bounds = ReturnType<typeof tokenBounds>;
-
-function reasonsOf(config: Config, parameters: number, bounds: Bounds, recipe: string): BaseModel['reasons'] {
-  const { contextTokens, kvTokens, sampleTokens } = bounds;
-  const positions = config.max_position_embeddings;
-  const bound = contextTokens === contextMax ? 'more is slow on a CPU' : 'memory for keys and values';
-  const longest =
-    sampleTokens === contextTokens ? 'the context' : sampleTokens === sampleMax ? 'a step in minutes' : 'memory';
-  const steps = gigabytes(sampleTokens * sampleBytes(config));
-  return [
-    [
-      'context',
-      `${String(contextTokens)} tokens (${contextTokens < positions ? `of ${String(positions)}: ${bound}` : "the model's own"})`,
-    ],
-    ['samples', `up to ${String(sampleTokens)} tokens (${longest})`],
-    ['recipe', `${recipe} (${(parameters / 1e9).toFixed(2)}B parameters; tiny is for up to 0.3B)`],
-    [
-      'memory',
-      `weights twice in float32 ${gigabytes(parameters * bytesOfParameter)}, keys and values ${gigabytes(kvTokens * kvBytes(config))}, a step ${steps}, all else ${gigabytes(otherBytes)}`,
-    ],
-  ];
-}
-
-const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
 
 /** Undefined for what is no JSON file. */
 function jsonOf(path: string): unknown {

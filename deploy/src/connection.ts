@@ -2,17 +2,23 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { BaseModel } from './base-model.js';
 import type { DataFolder } from './data-folder.js';
+import { isElsewhere, keptEngine, type EngineChoice, type KeptEngine } from './engine-choice.js';
+import { engineAccess } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { keptJudge, type KeptJudge } from './judge-model.js';
 import { endpointUrl, type Ports } from './ports.js';
 import { z } from 'zod';
-import { baseModel, policy } from './processes.js';
+import { baseModel, policy } from './machine.js';
 import type { Secrets } from './secrets.js';
+import { keptDevice, type KeptDevice, type TrainingDevice } from './training-device.js';
 
 export interface Connection {
   readonly endpoint: string;
   readonly engine: string;
+  /** Empty for an engine elsewhere, whose key nothing here keeps. */
   readonly engineKey: string;
+  /** File with the key of an engine elsewhere. */
+  readonly engineKeyFile?: string;
   readonly cliToPublisher: string;
   /** What commands are about that name none. */
   readonly policy: string;
@@ -24,6 +30,10 @@ export interface Connection {
   readonly dataCapBytes?: number;
   /** The model that judges, where one was named. */
   readonly judge?: KeptJudge;
+  /** What answers, where it is not the built-in engine. */
+  readonly engineChoice?: KeptEngine;
+  /** Where steps compute, where a start was told. */
+  readonly device?: KeptDevice;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -58,17 +68,27 @@ export function lastModel(data: DataFolder): string | undefined {
   return path === undefined ? undefined : z.string().parse(JSON.parse(path));
 }
 
-const judgeIn = z.object({ judge: keptJudge.optional() });
+const toldIn = z.object({
+  judge: keptJudge.optional(),
+  engineChoice: keptEngine.optional(),
+  device: keptDevice.optional(),
+});
 
-/** The model that judged after the folder's last start; undefined where none was named. */
-export function lastJudge(data: DataFolder): KeptJudge | undefined {
+/** What the folder's last start was told; nothing where there was none, or one whose disk was full. */
+function told(data: DataFolder): z.infer<typeof toldIn> {
   try {
-    return judgeIn.parse(JSON.parse(readFileSync(data.connection, 'utf8'))).judge;
+    return toldIn.parse(JSON.parse(readFileSync(data.connection, 'utf8')));
   } catch {
-    // No start yet, or one whose disk was full: nothing was named that could be known.
-    return undefined;
+    return {};
   }
 }
+
+/** The model that judged after the folder's last start; undefined where none was named. */
+export const lastJudge = (data: DataFolder) => told(data).judge;
+/** What answered then; undefined: the built-in engine. */
+export const lastEngine = (data: DataFolder) => told(data).engineChoice;
+/** Where steps computed then; undefined where this machine decided. */
+export const lastDevice = (data: DataFolder) => told(data).device;
 
 interface Started {
   readonly data: DataFolder;
@@ -78,15 +98,27 @@ interface Started {
   readonly policies: readonly string[];
   readonly base?: Pick<BaseModel, 'name' | 'folder'> | undefined;
   readonly judge?: KeptJudge | undefined;
+  readonly engine?: EngineChoice | undefined;
+  readonly device?: Pick<TrainingDevice, 'said'> | undefined;
   readonly dataCapBytes?: number;
 }
 
-export function writeConnection({ data, ports, secrets, host, policies, base, judge, dataCapBytes }: Started): void {
+/** How commands reach the engine, and what the next start is to choose. */
+function engineIn({ engine = 'builtin', ports, secrets }: Started) {
+  const { url, key } = engineAccess({ engine, ports, secrets });
+  if (!isElsewhere(engine))
+    return { engine: url, engineKey: key, ...(engine === 'vllm' ? { engineChoice: engine } : {}) };
+  const { keyFile } = engine;
+  const file = keyFile === undefined ? {} : { engineKeyFile: keyFile };
+  return { engine: url, engineKey: '', ...file, engineChoice: keptEngine.parse(engine) };
+}
+
+export function writeConnection(started: Started): void {
+  const { data, ports, secrets, host, policies, base, judge, device, dataCapBytes } = started;
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
-    engine: at(ports.engine),
-    engineKey: secrets.engineKey,
+    ...engineIn(started),
     cliToPublisher: secrets.callTokens.cliToPublisher,
     policy: policies[0] ?? policy,
     policies,
@@ -94,6 +126,7 @@ export function writeConnection({ data, ports, secrets, host, policies, base, ju
     ...(base === undefined ? {} : { model: base.folder }),
     ...(dataCapBytes === undefined ? {} : { dataCapBytes }),
     ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
+    ...(device?.said === undefined ? {} : { device: device.said }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,

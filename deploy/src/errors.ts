@@ -40,15 +40,26 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { model: string; why: string }) => `The model ${p.model} cannot be fetched: ${p.why}.`,
   },
-  judgeRefused: {
-    code: 'judge_refused',
+  apiRefused: {
+    code: 'api_refused',
     retry: 'never',
-    message: (p: { url: string; why: string }) => `--judge-url ${p.url} cannot judge: ${p.why}.`,
+    message: (p: { option: string; url: string; task: string; why: string }) =>
+      `--${p.option} ${p.url} cannot ${p.task}: ${p.why}.`,
   },
-  judgeKeyRefused: {
-    code: 'judge_key_refused',
+  keyFileRefused: {
+    code: 'key_file_refused',
     retry: 'never',
-    message: (p: { file: string; why: string }) => `--judge-key-file ${p.file} ${p.why}.`,
+    message: (p: { option: string; file: string; why: string }) => `--${p.option} ${p.file} ${p.why}.`,
+  },
+  notInstalled: {
+    code: 'engine_not_installed',
+    retry: 'never',
+    message: () => `--engine vllm: vLLM is not installed; npm start -- setup --with vllm installs it.`,
+  },
+  noCuda: {
+    code: 'no_cuda',
+    retry: 'never',
+    message: (p: { why: string }) => `--device cuda cannot be used: ${p.why}.`,
   },
   running: {
     code: 'already_running',

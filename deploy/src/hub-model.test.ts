@@ -67,7 +67,7 @@ const fetched = (id: string, more: Partial<HubFetch> = {}) =>
     root,
     models,
     id,
-    freeBytes: roomy,
+    room: { freeBytes: roomy },
     environment,
     signal: new AbortController().signal,
     terminal: { step: (text) => said.push(text) },
@@ -77,7 +77,7 @@ const fetched = (id: string, more: Partial<HubFetch> = {}) =>
 describe('a model at the hub', () => {
   it('a model that was fetched is served from its folder, and asked for no more', async () => {
     const folder = await fetched('maker/tiny');
-    expect(readBaseModel(folder, roomy)).toMatchObject({ name: 'tiny', contextTokens: 4_096 });
+    expect(readBaseModel(folder, { freeBytes: roomy })).toMatchObject({ name: 'tiny', contextTokens: 4_096 });
     expect(said[0]).toContain('maker/tiny: fetching revision 5fd1a4b05fd1, 0 MB');
     expect(said.at(-1)).toBe('maker/tiny: 0 of 0 MB');
     expect(JSON.parse(readFileSync(`${folder}.json`, 'utf8'))).toEqual({

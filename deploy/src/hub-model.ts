@@ -9,6 +9,7 @@ import { environmentOf, folderBytes, inheritedEnvironment } from '@backtalk/kit'
 import { z } from 'zod';
 import { refuseBeforeWeights } from './base-model.js';
 import { deployErrors } from './errors.js';
+import type { Room } from './model-memory.js';
 import type { Terminal } from './terminal.js';
 
 export type ModelPlace = { readonly folder: string } | { readonly hub: string };
@@ -28,7 +29,7 @@ export interface HubFetch {
   /** owner/name */
   readonly id: string;
   /** Memory that may be taken. */
-  readonly freeBytes: number;
+  readonly room: Room;
   readonly terminal: Pick<Terminal, 'step'>;
   /** Ctrl-C: what has come stays, and the next start goes on with it. */
   readonly signal: AbortSignal;
@@ -52,7 +53,7 @@ const sayEveryDefaultMs = 10_000;
 
 /** The folder with the model. */
 export async function fetchHubModel(options: HubFetch): Promise<string> {
-  const { models, id, freeBytes, terminal } = options;
+  const { models, id, room, terminal } = options;
   const folder = join(models, ...id.split('/'));
   const file = `${folder}.json`;
   const known = existsSync(file) ? record.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
@@ -63,7 +64,7 @@ export async function fetchHubModel(options: HubFetch): Promise<string> {
     writeFileSync(file, `${JSON.stringify({ revision, complete })}\n`, { mode: 0o600 });
   };
   keep(false);
-  refuseBeforeWeights(folder, parameters ?? undefined, freeBytes);
+  refuseBeforeWeights(folder, parameters ?? undefined, room);
   terminal.step(`${id}: fetching revision ${revision.slice(0, 12)}, ${megabytes(bytes)} MB, into ${folder}`);
   const say = () => {
     terminal.step(`${id}: ${megabytes(folderBytes(folder))} of ${megabytes(bytes)} MB`);

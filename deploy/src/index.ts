@@ -1,8 +1,13 @@
 // What tests of the whole loop need from here: the same processes that `npm start` runs.
 export { checkTemplate, readBaseModel, type BaseModel } from './base-model.js';
 export { Child, type ProcessSpec } from './child.js';
+export { chosenModels } from './chosen-models.js';
+export { adapterRank } from './engine-process.js';
+export { readOptions } from './options.js';
+export * as vllmProgram from './vllm-program.js';
 export { openDataFolder, type DataFolder } from './data-folder.js';
-export { baseModel, machineProcesses, policy, type Machine } from './processes.js';
+export { baseModel, policy, type Machine } from './machine.js';
+export { machineProcesses } from './processes.js';
 export { busyPorts, portsFrom, refusedPort, type Ports } from './ports.js';
 export { answersOk } from './readiness.js';
 export { loadSecrets, type Secrets } from './secrets.js';

@@ -1,11 +1,10 @@
 // Which model reads next states in place of words and tools' fields. In: what --judge-url and the flags beside it say, or what
 // the last start was told. Out: the judge's address, model and key, checked; or one line that says why it cannot judge. The key
 // is read from its file at every start, and kept nowhere else.
-import { readFileSync, statSync } from 'node:fs';
-import { createEngineClient, isEngineError, type EngineModel } from '@backtalk/dialects';
-import { asBacktalkError } from '@backtalk/kit';
+import type { EngineModel } from '@backtalk/dialects';
 import { z } from 'zod';
 import { deployErrors } from './errors.js';
+import { isHere, keyIn, modelsAt, type ApiFlags } from './remote-api.js';
 
 /** What flags say; undefined where one was not given. */
 export interface JudgeFlags {
@@ -27,16 +26,7 @@ export interface JudgeModel extends KeptJudge {
 }
 
 export const noJudge = 'none';
-const answersWithinMs = 10_000;
-
-/** Why an address is none that votes can be sent to; undefined where it is one. */
-export function wantedOfUrl(text: string): string | undefined {
-  const wanted = 'the address of an OpenAI-compatible API, such as https://host/v1, or none';
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || text.includes(',')) return wanted;
-  const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  return isPlain ? undefined : `${wanted}, without user, password or query: a key is named with --judge-key-file`;
-}
+export const judgeApi: ApiFlags = { option: 'judge-url', keyOption: 'judge-key-file', task: 'judge', instead: 'none' };
 
 /** The judge of this start; undefined: words and tools' fields decide, or what the environment names. */
 export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined): Promise<JudgeModel | undefined> {
@@ -49,65 +39,24 @@ export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined)
     const value = flags.model ?? flags.keyFile ?? '';
     throw deployErrors.badOption({ option, value, wanted: 'usable without --judge-url, which no start has named' });
   }
-  const key = keyFile === undefined ? '' : keyIn(keyFile);
+  const key = keyFile === undefined ? '' : keyIn(keyFile, judgeApi);
   const isSaid = flags.url !== undefined || flags.model !== undefined || flags.keyFile !== undefined;
   const own = { url, key, ...(keyFile === undefined ? {} : { keyFile }) };
-  const models = await modelsAt(url, key, keyFile);
+  const models = await modelsAt({ url, key, keyFile }, judgeApi);
   if ('away' in models) {
     // A judge that was there yesterday may come up after this machine; nothing but votes waits for it.
-    if (isSaid) throw deployErrors.judgeRefused({ url, why: models.away });
+    if (isSaid) throw refused(url, models.away);
     return { ...own, model, away: models.away };
   }
   return { ...own, model: modelNamed(url, model, models.found), away: '' };
 }
 
+const refused = (url: string, why: string) => deployErrors.apiRefused({ option: 'judge-url', url, task: 'judge', why });
+
 const given = ({ model, keyFile }: JudgeFlags) => ({
   ...(model === undefined ? {} : { model }),
   ...(keyFile === undefined ? {} : { keyFile }),
 });
-
-function keyIn(file: string): string {
-  const refuse = (why: string) => deployErrors.judgeKeyRefused({ file, why });
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined) throw refuse('is not there');
-  if ((mode & 0o077) !== 0) throw refuse('can be read by others (chmod 600 it)');
-  let key: string;
-  try {
-    key = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw refuse(`cannot be read (${codeOf(error)})`);
-  }
-  if (key === '') throw refuse('is empty');
-  if (!/^[\x21-\x7e]+$/.test(key)) throw refuse('holds more than one key, on a line of its own');
-  return key;
-}
-
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
-
-/** What the address serves, or why it does not answer now. Refuses what no waiting mends. */
-async function modelsAt(
-  url: string,
-  apiKey: string,
-  keyFile: string | undefined,
-): Promise<{ readonly found: readonly EngineModel[] } | { readonly away: string }> {
-  const client = createEngineClient({ url, apiKey, dialect: 'openai' });
-  try {
-    return { found: await client.models({ deadlineMs: answersWithinMs }) };
-  } catch (error) {
-    if (isEngineError(error, 'engine_unauthorized')) {
-      const why =
-        keyFile === undefined ? 'it asks for a key (--judge-key-file FILE)' : `it refuses the key of ${keyFile}`;
-      throw deployErrors.judgeRefused({ url, why });
-    }
-    if (isEngineError(error, 'engine_unsupported', 'model_not_found', 'invalid_request', 'engine_reply_invalid'))
-      throw deployErrors.judgeRefused({ url, why: 'it gives no list of models at /v1/models' });
-    const { code, message } = asBacktalkError(error);
-    const why = code === 'engine_timeout' ? `not within ${String(answersWithinMs / 1_000)} s` : message;
-    return { away: `it does not answer (${why.replace(/\.$/, '')})` };
-  } finally {
-    await client.close();
-  }
-}
 
 const namesShown = 5;
 
@@ -122,18 +71,15 @@ function modelNamed(url: string, wanted: string, found: readonly EngineModel[]):
   const list = found.length === 0 ? 'none' : `${shown.join(', ')}${more}`;
   const why =
     wanted === '' ? `it serves ${list}: name one with --judge-model` : `it has no model ${wanted}, but ${list}`;
-  throw deployErrors.judgeRefused({ url, why });
+  throw refused(url, why);
 }
-
-const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /** What judges, and why, in one line. */
 export function reasonOfJudge(judge: JudgeModel | undefined, environment: Readonly<Record<string, string>>): string {
   if (judge !== undefined) {
     const { url, model, keyFile, away } = judge;
     const key = keyFile === undefined ? 'no key' : `key of ${keyFile}`;
-    const isFar = !loopback.has(new URL(url).hostname);
-    const far = isFar ? '; conversations are sent there' : '';
+    const far = isHere(url) ? '' : '; conversations are sent there';
     const now = away === '' ? '' : `; NOT THERE now: ${away}, votes wait`;
     return `${model} at ${url} votes in words (--judge-url; ${key}${far}${now})`;
   }

@@ -20,14 +20,17 @@ import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
 import type { DataFolder } from './data-folder.js';
+import { isElsewhere, type EngineChoice } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import type { JudgeModel } from './judge-model.js';
 import { busyPorts, type Ports } from './ports.js';
 import { ProcessRecord } from './process-record.js';
-import { machineProcesses, policy } from './processes.js';
+import { baseModel, policy } from './machine.js';
+import { machineProcesses } from './processes.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { Supervisor } from './supervisor.js';
 import type { Terminal } from './terminal.js';
+import type { TrainingDevice } from './training-device.js';
 
 export interface LaunchOptions {
   readonly root: string;
@@ -40,6 +43,12 @@ export interface LaunchOptions {
   readonly policies?: readonly string[];
   /** A base model that is not the laptop's. */
   readonly base?: BaseModel;
+  /** What is read out of that model's answers. */
+  readonly answers?: string;
+  /** What answers; the built-in engine when left out. */
+  readonly engine?: EngineChoice;
+  /** Where steps compute; on the CPU when left out. */
+  readonly device?: TrainingDevice;
   /** The model that judges; left out: what the environment names, or words and tools' fields. */
   readonly judge?: JudgeModel;
   /** Folder of a backup that a new data folder starts from. */
@@ -49,6 +58,9 @@ export interface LaunchOptions {
   /** Changes a process before it starts. */
   readonly adapt?: (spec: ProcessSpec) => ProcessSpec;
 }
+
+/** Folder of the model that the set-up makes. */
+export const laptopModel = (root: string) => join(root, '.venv', 'models', baseModel);
 
 export interface Launched {
   readonly supervisor: Supervisor;
@@ -61,7 +73,7 @@ export interface Launched {
 const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
-  const { data, ports, host, root, terminal, policies = [policy], base, judge } = options;
+  const { data, ports, host, root, terminal, policies = [policy], base, answers, judge, engine, device } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) {
     const { files } = readManifest(options.restore);
@@ -79,7 +91,7 @@ export function launch(options: LaunchOptions): Launched {
     secrets,
     up: async () => {
       refuseOtherBase(data, base?.name);
-      const [busy] = await busyPorts(ports, host);
+      const [busy] = await busyPorts(ports, host, !isElsewhere(engine));
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const natsFile = join(data.path, 'nats.conf');
       const { nats: port, natsMonitor: monitorPort } = ports;
@@ -99,14 +111,18 @@ export function launch(options: LaunchOptions): Launched {
         secrets,
         natsConfig: natsFile,
         base,
+        answers,
+        engine,
+        device: device?.device,
         judge,
-        model: base?.folder ?? join(root, '.venv', 'models', 'smollm2-135m-wishes'),
+        model: base?.folder ?? laptopModel(root),
         policies,
         environment: inheritedEnvironment(),
       });
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
-      writeConnection({ data, ports, secrets, host, policies, base, judge, dataCapBytes: options.dataCapBytes });
+      const { dataCapBytes } = options;
+      writeConnection({ data, ports, secrets, host, policies, base, judge, engine, device, dataCapBytes });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };

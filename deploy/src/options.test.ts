@@ -11,7 +11,17 @@ describe('options of the start', () => {
       host: '127.0.0.1',
       yes: false,
       judge: {},
+      engine: {},
     });
+  });
+
+  it('reads which engine answers and where steps compute', () => {
+    const { engine, device } = readOptions(
+      ['--engine', 'https://e/v1', '--engine-key-file', 'k', '--device', 'auto'],
+      '/h',
+    );
+    expect({ engine, device }).toEqual({ engine: { engine: 'https://e/v1', keyFile: '/h/k' }, device: 'auto' });
+    expect(readOptions(['--engine', 'vllm'], '/').engine.engine).toBe('vllm');
   });
 
   it('reads names of policies', () => {
@@ -36,6 +46,12 @@ describe('options of the start', () => {
     [['--judge-url', 'judge:8000'], "--judge-url 'judge:8000' is not the address of an OpenAI-compatible API"],
     [['--judge-url', 'ftp://judge'], "--judge-url 'ftp://judge' is not the address of an OpenAI-compatible API"],
     [['--judge-url', 'http://a:secret@b?k=c'], "--judge-url '…' is not the address"],
+    [
+      ['--engine', 'sglang'],
+      "--engine 'sglang' is not the address of an OpenAI-compatible API, such as https://host/v1, or builtin, or vllm.",
+    ],
+    [['--engine', 'http://k@e'], "--engine '…' is not the address of an OpenAI-compatible API"],
+    [['--device', 'gpu'], "--device 'gpu' is not cpu, cuda or auto."],
     [['--judge-model', ' ', '--judge-url', 'http://b'], "--judge-model ' ' is not a name."],
     [['--data-cap', 'lots'], "--data-cap 'lots' is not a size such as 500MB or 10GB."],
   ])('refuses %j in one line that names it', (args, line) => {

@@ -2,11 +2,14 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { versionParts } from '@backtalk/kit';
+import { engineApi, type EngineFlags } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import { modelPlace, type ModelPlace } from './hub-model.js';
-import { noJudge, wantedOfUrl, type JudgeFlags } from './judge-model.js';
+import { judgeApi, noJudge, type JudgeFlags } from './judge-model.js';
 import { portsFrom, refusedPort } from './ports.js';
-import { baseModel } from './processes.js';
+import { baseModel } from './machine.js';
+import { wantedOfUrl, type ApiFlags } from './remote-api.js';
+import { devices, type DeviceFlag } from './training-device.js';
 
 export interface Options {
   readonly verb: 'start' | 'reset';
@@ -21,6 +24,10 @@ export interface Options {
   readonly model: ModelPlace | undefined;
   /** The model that judges; what is undefined is as in the last start. */
   readonly judge: JudgeFlags;
+  /** What answers; what is undefined is as in the last start. */
+  readonly engine: EngineFlags;
+  /** Where steps compute; undefined: as in the last start. */
+  readonly device: DeviceFlag | undefined;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
 }
@@ -44,6 +51,9 @@ export function readOptions(args: readonly string[], root: string): Options {
       'judge-url': { type: 'string' },
       'judge-model': { type: 'string' },
       'judge-key-file': { type: 'string' },
+      engine: { type: 'string' },
+      'engine-key-file': { type: 'string' },
+      device: { type: 'string' },
     },
   });
   const cap = values['data-cap'];
@@ -71,6 +81,8 @@ export function readOptions(args: readonly string[], root: string): Options {
     policies: values.policies === undefined ? undefined : policiesOf(values.policies),
     model: values.model === undefined ? undefined : modelPlace(values.model, root),
     judge: judgeFlags(values, root),
+    engine: engineFlags(values, root),
+    device: values.device === undefined ? undefined : deviceFlag(values.device),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
   };
 }
@@ -79,10 +91,28 @@ type JudgeValues = Readonly<Record<'judge-url' | 'judge-model' | 'judge-key-file
 
 function judgeFlags(values: Partial<JudgeValues>, root: string): JudgeFlags {
   const { 'judge-url': url, 'judge-model': model, 'judge-key-file': file } = values;
-  const wanted = url === undefined || url === noJudge ? undefined : wantedOfUrl(url);
-  if (wanted !== undefined) throw deployErrors.badOption({ option: 'judge-url', value: withoutSecrets(url), wanted });
+  if (url !== noJudge) refuseNoAddress(url, judgeApi);
   if (model?.trim() === '') throw deployErrors.badOption({ option: 'judge-model', value: model, wanted: 'a name' });
   return { url, model, keyFile: file === undefined ? undefined : resolve(root, file) };
+}
+
+type EngineValues = Readonly<Record<'engine' | 'engine-key-file', string | undefined>>;
+
+function engineFlags(values: Partial<EngineValues>, root: string): EngineFlags {
+  const { engine, 'engine-key-file': file } = values;
+  if (engine !== 'builtin' && engine !== 'vllm') refuseNoAddress(engine, engineApi);
+  return { engine, keyFile: file === undefined ? undefined : resolve(root, file) };
+}
+
+function deviceFlag(value: string): DeviceFlag {
+  const device = devices.find((known) => known === value);
+  if (device === undefined) throw deployErrors.badOption({ option: 'device', value, wanted: 'cpu, cuda or auto' });
+  return device;
+}
+
+function refuseNoAddress(url: string | undefined, flags: ApiFlags): void {
+  const wanted = url === undefined ? undefined : wantedOfUrl(url, flags);
+  if (wanted !== undefined) throw deployErrors.badOption({ option: flags.option, value: withoutSecrets(url), wanted });
 }
 
 /** What may be a key is repeated nowhere. */

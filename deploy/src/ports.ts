@@ -56,13 +56,16 @@ export function refusedPort({ endpoint, health, grpc, engine, nats, natsMonitor,
   return all.find((port) => refusedByClients.has(port));
 }
 
-/** Names and numbers of the ports that another program listens on, in ascending order. */
-export async function busyPorts(ports: Ports, endpointHost: string): Promise<[string, number][]> {
+/**
+ * Names and numbers of the ports that another program listens on, in ascending order.
+ * @param engineIsHere an engine elsewhere may have the port that one here would take
+ */
+export async function busyPorts(ports: Ports, endpointHost: string, engineIsHere = true): Promise<[string, number][]> {
   const named: [string, number][] = [
     ['the endpoint', ports.endpoint],
     ...Object.entries(ports.health).map(([name, port]): [string, number] => [`${name} metrics`, port]),
     ...Object.entries(ports.grpc).map(([name, port]): [string, number] => [`${name} gRPC`, port]),
-    ['engine', ports.engine],
+    ...(engineIsHere ? ([['engine', ports.engine]] as [string, number][]) : []),
     ['nats', ports.nats],
     ['nats monitor', ports.natsMonitor],
     ['valkey', ports.valkey],

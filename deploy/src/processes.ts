@@ -3,39 +3,23 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pairsOf, tokenVariable, type BrokerUser } from '@backtalk/kit';
-import type { BaseModel } from './base-model.js';
-import type { ProcessSpec, ProcessWatch } from './child.js';
-import type { DataFolder } from './data-folder.js';
-import type { JudgeModel } from './judge-model.js';
-import { addressOf, type Ports } from './ports.js';
+import type { ProcessSpec } from './child.js';
 import { hasRoom } from './data-folder.js';
+import { isElsewhere } from './engine-choice.js';
+import {
+  engineAccess,
+  engineHosts,
+  engineProcesses,
+  gateOf,
+  rankTrialOf,
+  vllmReadyWithinMs,
+} from './engine-process.js';
+import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
+import { addressOf } from './ports.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
 
-export interface Machine {
-  readonly root: string;
-  readonly data: DataFolder;
-  readonly ports: Ports;
-  readonly host: string;
-  readonly secrets: Secrets;
-  readonly natsConfig: string;
-  /** Folder of the base model. */
-  readonly model: string;
-  /** What follows from a base model that is not the laptop's. */
-  readonly base?: Omit<BaseModel, 'folder' | 'parameters' | 'reasons'> | undefined;
-  /** The model that judges, where flags named one. */
-  readonly judge?: Pick<JudgeModel, 'url' | 'model' | 'key'> | undefined;
-  /** The policies that are served and trained, each with weights of its own on the one engine. */
-  readonly policies: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-}
-
 type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
-
-const loopback = (port: number) => `127.0.0.1:${String(port)}`;
-export const baseModel = 'smollm2-135m-wishes';
-/** What is served where no policy is named. */
-export const policy = 'backtalk';
 
 function servers(machine: Machine): ProcessSpec[] {
   const { data, ports, root, environment } = machine;
@@ -81,29 +65,6 @@ function tokensOf(part: string, { callTokens }: Secrets): Readonly<Record<string
   return Object.fromEntries(pairsOf(part).map((pair) => [tokenVariable(pair), callTokens[pair]]));
 }
 
-/** A busy process answers late, one that hangs not at all: six missed probes, each with five seconds, are no busy process. */
-const probeWithinMs = 5_000;
-const watchOf = (url: string): ProcessWatch => ({
-  isWell: () => answersOk(url, probeWithinMs),
-  everyMs: probeWithinMs,
-  illMaxMs: 6 * probeWithinMs,
-});
-
-/** What serves, the version before it, a candidate, and old ones that answers still stream from. */
-const adaptersOfPolicy = 8;
-
-/** Of the positions in memory, the part of those that are remembered from ended answers: the engine's own default. */
-const rememberedShare = 3 / 8;
-
-function engineBounds(base: Machine['base']): Readonly<Record<string, string>> {
-  if (base === undefined) return {};
-  return {
-    BACKTALK_ENGINE_LENGTH_MAX: String(base.contextTokens),
-    BACKTALK_ENGINE_KV_TOKENS_MAX: String(base.kvTokens),
-    BACKTALK_ENGINE_PREFIX_TOKENS_MAX: String(Math.floor(base.kvTokens * rememberedShare)),
-  };
-}
-
 /** The preset of the model's size with samples as long as there is memory for; what the operator says goes before. */
 function recipeOf(base: Machine['base'], environment: Machine['environment']): Readonly<Record<string, string>> {
   if (base === undefined || 'BACKTALK_RECIPE' in environment) return {};
@@ -115,40 +76,20 @@ function recipeOf(base: Machine['base'], environment: Machine['environment']): R
 }
 
 function workers(machine: Machine): ProcessSpec[] {
-  const { data, ports, root, environment, model, secrets, base } = machine;
-  const baseName = base?.name ?? baseModel;
-  const engineHealth = `http://${loopback(ports.engine)}/health`;
+  const { data, ports, root, environment, model, secrets } = machine;
   const trainingHealth = `http://${loopback(ports.health.trainingWorker)}`;
-  const python = join(root, '.venv', 'bin', 'python');
   const env = { ...environment, HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' };
   return [
-    {
-      name: 'engine',
-      command: python,
-      args: ['-m', 'backtalk_worker.engine', '--host', '127.0.0.1', '--port', String(ports.engine)],
-      env: {
-        ...env,
-        BACKTALK_ENGINE_MODEL_DIR: model,
-        BACKTALK_ENGINE_MODEL_NAME: baseName,
-        ...engineBounds(base),
-        BACKTALK_ENGINE_KEY: secrets.engineKey,
-        BACKTALK_ENGINE_JUDGE_KEY: secrets.judgeEngineKey,
-        BACKTALK_ADAPTER_DIR: data.adapters,
-        BACKTALK_ENGINE_ADAPTERS_MAX: String(adaptersOfPolicy * Math.max(machine.policies.length, 2)),
-      },
-      ready: () => answersOk(engineHealth),
-      readyWithinMs: 90_000,
-      watch: watchOf(engineHealth),
-      stopSignal: 'SIGTERM',
-    },
+    ...engineProcesses(machine, env),
     {
       name: 'training-worker',
-      command: python,
+      command: join(root, '.venv', 'bin', 'python'),
       args: ['-m', 'backtalk_worker.training', '--address', loopback(ports.grpc.trainingWorker)],
       env: {
         ...env,
         BACKTALK_MODEL_DIR: model,
-        BACKTALK_BASE_MODEL: baseName,
+        BACKTALK_BASE_MODEL: baseNameOf(machine),
+        ...deviceSettings(machine),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
         ...tokensOf('training', secrets),
@@ -159,6 +100,15 @@ function workers(machine: Machine): ProcessSpec[] {
       stopSignal: 'SIGTERM',
     },
   ];
+}
+
+/** An engine here computes in float32, by whose logprobs versions are checked; one elsewhere as a card does. */
+export const dtypeOn = (device: Machine['device'], engine: Machine['engine']) =>
+  device === 'cuda' && isElsewhere(engine) ? 'bfloat16' : 'float32';
+
+function deviceSettings({ device, engine, environment }: Machine): Readonly<Record<string, string>> {
+  if (device === undefined) return {};
+  return { BACKTALK_DEVICE: device, BACKTALK_DTYPE: environment['BACKTALK_DTYPE'] ?? dtypeOn(device, engine) };
 }
 
 /**
@@ -191,13 +141,14 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       ...tokensOf(name, secrets),
       BACKTALK_BLOB_STORE: `folder:${data.blobs}`,
       BACKTALK_POLICIES: machine.policies.join(','),
-      BACKTALK_BASE_MODEL: machine.base?.name ?? baseModel,
+      BACKTALK_BASE_MODEL: baseNameOf(machine),
+      ...engineHosts(machine),
       BACKTALK_INSTANCE: `${name}-1`,
       ...own,
     },
     ready: () => answersOk(`http://${loopback(ports.health[name])}/readyz`),
     // They start beside the workers and are ready after them, so theirs is the longer wait.
-    readyWithinMs: 120_000,
+    readyWithinMs: machine.engine === 'vllm' ? vllmReadyWithinMs : 120_000,
     stopSignal: 'SIGTERM',
   };
 }
@@ -224,7 +175,10 @@ export interface MachineProcesses {
 const firstAnswersTemperature = '0.3';
 
 /** Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's. */
-function judgeOf({ judge, secrets }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+function judgeOf(
+  { judge, ...machine }: Machine,
+  environment: Machine['environment'],
+): Readonly<Record<string, string>> {
   if (judge !== undefined) {
     return {
       BACKTALK_JUDGE_URL: judge.url,
@@ -237,7 +191,7 @@ function judgeOf({ judge, secrets }: Machine, environment: Machine['environment'
   if ((environment['BACKTALK_JUDGE_URL'] ?? '') !== '')
     return { BACKTALK_ENGINE_KEY: environment['BACKTALK_ENGINE_KEY'] ?? '' };
   return {
-    BACKTALK_ENGINE_KEY: secrets.judgeEngineKey,
+    BACKTALK_ENGINE_KEY: engineAccess(machine).judgeKey,
     BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop,
   };
 }
@@ -249,7 +203,8 @@ export function machineProcesses(given: Machine): MachineProcesses {
   delete environment['BACKTALK_ENGINE_KEY'];
   const machine = { ...given, environment };
   const { ports, data, host } = machine;
-  const engineKey = { BACKTALK_ENGINE_KEY: machine.secrets.engineKey };
+  const access = engineAccess(machine);
+  const engineKey = { BACKTALK_ENGINE_KEY: access.key };
   return {
     servers: servers(machine),
     workers: workers(machine),
@@ -257,8 +212,9 @@ export function machineProcesses(given: Machine): MachineProcesses {
       service(machine, 'loader', {
         ...engineKey,
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
-        BACKTALK_ENGINE_URL: `http://${loopback(ports.engine)}`,
-        BACKTALK_ENGINE_DIALECT: 'vllm',
+        BACKTALK_ENGINE_URL: access.url,
+        BACKTALK_ENGINE_DIALECT: access.dialect,
+        ...rankTrialOf(machine),
         BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
         BACKTALK_ADAPTER_DIR: data.adapters,
         BACKTALK_MODEL_DIR: machine.model,
@@ -266,6 +222,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
       service(machine, 'publisher', {
         ...engineKey,
         ...quickGate,
+        ...gateOf(machine),
         BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.publisher),
       }),
       service(machine, 'gateway', {

@@ -16,6 +16,8 @@ const values: Readonly<Record<string, string>> = {
   '--data-cap': '1GB',
   '--port': '31000',
   '--judge-url': 'http://judge/v1',
+  '--engine': 'vllm',
+  '--device': 'auto',
 };
 
 describe('the start command', () => {

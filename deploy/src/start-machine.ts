@@ -1,14 +1,12 @@
 // The life of one machine, as a person sees it: checks, the start, the words that tell a newcomer what to do, the way down.
 import { existsSync } from 'node:fs';
-import { freemem } from 'node:os';
 import { inheritedEnvironment } from '@backtalk/kit';
-import { checkTemplate, readBaseModel } from './base-model.js';
-import { lastJudge, lastModel, lastPolicies } from './connection.js';
+import { chosenModels, type ChosenModels } from './chosen-models.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { isElsewhere, reasonOfEngine } from './engine-choice.js';
 import { deployErrors } from './errors.js';
-import { fetchHubModel } from './hub-model.js';
-import { judgeModel, reasonOfJudge } from './judge-model.js';
-import { launch, reportRoom, type LaunchOptions } from './launch.js';
+import { reasonOfJudge } from './judge-model.js';
+import { launch, reportRoom } from './launch.js';
 import type { Options } from './options.js';
 import { endpointUrl, portsFrom, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
@@ -21,12 +19,11 @@ interface Welcome {
   readonly ports: Ports;
   readonly host: string;
   readonly data: DataFolder;
-  readonly policies: readonly string[];
-  /** What judges, and why. */
-  readonly judge: string;
+  readonly models: ChosenModels;
 }
 
-function welcome(terminal: Terminal, { ports, host, data, policies, judge }: Welcome): void {
+function welcome(terminal: Terminal, { ports, host, data, models }: Welcome): void {
+  const { policies, engine, device, judge } = models;
   const endpoint = endpointUrl(host, ports);
   const isKeyless = loopbackHosts.has(host) && !existsSync(data.keys);
   const metrics = (port: number) => `http://127.0.0.1:${String(port)}/metrics`;
@@ -36,10 +33,12 @@ function welcome(terminal: Terminal, { ports, host, data, policies, judge }: Wel
   terminal.table([
     ['endpoint', endpoint],
     [policies.length === 1 ? 'model' : 'models', policies.join(', ')],
-    ['judge', judge],
+    ['engine', reasonOfEngine(engine)],
+    ['training', device.reason],
+    ['judge', reasonOfJudge(judge, inheritedEnvironment())],
     ['key', isKeyless ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
     ...Object.entries(ports.health).map(([name, port]): [string, string] => [`${name} metrics`, metrics(port)]),
-    ['engine metrics', metrics(ports.engine)],
+    ...(isElsewhere(engine) ? [] : [['engine metrics', metrics(ports.engine)] as const]),
     ['state and logs', data.path],
   ]);
   terminal.line('');
@@ -50,33 +49,6 @@ function welcome(terminal: Terminal, { ports, host, data, policies, judge }: Wel
   terminal.line('');
   terminal.line('Or: npx backtalk chat · npx backtalk simulate --user short --sessions 200 · npx backtalk status');
   terminal.line('Ctrl-C stops everything.');
-}
-
-/** What is served, trained and judged with: what this start was told, or else what the last one was. */
-async function modelsOf(
-  root: string,
-  options: Options,
-  data: DataFolder,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<Pick<LaunchOptions, 'base' | 'judge'> & { readonly policies: readonly string[] }> {
-  const policies = options.policies ?? lastPolicies(data);
-  const place = options.model ?? { folder: lastModel(data) };
-  const { models } = data;
-  const folder =
-    'hub' in place
-      ? await fetchHubModel({ root, models, id: place.hub, freeBytes: freemem(), terminal, signal })
-      : place.folder;
-  const base = folder === undefined ? undefined : readBaseModel(folder, freemem());
-  if (base !== undefined && policies.includes(base.name))
-    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
-  if (base !== undefined) {
-    const answers = await checkTemplate(root, base.folder);
-    for (const [what, why] of [...base.reasons, ['tools', answers]]) terminal.step(`${base.name}: ${what} ${why}`);
-  }
-  const judge = await judgeModel(options.judge, lastJudge(data));
-  if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
-  return { policies, ...(base === undefined ? {} : { base }), ...(judge === undefined ? {} : { judge }) };
 }
 
 export async function startMachine(root: string, options: Options, terminal: Terminal): Promise<void> {
@@ -96,7 +68,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   const survivors = await endSurvivors(data.processes);
   if (survivors.length > 0) terminal.step(`ended what a killed start left running: ${survivors.join(', ')}`);
   const ports = portsFrom(options.port);
-  const models = await modelsOf(root, options, data, terminal, stopping.signal);
+  const models = await chosenModels({ root, options, data, terminal, signal: stopping.signal });
   const { policies } = models;
   const { supervisor, secrets, up } = launch({
     root,
@@ -121,8 +93,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
     const first = await Promise.race([up(), stopped]);
     if (first !== 'stop') {
       sizeWatch.start();
-      const judge = reasonOfJudge(models.judge, inheritedEnvironment());
-      welcome(terminal, { ports, host, data, policies, judge });
+      welcome(terminal, { ports, host, data, models });
       await stopped;
     }
     terminal.line('');

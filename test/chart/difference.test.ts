@@ -1,8 +1,8 @@
 // A value changes what it says and nothing else: the defaults, plus this difference.
+import { vllmProgram } from '@backtalk/deploy';
 import { loadRecipe, recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { vllmArguments } from '../vllm/engine-program.js';
 import { environmentOf, type PodFacts } from './environment.js';
 import { render, type RenderedObject, type Values } from './helm.js';
 import { notes } from './api-server.js';
@@ -96,7 +96,7 @@ describe('engines', () => {
       '--max-lora-rank=64',
       '--shutdown-timeout=600',
     ];
-    expect(engine.args).toEqual(expect.arrayContaining([...flags, '--logprobs-mode=processed_logprobs']));
+    expect(engine.args).toEqual(expect.arrayContaining([...flags, ...vllmProgram.swapFlags]));
     const named = engine.env.map(({ name, value }) => `${name}=${value ?? 'by reference'}`);
     expect(named).toEqual(
       expect.arrayContaining(['VLLM_ALLOW_RUNTIME_LORA_UPDATING=True', 'VLLM_API_KEY=by reference']),
@@ -108,7 +108,7 @@ describe('engines', () => {
     'adapters in %s change the layers that they change where a real vLLM was run, and never the head',
     (component) => {
       const { args } = containerOf(podOf(gpu, component), 'engine');
-      expect(layersIn(args)).toEqual(layersIn(vllmArguments(0, 0)));
+      expect(layersIn(args)).toEqual(vllmProgram.adaptedLayers);
       expect(layersIn(args)).toHaveLength(7);
     },
   );

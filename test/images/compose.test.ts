@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { vllmProgram } from '@backtalk/deploy';
 import { pairsOf, tokenVariable } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
@@ -136,4 +137,10 @@ describe('compose.yaml', () => {
       expect(environment['BACKTALK_GRPC_ADVERTISED']).toMatch(new RegExp(`^${name}:\\d+$`));
     }
   });
+});
+
+it('vLLM in Compose has the flags for swaps that a start on one machine gives it', () => {
+  const { command = [], environment = {} } = gpu.services['engine'] ?? {};
+  expect(command).toEqual(expect.arrayContaining(vllmProgram.swapFlags));
+  expect(environment).toMatchObject(vllmProgram.swapEnvironment);
 });

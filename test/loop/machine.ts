@@ -14,6 +14,7 @@ import {
   refusedPort,
   type BaseModel,
   type DataFolder,
+  type LaunchOptions,
   type Ports,
   type ProcessSpec,
   type Supervisor,
@@ -42,6 +43,8 @@ export interface TestMachineOptions {
   readonly environment?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** A base model in place of the laptop's. */
   readonly base?: BaseModel;
+  /** What answers, and where steps compute, as a start chose them; `engine` then is of no account. */
+  readonly chosen?: Pick<LaunchOptions, 'engine' | 'device'>;
   /** Names of the policies; the usual one when left out. */
   readonly policies?: readonly string[];
   /** Milliseconds a token of the stand-in engine, and tokens of its answers. */
@@ -129,7 +132,7 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     ports,
     host: '127.0.0.1',
     dataCapBytes: 2e9,
-    ...chosen(options),
+    ...given(options),
     terminal: createTerminal(said),
     adapt: (spec) => {
       const adapted = adapt(spec);
@@ -193,8 +196,9 @@ function engineAdder(
 }
 
 /** What is left out where a test leaves it out. */
-function chosen({ restore, policies, brokers, base }: TestMachineOptions) {
+function given({ restore, policies, brokers, base, chosen }: TestMachineOptions) {
   return {
+    ...chosen,
     ...(base === undefined ? {} : { base }),
     ...(restore === undefined ? {} : { restore }),
     ...(policies === undefined ? {} : { policies }),

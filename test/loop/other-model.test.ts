@@ -50,7 +50,7 @@ beforeAll(async () => {
   machine = await startTestMachine({
     engine: 'builtin',
     training: 'real',
-    base: readBaseModel(folder, 64e9),
+    base: readBaseModel(folder, { freeBytes: 64e9 }),
     environment: {
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,

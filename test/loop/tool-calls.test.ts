@@ -88,7 +88,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     machine = await startTestMachine({
       engine: 'builtin',
       training: 'real',
-      base: readBaseModel(folder, 64e9),
+      base: readBaseModel(folder, { freeBytes: 64e9 }),
       environment: {
         engine: { PYTHONPATH: join(worker, 'src'), BACKTALK_ENGINE_LOGPROBS_MODE: 'raw_logprobs' },
         trainer: {

@@ -23,6 +23,8 @@ const schema = z.object({
   endpoint: z.url(),
   engine: z.url(),
   engineKey: z.string().default(''),
+  /** Of an engine elsewhere, whose key stands in no other file. */
+  engineKeyFile: z.string().optional(),
   policy: z.string(),
   policies: z.array(z.string()).default([]),
   baseModel: z.string(),
@@ -33,6 +35,8 @@ const schema = z.object({
   /** The secret of rollbacks. */
   cliToPublisher: z.string().default(''),
   data: z.string().optional(),
+  /** What answers, where it is not the built-in engine. */
+  engineChoice: z.union([z.string(), z.object({ url: z.string() })]).optional(),
   /** Folder of a base model that is not the laptop's. */
   model: z.string().optional(),
   dataCapBytes: z.number().optional(),
@@ -72,7 +76,10 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
   }
   const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
-  const { blobStore, cliToPublisher, ...connection } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const { blobStore, cliToPublisher, ...found } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const { engineKeyFile: key } = found;
+  const connection =
+    key !== undefined && existsSync(key) ? { ...found, engineKey: readFileSync(key, 'utf8').trim() } : found;
   const wire = { tokens: { cliToPublisher } };
   return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
 }

@@ -20,6 +20,7 @@ const healthy: Seen = {
   disk: { usedBytes: 1e9, capBytes: 10e9, freeBytes: 50e9 },
   base: { name: 'own', gone: '', served: ['own'] },
   engineStatus: 200,
+  engineAt: '',
   keys: { file: '/data/keys.json', problem: '' },
   openAt: '',
   metrics: new Metrics('backtalk_gateway_requests_total{route="chat_completions",status="200"} 60\n'),
@@ -82,6 +83,18 @@ describe('what is found at an installation', () => {
       { disk: { usedBytes: 1, capBytes: 10e9, freeBytes: 0.4e9 } },
       'disk_full',
       '0.4 GB of the disk are free',
+    ],
+    [
+      'whose engine elsewhere is gone',
+      { engineStatus: 0, engineAt: 'http://far/v1' },
+      'engine_away',
+      'the engine at http://far/v1 (--engine) does not answer',
+    ],
+    [
+      'whose engine elsewhere refuses its key',
+      { engineStatus: 401, engineAt: 'http://far/v1' },
+      'engine_key',
+      'the engine refuses the key that it is given: name the file with its key: --engine-key-file FILE',
     ],
     ['whose engine refuses its key', { engineStatus: 401 }, 'engine_key', 'the engine refuses the key'],
     [
@@ -150,8 +163,9 @@ describe('what is found at an installation', () => {
   ])('an installation %s gets one finding, in one line, with what to do', (_, seen, code, words) => {
     const findings = diagnose({ ...healthy, ...seen });
     expect(findings.map((finding) => finding.code)).toEqual([code]);
-    expect(findings[0]?.what).toContain(words);
-    expect(`${findings[0]?.what ?? ''}: ${findings[0]?.mend ?? ''}`).toMatch(/^[^\n]+: \S[^\n]+$/);
+    const line = `${findings[0]?.what ?? ''}: ${findings[0]?.mend ?? ''}`;
+    expect(line).toContain(words);
+    expect(line).toMatch(/^[^\n]+: \S[^\n]+$/);
   });
 
   it.each<[string, Partial<Seen>]>([

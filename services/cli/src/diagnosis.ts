@@ -32,6 +32,8 @@ export interface Seen {
   readonly base: { readonly name: string; readonly gone: string; readonly served: readonly string[] };
   /** Of the engine's answer to the key that this installation has for it; 0 without an answer. */
   readonly engineStatus: number;
+  /** Address of an engine that runs elsewhere; empty where this machine runs its own. */
+  readonly engineAt: string;
   readonly keys: { readonly file: string; readonly problem: string };
   /** An address of this machine at which the endpoint answers others without a key. */
   readonly openAt: string;
@@ -111,12 +113,17 @@ const disk: Look = ({ disk: place }) =>
         'make room: a full disk ends learning and the log',
       );
 
-function engine({ engineStatus, loop }: Seen): readonly Finding[] {
+function engine({ engineStatus, engineAt, loop }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
+  if (engineAt !== '' && engineStatus === 0) {
+    const mend = 'start it, or have this machine answer: npm start -- --engine builtin';
+    return found('engine_away', `the engine at ${engineAt} (--engine) does not answer`, mend);
+  }
   const refused = loop.engines.find(({ reason }) => /refuses the key/.test(reason));
   if (engineStatus !== 401 && engineStatus !== 403 && refused === undefined) return [];
   const what = `the engine refuses the key that it is given${refused === undefined ? '' : ` (${refused.engine})`}`;
-  return found('engine_key', what, 'start both together, or give both the same BACKTALK_ENGINE_KEY');
+  const together = 'start both together, or give both the same BACKTALK_ENGINE_KEY';
+  return found('engine_key', what, engineAt === '' ? together : 'name the file with its key: --engine-key-file FILE');
 }
 
 const keys: Look = ({ keys: { file, problem }, openAt }) => [

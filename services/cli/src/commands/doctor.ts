@@ -33,7 +33,7 @@ async function findingsAt(flags: NamedInstallation, data: string): Promise<reado
 }
 
 async function look(connection: Connection): Promise<Seen> {
-  const { data, endpoint, natsUrl, baseModel, model } = connection;
+  const { data, endpoint, natsUrl, baseModel, model, engineChoice } = connection;
   const [loop, engine, status] = await Promise.all([loopOf(connection), engineOf(connection), answerOf(endpoint)]);
   const places = loop?.parts ?? [];
   const texts = await Promise.all(places.map(({ part, url }) => seenOf(part, url)));
@@ -46,6 +46,7 @@ async function look(connection: Connection): Promise<Seen> {
     disk: data === undefined ? undefined : diskOf(data, connection.dataCapBytes ?? 0),
     base: { name: baseModel, gone: model === undefined || existsSync(model) ? '' : model, served: engine.models },
     engineStatus: engine.status,
+    engineAt: typeof engineChoice === 'object' ? engineChoice.url : '',
     keys: data === undefined ? { file: '', problem: '' } : { file: keysIn(data), problem: problemOfKeys(keysIn(data)) },
     openAt: loop === undefined ? '' : await openAt(endpoint),
     metrics: new Metrics(known.map(({ text }) => text).join('\n')),

@@ -8,4 +8,5 @@ export * from './deadly-prompts.js';
 export * from './engine-client.js';
 export { engineErrors, isEngineError, type EngineErrorCode } from './errors.js';
 export { JsonText } from './json-text.js';
+export { tryAdapter, type TrialAdapter } from './trial-adapter.js';
 export { warmUpRequest } from './vllm/capability-probe.js';

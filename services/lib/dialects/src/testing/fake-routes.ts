@@ -63,6 +63,8 @@ async function chat(state: FakeState, body: unknown, response: ServerResponse): 
   if (!given.ok) return given.answer;
   const request = given.value;
   const model = request.model ?? state.baseModel;
+  if (request.tools !== undefined && state.settings.faults.lacks === 'tools')
+    return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice', 'BadRequestError');
   return work(state, model, response, async (digest) => {
     const plan = planChat(request, model, digest, state.settings, state.counts.requests);
     if (plan.promptIds.length >= state.settings.maxContext) return overflow(state, plan.promptIds.length);
@@ -121,7 +123,8 @@ async function load(state: FakeState, body: unknown): Promise<FakeAnswer> {
   const given = read(loadRequest, body);
   if (!given.ok) return given.answer;
   const { lora_name: name, lora_path: path } = given.value;
-  const { loadStatus } = state.settings.faults;
+  const { loadStatus, lacks } = state.settings.faults;
+  if (lacks === 'adapters') return { status: 404, body: { detail: 'Not Found' } };
   if (loadStatus !== undefined) state.counts.loadsRefused += 1;
   if (loadStatus !== undefined) return refusal(loadStatus, 'The adapter is refused.', 'InternalServerError');
   const answer = await state.adapters.load(name, path, state.settings);

@@ -19,6 +19,8 @@ export interface FakeFaults {
   abortAfterTokens?: number;
   /** Loading of adapters answers with this status. */
   loadStatus?: number;
+  /** What an engine was not started with: paths for adapters, a parser of tool calls. */
+  lacks?: 'adapters' | 'tools';
 }
 
 export interface FakeSettings {

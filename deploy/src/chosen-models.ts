@@ -1,0 +1,101 @@
+// What a start serves, trains and judges with: what its flags say, or else what the last start was told. In: the options and the
+// data folder. Out: engine, device, base model and judge, each looked at and printed with its reasons; what does not fit is refused
+// in one line. Starts nothing.
+import { freemem } from 'node:os';
+import { basename } from 'node:path';
+import { inheritedEnvironment } from '@backtalk/kit';
+import { checkTemplate, readBaseModel } from './base-model.js';
+import { lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
+import type { DataFolder } from './data-folder.js';
+import {
+  engineChoice,
+  isElsewhere,
+  reasonOfEngine,
+  refuseOtherBaseOf,
+  refuseUnsharedFolder,
+  type EngineChoice,
+} from './engine-choice.js';
+import { adapterRank } from './engine-process.js';
+import { deployErrors } from './errors.js';
+import { fetchHubModel, type ModelPlace } from './hub-model.js';
+import { judgeModel } from './judge-model.js';
+import { laptopModel, type LaunchOptions } from './launch.js';
+import { baseModel } from './machine.js';
+import type { Room } from './model-memory.js';
+import type { Options } from './options.js';
+import { dtypeOn } from './processes.js';
+import type { Terminal } from './terminal.js';
+import { askTorch, trainingDevice, type TrainingDevice } from './training-device.js';
+
+export interface Choosing {
+  readonly root: string;
+  readonly options: Options;
+  readonly data: DataFolder;
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+}
+
+export type ChosenModels = Pick<LaunchOptions, 'base' | 'answers' | 'judge'> &
+  Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device'>>;
+
+export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
+  const { root, options, data, terminal } = choosing;
+  const policies = options.policies ?? lastPolicies(data);
+  const engine = await engineChoice(options.engine, lastEngine(data), root);
+  const device = await trainingDevice(options.device, lastDevice(data), () => askTorch(root));
+  terminal.step(`engine: ${reasonOfEngine(engine)}`);
+  terminal.step(`training: ${device.reason}`);
+  const { base, answers } = await baseOf(choosing, engine, device);
+  if (base !== undefined && policies.includes(base.name))
+    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
+  if (isElsewhere(engine)) {
+    const rank = adapterRank({ base, environment: inheritedEnvironment() });
+    await refuseUnsharedFolder(engine, { model: base?.folder ?? laptopModel(root), adapters: data.adapters, rank });
+  }
+  const judge = await judgeModel(options.judge, lastJudge(data));
+  if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
+  return {
+    policies,
+    engine,
+    device,
+    ...(base === undefined ? {} : { base }),
+    ...(answers === undefined ? {} : { answers }),
+    ...(judge === undefined ? {} : { judge }),
+  };
+}
+
+async function baseOf(
+  { root, options, data, terminal, signal }: Choosing,
+  engine: EngineChoice,
+  device: TrainingDevice,
+): Promise<Pick<LaunchOptions, 'base' | 'answers'>> {
+  const last = lastModel(data);
+  const place = options.model ?? (last === undefined ? undefined : { folder: last });
+  if (isElsewhere(engine)) refuseOtherBaseOf(engine, nameAt(place));
+  if (place === undefined) return {};
+  const room = roomFor(engine, device);
+  const { models } = data;
+  const folder =
+    'hub' in place ? await fetchHubModel({ root, models, id: place.hub, room, terminal, signal }) : place.folder;
+  const base = readBaseModel(folder, room);
+  const answers = await checkTemplate(root, base.folder);
+  for (const [what, why] of [...base.reasons, ['tools', answers]]) terminal.step(`${base.name}: ${what} ${why}`);
+  return { base, answers };
+}
+
+/** A model's name is its folder's, which is known before its weights are fetched. */
+function nameAt(place: ModelPlace | undefined): string {
+  if (place === undefined) return baseModel;
+  return basename('hub' in place ? place.hub : place.folder);
+}
+
+const numberBytes = { float32: 4, bfloat16: 2 } as const;
+
+function roomFor(engine: EngineChoice, { device, freeBytes }: TrainingDevice): Room {
+  const card = { freeBytes, numberBytes: numberBytes[dtypeOn(device, engine)] };
+  return {
+    freeBytes: freemem(),
+    ...(device === 'cuda' ? { card } : {}),
+    ...(isElsewhere(engine) ? { engineContext: engine.contextTokens } : {}),
+  };
+}

@@ -1,0 +1,131 @@
+// The engine of one machine as a process, and how the other parts reach it. In: the machine, with which engine was chosen. Out: its
+// process, or none where it runs elsewhere; its address, dialect and keys. Starts nothing.
+import { join } from 'node:path';
+import type { ProcessSpec } from './child.js';
+import { isElsewhere } from './engine-choice.js';
+import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
+import { answersOk } from './readiness.js';
+import { toolParserOf, vllmArguments, vllmCommand, vllmEnvironment } from './vllm-program.js';
+
+/** Of the recipes' presets. */
+const ranks: Readonly<Record<string, number>> = { tiny: 8, small: 16 };
+
+/** Rank of the adapters that are trained; what the operator says goes before. */
+export function adapterRank({ base, environment }: Pick<Machine, 'base' | 'environment'>): number {
+  const [, said] = /(?:^|,)\s*loraRank=(\d+)/.exec(environment['BACKTALK_RECIPE_SET'] ?? '') ?? [];
+  const preset = environment['BACKTALK_RECIPE'] ?? base?.recipe ?? 'tiny';
+  return Number(said ?? ranks[preset] ?? Math.max(...Object.values(ranks)));
+}
+
+/** What serves, the version before it, a candidate, and old ones that answers still stream from. */
+const adaptersOfPolicy = 8;
+
+/** Of the positions in memory, the part of those that are remembered from ended answers: the engine's own default. */
+const rememberedShare = 3 / 8;
+
+function engineBounds(base: Machine['base']): Readonly<Record<string, string>> {
+  if (base === undefined) return {};
+  return {
+    BACKTALK_ENGINE_LENGTH_MAX: String(base.contextTokens),
+    BACKTALK_ENGINE_KV_TOKENS_MAX: String(base.kvTokens),
+    BACKTALK_ENGINE_PREFIX_TOKENS_MAX: String(Math.floor(base.kvTokens * rememberedShare)),
+  };
+}
+
+export function engineProcesses(machine: Machine, env: Machine['environment']): ProcessSpec[] {
+  if (isElsewhere(machine.engine)) return [];
+  const { ports } = machine;
+  const health = `http://${loopback(ports.engine)}/health`;
+  const own = machine.engine === 'vllm' ? vllm(machine, env) : builtin(machine, env);
+  return [
+    {
+      name: 'engine',
+      ...own,
+      ready: () => answersOk(health),
+      watch: watchOf(health),
+      stopSignal: 'SIGTERM',
+    },
+  ];
+}
+
+type Program = Pick<ProcessSpec, 'command' | 'args' | 'env' | 'readyWithinMs'>;
+
+function builtin(machine: Machine, env: Machine['environment']): Program {
+  const { root, ports, model, secrets, data, base, policies } = machine;
+  return {
+    command: join(root, '.venv', 'bin', 'python'),
+    args: ['-m', 'backtalk_worker.engine', '--host', '127.0.0.1', '--port', String(ports.engine)],
+    env: {
+      ...env,
+      BACKTALK_ENGINE_MODEL_DIR: model,
+      BACKTALK_ENGINE_MODEL_NAME: baseNameOf(machine),
+      ...engineBounds(base),
+      BACKTALK_ENGINE_KEY: secrets.engineKey,
+      BACKTALK_ENGINE_JUDGE_KEY: secrets.judgeEngineKey,
+      BACKTALK_ADAPTER_DIR: data.adapters,
+      BACKTALK_ENGINE_ADAPTERS_MAX: String(adaptersOfPolicy * Math.max(policies.length, 2)),
+    },
+    readyWithinMs: 90_000,
+  };
+}
+
+function vllm(machine: Machine, env: Machine['environment']): Program {
+  const { root, ports, model, secrets, base, policies, answers = '' } = machine;
+  const started = {
+    model,
+    baseModel: baseNameOf(machine),
+    port: ports.engine,
+    lengthMax: base?.contextTokens ?? 0,
+    rank: adapterRank(machine),
+    policies: policies.length,
+    toolParser: toolParserOf(answers),
+  };
+  return {
+    command: vllmCommand(root),
+    args: vllmArguments(started),
+    env: { ...env, ...vllmEnvironment(secrets.engineKey, base?.kvBytes) },
+    readyWithinMs: vllmReadyWithinMs,
+  };
+}
+/** It loads its weights, and compiles. */
+export const vllmReadyWithinMs = 900_000;
+
+export interface EngineAccess {
+  /** Without /v1. */
+  readonly url: string;
+  readonly dialect: string;
+  readonly key: string;
+  /** No other engine than the built-in one tells keys apart. */
+  readonly judgeKey: string;
+}
+
+export function engineAccess({
+  engine = 'builtin',
+  ports,
+  secrets,
+}: Pick<Machine, 'engine' | 'ports' | 'secrets'>): EngineAccess {
+  if (isElsewhere(engine)) {
+    const { url, dialect, key } = engine;
+    return { url: url.replace(/\/(v1\/?)?$/, ''), dialect, key, judgeKey: key };
+  }
+  const { engineKey: key, judgeEngineKey } = secrets;
+  const judgeKey = engine === 'vllm' ? key : judgeEngineKey;
+  return { url: `http://${loopback(ports.engine)}`, dialect: 'vllm', key, judgeKey };
+}
+
+/** Prompts and the key go to this one and to no other. */
+export function engineHosts({ engine }: Machine): Readonly<Record<string, string>> {
+  return isElsewhere(engine) ? { BACKTALK_ENGINE_HOSTS: new URL(engine.url).hostname } : {};
+}
+
+/** An engine that was started anew may have other flags than when the start looked at it. */
+export function rankTrialOf(machine: Machine): Readonly<Record<string, string>> {
+  return isElsewhere(machine.engine) ? { BACKTALK_LORA_RANK: String(adapterRank(machine)) } : {};
+}
+
+/** The bound for numbers of half the width, which engines on cards compute with; an address does not tell. */
+const parityMax = '0.06';
+
+export function gateOf({ engine, environment }: Machine): Readonly<Record<string, string>> {
+  return isElsewhere(engine) ? { BACKTALK_PARITY_MAX: environment['BACKTALK_PARITY_MAX'] ?? parityMax } : {};
+}

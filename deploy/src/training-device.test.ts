@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { repositoryRoot } from '@backtalk/kit/testing';
+import { describe, expect, it } from 'vitest';
+import { askTorch, trainingDevice, type DeviceFlag, type KeptDevice, type TorchSays } from './training-device.js';
+
+const card = { name: 'NVIDIA H100', freeBytes: 78e9 };
+const none = { why: 'torch is its CPU build (BACKTALK_TORCH=cuda npm start -- --device cuda takes the CUDA build)' };
+const root = repositoryRoot();
+
+describe('where steps compute', () => {
+  it.each<[DeviceFlag | undefined, KeptDevice | undefined, TorchSays, object]>([
+    ['cpu', 'cuda', card, { device: 'cpu', said: 'cpu', reason: 'the CPU (--device cpu)' }],
+    ['cuda', 'cpu', card, { device: 'cuda', said: 'cuda', reason: 'NVIDIA H100, 78.0 GB free (--device cuda)' }],
+    [undefined, 'cuda', card, { device: 'cuda', said: 'cuda', freeBytes: 78e9 }],
+    [undefined, undefined, none, { device: 'cpu', said: undefined, reason: `the CPU (${none.why})` }],
+    [
+      'auto',
+      'cpu',
+      card,
+      {
+        device: 'cuda',
+        said: undefined,
+        reason: 'NVIDIA H100, 78.0 GB free (torch sees it; --device cpu takes the CPU)',
+      },
+    ],
+  ])('with --device %s after %s, where torch says %j, steps compute so', async (flag, kept, torch, expected) => {
+    const device = await trainingDevice(
+      flag,
+      kept,
+      () => Promise.resolve(torch),
+      () => true,
+    );
+    expect(device).toMatchObject(expected);
+  });
+
+  it('torch is not asked where there is no driver of a card', async () => {
+    const ask = () => Promise.reject(new RangeError('Torch was asked.'));
+    expect(await trainingDevice(undefined, undefined, ask, () => false)).toMatchObject({
+      device: 'cpu',
+      reason: 'the CPU (no NVIDIA card here)',
+    });
+  });
+
+  it('CUDA that cannot be used is refused in one line with its reason', async () => {
+    const refused = trainingDevice('cuda', undefined, () => Promise.resolve(none));
+    await expect(refused).rejects.toThrow(`--device cuda cannot be used: ${none.why}.`);
+  });
+
+  it('torch itself says what it sees, and a Python that is not there is a reason, too', async () => {
+    const env = { PATH: '/usr/bin:/bin', PYTHONPATH: join(root, 'services', 'worker', 'src') };
+    const said = await askTorch(root, env);
+    expect('why' in said ? said.why : said.name).toMatch(/^torch is its CPU build|^there is no NVIDIA driver|^NVIDIA/);
+    expect(await askTorch('/nowhere', env)).toEqual({ why: 'torch could not be asked' });
+  });
+});

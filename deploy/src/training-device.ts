@@ -1,0 +1,74 @@
+// Where training steps compute: on this machine's processors, or on a CUDA card. In: what --device says, or what the last start
+// was told. Out: the device with what is free on it, and the reason; or one line that says why CUDA cannot be used, and how to get it.
+// Python is asked only where a card may be: torch takes seconds to load.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '@backtalk/kit';
+import { z } from 'zod';
+import { deployErrors } from './errors.js';
+
+export const devices = ['cpu', 'cuda', 'auto'] as const;
+export type DeviceFlag = (typeof devices)[number];
+/** What the data folder keeps; nothing where this machine decides. */
+export const keptDevice = z.enum(['cpu', 'cuda']);
+export type KeptDevice = z.infer<typeof keptDevice>;
+
+export interface TrainingDevice {
+  readonly device: KeptDevice;
+  /** Free on the card. */
+  readonly freeBytes: number;
+  /** What the start was told; undefined where this machine decided. */
+  readonly said: KeptDevice | undefined;
+  readonly reason: string;
+}
+
+const card = z.object({ name: z.string(), freeBytes: z.number() });
+const noCard = z.object({ why: z.string() });
+export type TorchSays = z.infer<typeof card> | z.infer<typeof noCard>;
+
+/** @param ask asks torch for its card */
+export async function trainingDevice(
+  flag: DeviceFlag | undefined,
+  kept: KeptDevice | undefined,
+  ask: () => Promise<TorchSays>,
+  mayHaveCard: () => boolean = seesDriver,
+): Promise<TrainingDevice> {
+  const wanted = flag ?? kept ?? 'auto';
+  const onCpu = { device: 'cpu', freeBytes: 0 } as const;
+  if (wanted === 'cpu') return { ...onCpu, said: 'cpu', reason: 'the CPU (--device cpu)' };
+  if (wanted === 'auto' && !mayHaveCard())
+    return { ...onCpu, said: undefined, reason: 'the CPU (no NVIDIA card here)' };
+  const said = wanted === 'cuda' ? wanted : undefined;
+  const found = await ask();
+  if ('why' in found) {
+    if (said !== undefined) throw deployErrors.noCuda({ why: found.why });
+    return { ...onCpu, said, reason: `the CPU (${found.why})` };
+  }
+  const free = `${(found.freeBytes / 1e9).toFixed(1)} GB free`;
+  const why = said === undefined ? 'torch sees it; --device cpu takes the CPU' : '--device cuda';
+  return { device: 'cuda', freeBytes: found.freeBytes, said, reason: `${found.name}, ${free} (${why})` };
+}
+
+/** NVIDIA's driver, and that of Windows below WSL. */
+const seesDriver = () => ['/dev/nvidiactl', '/dev/dxg'].some((path) => existsSync(path));
+
+const run = promisify(execFile);
+/** It loads torch, and on a busy machine that takes its time. */
+const answersWithinMs = 120_000;
+
+export async function askTorch(
+  root: string,
+  environment: Readonly<Record<string, string>> = inheritedEnvironment(),
+): Promise<TorchSays> {
+  const args = ['-W', 'ignore', '-m', 'backtalk_worker.model.device'];
+  const options = { timeout: answersWithinMs, env: environment };
+  try {
+    const { stdout } = await run(join(root, '.venv', 'bin', 'python'), args, options);
+    return z.union([card, noCard]).parse(JSON.parse(stdout));
+  } catch (error) {
+    const said = z.object({ stderr: z.string() }).safeParse(error).data?.stderr.trim().split('\n').at(-1) ?? '';
+    return { why: `torch could not be asked${said === '' ? '' : ` (${said})`}` };
+  }
+}

@@ -1,0 +1,76 @@
+// How the vLLM that the set-up installs is run here: its build for CPU, in an environment of its own, with adapters by name. In:
+// the installation's root, a model, a port and bounds. Out: command, arguments and environment; starts nothing. What the chart
+// and Compose give to vLLM on GPUs has the same flags for swaps, which a test compares.
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+
+const venvOf = (root: string) => join(root, '.venv', 'engines', 'vllm-0.32');
+
+/** The set-up writes its stamp last. */
+export const isVllmInstalled = (root: string) => existsSync(join(venvOf(root), 'installed'));
+
+export const vllmCommand = (root: string) => join(venvOf(root), 'bin', 'python');
+
+export interface VllmStart {
+  readonly model: string;
+  readonly baseModel: string;
+  readonly port: number | string;
+  /** Tokens of prompt and answer together; 0: the model's own. */
+  readonly lengthMax: number;
+  readonly rank: number;
+  readonly policies: number;
+  /** Which calls it reads out of answers. */
+  readonly toolParser: string;
+}
+
+/** Layers that adapters change. Without the list vLLM also wraps the head, and on CPU scores asked for beside answers then end it. */
+export const adaptedLayers = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
+
+/** What swaps need wherever vLLM runs; how many adapters, and of which rank, is each place's own. */
+export const swapFlags = [
+  '--enable-lora',
+  '--logprobs-mode=processed_logprobs',
+  '--lora-target-modules',
+  ...adaptedLayers,
+];
+export const swapEnvironment = { VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True' };
+
+export function vllmArguments({ model, baseModel, port, lengthMax, rank, policies, toolParser }: VllmStart): string[] {
+  return [
+    ...['-m', 'vllm.entrypoints.openai.api_server', `--model=${model}`, `--served-model-name=${baseModel}`],
+    ...['--host=127.0.0.1', `--port=${String(port)}`, '--dtype=float32', '--enforce-eager', '--shutdown-timeout=3'],
+    ...(lengthMax === 0 ? [] : [`--max-model-len=${String(lengthMax)}`]),
+    ...swapFlags,
+    // Stable, previous and candidate, and one that is on its way out. Of the policy's rank and no higher: on CPU vLLM pads
+    // every adapter to the highest one, and copies it for every token of a prompt.
+    ...[`--max-loras=${String(4 * policies)}`, `--max-cpu-loras=${String(8 * policies)}`],
+    `--max-lora-rank=${String(rank)}`,
+    // Without them it refuses each request that has tools.
+    ...['--enable-auto-tool-choice', `--tool-call-parser=${toolParser}`],
+  ];
+}
+
+const gibibyte = 1024 ** 3;
+/** Enough for the laptop's model with its whole context, twice. */
+const kvBytesDefault = gibibyte;
+
+export function vllmEnvironment(key: string, kvBytes = kvBytesDefault): Readonly<Record<string, string>> {
+  return {
+    ...swapEnvironment,
+    // Not as an argument: these stand in the machine's list of processes.
+    VLLM_API_KEY: key,
+    VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.ceil(kvBytes / gibibyte))),
+    VLLM_NO_USAGE_STATS: '1',
+    DO_NOT_TRACK: '1',
+    // The training worker has one; vLLM would bind its own to the first cores, whoever else works there.
+    OMP_NUM_THREADS: String(Math.max(1, availableParallelism() - 1)),
+    VLLM_CPU_OMP_THREADS_BIND: 'nobind',
+  };
+}
+
+/** vLLM's names of the formats that a template writes calls in; of a model that writes none, no call is ever found. */
+const toolParsers: Readonly<Record<string, string>> = { hermes: 'hermes', llama: 'llama3_json', mistral: 'mistral' };
+
+/** @param answers what was found of the model's chat template: "calls as hermes (…)" */
+export const toolParserOf = (answers: string) => toolParsers[/^calls as (\w+)/.exec(answers)?.[1] ?? ''] ?? 'hermes';
