@@ -107,7 +107,7 @@ describe('a base model of one’s own', () => {
       { freeBytes: 4e9, engineContext: 0, card: { freeBytes: 60e9, numberBytes: 2 } },
       { contextTokens: 131_072, kvTokens: 0, sampleTokens: 32_768 },
     ],
-  ])('where %s, bounds follow from what is left', (_, room, bounds) => {
+  ])('bounds follow from what is left where %s', (_, room, bounds) => {
     config(large);
     expect(readBaseModel(folder, { freeBytes: roomy, ...room })).toMatchObject(bounds);
   });

@@ -52,7 +52,7 @@ function installVllm(): void {
 }
 
 describe('the choice of an engine', () => {
-  it('without a word the built-in engine answers', async () => {
+  it('the built-in engine answers where no other is named', async () => {
     const engine = await engineChoice(flags({}), undefined, root);
     expect(engine).toBe('builtin');
     expect(reasonOfEngine(engine)).toBe('the built-in one, on the CPU (--engine URL or vllm names another)');

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { askTorch, trainingDevice, type DeviceFlag, type KeptDevice, type TorchSays } from './training-device.js';
 
 const card = { name: 'NVIDIA H100', freeBytes: 78e9 };
-const none = { why: 'torch is its CPU build (BACKTALK_TORCH=cuda npm start -- --device cuda takes the CUDA build)' };
+const none = { why: 'torch is its CPU build' };
 const root = repositoryRoot();
 
 describe('where steps compute', () => {
@@ -23,7 +23,7 @@ describe('where steps compute', () => {
         reason: 'NVIDIA H100, 78.0 GB free (torch sees it; --device cpu takes the CPU)',
       },
     ],
-  ])('with --device %s after %s, where torch says %j, steps compute so', async (flag, kept, torch, expected) => {
+  ])('steps compute as --device %s says, or %s before it, where torch says %j', async (flag, kept, torch, expected) => {
     const device = await trainingDevice(
       flag,
       kept,
@@ -43,7 +43,11 @@ describe('where steps compute', () => {
 
   it('CUDA that cannot be used is refused in one line with its reason', async () => {
     const refused = trainingDevice('cuda', undefined, () => Promise.resolve(none));
-    await expect(refused).rejects.toThrow(`--device cuda cannot be used: ${none.why}.`);
+    await expect(refused).rejects.toThrow(
+      '--device cuda cannot be used: torch is its CPU build (BACKTALK_TORCH=cuda npm start -- --device cuda takes the CUDA build',
+    );
+    const driver = trainingDevice('cuda', undefined, () => Promise.resolve({ why: 'there is no NVIDIA driver' }));
+    await expect(driver).rejects.toThrow('--device cuda cannot be used: there is no NVIDIA driver.');
   });
 
   it('torch itself says what it sees, and a Python that is not there is a reason, too', async () => {

@@ -28,6 +28,11 @@ const card = z.object({ name: z.string(), freeBytes: z.number() });
 const noCard = z.object({ why: z.string() });
 export type TorchSays = z.infer<typeof card> | z.infer<typeof noCard>;
 
+/** What to do, by what torch's own words do not tell. */
+const wayTo: Readonly<Record<string, string>> = {
+  'torch is its CPU build': ' (BACKTALK_TORCH=cuda npm start -- --device cuda takes the CUDA build, several GB)',
+};
+
 /** @param ask asks torch for its card */
 export async function trainingDevice(
   flag: DeviceFlag | undefined,
@@ -43,7 +48,7 @@ export async function trainingDevice(
   const said = wanted === 'cuda' ? wanted : undefined;
   const found = await ask();
   if ('why' in found) {
-    if (said !== undefined) throw deployErrors.noCuda({ why: found.why });
+    if (said !== undefined) throw deployErrors.noCuda({ why: `${found.why}${wayTo[found.why] ?? ''}` });
     return { ...onCpu, said, reason: `the CPU (${found.why})` };
   }
   const free = `${(found.freeBytes / 1e9).toFixed(1)} GB free`;

@@ -63,7 +63,7 @@ export function vllmEnvironment(key: string, kvBytes = kvBytesDefault): Readonly
     VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.ceil(kvBytes / gibibyte))),
     VLLM_NO_USAGE_STATS: '1',
     DO_NOT_TRACK: '1',
-    // The training worker has one; vLLM would bind its own to the first cores, whoever else works there.
+    // The training worker has one; vLLM would bind its own to the first cores, where others work, too.
     OMP_NUM_THREADS: String(Math.max(1, availableParallelism() - 1)),
     VLLM_CPU_OMP_THREADS_BIND: 'nobind',
   };

@@ -28,7 +28,7 @@ def test_a_card_is_named_with_its_free_memory() -> None:
 @pytest.mark.parametrize(
     ("torch", "why"),
     [
-        (library(build=None), "torch is its CPU build (BACKTALK_TORCH=cuda npm start"),
+        (library(build=None), "torch is its CPU build"),
         (library(complaint=RuntimeError("Found no NVIDIA driver on your system. Please")), "there is no NVIDIA driver"),
         (library(complaint=RuntimeError("No CUDA GPUs are available")), "the driver sees no card"),
         (library(complaint=RuntimeError("CUDA error: busy.\nmore")), "torch cannot use the card: CUDA error: busy"),

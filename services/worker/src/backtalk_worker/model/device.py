@@ -1,6 +1,6 @@
 """Whether torch can compute on a CUDA card: `python -m backtalk_worker.model.device`.
 
-Out: one line of JSON, with the card's name and free memory, or with why there is none and what to do.
+Out: one line of JSON, with the card's name and free memory, or with why there is none.
 """
 
 import json
@@ -9,13 +9,11 @@ from typing import Any
 
 import torch
 
-CUDA_BUILD = "BACKTALK_TORCH=cuda npm start -- --device cuda takes the CUDA build, several GB"
-
 
 def card_of(library: Any = torch) -> dict[str, str | int]:
     """The first card, which steps compute on."""
     if library.version.cuda is None:
-        return {"why": f"torch is its CPU build ({CUDA_BUILD})"}
+        return {"why": "torch is its CPU build"}
     try:
         library.cuda.init()
         free, _ = library.cuda.mem_get_info(0)
