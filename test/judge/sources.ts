@@ -6,7 +6,20 @@ import { repositoryRoot } from '@backtalk/kit/testing';
 import { materialOfItem, type LabelledItem } from './items.js';
 import { readLabelledTurns, type LabelledTurn } from './labelled-lines.js';
 
-const files = ['conversations', 'engineers', 'everyday', 'office', 'form', 'school', 'agents', 'trades'] as const;
+const files = [
+  'conversations',
+  'engineers',
+  'everyday',
+  'office',
+  'form',
+  'school',
+  'agents',
+  'trades',
+  'home',
+  'desks',
+  'phones',
+  'machines',
+] as const;
 
 export interface Sample extends LabelledTurn {
   readonly source: string;
