@@ -2,7 +2,7 @@
 export { checkTemplate, readBaseModel, type BaseModel } from './base-model.js';
 export { Child, type ProcessSpec } from './child.js';
 export { openDataFolder, type DataFolder } from './data-folder.js';
-export { baseModel, machineProcesses, policy, type Machine } from './processes.js';
+export { baseModel, machineProcesses, policy, valkeyUrl, type Machine } from './processes.js';
 export { busyPorts, portsFrom, refusedPort, type Ports } from './ports.js';
 export { answersOk } from './readiness.js';
 export { loadSecrets, type Secrets } from './secrets.js';

@@ -12,10 +12,12 @@ import {
   openDataFolder,
   portsFrom,
   refusedPort,
+  valkeyUrl,
   type BaseModel,
   type DataFolder,
   type Ports,
   type ProcessSpec,
+  type Secrets,
   type Supervisor,
 } from '@backtalk/deploy';
 import {
@@ -82,6 +84,8 @@ export interface TestMachine {
   readonly gateway: string;
   /** `http://127.0.0.1:<port>` of the first engine. */
   readonly engine: string;
+  /** With its password. */
+  readonly valkey: string;
   /** What its services ask of each other. */
   readonly wire: WireSecurity;
   /** The other brokers, where there are three. */
@@ -158,12 +162,11 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     data,
     specs,
     stop,
+    ...addressesOf(ports, secrets),
     wire: { tokens: secrets.callTokens },
     ...processesOf(supervisor, data),
     ...logsOf(data),
     cluster,
-    gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
-    engine: `http://127.0.0.1:${String(ports.engine)}`,
     addEngine: async (like) => {
       const { url, engine, loader } = replicaOf(
         like === undefined ? specs : new Map(specs).set('engine', like),
@@ -181,6 +184,14 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     },
     broker: (user = 'admin') =>
       connectAs(user, cluster?.url ?? `nats://127.0.0.1:${String(ports.nats)}`, secrets.passwords),
+  };
+}
+
+function addressesOf(ports: Ports, secrets: Secrets): Pick<TestMachine, 'gateway' | 'engine' | 'valkey'> {
+  return {
+    gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
+    engine: `http://127.0.0.1:${String(ports.engine)}`,
+    valkey: valkeyUrl(ports, secrets),
   };
 }
 

@@ -97,7 +97,7 @@ const forgottenNo: Attack = {
       headers: { ...mallory, 'x-backtalk-train': 'off' },
     });
     await within(10_000, async () => (await book.read()).completed.some(({ message }) => message.turn === first.turn));
-    await emptyValkey(machine.data.path, machine.ports.valkey);
+    await emptyValkey(machine.valkey);
     let messages: Message[] = [opening, assistant(first.text)];
     const later: Heard[] = [];
     for (const words of ['and now?', 'No, shorter: answer in one word.', 'thank you']) {
@@ -115,17 +115,11 @@ const forgottenNo: Attack = {
   },
 };
 
-async function emptyValkey(folder: string, port: number): Promise<void> {
-  const valkey = new Redis(port, '127.0.0.1', { lazyConnect: true, ...(await passwordOf(folder)) });
+async function emptyValkey(url: string): Promise<void> {
+  const valkey = new Redis(url, { lazyConnect: true });
   await valkey.connect();
   await valkey.flushall();
   valkey.disconnect();
-}
-
-async function passwordOf(folder: string): Promise<{ readonly password?: string }> {
-  const { readFile } = await import('node:fs/promises');
-  const secrets = JSON.parse(await readFile(`${folder}/secrets.json`, 'utf8')) as { readonly valkeyPassword?: string };
-  return secrets.valkeyPassword === undefined ? {} : { password: secrets.valkeyPassword };
 }
 
 const largeSamples: Attack = {
