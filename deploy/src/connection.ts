@@ -1,7 +1,7 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { BaseModel } from './base-model.js';
-import type { DataFolder } from './data-folder.js';
+import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, keptEngine, type EngineChoice, type KeptEngine } from './engine-choice.js';
 import { engineAccess } from './engine-process.js';
 import { deployErrors } from './errors.js';
@@ -37,7 +37,6 @@ export interface Connection {
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
-  readonly valkeyUrl: string;
   readonly blobStore: string;
   /** Folder of the installation: its keys and secrets are in it. */
   readonly data: string;
@@ -130,12 +129,9 @@ export function writeConnection(started: Started): void {
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,
-    valkeyUrl: `redis://127.0.0.1:${String(ports.valkey)}`,
     blobStore: `folder:${data.blobs}`,
     data: data.path,
     health: Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
   };
-  writeFileSync(data.connection, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });
-  // The mode above is that of a new file; one that was there keeps its own.
-  chmodSync(data.connection, 0o600);
+  writePrivate(data.connection, `${JSON.stringify(connection, null, 2)}\n`);
 }

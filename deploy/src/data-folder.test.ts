@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { callPairs, cappedBytes, folderBytes } from '@backtalk/kit';
+import { cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
-import { loadSecrets } from './secrets.js';
+import { loadSecrets, type Secrets } from './secrets.js';
 
 const folder = new TemporaryDirectory('data');
 
@@ -19,6 +19,19 @@ const startOf = (data: DataFolder) => ({
   host: '127.0.0.1',
   policies: ['backtalk'],
 });
+
+const leavesOf = (secrets: Secrets): string[] =>
+  Object.values(secrets).flatMap((value) => (typeof value === 'string' ? [value] : Object.values<string>(value)));
+
+function without(whole: object, [name = '', ...rest]: readonly string[]): object {
+  const members = Object.entries<unknown>(whole as Record<string, unknown>);
+  return Object.fromEntries(
+    members.flatMap(([key, value]) => {
+      if (key !== name) return [[key, value]];
+      return rest.length === 0 ? [] : [[key, without(value as object, rest)]];
+    }),
+  );
+}
 
 describe('the data folder', () => {
   afterEach(() => {
@@ -64,20 +77,39 @@ describe('the data folder', () => {
     expect(loadSecrets(folder.path)).toEqual(loadSecrets(folder.path));
   });
 
-  it('a data folder of an earlier release gets the secrets that it lacks, and keeps the others', () => {
-    const { hashSecret, passwords } = loadSecrets(folder.path);
-    const one = { serviceToken: 'one token of all services' };
-    writeFileSync(folder.join('secrets.json'), JSON.stringify({ hashSecret, passwords, ...one }));
-    chmodSync(folder.join('secrets.json'), 0o644);
-    const secrets = loadSecrets(folder.path);
-    expect(secrets).toMatchObject({ hashSecret, passwords });
-    expect(loadSecrets(folder.path)).toEqual(secrets);
-    expect(new Set(Object.values(secrets.callTokens)).size).toBe(callPairs.length);
-    expect(readFileSync(folder.join('secrets.json'), 'utf8')).not.toContain(one.serviceToken);
-    expect(statSync(folder.join('secrets.json')).mode & 0o777).toBe(0o600);
-    writeFileSync(folder.join('secrets.json'), JSON.stringify({ passwords }));
+  it('a data folder of an earlier release gets each secret that it lacks, and keeps the others', () => {
+    const file = folder.join('secrets.json');
+    const { hashSecret, ...made } = loadSecrets(folder.path);
+    const paths = Object.entries(made).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name]] : [[name], ...Object.keys(value).map((member) => [name, member])],
+    );
+    expect(paths.length).toBeGreaterThan(12);
+    for (const path of paths) {
+      const whole = loadSecrets(folder.path);
+      const older = without(whole, path);
+      writeFileSync(file, JSON.stringify({ ...older, serviceToken: 'one token of all services' }));
+      const secrets = loadSecrets(folder.path);
+      expect(secrets).toMatchObject(older);
+      expect(leavesOf(secrets)).toHaveLength(leavesOf(whole).length);
+      expect(new Set(leavesOf(secrets)).size).toBe(leavesOf(whole).length);
+      expect(secrets, path.join('.')).not.toEqual(whole);
+      expect(loadSecrets(folder.path)).toEqual(secrets);
+      expect(readFileSync(file, 'utf8')).not.toContain('one token');
+    }
+    // All at once, as of the first release.
+    writeFileSync(file, JSON.stringify({ hashSecret }));
+    chmodSync(file, 0o644);
+    expect(loadSecrets(folder.path).hashSecret).toBe(hashSecret);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('a file of secrets without the one behind all hashes is damaged, and stays as it is', () => {
+    const file = folder.join('secrets.json');
+    const damaged = JSON.stringify(without(loadSecrets(folder.path), ['hashSecret']));
+    writeFileSync(file, damaged);
     expect(() => loadSecrets(folder.path)).toThrow('hashSecret');
-    rmSync(folder.join('secrets.json'));
+    expect(readFileSync(file, 'utf8')).toBe(damaged);
+    rmSync(file);
   });
 
   it('commands find the machine in a file that only its owner reads, whatever its mode was', () => {

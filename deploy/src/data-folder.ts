@@ -1,6 +1,6 @@
 // The one folder that holds state: its layout, its lock, its size, and how it is emptied.
 import { randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { modelsFolder } from '@backtalk/kit';
 import { deployErrors } from './errors.js';
@@ -24,6 +24,8 @@ const files = {
   keys: 'keys.json',
   secrets: 'secrets.json',
   processes: 'processes.json',
+  natsConfig: 'nats.conf',
+  valkeyConfig: 'valkey.conf',
 } as const;
 
 export type DataFolder = Readonly<Record<'path' | keyof typeof folders | keyof typeof files, string>>;
@@ -37,6 +39,14 @@ export function openDataFolder(path: string): DataFolder {
   const made = within(folders);
   for (const folder of Object.values(made)) mkdirSync(folder, { recursive: true, mode: 0o700 });
   return { path, ...made, ...within(files) };
+}
+
+/** A file that only its owner reads, whatever its mode was; a full disk leaves the old one. */
+export function writePrivate(file: string, text: string): void {
+  const beside = `${file}.new`;
+  rmSync(beside, { force: true });
+  writeFileSync(beside, text, { mode: 0o600 });
+  renameSync(beside, file);
 }
 
 /** Takes the folder for this process; gives the call that lets it go. Of two starts at one time, one gets it. */

@@ -244,7 +244,7 @@ describe('a choice from start to start', () => {
 
   const processesOf = (more: Partial<Parameters<typeof machineProcesses>[0]>) => {
     mkdirSync(join(root, '.venv', 'lib'), { recursive: true });
-    const machine = { ...start, root, natsConfig: '', model: '/m', environment: {} };
+    const machine = { ...start, root, model: '/m', environment: {} };
     const { servers, workers, services } = machineProcesses({ ...machine, ...more });
     return new Map([...servers, ...workers, ...services].map((spec) => [spec.name, spec]));
   };

@@ -7,7 +7,7 @@ export { readOptions } from './options.js';
 export * as vllmProgram from './vllm-program.js';
 export { openDataFolder, type DataFolder } from './data-folder.js';
 export { baseModel, policy, type Machine } from './machine.js';
-export { machineProcesses } from './processes.js';
+export { machineProcesses, valkeyUrl } from './processes.js';
 export { busyPorts, portsFrom, refusedPort, type Ports } from './ports.js';
 export { answersOk } from './readiness.js';
 export { loadSecrets, type Secrets } from './secrets.js';

@@ -138,7 +138,7 @@ describe('the key of a judge', () => {
     mkdirSync(directory.join('.venv', 'lib'), { recursive: true });
     const secrets = loadSecrets(data.path);
     const own = judge === undefined ? {} : { judge: { url, model: 'reader', key, ...judge } };
-    const machine = { root, data, ports: portsFrom(24_000), host: '127.0.0.1', secrets, natsConfig: '', model: '' };
+    const machine = { root, data, ports: portsFrom(24_000), host: '127.0.0.1', secrets, model: '' };
     const { servers, workers, services } = machineProcesses({ ...machine, policies: ['p'], environment, ...own });
     return [...servers, ...workers, ...services];
   };

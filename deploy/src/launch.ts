@@ -1,6 +1,6 @@
 // Starts the processes of one machine: servers, streams, then all parts at once. Takes where state lives and which ports;
 // gives a supervisor that keeps them up. Tests replace single processes through `adapt`.
-import { chmodSync, copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   connectBroker,
@@ -19,7 +19,7 @@ import { z } from 'zod';
 import type { BaseModel } from './base-model.js';
 import type { ProcessSpec } from './child.js';
 import { refuseOtherBase, writeConnection } from './connection.js';
-import type { DataFolder } from './data-folder.js';
+import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, type EngineChoice } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import type { JudgeModel } from './judge-model.js';
@@ -93,23 +93,23 @@ export function launch(options: LaunchOptions): Launched {
       refuseOtherBase(data, base?.name);
       const [busy] = await busyPorts(ports, host, !isElsewhere(engine));
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
-      const natsFile = join(data.path, 'nats.conf');
       const { nats: port, natsMonitor: monitorPort } = ports;
       const nats = natsConfig({
         port,
         monitorPort,
+        monitorPath: secrets.natsMonitor,
         storeDirectory: data.nats,
         passwords: secrets.passwords,
         durableSuffixes: policies,
       });
-      writeFileSync(natsFile, nats, { mode: 0o600 });
+      writePrivate(data.natsConfig, nats);
+      writePrivate(data.valkeyConfig, `requirepass ${secrets.valkeyPassword}\n`);
       const { servers, workers, services } = machineProcesses({
         root,
         data,
         ports,
         host,
         secrets,
-        natsConfig: natsFile,
         base,
         answers,
         engine,

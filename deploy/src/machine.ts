@@ -16,7 +16,6 @@ export interface Machine {
   readonly ports: Ports;
   readonly host: string;
   readonly secrets: Secrets;
-  readonly natsConfig: string;
   /** Folder of the base model. */
   readonly model: string;
   /** What follows from a base model that is not the laptop's. */

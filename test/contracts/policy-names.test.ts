@@ -21,7 +21,6 @@ it.each(['gateway', 'trainer', 'publisher', 'loader'])(
       ports: portsFrom(34_000),
       host: '127.0.0.1',
       secrets: loadSecrets(data.path),
-      natsConfig: '',
       model: '',
       policies: ['parley', 'ada'],
       environment: {},

@@ -1,14 +1,15 @@
-// Stores and parts that ask for every secret there is: Valkey for a password, S3 for keys, gRPC for certificates, clients for a
+// Stores and parts that ask for every secret there is: Valkey and the broker for passwords, S3 for keys, gRPC for certificates, clients for a
 // key. In: nothing. Out: options for a machine whose secrets are words that stand nowhere else.
+import { writeFileSync } from 'node:fs';
+import { openDataFolder } from '@backtalk/deploy';
 import { hasS3, makeCertificates, startS3, TemporaryDirectory } from '@backtalk/kit/testing';
 import type { TestMachineOptions } from '../loop/machine.js';
 
 export interface Guarded {
   readonly key: string;
-  readonly valkeyPassword: string;
   /** False where no S3 server is installed: then blobs lie in a folder. */
   readonly hasS3: boolean;
-  readonly options: Pick<TestMachineOptions, 'keys' | 'environment' | 'adapt'>;
+  readonly options: Pick<TestMachineOptions, 'folder' | 'keys' | 'environment'>;
   /** The end of the blob store, before that of the machine. */
   stopS3(): Promise<void>;
   remove(): void;
@@ -16,19 +17,29 @@ export interface Guarded {
 
 const canary = (name: string): string => `zqx${name}vwk`.padEnd(40, 'z');
 
+/** Some of those that `npm start` makes; it makes the others. */
+const canaries = {
+  hashSecret: canary('hash'),
+  valkeyPassword: canary('valkey'),
+  natsMonitor: canary('monitor'),
+  engineKey: canary('engine'),
+  passwords: { gateway: canary('gateway'), collector: canary('collector') },
+};
+
 export async function startGuarded(): Promise<Guarded> {
   const folder = new TemporaryDirectory('guarded');
   const { tlsCa, tlsCert, tlsKey } = makeCertificates(folder);
   const s3 = hasS3() ? await startS3() : undefined;
-  const valkeyPassword = canary('valkey');
+  const data = openDataFolder(folder.join('data'));
+  writeFileSync(data.secrets, JSON.stringify(canaries));
   const key = `sk-${canary('key')}`;
   return {
     key,
-    valkeyPassword,
     hasS3: s3 !== undefined,
     stopS3: async () => s3?.stop(),
     remove: () => folder.remove(),
     options: {
+      folder: data.path,
       keys: [{ key, tenant: 'acme', user: 'alice' }],
       environment: {
         all: {
@@ -45,12 +56,6 @@ export async function startGuarded(): Promise<Guarded> {
           }),
         },
         trainer: { BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4' },
-      },
-      adapt: (spec) => {
-        if (spec.name === 'valkey') return { ...spec, args: [...spec.args, '--requirepass', valkeyPassword] };
-        const url = spec.env['BACKTALK_VALKEY_URL'];
-        if (url === undefined) return spec;
-        return { ...spec, env: { ...spec.env, BACKTALK_VALKEY_URL: url.replace('://', `://:${valkeyPassword}@`) } };
       },
     },
   };

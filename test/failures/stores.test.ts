@@ -22,7 +22,7 @@ afterAll(async () => {
 
 async function withValkey(work: (client: Redis) => Promise<unknown>): Promise<void> {
   const client = connectValkey({
-    url: `redis://:${guarded.valkeyPassword}@127.0.0.1:${String(rig.machine.ports.valkey)}`,
+    url: rig.machine.valkey,
     name: 'test',
     logger: createLogger({ service: 'test', level: 'silent' }),
   });
@@ -79,6 +79,8 @@ it('no secret of any process stands in what all processes wrote, through faults 
     'training-worker BACKTALK_TRAINER_TO_TRAINING_TOKEN',
     'file admin',
     'file cliToPublisher',
+    'file valkeyPassword',
+    'collector BACKTALK_NATS_MONITOR_URL',
   ])
     expect(names).toContain(name);
   const logs = rig.machine.logs();

@@ -22,7 +22,11 @@ const part = z
   })
   .loose();
 const compose = z
-  .object({ services: z.record(z.string(), part), volumes: z.record(z.string(), z.unknown()).default({}) })
+  .object({
+    services: z.record(z.string(), part),
+    volumes: z.record(z.string(), z.unknown()).default({}),
+    configs: z.record(z.string(), z.object({ content: z.string() })).default({}),
+  })
   .loose();
 
 function read(name: string): z.infer<typeof compose> {
@@ -122,6 +126,15 @@ describe('compose.yaml', () => {
       expect(given.map(([variable]) => variable).sort(), name).toEqual(pairsOf(name).map(tokenVariable).sort());
       for (const [variable, value] of given) expect(value).toMatch(new RegExp(`^\\$\\{${variable}[:}]`));
     }
+  });
+
+  it('opens its stores to passwords alone, and shows their state to no other container', () => {
+    const [nats, valkey] = ['nats', 'valkey'].map((name) => whole.configs[name]?.content ?? '');
+    expect(valkey).toBe('requirepass ${BACKTALK_VALKEY_PASSWORD}\n');
+    expect(whole.services['valkey']?.command).toContain('/etc/valkey/valkey.conf');
+    expect(nats).toContain('http: "127.0.0.1:8222"\n');
+    const urls = ours.flatMap(([, { environment }]) => environment['BACKTALK_VALKEY_URL'] ?? []);
+    expect(new Set(urls)).toEqual(new Set(['redis://:${BACKTALK_VALKEY_PASSWORD}@valkey:6379']));
   });
 
   it('writes no secret down', () => {

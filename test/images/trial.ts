@@ -81,6 +81,7 @@ export class Trial {
       BACKTALK_KEYS: this.keys.path,
       BACKTALK_HASH_SECRET: randomSecret,
       BACKTALK_NATS_PASSWORD: randomPassword,
+      BACKTALK_VALKEY_PASSWORD: randomSecret,
       ...Object.fromEntries(callPairs.map((pair) => [tokenVariable(pair), `${randomSecret}-of-${pair}`])),
       BACKTALK_ENGINE_KEY: randomSecret,
       BACKTALK_JUDGE_ENGINE_KEY: `${randomSecret}-of-the-judge`,

@@ -24,7 +24,7 @@ const clusterPorts = [37, 38, 39] as const;
 
 export async function startPeers(data: DataFolder, ports: Ports): Promise<BrokerCluster> {
   const at = (offset = 0) => ports.endpoint + offset;
-  const { passwords } = loadSecrets(data.path);
+  const { passwords, natsMonitor: monitorPath } = loadSecrets(data.path);
   const fileOf = (member: number) => {
     const file = join(data.path, `nats-${String(member + 1)}.conf`);
     const peers = clusterPorts
@@ -36,7 +36,7 @@ export async function startPeers(data: DataFolder, ports: Ports): Promise<Broker
       serverName: `nats-${String(member + 1)}`,
       storeDirectory: join(data.path, `nats-${String(member + 1)}`),
       cluster: { port: at(clusterPorts[member]), peers },
-      ...(member === 0 ? { monitorPort: ports.natsMonitor } : {}),
+      ...(member === 0 ? { monitorPort: ports.natsMonitor, monitorPath } : {}),
     });
     writeFileSync(file, config, { mode: 0o600 });
     return file;

@@ -12,11 +12,13 @@ import {
   openDataFolder,
   portsFrom,
   refusedPort,
+  valkeyUrl,
   type BaseModel,
   type DataFolder,
   type LaunchOptions,
   type Ports,
   type ProcessSpec,
+  type Secrets,
   type Supervisor,
 } from '@backtalk/deploy';
 import {
@@ -85,6 +87,8 @@ export interface TestMachine {
   readonly gateway: string;
   /** `http://127.0.0.1:<port>` of the first engine. */
   readonly engine: string;
+  /** With its password. */
+  readonly valkey: string;
   /** What its services ask of each other. */
   readonly wire: WireSecurity;
   /** The other brokers, where there are three. */
@@ -161,12 +165,11 @@ export async function startTestMachine(options: TestMachineOptions): Promise<Tes
     data,
     specs,
     stop,
+    ...addressesOf(ports, secrets),
     wire: { tokens: secrets.callTokens },
     ...processesOf(supervisor, data),
     ...logsOf(data),
     cluster,
-    gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
-    engine: `http://127.0.0.1:${String(ports.engine)}`,
     addEngine: engineAdder(supervisor, specs, data, ports),
     addGateway: async (environment = {}) => {
       const { url, gateway } = secondGatewayOf(specs, data, ports);
@@ -192,6 +195,14 @@ function engineAdder(
     await supervisor.start([engine]);
     await supervisor.start([loader]);
     return url;
+  };
+}
+
+function addressesOf(ports: Ports, secrets: Secrets): Pick<TestMachine, 'gateway' | 'engine' | 'valkey'> {
+  return {
+    gateway: `http://127.0.0.1:${String(ports.endpoint)}`,
+    engine: `http://127.0.0.1:${String(ports.engine)}`,
+    valkey: valkeyUrl(ports, secrets),
   };
 }
 

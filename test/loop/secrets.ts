@@ -21,6 +21,7 @@ export function secretsOf({ specs, data }: TestMachine): ReadonlyMap<string, str
           .filter((line) => !line.startsWith('-----'))
           .forEach((line, at) => add(`${name} ${variable} line ${String(at)}`, line));
       else if (variable === 'BACKTALK_VALKEY_URL') add(`${name} ${variable}`, new URL(value).password);
+      else if (variable === 'BACKTALK_NATS_MONITOR_URL') add(`${name} ${variable}`, new URL(value).pathname.slice(1));
       else if (isSecret.test(variable)) add(`${name} ${variable}`, value);
     }
   const { passwords, callTokens, ...others } = JSON.parse(readFileSync(data.secrets, 'utf8')) as Record<

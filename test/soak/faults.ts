@@ -81,9 +81,9 @@ const forgets: Fault = {
 
 const empties: Fault = {
   name: 'Valkey is emptied',
-  begin: async ({ ports }) => {
+  begin: async ({ valkey }) => {
     const logger = createLogger({ service: 'test', level: 'silent' });
-    const client = connectValkey({ url: `redis://127.0.0.1:${String(ports.valkey)}`, name: 'test', logger });
+    const client = connectValkey({ url: valkey, name: 'test', logger });
     // Another fault may hold it: then it is as good as empty already.
     await until(() => client.status === 'ready', { what: 'A connection to Valkey' })
       .then(() => client.flushall())

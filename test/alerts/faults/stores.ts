@@ -15,7 +15,7 @@ const ballastBytes = 8 * mebibyte;
 
 async function withValkey(machine: TestMachine, act: (client: ReturnType<typeof connectValkey>) => Promise<unknown>) {
   const client = connectValkey({
-    url: `redis://127.0.0.1:${String(machine.ports.valkey)}`,
+    url: machine.valkey,
     name: 'test',
     logger: createLogger({ service: 'test', level: 'silent' }),
   });

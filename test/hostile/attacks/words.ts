@@ -106,7 +106,7 @@ const forgottenNo: Attack = {
       headers: { ...mallory, 'x-backtalk-train': 'off' },
     });
     await within(10_000, async () => (await book.read()).completed.some(({ message }) => message.turn === first.turn));
-    await emptyValkey(machine);
+    await emptyValkey(machine.valkey);
     let messages: Message[] = [opening, assistant(first.text)];
     const later: Heard[] = [];
     for (const words of ['and now?', 'No, shorter: answer in one word.', 'thank you']) {
@@ -124,8 +124,8 @@ const forgottenNo: Attack = {
   },
 };
 
-async function emptyValkey({ ports }: TestMachine): Promise<void> {
-  const valkey = new Redis(ports.valkey, '127.0.0.1', { lazyConnect: true });
+async function emptyValkey(url: string): Promise<void> {
+  const valkey = new Redis(url, { lazyConnect: true });
   await valkey.connect();
   await valkey.flushall();
   valkey.disconnect();

@@ -25,8 +25,10 @@ export const baseSettings = {
     secret: true,
   }),
   valkeyUrl: setting.url('BACKTALK_VALKEY_URL', {
-    description: 'Where Valkey or Redis listens.',
+    description: 'Where Valkey or Redis listens, with its password: redis://:password@host:port.',
     default: 'redis://127.0.0.1:30042',
+    shownDefault: 'redis://127.0.0.1:30042',
+    secret: true,
   }),
   healthAddress: setting.address('BACKTALK_HEALTH_ADDRESS', {
     description: 'Where /livez, /readyz and /metrics are served.',
@@ -144,8 +146,9 @@ export const installationSettings = {
   }),
   natsMonitorUrl: setting.string('BACKTALK_NATS_MONITOR_URL', {
     description:
-      "The broker's monitoring address, http://host:port, with commas between several; production asks it whether every write is synced. Empty: it is not asked.",
+      "The broker's monitoring address and any base path, with commas between several; production asks it whether every write is synced. Empty: it is not asked.",
     default: '',
+    secret: true,
   }),
   ...blobSettings,
   ...wireSettings,

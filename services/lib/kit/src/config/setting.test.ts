@@ -83,6 +83,9 @@ describe('setting', () => {
     });
     expect(reader.shownDefault).toBe('hidden');
     expect(complaintOf(() => reader.read('swordfish'))).not.toContain('swordfish');
+    // A password that was not made for URLs.
+    expect(complaintOf(() => baseSettings.valkeyUrl.read('redis://:sword/fish@valkey:6379'))).not.toContain('sword');
+    expect(baseSettings.valkeyUrl.shownDefault).toBe('redis://127.0.0.1:30042');
   });
 
   it('shows what a default is, where it differs from machine to machine', () => {

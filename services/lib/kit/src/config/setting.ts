@@ -16,7 +16,7 @@ export interface SettingOptions<T> {
   readonly description: string;
   /** Used when the variable is unset or empty. Text is read as the variable's own text would be. Absent: required. */
   readonly default?: T | string;
-  /** Shown in place of a default that differs from machine to machine. */
+  /** Shown in place of a default that differs from machine to machine, or of a secret's that is none. */
   readonly shownDefault?: string;
   /** Never shown, neither as a default nor in a complaint about a bad value. */
   readonly secret?: boolean;
@@ -48,13 +48,13 @@ function reader<T>(
 ): Reader<T> {
   const { default: byDefault } = options;
   const defaultText = typeof byDefault === 'number' ? `${byDefault}${unit}` : String(byDefault);
-  const { shownDefault = byDefault === undefined ? 'required' : defaultText } = options;
+  const shown = byDefault === undefined ? 'required' : secret && byDefault !== '' ? 'hidden' : defaultText;
   const complain = (problem: string) =>
     kitErrors.configInvalid({ problems: [`${variable}${problem}; give ${expected}.`] });
   return {
     variable,
     description,
-    shownDefault: secret && byDefault !== undefined && byDefault !== '' ? 'hidden' : shownDefault,
+    shownDefault: options.shownDefault ?? shown,
     secret,
     read: (raw) => {
       const text = raw?.trim() ?? '';

@@ -7,6 +7,7 @@ import type { Logger } from '../telemetry/logger.js';
 import { blobStream, bucketNames, buckets, bucketStream } from '../topology/buckets.js';
 import { catalogue, factNames, mayRead } from '../topology/catalogue.js';
 import { brokerServices } from '../topology/users.js';
+import { askMonitor } from './broker-monitor.js';
 
 const copiesMin = 3;
 
@@ -37,7 +38,6 @@ export async function brokerProblems(broker: Broker, usesBlobBucket: boolean, ol
   return [...old, `${thin.join(', ')} ${thin.length === 1 ? 'has' : 'have'} fewer than ${copiesMin} copies, ${advice}`];
 }
 
-const askWithinMs = 3_000;
 const answer = z.object({
   server_name: z.string().default('?'),
   jetstream: z.object({
@@ -49,8 +49,7 @@ export async function syncProblems(monitorUrls: string, logger: Logger): Promise
   const urls = monitorUrls.split(',').filter((url) => url.trim() !== '');
   if (urls.length === 0) logger.warn('broker_sync_not_checked', { variable: 'BACKTALK_NATS_MONITOR_URL' });
   const problems = urls.map(async (url) => {
-    const response = await fetch(new URL('/varz', url), { signal: AbortSignal.timeout(askWithinMs) });
-    const { server_name: name, jetstream } = answer.parse(await response.json());
+    const { server_name: name, jetstream } = answer.parse(await askMonitor(url, 'varz'));
     if (jetstream.config.sync_always) return [];
     return [`nats-server ${name} acknowledges before it has written to disk, set jetstream sync_interval: always`];
   });

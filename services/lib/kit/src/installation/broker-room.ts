@@ -2,6 +2,7 @@
 // where there are any. Out: bytes on disk and in memory, and their bounds: the account's, where it has some, else the server's.
 import { z } from 'zod';
 import type { Broker } from '../broker/connect.js';
+import { askMonitor } from './broker-monitor.js';
 
 export interface Room {
   readonly kind: 'storage' | 'memory';
@@ -10,7 +11,6 @@ export interface Room {
   readonly bytesMax: number;
 }
 
-const askWithinMs = 3_000;
 const answer = z.object({
   storage: z.number(),
   memory: z.number(),
@@ -37,6 +37,5 @@ async function askAccount(broker: Broker): Promise<z.infer<typeof answer>> {
 }
 
 async function askServer(url: string): Promise<z.infer<typeof answer>> {
-  const response = await fetch(new URL('/jsz', url), { signal: AbortSignal.timeout(askWithinMs) });
-  return answer.parse(await response.json());
+  return answer.parse(await askMonitor(url, 'jsz'));
 }

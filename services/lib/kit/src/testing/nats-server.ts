@@ -51,6 +51,9 @@ export interface TestNats {
   stop(): Promise<void>;
 }
 
+/** As on a laptop, where a secret stands there. */
+const monitorPath = 'monitor-of-a-test';
+
 export async function startNats(options: StartNatsOptions = {}): Promise<TestNats> {
   const directory = new TemporaryDirectory('nats');
   const [port, monitorPort] = await Promise.all([freePort(), freePort()]);
@@ -59,6 +62,7 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
     passwords,
     port,
     monitorPort,
+    monitorPath,
     storeDirectory: directory.join('store'),
     durableSuffixes: options.durableSuffixes ?? ['backtalk'],
   });
@@ -77,7 +81,7 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestNat
   const test: TestNats = {
     url,
     port,
-    monitorUrl: `http://127.0.0.1:${monitorPort}`,
+    monitorUrl: `http://127.0.0.1:${monitorPort}/${monitorPath}`,
     storeDirectory: directory.join('store'),
     credentials,
     connect: async (user, logger = silentLogger) => {

@@ -10,6 +10,8 @@ interface NatsConfigOptions {
   readonly port: number;
   /** `/healthz`, `/jsz`; left out, there is no monitoring port. */
   readonly monitorPort?: number;
+  /** First part of every path there: the monitor knows no users, so that a secret must stand in its addresses. */
+  readonly monitorPath?: string;
   readonly serverName?: string;
   /** Left out, the server stands alone. */
   readonly cluster?: {
@@ -24,7 +26,7 @@ interface NatsConfigOptions {
 }
 
 export function natsConfig(options: NatsConfigOptions): string {
-  const { host = '127.0.0.1', port, monitorPort, serverName = 'backtalk', fileStoreBytesMax } = options;
+  const { host = '127.0.0.1', port, monitorPort, monitorPath, serverName = 'backtalk', fileStoreBytesMax } = options;
   const suffixes = options.durableSuffixes ?? ['backtalk'];
   const admin = { user: adminUser, publish: ['>'], publishDenied: [], subscribe: ['>'] } as const;
   const rows = [admin, ...brokerServices.map((user) => ({ user, ...permissionsOf(user, suffixes) }))];
@@ -53,6 +55,7 @@ export function natsConfig(options: NatsConfigOptions): string {
     `host: ${quote(host)}`,
     `port: ${port}`,
     ...(monitorPort === undefined ? [] : [`http: ${quote(`${host}:${monitorPort}`)}`]),
+    ...(monitorPath === undefined ? [] : [`http_base_path: ${quote(`/${monitorPath}`)}`]),
     'max_payload: 8MB',
     // A peer that has stopped without closing is noticed within 15 seconds.
     'ping_interval: "5s"',
