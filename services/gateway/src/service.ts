@@ -16,6 +16,7 @@ import {
   type ServiceContext,
   type ServiceOverrides,
   type ServiceWithPorts,
+  MutexByKey,
 } from '@backtalk/kit';
 import { DeadlyPrompts } from '@backtalk/dialects';
 import { Routes } from '@backtalk/proto/weights';
@@ -174,6 +175,7 @@ async function startAccess(
     fair: new FairTurns(nextTurn, requestsOfTurn),
     fairPieces: new FairTurns(nextTurn, piecesOfTurn),
     fairBodies: new FairTurns(nextTurn, bodiesOfTurn),
+    feedback: new MutexByKey(),
     minutes: new MinuteCounts(valkey, clock),
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
     reader,

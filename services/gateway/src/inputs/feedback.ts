@@ -52,7 +52,9 @@ async function store(
     }),
   };
   const trace = traceOf(request, traces.samples());
-  const stored = await turns.log.store('feedbackGiven', feedbackFact(given, owner, voice), trace);
+  // One of a key at a time: each is read by collector and judge, which others wait for.
+  const fact = feedbackFact(given, owner, voice);
+  const stored = await access.feedback.run(keyId, () => turns.log.store('feedbackGiven', fact, trace));
   shares.add(caller, bytes.length);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });

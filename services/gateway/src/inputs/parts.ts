@@ -1,6 +1,6 @@
 // What the gateway's inputs are given to act with.
 import type { DeadlyPrompts } from '@backtalk/dialects';
-import type { Clock } from '@backtalk/kit';
+import type { Clock, MutexByKey } from '@backtalk/kit';
 import type { GatewayConfig } from '../config.js';
 import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
@@ -31,6 +31,8 @@ export interface Access {
   readonly fairPieces: FairTurns;
   /** For bodies that have come and are to be read. */
   readonly fairBodies: FairTurns;
+  /** For feedback that is to be stored. */
+  readonly feedback: MutexByKey;
   readonly minutes: MinuteCounts;
   readonly bodies: BodyBudget;
   readonly reader: ChatReader;

@@ -4,29 +4,22 @@
 // compresses one of each key at a time: who sends many takes one processor with it, and not as many as there are.
 import { promisify } from 'node:util';
 import { constants, deflateRaw } from 'node:zlib';
-import { Mutex } from '@backtalk/kit';
+import { MutexByKey } from '@backtalk/kit';
 import type { Conversation } from '@backtalk/proto/facts';
 import { conversationFact, worthDeflating, type WrittenConversation } from '../domain/conversation.js';
 
 const deflate = promisify(deflateRaw);
 
 export class Packer {
-  /** Of keys that have something to compress. */
-  private readonly byKey = new Map<string, Mutex>();
+  private readonly turns = new MutexByKey();
 
   async pack(keyId: string, written: WrittenConversation): Promise<Conversation> {
     const { messages, tools } = written;
     if (!worthDeflating(written)) return conversationFact(written, { messages, tools, deflated: false });
-    const own = this.byKey.get(keyId) ?? new Mutex();
-    this.byKey.set(keyId, own);
-    try {
-      return await own.run(async () => {
-        const [packed, packedTools] = [await packBytes(messages), await packBytes(tools)];
-        return conversationFact(written, { messages: packed, tools: packedTools, deflated: true });
-      });
-    } finally {
-      if (own.size === 0) this.byKey.delete(keyId);
-    }
+    return this.turns.run(keyId, async () => {
+      const [packed, packedTools] = [await packBytes(messages), await packBytes(tools)];
+      return conversationFact(written, { messages: packed, tools: packedTools, deflated: true });
+    });
   }
 }
 

@@ -97,7 +97,7 @@ export { createLogger, type Logger } from './telemetry/logger.js';
 export { Metrics } from './telemetry/metrics.js';
 export { idsOf, inSpan, isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { newTrace, traceFrom, type Trace } from './telemetry/trace.js';
-export { backOffMs, Mutex, systemClock, within, type BackOff, type Clock } from './time/clock.js';
+export { backOffMs, Mutex, MutexByKey, systemClock, within, type BackOff, type Clock } from './time/clock.js';
 export { blobStream } from './topology/buckets.js';
 export {
   catalogue,

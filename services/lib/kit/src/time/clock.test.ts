@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from './clock.js';
+import { MutexByKey, systemClock } from './clock.js';
 
 describe('systemClock', () => {
   it('fires a timer, and not one that was cancelled', async () => {
@@ -26,5 +26,21 @@ describe('systemClock', () => {
     });
     cancel();
     expect(fired).toBe(false);
+  });
+});
+
+describe('work by key', () => {
+  it('pieces of one key go one after another, also after one that failed, and another key’s beside them', async () => {
+    const mutex = new MutexByKey();
+    const said: string[] = [];
+    const piece = (key: string, ms: number, name: string) =>
+      mutex.run(key, async () => {
+        await systemClock.sleep(ms);
+        said.push(name);
+        if (name === 'first') throw new TypeError(name);
+      });
+    const first = expect(piece('a', 20, 'first')).rejects.toThrow('first');
+    await Promise.all([first, piece('a', 0, 'second'), piece('b', 0, 'beside')]);
+    expect(said).toEqual(['beside', 'first', 'second']);
   });
 });

@@ -71,3 +71,19 @@ export class Mutex {
     return result;
   }
 }
+
+/** Pieces of work of one key one after another, those of different keys side by side. */
+export class MutexByKey {
+  /** Of keys that have something to do. */
+  private readonly byKey = new Map<string, Mutex>();
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = this.byKey.get(key) ?? new Mutex();
+    this.byKey.set(key, own);
+    try {
+      return await own.run(work);
+    } finally {
+      if (own.size === 0) this.byKey.delete(key);
+    }
+  }
+}
