@@ -76,7 +76,7 @@ describe.each(valuesFiles)('with %s', (file) => {
     }
   });
 
-  it('long-running containers that serve somebody have three probes that differ', () => {
+  it('long-running containers that serve others have three probes that differ', () => {
     for (const pod of podsOf(objects)) {
       if (!['Deployment', 'StatefulSet'].includes(pod.object.kind) || pod.component === 'commands') continue;
       for (const { startupProbe, livenessProbe, readinessProbe } of pod.spec.containers) {
