@@ -33,7 +33,7 @@ Options of start:
   --engine ENGINE   what answers: builtin, vllm (setup --with vllm installs it), or the address of a vLLM or SGLang elsewhere
                                                             (default: that of the last start; builtin)
   --engine-key-file FILE  file with the key for that address, which only you can read
-  --device DEVICE   where steps compute: cpu, cuda, or auto (default: that of the last start; cuda where torch sees a card)
+  --device DEVICE   where steps compute: cpu, cuda, or auto (default: that of the last start; cpu)
   --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
                                                             (default: that of the last start; words and tools' fields)
   --judge-model NAME      its name there                    (default: the only one that is served there)

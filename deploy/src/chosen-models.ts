@@ -25,7 +25,7 @@ import type { Room } from './model-memory.js';
 import type { Options } from './options.js';
 import { dtypeOn } from './processes.js';
 import type { Terminal } from './terminal.js';
-import { askTorch, trainingDevice, type TrainingDevice } from './training-device.js';
+import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
 
 export interface Choosing {
   readonly root: string;
@@ -41,8 +41,10 @@ export type ChosenModels = Pick<LaunchOptions, 'base' | 'answers' | 'judge'> &
 export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   const { root, options, data, terminal } = choosing;
   const policies = options.policies ?? lastPolicies(data);
-  const engine = await engineChoice(options.engine, lastEngine(data), root);
-  const device = await trainingDevice(options.device, lastDevice(data), () => askTorch(root));
+  const engine = await engineChoice(options.engine, lastEngine(data), root, choosing.signal);
+  const device = await trainingDevice(options.device ?? deviceIn(inheritedEnvironment()), lastDevice(data), () =>
+    askTorch(root),
+  );
   terminal.step(`engine: ${reasonOfEngine(engine)}`);
   terminal.step(`training: ${device.reason}`);
   const { base, answers } = await baseOf(choosing, engine, device);

@@ -10,7 +10,7 @@ import { endpointUrl, type Ports } from './ports.js';
 import { z } from 'zod';
 import { baseModel, policy } from './machine.js';
 import type { Secrets } from './secrets.js';
-import { keptDevice, type KeptDevice, type TrainingDevice } from './training-device.js';
+import { keptDevice, type DeviceFlag, type TrainingDevice } from './training-device.js';
 
 export interface Connection {
   readonly endpoint: string;
@@ -33,7 +33,7 @@ export interface Connection {
   /** What answers, where it is not the built-in engine. */
   readonly engineChoice?: KeptEngine;
   /** Where steps compute, where a start was told. */
-  readonly device?: KeptDevice;
+  readonly device?: DeviceFlag;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;

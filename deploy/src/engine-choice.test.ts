@@ -249,7 +249,7 @@ describe('a choice from start to start', () => {
     return new Map([...servers, ...workers, ...services].map((spec) => [spec.name, spec]));
   };
 
-  it('an engine elsewhere gets no process here; loader and gateway reach it with its key, and no other part has it', async () => {
+  it('an engine elsewhere gets no process here; who asks engines has its key, and collector and training worker have not', async () => {
     const far = { ...(await elsewhere()), url: 'https://far:8000/v1', dialect: 'sglang' } as const;
     const processes = processesOf({ engine: far });
     expect(processes.has('engine')).toBe(false);

@@ -5,6 +5,7 @@ import {
   createEngineClient,
   isEngineError,
   tryAdapter,
+  type CallOptions,
   type Capabilities,
   type CapabilityName,
   type EngineClient,
@@ -63,6 +64,7 @@ export async function engineChoice(
   flags: EngineFlags,
   kept: KeptEngine | undefined,
   root: string,
+  signal?: AbortSignal,
 ): Promise<EngineChoice> {
   const named = flags.engine ?? (typeof kept === 'object' ? kept.url : kept) ?? 'builtin';
   const isAddress = named !== 'builtin' && named !== 'vllm';
@@ -74,23 +76,23 @@ export async function engineChoice(
   if (!isAddress) return named === 'vllm' ? 'vllm' : 'builtin';
   // Another address gets nothing of what belonged to the one before, least of all its key.
   const keptFile = flags.engine === undefined && typeof kept === 'object' ? kept.keyFile : undefined;
-  return engineAt(named, flags.keyFile ?? keptFile);
+  return engineAt(named, flags.keyFile ?? keptFile, { deadlineMs: probedWithinMs, signal });
 }
 
 const refusal = (url: string, why: string) => deployErrors.apiRefused({ option: 'engine', url, task: 'serve', why });
 
-async function engineAt(url: string, keyFile: string | undefined): Promise<EngineElsewhere> {
+async function engineAt(url: string, keyFile: string | undefined, patience: CallOptions): Promise<EngineElsewhere> {
   const key = keyFile === undefined ? '' : keyIn(keyFile, engineApi);
   const models = await modelsAt({ url, key, keyFile }, engineApi);
   if ('away' in models) throw refusal(url, models.away);
   let best: (Pick<EngineElsewhere, 'dialect' | 'takesTools'> & { readonly found: Capabilities }) | undefined;
   for (const dialect of dialects) {
     const probed = await asked({ url, key, dialect }, async (client) => {
-      const found = await client.probe({ deadlineMs: probedWithinMs });
+      const found = await client.probe(patience);
       return {
         dialect,
         found,
-        takesTools: missingIn(found) === undefined && (await takesTools(client, found.baseModel)),
+        takesTools: missingIn(found) === undefined && (await takesTools(client, found.baseModel, patience)),
       };
     });
     // The dialect in which it can do most is its own.
@@ -145,10 +147,10 @@ function shortContext(tokens: number): string | undefined {
 const tool = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };
 
 /** vLLM refuses each request with tools, unless it was started with a parser of calls. */
-async function takesTools(client: EngineClient, model: string): Promise<boolean> {
+async function takesTools(client: EngineClient, model: string, patience: CallOptions): Promise<boolean> {
   try {
     const messages = [{ role: 'user', content: 'Hello' }];
-    await client.chat({ model, messages, tools: [tool], max_tokens: 1 }, { deadlineMs: probedWithinMs });
+    await client.chat({ model, messages, tools: [tool], max_tokens: 1 }, patience);
     return true;
   } catch (error) {
     if (isEngineError(error, 'invalid_request', 'engine_unsupported')) return false;
@@ -175,7 +177,7 @@ export function refuseUnsharedFolder(engine: EngineElsewhere, { model, adapters,
   const trial = { directory: adapters, rank, widths: queryWidths(model), baseModel: engine.baseModel };
   const how = isHere(engine.url) ? 'a container: -v' : 'NFS, say';
   const unseen = `it does not see ${adapters}, where versions are put for it: share that folder with it under the same path (${how})`;
-  const unfit = `it takes no adapter of rank ${String(rank)}, which is trained here (vLLM, SGLang: --max-lora-rank)`;
+  const unfit = `it takes no adapter of rank ${String(rank)}, which is trained here (vLLM, SGLang: --enable-lora, --max-lora-rank)`;
   const why = (error: unknown) =>
     isEngineError(error, 'adapter_path_missing') ? unseen : isEngineError(error, 'adapter_refused') ? unfit : undefined;
   return asked(engine, (client) => tryAdapter(client, trial, { deadlineMs: probedWithinMs }), why);

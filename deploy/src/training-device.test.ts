@@ -1,25 +1,31 @@
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
-import { askTorch, trainingDevice, type DeviceFlag, type KeptDevice, type TorchSays } from './training-device.js';
+import { askTorch, deviceIn, trainingDevice, type DeviceFlag, type TorchSays } from './training-device.js';
 
 const card = { name: 'NVIDIA H100', freeBytes: 78e9 };
 const none = { why: 'torch is its CPU build' };
 const root = repositoryRoot();
 
 describe('where steps compute', () => {
-  it.each<[DeviceFlag | undefined, KeptDevice | undefined, TorchSays, object]>([
+  it.each<[DeviceFlag | undefined, DeviceFlag | undefined, TorchSays, object]>([
     ['cpu', 'cuda', card, { device: 'cpu', said: 'cpu', reason: 'the CPU (--device cpu)' }],
     ['cuda', 'cpu', card, { device: 'cuda', said: 'cuda', reason: 'NVIDIA H100, 78.0 GB free (--device cuda)' }],
     [undefined, 'cuda', card, { device: 'cuda', said: 'cuda', freeBytes: 78e9 }],
-    [undefined, undefined, none, { device: 'cpu', said: undefined, reason: `the CPU (${none.why})` }],
+    [undefined, 'auto', none, { device: 'cpu', said: 'auto', reason: `the CPU (${none.why})` }],
+    [
+      undefined,
+      undefined,
+      card,
+      { device: 'cpu', said: undefined, reason: 'the CPU (--device auto takes a card where torch sees one)' },
+    ],
     [
       'auto',
       'cpu',
       card,
       {
         device: 'cuda',
-        said: undefined,
+        said: 'auto',
         reason: 'NVIDIA H100, 78.0 GB free (torch sees it; --device cpu takes the CPU)',
       },
     ],
@@ -35,10 +41,15 @@ describe('where steps compute', () => {
 
   it('torch is not asked where there is no driver of a card', async () => {
     const ask = () => Promise.reject(new RangeError('Torch was asked.'));
-    expect(await trainingDevice(undefined, undefined, ask, () => false)).toMatchObject({
+    expect(await trainingDevice('auto', undefined, ask, () => false)).toMatchObject({
       device: 'cpu',
       reason: 'the CPU (no NVIDIA card here)',
     });
+  });
+
+  it('a device that the environment names is said, and a name that is none is not', () => {
+    expect(deviceIn({ BACKTALK_DEVICE: 'cuda' })).toBe('cuda');
+    expect(deviceIn({ BACKTALK_DEVICE: 'tpu' })).toBeUndefined();
   });
 
   it('CUDA that cannot be used is refused in one line with its reason', async () => {

@@ -11,16 +11,15 @@ import { deployErrors } from './errors.js';
 
 export const devices = ['cpu', 'cuda', 'auto'] as const;
 export type DeviceFlag = (typeof devices)[number];
-/** What the data folder keeps; nothing where this machine decides. */
-export const keptDevice = z.enum(['cpu', 'cuda']);
-export type KeptDevice = z.infer<typeof keptDevice>;
+/** What the data folder keeps. */
+export const keptDevice = z.enum(devices);
 
 export interface TrainingDevice {
-  readonly device: KeptDevice;
+  readonly device: 'cpu' | 'cuda';
   /** Free on the card. */
   readonly freeBytes: number;
-  /** What the start was told; undefined where this machine decided. */
-  readonly said: KeptDevice | undefined;
+  /** What this start or one before it was told. */
+  readonly said: DeviceFlag | undefined;
   readonly reason: string;
 }
 
@@ -36,25 +35,28 @@ const wayTo: Readonly<Record<string, string>> = {
 /** @param ask asks torch for its card */
 export async function trainingDevice(
   flag: DeviceFlag | undefined,
-  kept: KeptDevice | undefined,
+  kept: DeviceFlag | undefined,
   ask: () => Promise<TorchSays>,
   mayHaveCard: () => boolean = seesDriver,
 ): Promise<TrainingDevice> {
-  const wanted = flag ?? kept ?? 'auto';
-  const onCpu = { device: 'cpu', freeBytes: 0 } as const;
-  if (wanted === 'cpu') return { ...onCpu, said: 'cpu', reason: 'the CPU (--device cpu)' };
-  if (wanted === 'auto' && !mayHaveCard())
-    return { ...onCpu, said: undefined, reason: 'the CPU (no NVIDIA card here)' };
-  const said = wanted === 'cuda' ? wanted : undefined;
+  const said = flag ?? kept;
+  const onCpu = { device: 'cpu', freeBytes: 0, said } as const;
+  if (said === undefined) return { ...onCpu, reason: 'the CPU (--device auto takes a card where torch sees one)' };
+  if (said === 'cpu') return { ...onCpu, reason: 'the CPU (--device cpu)' };
+  if (said === 'auto' && !mayHaveCard()) return { ...onCpu, reason: 'the CPU (no NVIDIA card here)' };
   const found = await ask();
   if ('why' in found) {
-    if (said !== undefined) throw deployErrors.noCuda({ why: `${found.why}${wayTo[found.why] ?? ''}` });
-    return { ...onCpu, said, reason: `the CPU (${found.why})` };
+    if (said === 'cuda') throw deployErrors.noCuda({ why: `${found.why}${wayTo[found.why] ?? ''}` });
+    return { ...onCpu, reason: `the CPU (${found.why})` };
   }
   const free = `${(found.freeBytes / 1e9).toFixed(1)} GB free`;
-  const why = said === undefined ? 'torch sees it; --device cpu takes the CPU' : '--device cuda';
+  const why = said === 'auto' ? 'torch sees it; --device cpu takes the CPU' : '--device cuda';
   return { device: 'cuda', freeBytes: found.freeBytes, said, reason: `${found.name}, ${free} (${why})` };
 }
+
+/** What is set for the training worker outright is said as well. */
+export const deviceIn = (environment: Readonly<Record<string, string>>): DeviceFlag | undefined =>
+  devices.find((device) => device === environment['BACKTALK_DEVICE']);
 
 /** NVIDIA's driver, and that of Windows below WSL. */
 const seesDriver = () => ['/dev/nvidiactl', '/dev/dxg'].some((path) => existsSync(path));

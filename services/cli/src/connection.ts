@@ -78,10 +78,18 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });
   const { blobStore, cliToPublisher, ...found } = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   const { engineKeyFile: key } = found;
-  const connection =
-    key !== undefined && existsSync(key) ? { ...found, engineKey: readFileSync(key, 'utf8').trim() } : found;
+  const connection = key === undefined ? found : { ...found, engineKey: keyIn(key) };
   const wire = { tokens: { cliToPublisher } };
   return { ...connection, wire, blobs: readConfig(blobSettings, { [blobSettings.blobStore.variable]: blobStore }) };
+}
+
+/** None where the file cannot be read: what asks the engine is then refused by it, and `doctor` says so. */
+function keyIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return '';
+  }
 }
 
 /** Runs `use` with a connection to the broker, and closes it. */

@@ -14,6 +14,8 @@ import type { Parts } from './parts.js';
 import { readBody } from './read-body.js';
 
 const retryAfterSeconds = 2;
+/** For the key's other feedback; where the log takes none, each of it waits for its own end. */
+const waitMaxMs = 5_000;
 
 /** Twice what its longest comment and correction come to in JSON, where no character is written as an escape. */
 const bodyBytesMax = 64 * 1024;
@@ -23,7 +25,7 @@ export function feedback(parts: Parts, request: Request, response: Response): Pr
 }
 
 async function store(
-  { events, access, turns }: Parts,
+  { clock, events, access, turns }: Parts,
   request: Request,
   response: Response,
   { keyId, grant, room }: Admission,
@@ -54,7 +56,11 @@ async function store(
   const trace = traceOf(request, traces.samples());
   // One of a key at a time: each is read by collector and judge, which others wait for.
   const fact = feedbackFact(given, owner, voice);
-  const stored = await access.feedback.run(keyId, () => turns.log.store('feedbackGiven', fact, trace));
+  const askedMs = clock.now();
+  const stored = await access.feedback.run(keyId, () => {
+    if (clock.now() - askedMs > waitMaxMs) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
+    return turns.log.store('feedbackGiven', fact, trace);
+  });
   shares.add(caller, bytes.length);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });
