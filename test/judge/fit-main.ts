@@ -1,9 +1,10 @@
-// `node test/dist/judge/fit-main.js [--engine URL --model NAME [--thresholds]]`: fits the judge's files under
+// `node test/dist/judge/fit-main.js [--check] [--engine URL --model NAME [--thresholds]]`: fits the judge's files under
 // services/judge/labelled. Words and weights without votes need no engine. With one, the weights of that model are
-// fitted too, and its thresholds where there are none for the present prompts, or where that is asked.
-import { writeFileSync } from 'node:fs';
+// fitted too, and its thresholds where there are none for the present prompts, or where that is asked. With --check nothing is
+// written: the command fails where a file is not what it would write.
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { createEngineClient } from '@backtalk/dialects';
 import { readCalibrationTable, scoredPrompts, type CalibrationTable } from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
@@ -17,6 +18,7 @@ const { values: asked } = parseArgs({
     engine: { type: 'string' },
     model: { type: 'string', default: 'smollm2-135m-wishes' },
     thresholds: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
   },
 });
 const items = readItems();
@@ -58,5 +60,9 @@ function perLine(fitted: ReturnType<typeof fitWords>): string {
 }
 
 function write(name: string, text: string): void {
-  writeFileSync(join(repositoryRoot(), 'services/judge/labelled', name), `${text}\n`);
+  const file = join(repositoryRoot(), 'services/judge/labelled', name);
+  if (!asked.check) return writeFileSync(file, `${text}\n`);
+  if (isDeepStrictEqual(JSON.parse(readFileSync(file, 'utf8')), JSON.parse(text))) return;
+  process.stderr.write(`${name} is not what the labelled sources give; fit-main.js writes it.\n`);
+  process.exitCode = 1;
 }
