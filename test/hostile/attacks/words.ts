@@ -1,7 +1,6 @@
 // Attacks by what is said: words that stop the readers of the log, that teach, or that are remembered against a no.
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { TestMachine } from '../../loop/machine.js';
 import { ask, type Heard, type Message } from '../../loop/talk.js';
 import type { Attack, Outcome } from '../attack.js';
 import { deadlyWords, statusesOf, type Reply, type Scene } from '../scene.js';
