@@ -33,14 +33,18 @@ describe('work by key', () => {
   it('pieces of one key go one after another, also after one that failed, and another key’s beside them', async () => {
     const mutex = new MutexByKey();
     const said: string[] = [];
-    const piece = (key: string, ms: number, name: string) =>
-      mutex.run(key, async () => {
-        await systemClock.sleep(ms);
-        said.push(name);
-        if (name === 'first') throw new TypeError(name);
-      });
-    const first = expect(piece('a', 20, 'first')).rejects.toThrow('first');
-    await Promise.all([first, piece('a', 0, 'second'), piece('b', 0, 'beside')]);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const first = mutex.run('a', async () => {
+      await released;
+      said.push('first');
+      throw new TypeError('first');
+    });
+    const second = mutex.run('a', () => Promise.resolve(said.push('second')));
+    await mutex.run('b', () => Promise.resolve(said.push('beside')));
+    release();
+    await expect(first).rejects.toThrow('first');
+    await second;
     expect(said).toEqual(['beside', 'first', 'second']);
   });
 });
