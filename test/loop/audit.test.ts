@@ -257,3 +257,27 @@ describe('the auditor', () => {
     expect(audit(evidence)).toEqual(expect.arrayContaining([expect.stringContaining(problem)]));
   });
 });
+
+describe('continuations of two turns that are exchanged', () => {
+  const crossed = (answer: string) =>
+    audit({
+      ledger: [
+        row('a', 'Done.'),
+        row('c', answer),
+        row('b', 'short', { continues: 'a' }),
+        row('d', 'long', { continues: 'c' }),
+      ],
+      log: {
+        ...soundLog(),
+        continued: [
+          fact('turnContinued', 5, TurnContinued.fromPartial({ turn: 'a', continuedBy: 'd' })),
+          fact('turnContinued', 6, TurnContinued.fromPartial({ turn: 'c', continuedBy: 'b' })),
+        ],
+      },
+    }).filter((finding) => finding.includes('was continued by'));
+
+  it('exchanged continuations are found where answers differ, and let be where they are the same', () => {
+    expect(crossed('Done.')).toEqual([]);
+    expect(crossed('Not yet.')).toHaveLength(2);
+  });
+});
