@@ -107,15 +107,12 @@ function onlyKnownTurns({ ledger, log }: Evidence): string[] {
 
 function continued({ ledger, log }: Evidence): string[] {
   const facts = new Map(log.continued.map(({ message }) => [message.turn, message]));
-  const rows = new Map(ledger.map((row) => [row.turn, row]));
-  // Of turns of one person that gave the same answer at a time, the newest is taken: answers are looked up, not questions.
-  const isTwin = (one: string, other: string) => other !== '' && rows.get(one)?.hash === rows.get(other)?.hash;
   return ledger
     .filter(({ continues, finished }) => continues !== '' && finished)
     .flatMap(({ continues, turn }) => {
       const fact = facts.get(continues);
       if (fact === undefined) return [`turn ${continues} was continued and its next state is lost`];
-      return fact.continuedBy === turn || isTwin(continues, rows.get(fact.continuedBy)?.continues ?? '')
+      return fact.continuedBy === turn
         ? []
         : [`turn ${continues} was continued by ${turn}, not by ${fact.continuedBy}`];
     });

@@ -4,16 +4,20 @@ import { readMessages } from './messages.js';
 import { findParent, goesOnFrom, type Candidate } from './parent.js';
 
 function candidate(turn: string, fields: Partial<Candidate> = {}): Candidate {
-  return { turn, earlierAnswers: [], sequence: 1, continuedBy: '', ...fields };
+  return { turn, earlierAnswers: [], question: '', sequence: 1, continuedBy: '', ...fields };
 }
 
+const request = (turn: string, answerKeys: string[], questionKeys: string[] = []) => ({
+  turn,
+  answerKeys,
+  questionKeys,
+});
 const by = (table: Record<string, Candidate[]>) => (key: string) => table[key] ?? [];
 
 describe('findParent', () => {
   it('finds the turn that gave the latest answer in the request', () => {
     const link = findParent(
-      't3',
-      ['a', 'b'],
+      request('t3', ['a', 'b']),
       by({ a: [candidate('t1')], b: [candidate('t2', { earlierAnswers: ['a'] })] }),
     );
     expect(link).toEqual({ turn: 't2', answerIndex: 1, branch: false });
@@ -21,31 +25,44 @@ describe('findParent', () => {
 
   it('makes a retry or regeneration a sibling: it lacks the answer, so it continues what came before', () => {
     const table = by({ a: [candidate('t1', { continuedBy: 't2' })], b: [candidate('t2')] });
-    expect(findParent('t3', ['a'], table)).toEqual({ turn: 't1', answerIndex: 0, branch: true });
+    expect(findParent(request('t3', ['a']), table)).toEqual({ turn: 't1', answerIndex: 0, branch: true });
   });
 
   it('a request that is delivered twice is no branch of itself', () => {
-    expect(findParent('t2', ['a'], by({ a: [candidate('t1', { continuedBy: 't2' })] }))?.branch).toBe(false);
+    expect(findParent(request('t2', ['a']), by({ a: [candidate('t1', { continuedBy: 't2' })] }))?.branch).toBe(false);
   });
 
   it('settles ties by equal earlier answers, then by not yet continued, then by newest', () => {
     const near = candidate('near', { earlierAnswers: ['x', 'a'], sequence: 1 });
     const far = candidate('far', { earlierAnswers: ['y'], sequence: 9 });
-    expect(findParent('t', ['x', 'a', 'b'], by({ b: [far, near] }))?.turn).toBe('near');
+    expect(findParent(request('t', ['x', 'a', 'b']), by({ b: [far, near] }))?.turn).toBe('near');
     const taken = candidate('taken', { sequence: 9, continuedBy: 'other' });
     const open = candidate('open', { sequence: 2 });
-    expect(findParent('t', ['b'], by({ b: [taken, open] }))?.turn).toBe('open');
-    expect(findParent('t', ['b'], by({ b: [open, candidate('newer', { sequence: 3 })] }))?.turn).toBe('newer');
+    expect(findParent(request('t', ['b']), by({ b: [taken, open] }))?.turn).toBe('open');
+    expect(findParent(request('t', ['b']), by({ b: [open, candidate('newer', { sequence: 3 })] }))?.turn).toBe('newer');
+  });
+
+  it('settles ties by what was said before the answer, whatever stood further back', () => {
+    const table = by({
+      b: [
+        candidate('near', { earlierAnswers: ['a'], question: 'other', sequence: 9 }),
+        candidate('asked', { question: 'same', continuedBy: 'other' }),
+        candidate('unknown', { earlierAnswers: ['a'], sequence: 4 }),
+      ],
+    });
+    expect(findParent(request('t', ['a', 'b'], ['first', 'same', 'now']), table)?.turn).toBe('asked');
+    expect(findParent(request('t', ['a', 'b'], ['first', 'unheard', 'same']), table)?.turn).toBe('near');
+    expect(findParent(request('t', ['a', 'b'], ['', '', '']), table)?.turn).toBe('near');
   });
 
   it('passes over assistant messages that are not ours', () => {
-    const link = findParent('t', ['ours', 'foreign'], by({ ours: [candidate('t1')] }));
+    const link = findParent(request('t', ['ours', 'foreign']), by({ ours: [candidate('t1')] }));
     expect(link).toEqual({ turn: 't1', answerIndex: 0, branch: false });
   });
 
   it('finds nothing where no answer is ours', () => {
-    expect(findParent('t', [], by({}))).toBeUndefined();
-    expect(findParent('t', ['foreign'], by({}))).toBeUndefined();
+    expect(findParent(request('t', []), by({}))).toBeUndefined();
+    expect(findParent(request('t', ['foreign']), by({}))).toBeUndefined();
   });
 });
 

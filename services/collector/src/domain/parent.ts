@@ -1,4 +1,4 @@
-// Which turn does a request continue? In: the answer keys in the request, and the turns that gave those answers.
+// Which turn does a request continue? In: the answer and question keys in the request, and the turns that gave those answers.
 // Out: the parent and where in the request its answer stands, or that there is none. It never looks at time of arrival:
 // order is the parent link.
 import type { TurnOpened } from '@backtalk/proto/facts';
@@ -9,6 +9,8 @@ export interface Candidate {
   readonly turn: string;
   /** Answer keys of the candidate's own request, oldest first. */
   readonly earlierAnswers: readonly string[];
+  /** Key of what was said before its answer; empty where none is known. */
+  readonly question: string;
   /** Stream sequence of its completion: later is newer. */
   readonly sequence: number;
   /** The turn that continued it; empty while none did. */
@@ -54,7 +56,10 @@ function equalEarlierAnswers(requestKeys: readonly string[], candidateKeys: read
   return equal;
 }
 
-function better(a: Candidate, b: Candidate, earlierKeys: readonly string[]): Candidate {
+function better(a: Candidate, b: Candidate, question: string, earlierKeys: readonly string[]): Candidate {
+  const askedA = question !== '' && a.question === question;
+  const askedB = question !== '' && b.question === question;
+  if (askedA !== askedB) return askedA ? a : b;
   const equalA = equalEarlierAnswers(earlierKeys, a.earlierAnswers);
   const equalB = equalEarlierAnswers(earlierKeys, b.earlierAnswers);
   if (equalA !== equalB) return equalA > equalB ? a : b;
@@ -70,15 +75,14 @@ export function linkTo(turn: string, parent: string, answerIndex: number, contin
 }
 
 /**
- * The latest answer in the request that is ours names the parent. Ties: more equal earlier answers, then not yet
- * continued, then the newest.
+ * The latest answer in the request that is ours names the parent. Ties: the same said before it, then more equal earlier
+ * answers, then not yet continued, then the newest.
  *
- * @param answerKeys of every assistant message in the request, oldest first
+ * @param request its `answerKeys` are of every assistant message in it, oldest first
  * @param candidatesOf the turns that gave an answer, itself excluded
  */
 export function findParent(
-  turn: string,
-  answerKeys: readonly string[],
+  { turn, answerKeys, questionKeys }: Pick<TurnOpened, 'turn' | 'answerKeys' | 'questionKeys'>,
   candidatesOf: (answerKey: string) => readonly Candidate[],
 ): ParentLink | undefined {
   for (let index = answerKeys.length - 1; index >= 0; index -= 1) {
@@ -86,7 +90,8 @@ export function findParent(
     const [first, ...others] = candidates;
     if (first === undefined) continue;
     const earlier = answerKeys.slice(0, index);
-    const best = others.reduce((chosen, candidate) => better(chosen, candidate, earlier), first);
+    const question = questionKeys[index] ?? '';
+    const best = others.reduce((chosen, candidate) => better(chosen, candidate, question, earlier), first);
     return linkTo(turn, best.turn, index, best.continuedBy);
   }
   return undefined;

@@ -14,7 +14,7 @@ function request(fields: Partial<TurnOpened> = {}): TurnOpened {
 function entry(fields: Partial<TurnEntry> = {}): TurnEntry {
   const own = { turn: 'turn_a', session: 'session_a', parent: '', continuedBy: '', completedSequence: 3 };
   const consent = 'yes' as const;
-  return { ...owner, ...own, consent, earlierAnswers: ['k1'], ...fields };
+  return { ...owner, ...own, consent, earlierAnswers: ['k1'], question: '', ...fields };
 }
 
 const agreed = { train: true, source: 'default' };

@@ -21,13 +21,21 @@ export interface TurnEntry {
   readonly consent: Trains | undefined;
   /** Answer keys in its own request, the newest few, oldest first; nothing until its request is in the index. */
   readonly earlierAnswers: readonly string[] | undefined;
+  /** Key of what was said before its answer, empty where the gateway gave none; nothing until its request is in the index. */
+  readonly question: string | undefined;
+}
+
+/** What tells a turn apart from others that gave the same answer. */
+export interface SaidBefore {
+  readonly earlierAnswers: readonly string[];
+  readonly question: string;
 }
 
 /** So many earlier answers tell apart turns that gave the same one. */
 const earlierAnswersMax = 16;
 
-export function earlierAnswersOf({ answerKeys }: Pick<TurnOpened, 'answerKeys'>): string[] {
-  return answerKeys.slice(-earlierAnswersMax);
+export function saidBeforeAnswer({ answerKeys, questionKeys }: TurnOpened): SaidBefore {
+  return { earlierAnswers: answerKeys.slice(-earlierAnswersMax), question: questionKeys.at(-1) ?? '' };
 }
 
 /** The name under which a request waits for whichever answer is given in its session; empty for no session. */
@@ -52,7 +60,7 @@ export function wantedSession(request: TurnOpened, parent: TurnEntry | undefined
 }
 
 export interface Placement {
-  readonly entry: Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'consent' | 'earlierAnswers'>;
+  readonly entry: SaidBefore & Pick<TurnEntry, 'tenant' | 'user' | 'policy' | 'session' | 'parent' | 'consent'>;
   /** Names of answers that would make the request continue a newer turn. */
   readonly waitsFor: readonly string[];
 }
@@ -86,7 +94,7 @@ export function placementOf(
       session,
       parent: parent?.turn ?? '',
       consent: trainsBy(consent),
-      earlierAnswers: earlierAnswersOf(request),
+      ...saidBeforeAnswer(request),
     },
     waitsFor: waits ? [newest, ...inSession] : [],
   };

@@ -8,10 +8,11 @@ import { findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from 
 import {
   continuationOf,
   couldBeNewer,
-  earlierAnswersOf,
   isAheadOfLog,
   placementOf,
+  saidBeforeAnswer,
   wantedSession,
+  type SaidBefore,
   type TurnEntry,
 } from '../domain/placement.js';
 import { collectorErrors } from '../errors.js';
@@ -81,20 +82,24 @@ async function candidatesFor(index: TurnIndex, reader: RequestReader, request: O
     const entry = await index.turn(turn);
     if (entry === undefined) return [];
     const { completedSequence: sequence, continuedBy } = entry;
-    // Only among several do the answers before it decide.
-    const earlierAnswers = answered.length > 1 ? await earlierAnswersIn(index, reader, entry) : [];
-    return [{ turn, earlierAnswers, sequence, continuedBy }];
+    // Only among several does what was said before it decide.
+    const said = answered.length > 1 ? await saidBefore(index, reader, entry) : { earlierAnswers: [], question: '' };
+    return [{ turn, ...said, sequence, continuedBy }];
   });
   return (await Promise.all(candidates)).flat();
 }
 
 /** One person's turns that gave the same answer may be many and large: what the index knows is not read from the log. */
-async function earlierAnswersIn(index: TurnIndex, reader: RequestReader, { turn, earlierAnswers }: TurnEntry) {
-  if (earlierAnswers !== undefined) return earlierAnswers;
+async function saidBefore(
+  index: TurnIndex,
+  reader: RequestReader,
+  { turn, earlierAnswers, question }: TurnEntry,
+): Promise<SaidBefore> {
+  if (earlierAnswers !== undefined && question !== undefined) return { earlierAnswers, question };
   const request = await reader.opened(turn);
-  if (request === undefined) return [];
-  const read = earlierAnswersOf(request.message);
-  await index.putTurn(turn, { earlierAnswers: read });
+  if (request === undefined) return { earlierAnswers: earlierAnswers ?? [], question: '' };
+  const read = saidBeforeAnswer(request.message);
+  await index.putTurn(turn, read);
   return read;
 }
 
@@ -108,7 +113,7 @@ async function findLink(index: TurnIndex, reader: RequestReader, opened: OpenedT
     // The newest answer that is known decides.
     if (candidates.length > 0) break;
   }
-  const byAnswer = findParent(turn, answerKeys, (key) => known.get(key) ?? []);
+  const byAnswer = findParent(opened.message, (key) => known.get(key) ?? []);
   const found = byAnswer?.answerIndex ?? -1;
   if (declaredSession === '' || found === answerKeys.length - 1) return byAnswer;
   // Some clients change the words of our answers before they send them back.

@@ -77,8 +77,8 @@ export class TurnIndex {
     const { tenant, user = '', policy = '', session = '', parent = '', continuedBy = '' } = fields;
     const completedSequence = Number(fields['completedSequence'] ?? 0);
     const consent = trainsIn(fields['consent']);
-    const earlierAnswers = keysIn(fields['earlierAnswers']);
-    return { turn, tenant, user, policy, session, parent, continuedBy, completedSequence, consent, earlierAnswers };
+    const known = { completedSequence, consent, earlierAnswers: keysIn(fields['earlierAnswers']) };
+    return { turn, tenant, user, policy, session, parent, continuedBy, ...known, question: fields['question'] };
   }
 
   /** Writes the given fields of a turn; fields that are left out keep their values. */

@@ -10,6 +10,7 @@ import { gatewayErrors } from '../errors.js';
 import { answersIn } from './answer-key.js';
 import { parseJson } from './json-body.js';
 import { flawOfPart } from './message-part.js';
+import { questionsIn } from './question-key.js';
 import { keyCharactersMax, readAs, unsupported } from './read-as.js';
 import { samplingOf, type Sampling } from './sampling.js';
 import { sessionBodyKeys, sessionInBody, type DeclaredSession } from './session-name.js';
@@ -42,6 +43,8 @@ export interface ChatRequest {
   readonly sampling: Sampling;
   /** What keys of the answers in it are made of, oldest first. */
   readonly answers: readonly string[];
+  /** What keys of what was said before each of them, and at the end, are made of. */
+  readonly questions: readonly string[];
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
@@ -200,6 +203,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
     session: sessionInBody(all),
     sampling: samplingOf(all, temperature),
     answers: answersIn(value.messages),
+    questions: questionsIn(value.messages),
     fields,
     writtenFields,
   };

@@ -1,20 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { keysToLookUp, likelyParent, type RememberedTurn } from './continuation.js';
 
-function turn(name: string, earlier: readonly string[] = []): RememberedTurn {
+function turn(name: string, earlier: readonly string[] = [], question = ''): RememberedTurn {
   return {
     turn: name,
     session: `s-${name}`,
     train: true,
     earlier,
+    question,
     conversation: { messages: 1, digest: '', depth: 0 },
   };
 }
 
-function parent(keys: readonly string[], known: Record<string, readonly RememberedTurn[]>): string | undefined {
+function parent(
+  keys: readonly string[],
+  known: Record<string, readonly RememberedTurn[]>,
+  questionKeys: readonly string[] = [],
+): string | undefined {
   const looked = keysToLookUp(keys);
   return likelyParent(
-    keys,
+    { answerKeys: keys, questionKeys },
     looked,
     looked.map((key) => known[key] ?? []),
   )?.turn;
@@ -39,6 +44,13 @@ describe('likelyParent', () => {
     expect(parent(['z', 'a', 'ok'], known)).toBe('fitting');
     expect(parent(['y', 'a', 'ok'], known)).toBe('newer');
     expect(parent(['ok'], known)).toBe('newest');
+  });
+
+  it('prefers, of turns with the same answer, the one that was asked the same, whatever stood before', () => {
+    const known = { ok: [turn('newest', ['a'], 'other'), turn('asked', [], 'same'), turn('older', ['b'])] };
+    expect(parent(['a', 'ok'], known, ['first', 'same', 'now'])).toBe('asked');
+    expect(parent(['a', 'ok'], known, ['first', 'new', 'same'])).toBe('newest');
+    expect(parent(['b', 'ok'], known, ['', '', ''])).toBe('older');
   });
 
   it('looks only at the last answers', () => {

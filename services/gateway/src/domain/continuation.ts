@@ -1,8 +1,8 @@
 // Which earlier turn does this request seem to continue?
 //
-// In: the answer keys of the request, and what is remembered of the turns that gave those answers. Out: the likely
-// parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one with more
-// equal earlier answers, then the newest. The collector decides for good. Pure.
+// In: the answer and question keys of the request, and what is remembered of the turns that gave those answers. Out: the
+// likely parent, or none. The newest answer that is known decides; among turns that gave the same answer, the one that was
+// asked the same, then the one with more equal earlier answers, then the newest. The collector decides for good. Pure.
 
 export interface RememberedTurn {
   readonly turn: string;
@@ -10,6 +10,8 @@ export interface RememberedTurn {
   readonly train: boolean;
   /** Keys of the answers before this one, oldest first, at most `earlierKeysMax`. */
   readonly earlier: readonly string[];
+  /** Key of what was said before the turn's answer; empty where none is known. */
+  readonly question: string;
   /** The turn's own messages, so that the next request can be stored as a difference. */
   readonly conversation: RememberedConversation;
 }
@@ -24,7 +26,7 @@ export interface RememberedConversation {
 
 const earlierKeysMax = 8;
 /** Older answers than these are not looked up: an agent that cut its history so far has begun something new. */
-const lookedUpKeysMax = 4;
+export const lookedUpKeysMax = 4;
 
 /** The keys to look up, newest first. */
 export function keysToLookUp(answerKeys: readonly string[]): string[] {
@@ -32,20 +34,29 @@ export function keysToLookUp(answerKeys: readonly string[]): string[] {
   return [...new Set(said.slice(-lookedUpKeysMax).reverse())];
 }
 
+export interface RequestKeys {
+  readonly answerKeys: readonly string[];
+  /** Of what was said before each of those answers, and at the end. */
+  readonly questionKeys: readonly string[];
+}
+
 /** `remembered[i]` belongs to `looked[i]` of `keysToLookUp`, newest turn first. */
 export function likelyParent(
-  answerKeys: readonly string[],
+  { answerKeys, questionKeys }: RequestKeys,
   looked: readonly string[],
   remembered: readonly (readonly RememberedTurn[])[],
 ): RememberedTurn | undefined {
   for (const [index, key] of looked.entries()) {
     const candidates = remembered[index] ?? [];
     if (candidates.length === 0) continue;
-    const before = answerKeys.slice(0, answerKeys.lastIndexOf(key));
+    const at = answerKeys.lastIndexOf(key);
+    const before = answerKeys.slice(0, at);
+    const question = questionKeys[at] ?? '';
     let found: RememberedTurn | undefined;
     let foundEqual = -1;
     for (const candidate of candidates) {
-      const equal = equalFromTheEnd(candidate.earlier, before);
+      const isAskedSame = question !== '' && candidate.question === question;
+      const equal = equalFromTheEnd(candidate.earlier, before) + (isAskedSame ? earlierKeysMax + 1 : 0);
       if (equal > foundEqual) [found, foundEqual] = [candidate, equal];
     }
     return found;

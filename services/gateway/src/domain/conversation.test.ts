@@ -23,7 +23,7 @@ const write = (
   );
 
 function after(written: WrittenConversation): RememberedTurn {
-  return { turn: 'parent', session: 's', train: true, earlier: [], conversation: written.remembered };
+  return { turn: 'parent', session: 's', train: true, earlier: [], question: '', conversation: written.remembered };
 }
 
 describe('writeConversation', () => {

@@ -16,6 +16,7 @@ const turn: Turn = {
   consent: { train: true, source: 'default' },
   sampling: samplingOf({}, 0.8).parameters,
   answerKeys: [],
+  questionKeys: [''],
   stream: true,
 };
 const capture: Capture = {

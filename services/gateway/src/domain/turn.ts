@@ -23,6 +23,7 @@ export interface Turn {
   readonly consent: Consent;
   readonly sampling: SamplingParameters;
   readonly answerKeys: readonly string[];
+  readonly questionKeys: readonly string[];
   readonly stream: boolean;
 }
 
@@ -55,6 +56,7 @@ export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
     declaredTurnType: turn.declared.turnType,
     declaredSessionDone: turn.declared.done,
     answerKeys: [...turn.answerKeys],
+    questionKeys: [...turn.questionKeys],
     stream: turn.stream,
   };
 }
@@ -119,6 +121,7 @@ export function remembered(turn: Turn, conversation: RememberedConversation): Re
     session: turn.session,
     train: turn.consent.train,
     earlier: earlierKeys(turn.answerKeys),
+    question: turn.questionKeys.at(-1) ?? '',
     conversation,
   };
 }

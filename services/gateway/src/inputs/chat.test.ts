@@ -199,6 +199,25 @@ describe('sessions', () => {
     expect(read.messages).toEqual(messages);
   });
 
+  it('a session is told from another with the same answer by what was asked, though that one is newer', async () => {
+    leased.engine.settings.reply = () => 'Done.';
+    const ask = (content: string) => ({ role: 'user' as const, content });
+    const answered = { role: 'assistant' as const, content: 'Done.' };
+    const [light] = [
+      await client.chat.completions.create({
+        model: 'backtalk',
+        messages: [ask('[Mon 2026-11-02 10:00 UTC] Light on')],
+      }),
+      await client.chat.completions.create({ model: 'backtalk', messages: [ask('Door shut')] }),
+    ];
+    const messages = [ask('Light on'), answered, ask('Too bright')];
+    const { id } = await client.chat.completions.create({ model: 'backtalk', messages });
+    delete leased.engine.settings.reply;
+    const [first, fact] = [await opened(light.id), await opened(id)];
+    expect(fact.provisionalParent).toBe(light.id);
+    expect(fact.questionKeys).toEqual([first.questionKeys[0], expect.not.stringMatching(first.questionKeys[0] ?? '')]);
+  });
+
   it('a session takes the client’s own name where it gives one, which engines never see', async () => {
     const body = { model: 'backtalk', messages: hello, session_id: 'my chat', turn_type: 'main', session_done: true };
     const first = await client.chat.completions.create(body);

@@ -8,6 +8,7 @@ import { answerKeysOf } from '../domain/answer-key.js';
 import { openPolicies, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
+import { questionKeysOf } from '../domain/question-key.js';
 import { declaredSession, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
 import { consentOf } from '../domain/trainability.js';
@@ -37,7 +38,8 @@ export async function openTurn(
     looked,
     named === undefined ? undefined : { tenant, user, session: named },
   );
-  const parent = likelyParent(answerKeys, looked, recalled.turns);
+  const questionKeys = questionKeysOf(caller.answerSecret, request.questions);
+  const parent = likelyParent({ answerKeys, questionKeys }, looked, recalled.turns);
   const id = newTurnId();
   const session = named ?? parent?.session ?? sessionOfTurn(id);
   const turn: Turn = {
@@ -45,6 +47,7 @@ export async function openTurn(
     caller,
     declared,
     answerKeys,
+    questionKeys,
     parent,
     session,
     policy: model.policy,

@@ -22,6 +22,7 @@ const rememberedTurn = z.object({
   session: z.string(),
   train: z.boolean(),
   earlier: z.array(z.string()),
+  question: z.string().default(''),
   conversation: z.object({ messages: z.number(), digest: z.string(), depth: z.number() }),
 });
 const rememberedSession = z.object({ turn: z.string(), train: z.boolean() });
