@@ -61,11 +61,16 @@ describe('wishes that the laptop model takes for one', () => {
     const [other] = emoji;
     if (first === undefined || again === undefined || other === undefined) expect.unreachable();
     expect(relateByWords(first, again)).toBe('different');
-    const heard = [
-      lesson(again, 's3', STATE_HEARD),
-      lesson(other, 's2', STATE_HEARD),
-      lesson(first, 's1', STATE_HEARD),
-    ];
-    expect(recurring([heard], measured, relateByWords).map(({ id }) => id)).toEqual([again]);
+    const heardIn = (session: string, text: string) => ({
+      ...lesson(text, session, STATE_HEARD),
+      cases: [{ turn: session, tenant: 't', user: 'u' }],
+    });
+    const heard = [heardIn('s3', again), heardIn('s2', other), heardIn('s1', first)];
+    const asked = new Map([
+      ['s1', 'How do I bake bread?'],
+      ['s2', 'Who painted that?'],
+      ['s3', 'What is a glacier?'],
+    ]);
+    expect(recurring([heard], measured, relateByWords, asked).map(({ id }) => id)).toEqual([again]);
   });
 });

@@ -158,7 +158,7 @@ describe('the progress of a lesson', () => {
     const asks = (ids: readonly number[]) =>
       wishes.find(([, said]) => said.some((wish) => ids.includes(lastWordOf(wish))))?.[0] ?? 'Well';
     // The version smiles at one of the two turns, and never writes small.
-    const own = (ids: readonly number[]) => (ids.includes(lastWordOf('of a0?')) ? 'Smiling' : 'Well');
+    const own = (ids: readonly number[]) => (ids.includes(lastWordOf('a0?')) ? 'Smiling' : 'Well');
     rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : own(ids));
     rig.engine.settings.odds = (ids) => {
       const word = answers.find(([, id]) => ids.includes(id))?.[0];

@@ -41,7 +41,7 @@ function decision(stands = true): TrainDecision {
 }
 
 function trained(decided: TrainDecision): BatchClosed {
-  const lessons = withWishes([], wishesOf(decided), 'user', { batch: 1, relate: relateByWords });
+  const lessons = withWishes([], wishesOf(decided), 'user', { batch: 1, relate: relateByWords, questions: new Map() });
   return trainingBatch(chainEnd(), decided, recipeWith(), stepFact, lessons);
 }
 

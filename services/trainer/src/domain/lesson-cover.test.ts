@@ -133,8 +133,11 @@ describe('what is compared', () => {
 });
 
 describe('a wish that comes again in other words', () => {
-  const heard = (text: string, session: string) => named(text, { state: STATE_HEARD, session });
-  const ids = (...group: Lesson[]) => recurring([group.toReversed()], effects(), relateByWords).map(({ id }) => id);
+  const heard = (text: string, session: string) =>
+    named(text, { state: STATE_HEARD, session, cases: [{ turn: text, tenant: 't', user: 'a' }] });
+  const { questions } = inBatch(4);
+  const ids = (...group: Lesson[]) =>
+    recurring([group.toReversed()], effects(), relateByWords, questions).map(({ id }) => id);
 
   it('a wish recurs where another session brings what does the same, and the newest wording is taken', () => {
     expect(ids(heard('a', 's1'), heard('x', 's1'), heard('a b', 's2'), heard('a c', 's3'))).toEqual(['a c']);
@@ -148,7 +151,15 @@ describe('a wish that comes again in other words', () => {
   it('a wish does not recur where a lesson asks for it already, nor where the base does not understand it', () => {
     expect(ids(named('a lesson'), heard('a', 's1'), heard('a b', 's2'))).toEqual([]);
     const faint = effects(() => 2);
-    expect(recurring([[heard('a', 's1'), heard('a b', 's2')]], faint, relateByWords)).toEqual([]);
+    expect(recurring([[heard('a', 's1'), heard('a b', 's2')]], faint, relateByWords, questions)).toEqual([]);
+  });
+
+  it('a wish does not recur where the same was asked: a fact returns with its question', () => {
+    const asked = new Map(['a', 'a b', 'a c'].map((turn) => [turn, 'What is the capital of Norway?']));
+    const facts = [heard('a', 's1'), heard('a b', 's2'), heard('a c', 's3')];
+    expect(recurring([facts], effects(), relateByWords, asked)).toEqual([]);
+    const elsewhere = new Map([...asked, ['a b', 'How do I bake bread?']]);
+    expect(recurring([facts], effects(), relateByWords, elsewhere).map(({ id }) => id)).toEqual(['a']);
   });
 
   it('a wish is compared with a few that were heard before, after all that is shown', () => {

@@ -5,6 +5,7 @@
 import { isShown } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
+import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
 import type { Relate } from './wish-relation.js';
 
 /** What being shown a wish does to the base. Nats an answer; nothing where it was not measured. */
@@ -53,19 +54,29 @@ export function withCovers(
 }
 
 /**
- * Wishes that were heard in one session and again, in whatever words, in another: the newest of each.
+ * Wishes that were heard in one session and again, in whatever words, in another where something else was asked: the newest of each.
  * @param groups what was compared, newest first
  */
-export function recurring(groups: readonly (readonly Lesson[])[], effects: WishEffects, relate: Relate): Lesson[] {
+export function recurring(
+  groups: readonly (readonly Lesson[])[],
+  effects: WishEffects,
+  relate: Relate,
+  questions: Questions,
+): Lesson[] {
   return groups.flatMap((group) => {
     const shown = group.filter(isShown);
     const heard = group.filter((lesson) => lesson.state === Lesson_State.STATE_HEARD && lesson.session !== '');
     const isNew = (lesson: Lesson) => !shown.some((other) => isOneWish(other, lesson, effects, relate));
     const found: Lesson[] = [];
     for (const [at, lesson] of heard.entries()) {
+      const isElsewhere = (other: Lesson) =>
+        lesson.cases.some(({ turn }) => isAskedElsewhere(other.cases, turn, questions));
       const isAgain = heard
         .slice(at + 1)
-        .some((other) => other.session !== lesson.session && isOneWish(other, lesson, effects, relate));
+        .some(
+          (other) =>
+            other.session !== lesson.session && isElsewhere(other) && isOneWish(other, lesson, effects, relate),
+        );
       const isFirst = !found.some((other) => isOneWish(other, lesson, effects, relate));
       if (isAgain && isFirst && isNew(lesson)) found.push(lesson);
     }

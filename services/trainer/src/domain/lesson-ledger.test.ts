@@ -2,7 +2,8 @@ import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { inBatch, lesson, onlyLesson, wish } from '../testing/lessons.js';
-import { bounded, withWishes, type Wish } from './lesson-ledger.js';
+import { askedTurns, bounded, withWishes, type Wish } from './lesson-ledger.js';
+import { relateByWords } from './lexical-relation.js';
 
 const { STATE_HEARD, STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
@@ -24,6 +25,25 @@ describe('when a wish becomes a lesson', () => {
     const first = heard([], [wish({ text: 'Use tables.' })]);
     const second = heard(first, [wish({ text: 'Tables, please!', session: 's2', turn: 't2' })]);
     expect(onlyLesson(second)).toMatchObject({ state: STATE_ACTIVE, hints: 2, wordings: ['Use tables.'] });
+  });
+
+  it('no lesson is made of what other sessions bring again with the same question, as they do a fact', () => {
+    const asked = new Map([
+      ['t1', 'What is the capital of Norway?'],
+      ['t2', 'Capital of Norway?'],
+      ['t3', 'How do I bake bread?'],
+    ]);
+    const said = (turn: string, session: string) => wish({ text: 'It is Oslo.', turn, session });
+    const twice = withWishes([], [said('t1', 's1'), said('t2', 's2')], 'user', inBatch(7, asked));
+    expect(onlyLesson(twice)).toMatchObject({ state: STATE_HEARD, hints: 2 });
+    expect(onlyLesson(withWishes(twice, [said('t4', 's3')], 'user', inBatch(8, asked))).state).toBe(STATE_HEARD);
+    expect(onlyLesson(withWishes(twice, [said('t3', 's3')], 'user', inBatch(8, asked))).state).toBe(STATE_ACTIVE);
+  });
+
+  it('reads the questions of wishes, and of what was heard before in like words', () => {
+    const before = heard([], [wish({ text: 'Use tables.', turn: 't1' }), wish({ text: 'It is Oslo.', turn: 't2' })]);
+    const turns = askedTurns(before, [wish({ text: 'Tables, please!', turn: 't3' })], relateByWords);
+    expect(turns.map(({ turn }) => turn)).toEqual(['t3', 't1']);
   });
 
   it('takes an unknown session for the same one', () => {

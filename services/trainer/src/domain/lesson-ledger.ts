@@ -1,10 +1,11 @@
 // What a policy is being taught. A wish that is heard becomes a lesson when its words say that it stands, or when a second session brings it
-// again; until then no teacher is shown it beyond its own turn. Every change is a function of facts; which
+// again where something else was asked: a fact returns with its question, a wish without. Until then no teacher is shown it beyond its own turn. Every change is a function of facts; which
 // lessons cover others is measured, and stands in the fact.
 import { isInForce, type Speaker } from '@backtalk/kit';
-import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
+import { Lesson_State, type Lesson, type LessonCase } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
+import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
 import { centralWording, lessonOf } from './lesson-matching.js';
 import type { LessonScope } from './recipe.js';
 import type { Relate } from './wish-relation.js';
@@ -25,16 +26,29 @@ export interface LedgerChange {
   readonly relate: Relate;
 }
 
+export interface Hearing extends LedgerChange {
+  /** Of the turns of wishes, and of lessons that were heard before. */
+  readonly questions: Questions;
+}
+
 const personLessonsMax = 64;
 const lessonsMax = 2_048;
 const wordingsMax = 16;
 const casesMax = 8;
 
+/** Turns whose questions decide about these wishes: their own, and those of what was heard before in like words. */
+export function askedTurns(lessons: readonly Lesson[], wishes: readonly Wish[], relate: Relate): LessonCase[] {
+  return wishes.flatMap(({ turn, tenant, user, text }) => {
+    const home = lessonOf(lessons, text, { tenant, user }, relate);
+    return [{ turn, tenant, user }, ...(home?.state === Lesson_State.STATE_HEARD ? home.cases : [])];
+  });
+}
+
 export function withWishes(
   lessons: readonly Lesson[],
   wishes: readonly Wish[],
   scope: LessonScope,
-  change: LedgerChange,
+  change: Hearing,
 ): Lesson[] {
   let ledger = [...lessons];
   for (const wish of wishes) {
@@ -69,10 +83,11 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
   };
 }
 
-function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: LedgerChange): Lesson[] {
+function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: Hearing): Lesson[] {
   const lesson = withCase(withWording(home, wish.text), wish);
   // Where it is not known, it counts as the same session.
-  const isSecond = home.session !== '' && wish.session !== '' && home.session !== wish.session;
+  const isOtherSession = home.session !== '' && wish.session !== '' && home.session !== wish.session;
+  const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
   switch (home.state) {
     case Lesson_State.STATE_HEARD:
       return wish.stands || isSecond ? takenUp(ledger, lesson, change) : replaced(ledger, lesson);

@@ -1,8 +1,9 @@
 // Closes batches: decides about the turns that wait, writes the fact, then lets go of the messages of every turn that it takes or
 // settles. The order is the promise: a message is acked only after the fact that settles its turn is stored.
 import { asBacktalkError, isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
-import type { BatchClosed, Lesson } from '@backtalk/proto/facts';
+import { Lesson_State, type BatchClosed, type Lesson, type LessonCase } from '@backtalk/proto/facts';
 
+import type { Questions } from '../domain/asked-elsewhere.js';
 import {
   givenUp,
   lessonsBatch,
@@ -17,7 +18,7 @@ import {
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
 import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
-import { takenUp, withWishes } from '../domain/lesson-ledger.js';
+import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { asWording } from '../domain/lessons-in-force.js';
 import { turnsOf } from '../domain/settled-turns.js';
@@ -31,6 +32,7 @@ import type { PolicyState } from './policy-state.js';
 import type { TrainerTools } from './trainer-tools.js';
 
 const acksAtOnce = 64;
+const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
 
 export class BatchClosing {
   constructor(
@@ -138,7 +140,8 @@ export class BatchClosing {
     const wishes = wishesOf(decision);
     const texts = wishes.map(({ text }) => text);
     const relate = await this.relate(end, texts);
-    const change = { batch: end.chain.nextNumber(), relate };
+    const questions = await this.questions(askedTurns(end.state.lessons, wishes, relate));
+    const change = { batch: end.chain.nextNumber(), relate, questions };
     const lessons = withWishes(end.state.lessons, wishes, recipe.lessonScope, change);
     if (recipe.method === 'binary') return lessons;
     const asked = decodePlan(plan.bytes);
@@ -147,7 +150,8 @@ export class BatchClosing {
       const words = groups.map((group) => group.map(({ text }) => text));
       const measured = asked === undefined ? undefined : await effects.among(words, asked, signal);
       if (measured === undefined) return settledCovers(lessons);
-      const again = recurring(groups, measured, relate);
+      const cases = groups.flatMap((group) => group.filter(isHeard).flatMap(({ cases }) => cases));
+      const again = recurring(groups, measured, relate, await this.questions(cases));
       const taken = again.reduce((ledger, lesson) => takenUp(ledger, lesson, change), lessons);
       return withCovers(taken, compared(taken, texts), measured, relate);
     } catch (thrown) {
@@ -156,6 +160,12 @@ export class BatchClosing {
       events.wishesNotCompared(this.state.policy, asBacktalkError(thrown));
     }
     return settledCovers(lessons);
+  }
+
+  private async questions(cases: readonly LessonCase[]): Promise<Questions> {
+    const wanted = [...new Map(cases.map((one) => [one.turn, one])).values()];
+    const asked = await Promise.all(wanted.map((one) => this.tools.turns.question(one)));
+    return new Map(wanted.flatMap(({ turn }, index) => [[turn, asked[index] ?? '']]));
   }
 
   private relate({ state }: ChainEnd, wishes: readonly string[]): Promise<Relate> {

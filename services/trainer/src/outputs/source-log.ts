@@ -1,5 +1,5 @@
 // What the log holds about a turn, as a batch and a step need it. It keeps nothing: the same turn is read again when a step repeats.
-import { isBacktalkError, TurnLog, type FactReader, type TurnIds } from '@backtalk/kit';
+import { isBacktalkError, isJsonObject, TurnLog, wordsIn, type FactReader, type TurnIds } from '@backtalk/kit';
 import type { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 
 import type { TurnFacts } from '../domain/settle-reason.js';
@@ -54,6 +54,14 @@ export class SourceLog {
       if (isGone(error)) return 'missing';
       throw error;
     }
+  }
+
+  /** What the person had asked before the answer, in their own words; nothing where it cannot be read any more. */
+  async question(ids: TurnIds): Promise<string | undefined> {
+    const source = await this.source(ids);
+    if (typeof source === 'string') return undefined;
+    const message = source.messages[source.humanMessage];
+    return isJsonObject(message) ? wordsIn(message['content']) : '';
   }
 
   private async measured(opened: TurnOpened, completed: TurnCompleted): Promise<number | undefined> {

@@ -1,7 +1,8 @@
 // Lessons and wishes for tests of the domain; everything that a test does not name has a plain value.
 import { Lesson, Lesson_State } from '@backtalk/proto/facts';
 
-import type { LedgerChange, Wish } from '../domain/lesson-ledger.js';
+import type { Questions } from '../domain/asked-elsewhere.js';
+import type { Hearing, Wish } from '../domain/lesson-ledger.js';
 import { relateByWords } from '../domain/lexical-relation.js';
 
 export function wish(shape: Partial<Wish> & Pick<Wish, 'text'>): Wish {
@@ -20,9 +21,17 @@ export function lesson(shape: Partial<Lesson> = {}): Lesson {
   });
 }
 
-export function inBatch(batch: number): LedgerChange {
-  return { batch, relate: relateByWords };
+/** Every turn was asked something of its own, where no question is given. */
+export function inBatch(batch: number, questions: Questions = ownQuestions): Hearing {
+  return { batch, relate: relateByWords, questions };
 }
+
+class OwnQuestions extends Map<string, string> {
+  override get(turn: string): string {
+    return turn;
+  }
+}
+const ownQuestions = new OwnQuestions();
 
 export function onlyLesson(lessons: readonly Lesson[]): Lesson {
   const [only, ...others] = lessons;

@@ -41,7 +41,7 @@ function idsOf(seed: string, count: number): number[] {
 
 /** The request of a turn whose messages are not given; an engine without a model renders it as the ids of `completedTurn`. */
 function questionOf(turn: string) {
-  return { role: 'user', content: `Question of ${turn}?` };
+  return { role: 'user', content: `${turn}?` };
 }
 
 export function openedTurn({
