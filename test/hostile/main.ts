@@ -12,6 +12,7 @@ import type { Attack, Outcome } from './attack.js';
 import { accessAttacks } from './attacks/access.js';
 import { bodyAttacks } from './attacks/bodies.js';
 import { partAttacks } from './attacks/parts.js';
+import { within } from './attacks/shapes.js';
 import { wordAttacks } from './attacks/words.js';
 import { controlOf } from './control.js';
 import { startCores } from './cores.js';
@@ -37,6 +38,7 @@ Attacks:
 ${attacks.map(({ name, about }) => `  ${name.padEnd(22)}${about}`).join('\n')}`;
 
 const output = createOutput();
+const takenInMs = 180_000;
 
 async function attackAll(chosen: readonly Attack[], adapt: (spec: ProcessSpec) => ProcessSpec): Promise<Row[]> {
   const rows: Row[] = [];
@@ -84,6 +86,8 @@ async function attackPrepared(scene: Scene, attack: Attack, calm: Calm): Promise
 async function attackOnce(scene: Scene, attack: Attack, calm: Calm): Promise<Row> {
   const { name, about, before, unmeasured } = attack;
   output.progress(`${name}: ${about}`);
+  // Turns are taken in in the order of the log: what the attack before has left there would be measured with this one.
+  await within(takenInMs, () => scene.book.isTakenIn());
   const cores = startCores(scene);
   await scene.noted();
   const outcome = await attack.run(scene).catch((thrown: unknown): Outcome => {

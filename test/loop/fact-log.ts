@@ -49,6 +49,14 @@ export class LogBook {
     return (await kvBucket(this.broker, 'routes', Routes).get('backtalk'))?.value.stable ?? 'backtalk-v0';
   }
 
+  /** Whether collector and judge have taken in all turns that are in the log. */
+  async isTakenIn(): Promise<boolean> {
+    const consumers = await this.broker.jsm.consumers.list('TURNS').next();
+    return consumers
+      .filter(({ name }) => /^(?:collector|judge)_/.test(name))
+      .every(({ num_pending, num_ack_pending }) => num_pending === 0 && num_ack_pending === 0);
+  }
+
   async close(): Promise<void> {
     await this.broker.close();
   }
