@@ -6,6 +6,7 @@ import { lineChart, type Series } from './chart.js';
 import { baseOf, ceilingOf, comparisonsFor, keptOf, toldOf, versionsOf } from './findings.js';
 import { partNames, type LearningPlan } from './options.js';
 import { oneEach, shownLessons, type Row, type UnitResult } from './result.js';
+import { targetsOf } from './targets.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
 const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
@@ -48,6 +49,7 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     ...of('d').map((result) => blocks(results, result, 'd', 'A person who changes their mind')),
     controls(results, of('e')),
     mixed(results, of('f')),
+    targets(results),
     stepsOf(results),
   ];
   const missing = partNames.filter((part) => of(part).length === 0).map((part) => `(${part})`);
@@ -224,6 +226,16 @@ function mixed(results: readonly UnitResult[], own: readonly UnitResult[]): Sect
   });
   const header = ['wish', 'half of the sessions at .1, half at .8', "at the endpoint's own", 'shown the wish'];
   return { title: '(f) Mixed temperatures', lines: table(header, rows) };
+}
+
+function targets(results: readonly UnitResult[]): Section | undefined {
+  if (results.every(({ part }) => part === 'base')) return undefined;
+  const rows = targetsOf(results).map(({ aim, cases }) => {
+    const each = cases.map(({ name, value, isMet }) => `${name} ${value}${isMet ? '' : ' (missed)'}`).join(' · ');
+    const met = cases.filter(({ isMet }) => isMet).length;
+    return [aim, cases.length === 0 ? 'not run' : `${String(met)} of ${String(cases.length)}`, each];
+  });
+  return { title: 'Targets', lines: table(['aim', 'met', 'each'], rows) };
 }
 
 /** What each unit cost, and whether its steps were taken. */

@@ -17,6 +17,11 @@ describe('the plan of the learning experiment', () => {
     });
   });
 
+  it('a full plan has eight wishes alone, six in turn and five seeds', () => {
+    const { users, turns, seeds } = readPlan(['--full']);
+    expect([new Set(users).size, new Set(turns).size, new Set(seeds).size]).toEqual([8, 6, 5]);
+  });
+
   it.each([
     [['--only', 'a,g'], /no part 'g'/],
     [['--steps', '0'], /--steps takes whole numbers/],

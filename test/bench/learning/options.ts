@@ -48,7 +48,7 @@ Parts:
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
 
 Options:
-  --full               five seeds, more steps, questions and answers (quick: one seed)
+  --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)
   --only a,b,c         only these parts
   --users A,B          wishes that are learned alone: names in test/simulate/users, or files
   --turns A,B,C        wishes that are learned in turn
@@ -64,8 +64,18 @@ Options:
   --json               results as JSON on standard output; progress goes to standard error
   --help               this text`;
 
-const quick = { seeds: '1', steps: '8', every: '4', questions: '32', samples: '1' };
-const full = { seeds: '1,2,3,4,5', steps: '10', every: '2', questions: '64', samples: '2' };
+const eight = 'bullet-points,emoji,name,numbered,one-sentence,opening,quotes,small-letters';
+const six = 'numbered,emoji,small-letters,one-sentence,name,bullet-points';
+const quick = {
+  users: 'one-sentence,emoji',
+  turns: 'one-sentence,emoji,name',
+  seeds: '1',
+  steps: '8',
+  every: '4',
+  questions: '32',
+  samples: '1',
+};
+const full = { users: eight, turns: six, seeds: '1,2,3,4,5', steps: '10', every: '2', questions: '64', samples: '2' };
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
 
@@ -78,8 +88,8 @@ function parse(argv: readonly string[]) {
         json: flag,
         full: flag,
         only: { type: 'string', default: partNames.join(',') },
-        users: { type: 'string', default: 'one-sentence,emoji' },
-        turns: { type: 'string', default: 'one-sentence,emoji,name' },
+        users: text,
+        turns: text,
         opposites: { type: 'string', default: 'one-sentence,long' },
         seeds: text,
         steps: text,
@@ -99,13 +109,13 @@ function parse(argv: readonly string[]) {
 export function readPlan(argv: readonly string[]): LearningPlan {
   const given = parse(argv);
   const usual = given.full ? full : quick;
-  const number = (name: keyof typeof quick) => whole(name, given[name] ?? usual[name]);
+  const number = (name: 'steps' | 'every' | 'questions' | 'samples') => whole(name, given[name] ?? usual[name]);
   return {
     help: given.help,
     json: given.json,
     parts: listed(given.only).map(partOf),
-    users: listed(given.users),
-    turns: listed(given.turns),
+    users: listed(given.users ?? usual.users),
+    turns: listed(given.turns ?? usual.turns),
     opposites: pairOf(listed(given.opposites)),
     seeds: listed(given.seeds ?? usual.seeds).map((seed) => whole('seeds', seed)),
     sizes: {

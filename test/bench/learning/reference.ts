@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
 import { z } from 'zod';
 import { root } from '../../loop/machine.js';
+import type { Row } from './result.js';
 
 const sentences = z.array(z.object({ question: z.string(), right: z.string(), wrong: z.string() }));
 const withinMs = 300_000;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+type Reference = NonNullable<Row['reference']>;
 
 interface Fixed {
   readonly question: string;
@@ -35,7 +38,7 @@ export class ReferenceSet {
   }
 
   /** @param wish shown after each question, where one is */
-  async measure(model: string, wish = ''): Promise<{ readonly nll: number; readonly skill: number }> {
+  async measure(model: string, wish = ''): Promise<Reference> {
     const { engine, base, fixed } = this;
     const right: ScoreItem[] = [];
     const wrong: ScoreItem[] = [];
@@ -49,7 +52,7 @@ export class ReferenceSet {
     const found = await engine.score(right, options);
     const others = (await engine.score(wrong, options)).map(sum);
     const tokens = sum(found.map(({ length }) => length));
-    const likelier = found.filter((logprobs, index) => sum(logprobs) > (others[index] ?? 0));
-    return { nll: -sum(found.map(sum)) / tokens, skill: likelier.length / found.length };
+    const twins = found.map((logprobs, index) => sum(logprobs) > (others[index] ?? 0));
+    return { nll: -sum(found.map(sum)) / tokens, skill: twins.filter(Boolean).length / twins.length, twins };
   }
 }

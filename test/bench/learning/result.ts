@@ -26,8 +26,8 @@ const row = z.object({
   scores,
   /** KL to the base, nats an answer. */
   kl: z.number().optional(),
-  /** Of fixed sentences: mean nats a token, and the share of right ones that are likelier than their wrong ones. */
-  reference: z.object({ nll: z.number(), skill: share }).optional(),
+  /** Of fixed sentences: mean nats a token, the share of right ones that are likelier than their wrong twins, and which they are. */
+  reference: z.object({ nll: z.number(), skill: share, twins: z.array(z.boolean()).optional() }).optional(),
 });
 const step = z.object({
   version: z.string(),
