@@ -37,8 +37,14 @@ function sharedModules(house: House): string[] {
 }
 
 const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
-const judging = /^(?:services\/judge\/src\/.*\.ts|(?:test|services)\/judge\/labelled\/.*\.jsonl)$/;
-const learning = /^services\/(?:trainer|gateway)\/src\/.*\.ts$/;
+/** What decides about a person's words, or was fitted to some. */
+const decides: readonly RegExp[] = [
+  /^services\/(?:judge|trainer|gateway|publisher)\/src\/.*\.ts$/,
+  /^services\/lib\/kit\/src\/(?:conversation|lessons)\/.*\.ts$/,
+  /^(?:test|services)\/judge\/labelled\/.*\.jsonl$/,
+  /^test\/relations\/.*\.jsonl$/,
+  /^services\/worker\/src\/backtalk_worker\/laptop_model\/.*\.(?:py|json|jsonl|txt)$/,
+];
 /** Shorter sayings, such as "thank you", belong to everybody. */
 const sentenceWordsMin = 4;
 
@@ -47,7 +53,7 @@ const plainOf = (text: string) => (text.toLowerCase().match(/[\p{L}\p{N}']+/gu) 
 /** What a labelled turn's next state says; the questions before it are anybody's. */
 const nextState = /"next": ?(?:\{[^{}]*?"content": ?)?("(?:[^"\\]|\\.)*")/g;
 const saidIn = (path: string, text: string) =>
-  path.endsWith('.jsonl') ? [...text.matchAll(nextState)].map(([, said = '']) => said).join('\n') : text;
+  path.includes('judge/labelled/') ? [...text.matchAll(nextState)].map(([, said = '']) => said).join('\n') : text;
 
 const quoted = (json: string) => [...json.matchAll(/"([^"\n]*)"/g)].map(([, text = '']) => text);
 
@@ -63,22 +69,24 @@ function simulatedSentences(house: House): string[] {
 
 function repeatedSentences(house: House): string[] {
   const sentences = simulatedSentences(house);
-  const paths = [...house.paths(judging), ...house.paths(learning)];
-  return paths.flatMap((path) => {
-    const text = ` ${plainOf(saidIn(path, house.text(path)))} `;
-    return sentences
-      .filter((sentence) => text.includes(` ${sentence} `))
-      .map((sentence) => `${path} holds “${sentence}”, which the simulated user says; write one of your own.`);
-  });
+  return decides
+    .flatMap((pattern) => house.paths(pattern))
+    .flatMap((path) => {
+      const text = ` ${plainOf(saidIn(path, house.text(path)))} `;
+      return sentences
+        .filter((sentence) => text.includes(` ${sentence} `))
+        .map((sentence) => `${path} holds “${sentence}”, which the simulated user says; write one of your own.`);
+    });
 }
 
 export const measuringRules: readonly Rule[] = [
   {
-    name: 'no sentence of the simulated user stands in judge, trainer or gateway',
+    name: 'no sentence of a simulated user stands in what decides about words, or in what the laptop model was taught with',
     broken: {
       'test/simulate/user/a.ts': "export const said = ['Ugh! Rather in three rhymes, please.'];",
       'test/judge/labelled/a.jsonl': '{"next": {"role": "user", "content": "Ugh! Rather in three rhymes, please."}}',
       'services/trainer/src/domain/a.test.ts': 'it(\'hears "rather in three rhymes, please"\', () => {});',
+      'services/worker/src/backtalk_worker/laptop_model/wordings.json': '["Rather in three rhymes, please."]',
     },
     check: repeatedSentences,
   },
