@@ -249,6 +249,22 @@ describe('a choice from start to start', () => {
     return new Map([...servers, ...workers, ...services].map((spec) => [spec.name, spec]));
   };
 
+  it('the laptop’s own model is sampled so that its first answers make sense, and no other model is', () => {
+    const temperature = (more: Parameters<typeof processesOf>[0]) =>
+      Number(processesOf(more).get('gateway')?.env['BACKTALK_TEMPERATURE']);
+    expect(temperature({})).toBeLessThanOrEqual(0.5);
+    expect(temperature({ environment: { BACKTALK_TEMPERATURE: '0.9' } })).toBe(0.9);
+    const base = {
+      name: 'other',
+      recipe: 'small',
+      contextTokens: 64,
+      kvTokens: 64,
+      kvBytes: 64,
+      sampleTokens: 64,
+    } as const;
+    expect(temperature({ base })).toBeNaN();
+  });
+
   it('an engine elsewhere gets no process here; who asks engines has its key, and collector and training worker have not', async () => {
     const far = { ...(await elsewhere()), url: 'https://far:8000/v1', dialect: 'sglang' } as const;
     const processes = processesOf({ engine: far });

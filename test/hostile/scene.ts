@@ -35,7 +35,7 @@ export interface Scene {
   readonly mallory: Readonly<Record<string, string>>;
   /** Header of a client of the attacker's tenant whose share of the log is small. */
   readonly filler: Readonly<Record<string, string>>;
-  /** Header of the other tenant's client. */
+  /** Header of another tenant's client, who talks and corrects. */
   readonly bob: Readonly<Record<string, string>>;
   /** To the gateway's path, as JSON unless it says otherwise. */
   post(path: string, body: unknown, sent?: Sent): Promise<Reply>;
@@ -48,7 +48,7 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
-export const keys = { mallory: 'sk-mallory', filler: 'sk-filler', bob: 'sk-bob' };
+export const keys = { mallory: 'sk-mallory', filler: 'sk-filler', bob: 'sk-bob', calm: 'sk-calm' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** What ends the engines of a `replicated` scene. */
@@ -76,6 +76,8 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
           limits: { captureBytesPerDay: 4e6 },
         },
         { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
+        // It asks without a pause for as long as attacks go on, so that its share of the log is used up before they end.
+        { key: keys.calm, tenant: 'calm', user: 'calm', policies: ['backtalk'] },
       ],
     }),
     adapt: (spec) => {
@@ -90,7 +92,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
       for (const name of ['engine', 'loader']) processes.add(`${name}-${number}`);
     }
   const book = await LogBook.open(machine);
-  const probe = new Probe(machine.gateway, isKeyed ? keys.bob : '');
+  const probe = new Probe(machine.gateway, isKeyed ? keys.calm : '');
   const mallory = isKeyed ? bearer(keys.mallory) : {};
   return {
     machine,

@@ -44,6 +44,10 @@ export class LogBook {
     return { opened, completed, continued, judged, batches, trained, staged, routes: routes?.value, deadLetters: dead };
   }
 
+  batches(): Promise<StoredFact<'batchClosed'>[]> {
+    return collect(this.reader.read(['batchClosed']));
+  }
+
   /** Version that answers now; the base when nothing is routed. */
   async stable(): Promise<string> {
     return (await kvBucket(this.broker, 'routes', Routes).get('backtalk'))?.value.stable ?? 'backtalk-v0';

@@ -81,10 +81,11 @@ const foreignWords: Attack = {
     const round = () => Promise.all(texts.map((text) => said(scene, scene.mallory, text)));
     const turns = (await scene.rounds(round)).flat();
     const judgements = async () => {
-      const { judged } = await scene.book.read();
-      return judged.filter(({ message }) => turns.some(({ turn }) => turn === message.turn));
+      const found = await Promise.all(turns.map(({ turn }) => scene.book.reader.last('turnJudged', { turn })));
+      return found.filter((fact) => fact !== undefined);
     };
-    await within(20_000, async () => (await judgements()).length >= turns.length);
+    const isJudged = await within(20_000, async () => (await judgements()).length >= turns.length);
+    if (!isJudged) return { held: false, now: 'not judged within 20 s' };
     const hints = (await judgements())
       .map(({ message }) => message.hint)
       .filter((hint) => hint.includes('evil.example'));
@@ -104,7 +105,7 @@ const forgottenNo: Attack = {
       messages: [opening],
       headers: { ...mallory, 'x-backtalk-train': 'off' },
     });
-    await within(10_000, async () => (await book.read()).completed.some(({ message }) => message.turn === first.turn));
+    await within(10_000, async () => (await book.reader.last('turnCompleted', { turn: first.turn })) !== undefined);
     await emptyValkey(machine.valkey);
     let messages: Message[] = [opening, assistant(first.text)];
     const later: Heard[] = [];
@@ -115,10 +116,12 @@ const forgottenNo: Attack = {
       messages = [...messages, assistant(heard.text)];
     }
     const [second] = later;
-    const facts = async () => (await book.read()).continued.filter(({ message }) => message.turn === second?.turn);
-    await within(20_000, async () => (await facts()).length > 0);
+    const fact = () => book.reader.last('turnContinued', { turn: second?.turn ?? '' });
+    await within(20_000, async () => (await fact()) !== undefined);
     await measured();
-    const isTrained = (await facts()).some(({ message }) => message.consent?.train !== false);
+    const continued = await fact();
+    if (continued === undefined) return { held: false, now: 'the later turn was not continued within 20 s' };
+    const isTrained = continued.message.consent?.train !== false;
     return { held: !isTrained, now: isTrained ? 'a later turn may be trained on' : 'no later turn is trained on' };
   },
 };
@@ -170,8 +173,7 @@ const takenTwice: Attack = {
     const { turn, text } = await ask(machine.gateway, { messages: [user(opening)], headers: bob });
     const feedback = (comment: string) => post('/v1/feedback', { turn_id: turn, score: -1, comment }, { headers: bob });
     const batches = async () =>
-      (await book.read()).batches.filter(({ message }) => message.samples.some((sample) => sample.turn === turn))
-        .length;
+      (await book.batches()).filter(({ message }) => message.samples.some((sample) => sample.turn === turn)).length;
     const others = () => said(scene, bob, 'No, that is wrong: answer in one short sentence.');
     await feedback('Answer in one word.');
     await within(60_000, async () => {

@@ -6,18 +6,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cliErrors } from '../errors.js';
 
-const root = fileURLToPath(new URL('../../../../', import.meta.url));
-const tool = join(root, 'test', 'dist', 'simulate', 'main.js');
-/** Left behind by the set-up once the scorer's embeddings are installed. */
-const embeddings = join(root, '.venv', 'stamps', 'embeddings');
-const setUp = [join(root, 'deploy', 'start.mjs'), 'setup', '--with', 'scoring'];
+const thisCheckout = fileURLToPath(new URL('../../../../', import.meta.url));
 
 /** Gives the tool's exit status. */
-export async function simulate(words: readonly string[], signal: AbortSignal): Promise<number> {
+export async function simulate(words: readonly string[], signal: AbortSignal, root = thisCheckout): Promise<number> {
   if (!existsSync(join(root, 'test', 'simulate'))) throw cliErrors.checkoutNeeded({ what: 'simulate' });
-  const isReady = existsSync(tool) && (words.includes('--help') || existsSync(embeddings));
+  const tool = join(root, 'test', 'dist', 'simulate', 'main.js');
+  // Left behind by the set-up once the scorer's embeddings are installed.
+  const isInstalled = existsSync(join(root, '.venv', 'stamps', 'embeddings'));
+  const isReady = existsSync(tool) && (words.includes('--help') || isInstalled);
   if (!isReady) {
-    const status = await statusOf(setUp, signal);
+    const status = await statusOf([join(root, 'deploy', 'start.mjs'), 'setup', '--with', 'scoring'], signal);
     if (status !== 0) return status;
   }
   return statusOf([tool, ...words], signal);
