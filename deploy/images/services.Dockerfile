@@ -17,6 +17,7 @@ COPY services/trainer/package.json services/trainer/
 COPY services/publisher/package.json services/publisher/
 COPY services/loader/package.json services/loader/
 COPY services/cli/package.json services/cli/
+COPY services/console/package.json services/console/
 # Named by its package: without the file, its command is not linked.
 COPY services/cli/bin services/cli/bin
 COPY deploy/package.json deploy/
@@ -25,18 +26,18 @@ COPY test/package.json test/
 
 # What the services need to run. Not `npm prune` after the build: it takes as long, and installs what other workspaces need.
 FROM manifests AS packages
-RUN npm ci --omit=dev --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli
+RUN npm ci --omit=dev --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --workspace services/console
 # Types and maps are read by compilers and debuggers alone.
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 # Where volumes are mounted: an empty volume takes its owner from the folder that it covers.
 RUN mkdir -p /volumes/spool /volumes/adapters && chmod 0775 /volumes/* && chown 10001:0 /volumes/*
 
 FROM manifests AS build
-RUN npm ci --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --include-workspace-root
+RUN npm ci --workspace services/gateway --workspace services/collector --workspace services/judge --workspace services/trainer --workspace services/publisher --workspace services/loader --workspace services/cli --workspace services/console --include-workspace-root
 COPY proto proto
 COPY services services
 RUN npm run generate
-RUN npx tsc -b services/gateway services/collector services/judge services/trainer services/publisher services/loader services/cli
+RUN npx tsc -b services/gateway services/collector services/judge services/trainer services/publisher services/loader services/cli services/console
 # Sources, maps and tests stay behind.
 RUN rm -rf services/worker && find proto services -type d \( -name src -o -name gen -o -name testing \) -not -path '*/node_modules/*' -prune -exec rm -rf {} + && find proto services -type f \( -name '*.map' -o -name '*.tsbuildinfo' -o -name '*.test.*' -o -name '*.d.ts' \) -delete
 

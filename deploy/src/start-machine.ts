@@ -32,6 +32,7 @@ function welcome(terminal: Terminal, { ports, host, data, models }: Welcome): vo
   terminal.line('');
   terminal.table([
     ['endpoint', endpoint],
+    ['page', `${new URL(endpoint).origin}/`],
     [policies.length === 1 ? 'model' : 'models', policies.join(', ')],
     ['engine', reasonOfEngine(engine)],
     ['training', device.reason],

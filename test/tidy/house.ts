@@ -65,8 +65,8 @@ export class House {
   }
 }
 
-/** Folders of services/ that are no services: libraries, the command line, and Python, which has its own rules. */
-const builtOtherwise: ReadonlySet<string> = new Set(['lib', 'cli', 'worker']);
+/** Folders of services/ that are no services: libraries, the command line, the page, and Python, which has its own rules. */
+const builtOtherwise: ReadonlySet<string> = new Set(['lib', 'cli', 'console', 'worker']);
 
 function filesBelow(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {

@@ -21,6 +21,7 @@ import {
 import { DeadlyPrompts } from '@backtalk/dialects';
 import { Routes } from '@backtalk/proto/weights';
 import type { GatewayConfig } from './config.js';
+import { pageFiles } from '@backtalk/console/files';
 import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
 import { FairTurns } from './domain/fair-turns.js';
@@ -98,7 +99,7 @@ async function start(context: Context) {
     wire,
   });
   lifecycle.add('grpc', () => grpc.stop());
-  const http = new HttpServer(createRoutes(parts), config, clock);
+  const http = new HttpServer(createRoutes(parts, await pageFiles()), config, clock);
   // Released only after the answers in flight are over, because the publisher counts them by the lease.
   serviceLease(context, grpc.port);
   await http.start();

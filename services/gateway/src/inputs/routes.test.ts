@@ -23,7 +23,7 @@ async function listening(changes: Partial<Parts['events']>): Promise<string> {
     ...changes,
   };
   process.on('unhandledRejection', watch);
-  server = createServer(createRoutes({ events } as unknown as Parts));
+  server = createServer(createRoutes({ events } as unknown as Parts, []));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
 }

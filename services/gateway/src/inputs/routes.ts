@@ -1,6 +1,7 @@
 // The HTTP API: which path asks for what, and whether it may be asked at all where there are no keys. What a handler
 // throws becomes an answer in OpenAI's shape, and is counted.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { PageFile } from '@backtalk/console/files';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import { openPolicies } from '../domain/caller.js';
@@ -11,6 +12,7 @@ import { forClient, nameRequest, sendError, sendJson } from './answer.js';
 import { chat } from './chat.js';
 import { feedback } from './feedback.js';
 import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
+import { servePage } from './page.js';
 import type { Parts } from './parts.js';
 import { endSession } from './sessions.js';
 
@@ -26,7 +28,7 @@ function refuseForeign({ access }: Parts, { headers }: IncomingMessage): void {
   if (sign !== undefined) throw gatewayErrors.foreignRequest({ sign });
 }
 
-export function createRoutes(parts: Parts): RequestListener {
+export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestListener {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -76,6 +78,7 @@ export function createRoutes(parts: Parts): RequestListener {
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
   routes('/v1/lessons', 'lessons', { get: listLessons, post: addLesson });
   routes('/v1/lessons/:id', 'lesson', { get: showLesson, patch: changeLesson, delete: retireLesson });
+  servePage(app, parts, page);
   app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
   // Addresses that cannot be decoded come here, and what a handler above failed to answer: no failure ends the process.
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {

@@ -1,0 +1,111 @@
+// The endpoint that serves this page, as its own API. In: what to ask. Out: its answer, or an error with its words.
+import type { Lesson } from './lessons.js';
+
+export interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: string;
+}
+
+export interface Answer {
+  readonly turn: string;
+  readonly weights: string;
+}
+
+/** The endpoint wants a key, or another one. */
+export class KeyWanted extends TypeError {}
+
+const keyName = 'backtalk-key';
+const askedMs = 15_000;
+const answeredMs = 600_000;
+
+export function useKey(key: string): void {
+  sessionStorage.setItem(keyName, key);
+}
+
+async function ask(method: string, path: string, body?: unknown, more: HeadersInit = {}, withinMs = askedMs) {
+  const headers = new Headers(more);
+  const key = sessionStorage.getItem(keyName);
+  if (key !== null) headers.set('Authorization', `Bearer ${key}`);
+  if (body !== undefined) headers.set('Content-Type', 'application/json');
+  const response = await fetch(path, {
+    method,
+    headers,
+    signal: AbortSignal.timeout(withinMs),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (response.ok) return response;
+  const words = await errorIn(response);
+  throw response.status === 401 ? new KeyWanted(words) : new TypeError(words);
+}
+
+async function errorIn(response: Response): Promise<string> {
+  const body = (await response.json().catch(() => ({}))) as { readonly error?: { readonly message?: string } };
+  return body.error?.message ?? `The endpoint answered ${String(response.status)}.`;
+}
+
+/** The first policy that this key opens. */
+export async function modelName(): Promise<string> {
+  const response = await ask('GET', '/v1/models');
+  const { data } = (await response.json()) as { readonly data: readonly { readonly id: string }[] };
+  const [first] = data;
+  if (first === undefined) throw new TypeError('No model is open to this key.');
+  return first.id;
+}
+
+export async function lessons(): Promise<Lesson[]> {
+  const response = await ask('GET', '/v1/lessons');
+  const { data } = (await response.json()) as { readonly data: Lesson[] };
+  return data;
+}
+
+export async function teach(text: string): Promise<void> {
+  await ask('POST', '/v1/lessons', { text });
+}
+
+export async function endLesson(id: string): Promise<void> {
+  await ask('DELETE', `/v1/lessons/${encodeURIComponent(id)}`);
+}
+
+export async function feedback(turn: string, score: -1 | 1): Promise<void> {
+  await ask('POST', '/v1/feedback', { turn_id: turn, score });
+}
+
+/** @param hear is given the words as they come */
+export async function answer(
+  model: string,
+  messages: readonly Message[],
+  train: boolean,
+  hear: (words: string) => void,
+): Promise<Answer> {
+  const more = train ? {} : { 'X-Backtalk-Train': 'off' };
+  const response = await ask('POST', '/v1/chat/completions', { model, messages, stream: true }, more, answeredMs);
+  const frames = new Frames();
+  const text = response.body?.pipeThrough(new TextDecoderStream());
+  for await (const chunk of text ?? []) hear(frames.add(chunk));
+  return {
+    turn: response.headers.get('X-Backtalk-Turn') ?? '',
+    weights: response.headers.get('X-Backtalk-Weights') ?? '',
+  };
+}
+
+/** Reads server-sent events of OpenAI's chat stream. */
+export class Frames {
+  private rest = '';
+
+  /** @returns words of the frames that are whole by now */
+  add(chunk: string): string {
+    const parts = (this.rest + chunk).split('\n');
+    this.rest = parts.pop() ?? '';
+    return parts.map((line) => wordsIn(line.trim())).join('');
+  }
+}
+
+function wordsIn(line: string): string {
+  if (!line.startsWith('data:') || line.endsWith('[DONE]')) return '';
+  const frame = JSON.parse(line.slice('data:'.length)) as {
+    readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
+    readonly error?: { readonly message?: string };
+  };
+  if (frame.error !== undefined) throw new TypeError(frame.error.message ?? 'The answer was cut off.');
+  return frame.choices?.[0]?.delta?.content ?? '';
+}

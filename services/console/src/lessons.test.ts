@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { lessonCards, type Lesson } from './lessons.js';
+
+const lesson = (fields: Partial<Lesson>): Lesson => ({
+  id: 'l1',
+  text: 'Always answer briefly.',
+  state: 'active',
+  hints: 1,
+  wordings: [],
+  progress: null,
+  steps: 0,
+  ended_by: null,
+  covered_by: null,
+  pending: false,
+  ...fields,
+});
+
+describe('lessonCards', () => {
+  it('puts what is being learned first and what ended last', () => {
+    const states = ['retired', 'heard', 'learned', 'strange', 'active', 'unteachable'];
+    const cards = lessonCards(states.map((state) => lesson({ state })));
+    expect(cards.map(({ state }) => state)).toEqual([
+      'active',
+      'learned',
+      'heard',
+      'unteachable',
+      'retired',
+      'strange',
+    ]);
+  });
+
+  it('says from which words a lesson was made, and what was done for it', () => {
+    const [card] = lessonCards([
+      lesson({ hints: 3, steps: 2, wordings: ['Be brief.', 'Short, please.'], progress: 0.4 }),
+    ]);
+    expect(card).toMatchObject({ label: 'being learned', progress: 0.4, mayEnd: true });
+    expect(card?.details).toEqual([
+      'said 3 times',
+      '2 steps trained on it',
+      'also in the words: “Be brief.”, “Short, please.”',
+    ]);
+  });
+
+  it('says in whose words a covered lesson is taught, and what ended one', () => {
+    const cover = lesson({ id: 'l2', text: 'One sentence.' });
+    const cards = lessonCards([
+      cover,
+      lesson({ covered_by: 'l2' }),
+      lesson({ state: 'retired', ended_by: 'superseded' }),
+      lesson({ state: 'retired', ended_by: 'person' }),
+    ]);
+    expect(cards.map(({ details }) => details)).toEqual([
+      [],
+      ['taught in the words “One sentence.”'],
+      ['a newer wish ended it'],
+      ['ended by person'],
+    ]);
+    expect(cards[2]?.mayEnd).toBe(false);
+  });
+
+  it('shows no progress before there is one, and none beyond its ends', () => {
+    const shown = [null, -0.2, 1.3].map((progress) => lessonCards([lesson({ progress })])[0]?.progress);
+    expect(shown).toEqual([undefined, 0, 1]);
+  });
+
+  it('says that a change waits for the next step', () => {
+    expect(lessonCards([lesson({ pending: true })])[0]?.label).toBe('being learned, from the next step on');
+  });
+});

@@ -1,0 +1,118 @@
+// The page: puts its parts together, and looks at the lessons again and again while its tab is visible.
+import { endLesson, KeyWanted, lessons, teach, useKey } from './endpoint.js';
+import { lessonCards, type LessonCard } from './lessons.js';
+import { Talk } from './talk.js';
+
+const everyMs = 4_000;
+
+function part<T extends HTMLElement>(id: string, kind: new () => T): T {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new TypeError(`The page has no ${id}.`);
+  return found;
+}
+
+const trouble = part('trouble', HTMLElement);
+const key = part('key', HTMLFormElement);
+const words = part('words', HTMLTextAreaElement);
+
+function fail(thrown: unknown): void {
+  key.hidden &&= !(thrown instanceof KeyWanted);
+  trouble.textContent = thrown instanceof Error ? thrown.message : String(thrown);
+  trouble.hidden = false;
+}
+
+function fine(): void {
+  trouble.hidden = true;
+  key.hidden = true;
+}
+
+const talk = new Talk({
+  list: part('talk', HTMLElement),
+  train: part('train', HTMLInputElement),
+  weights: part('weights', HTMLElement),
+  fail,
+  giveBack: (said) => {
+    if (words.value === '') words.value = said;
+  },
+});
+
+function lessonItem(card: LessonCard): HTMLElement {
+  const item = document.createElement('li');
+  item.className = card.state;
+  const text = document.createElement('p');
+  text.textContent = card.text;
+  const line = document.createElement('div');
+  const label = document.createElement('strong');
+  label.textContent = card.label;
+  line.append(label);
+  if (card.progress !== undefined) {
+    const bar = document.createElement('progress');
+    bar.value = card.progress;
+    bar.title = `${card.progress.toFixed(2)} of what the model does when it is told so`;
+    line.append(bar);
+  }
+  if (card.mayEnd) {
+    const end = document.createElement('button');
+    end.textContent = 'End it';
+    end.addEventListener('click', () => {
+      endLesson(card.id).then(look, fail);
+    });
+    line.append(end);
+  }
+  const about = document.createElement('small');
+  about.textContent = card.details.join(' · ');
+  item.append(text, line, about);
+  return item;
+}
+
+async function look(): Promise<void> {
+  try {
+    const cards = lessonCards(await lessons());
+    part('lessons', HTMLElement).replaceChildren(...cards.map(lessonItem));
+    fine();
+  } catch (thrown) {
+    fail(thrown);
+  }
+}
+
+async function watch(): Promise<void> {
+  if (document.visibilityState === 'visible') await look();
+  setTimeout(() => void watch(), everyMs);
+}
+
+/** A form's words, given to an action; they stay where it fails. */
+function onSubmit(
+  form: HTMLFormElement,
+  field: HTMLInputElement | HTMLTextAreaElement,
+  act: (said: string) => unknown,
+) {
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const said = field.value.trim();
+    if (said === '') return;
+    Promise.resolve(act(said)).then((taken) => {
+      if (taken !== false) field.value = '';
+    }, fail);
+  });
+}
+
+onSubmit(part('ask', HTMLFormElement), words, (said) => {
+  const taken = talk.say(said);
+  words.focus();
+  return taken;
+});
+onSubmit(part('teach', HTMLFormElement), part('wish', HTMLInputElement), async (said) => {
+  await teach(said);
+  await look();
+});
+onSubmit(key, part('key-text', HTMLInputElement), (said) => {
+  useKey(said);
+  return look();
+});
+words.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  words.form?.requestSubmit();
+});
+part('anew', HTMLButtonElement).addEventListener('click', () => talk.anew());
+void watch();

@@ -1,0 +1,84 @@
+// The conversation on the page. In: what the person says. Out: what stands under "Talk", and which weights answered.
+import { answer, feedback, modelName, type Message } from './endpoint.js';
+
+export interface TalkParts {
+  readonly list: HTMLElement;
+  readonly train: HTMLInputElement;
+  readonly weights: HTMLElement;
+  /** Shows what went wrong. */
+  readonly fail: (thrown: unknown) => void;
+  /** Of a question that got no answer. */
+  readonly giveBack: (words: string) => void;
+}
+
+export class Talk {
+  private messages: Message[] = [];
+  private answering = false;
+
+  constructor(private readonly parts: TalkParts) {}
+
+  anew(): void {
+    if (this.answering) return;
+    this.messages = [];
+    this.parts.list.replaceChildren();
+  }
+
+  /** @returns false while an answer is still coming: the words are not taken then */
+  say(words: string): boolean {
+    if (this.answering) return false;
+    this.answering = true;
+    this.hear(words)
+      .catch(this.parts.fail)
+      .finally(() => {
+        this.answering = false;
+      });
+    return true;
+  }
+
+  private async hear(words: string): Promise<void> {
+    const { list, train } = this.parts;
+    const asked = entry('user', words);
+    const { item, text } = entry('assistant', '');
+    list.append(asked.item, item);
+    const said: Message[] = [...this.messages, { role: 'user', content: words }];
+    try {
+      const given = await answer(await modelName(), said, train.checked, (more) => {
+        text.textContent += more;
+      });
+      this.messages = [...said, { role: 'assistant', content: text.textContent }];
+      this.note(item, given.turn, given.weights);
+    } catch (thrown) {
+      for (const one of [asked, { item }]) one.item.remove();
+      this.parts.giveBack(words);
+      throw thrown;
+    }
+  }
+
+  private note(item: HTMLElement, turn: string, weights: string): void {
+    const about = document.createElement('small');
+    about.textContent = `${weights} answered. Just answer back, or:`;
+    const thumbs = document.createElement('div');
+    for (const [score, label] of [
+      [1, 'Good'],
+      [-1, 'Not good'],
+    ] as const) {
+      const button = document.createElement('button');
+      button.textContent = label;
+      button.addEventListener('click', () => {
+        feedback(turn, score).then(() => thumbs.replaceChildren(`Noted: ${label.toLowerCase()}.`), this.parts.fail);
+      });
+      thumbs.append(button);
+    }
+    item.append(about, thumbs);
+    this.parts.weights.textContent = `${weights} answers`;
+  }
+}
+
+function entry(role: Message['role'], words: string): { readonly item: HTMLElement; readonly text: HTMLElement } {
+  const item = document.createElement('li');
+  item.className = role;
+  const text = document.createElement('p');
+  text.textContent = words;
+  item.append(text);
+  return { item, text };
+}
