@@ -41,19 +41,19 @@ describe('lessonCards', () => {
     ]);
   });
 
-  it('says in whose words a covered lesson is taught, and what ended one', () => {
-    const cover = lesson({ id: 'l2', text: 'One sentence.' });
+  it('puts a lesson that is taught in the words of another with that one, and says what ended one', () => {
     const cards = lessonCards([
-      cover,
-      lesson({ covered_by: 'l2' }),
-      lesson({ state: 'retired', ended_by: 'superseded' }),
-      lesson({ state: 'retired', ended_by: 'person' }),
+      lesson({ id: 'l2', text: 'One sentence.', hints: 2 }),
+      lesson({ covered_by: 'l2', wordings: ['Be brief.'] }),
+      lesson({ id: 'l3', covered_by: 'gone' }),
+      lesson({ id: 'l4', state: 'retired', ended_by: 'superseded' }),
+      lesson({ id: 'l5', state: 'retired', ended_by: 'person' }),
     ]);
-    expect(cards.map(({ details }) => details)).toEqual([
-      [],
-      ['taught in the words “One sentence.”'],
-      ['a newer wish ended it'],
-      ['ended by person'],
+    expect(cards.map(({ id, details }) => [id, details])).toEqual([
+      ['l2', ['said 3 times', 'also in the words: “Always answer briefly.”, “Be brief.”']],
+      ['l3', []],
+      ['l4', ['a newer wish ended it']],
+      ['l5', ['ended by person']],
     ]);
     expect(cards[2]?.mayEnd).toBe(false);
   });

@@ -30,7 +30,7 @@ export interface LessonCard {
 const labels: Readonly<Record<LessonState, string>> = {
   active: 'being learned',
   learned: 'learned',
-  heard: 'heard once',
+  heard: 'heard, not a lesson yet',
   unteachable: 'this model cannot learn it by being told',
   retired: 'ended',
 };
@@ -40,28 +40,35 @@ function labelOf(state: string): string {
   return state in labels ? labels[state as LessonState] : state;
 }
 
+/** Lessons that are taught in the words of another stand with it: to this model they are one wish. */
 export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
-  const texts = new Map(lessons.map(({ id, text }) => [id, text]));
+  const ids = new Set(lessons.map(({ id }) => id));
+  const coverOf = ({ covered_by: cover }: Lesson) => (cover !== null && ids.has(cover) ? cover : undefined);
   const placeOf = ({ state }: Lesson) => (order.includes(state) ? order.indexOf(state) : order.length);
   return lessons
+    .filter((lesson) => coverOf(lesson) === undefined)
     .toSorted((a, b) => placeOf(a) - placeOf(b))
     .map((lesson) => ({
       id: lesson.id,
       text: lesson.text,
       state: lesson.state,
       label: lesson.pending ? `${labelOf(lesson.state)}, from the next step on` : labelOf(lesson.state),
-      details: detailsOf(lesson, texts),
+      details: detailsOf(
+        lesson,
+        lessons.filter((other) => coverOf(other) === lesson.id),
+      ),
       progress: lesson.progress === null ? undefined : Math.min(1, Math.max(0, lesson.progress)),
       mayEnd: lesson.state !== 'retired',
     }));
 }
 
-function detailsOf(lesson: Lesson, texts: ReadonlyMap<string, string>): string[] {
-  const { hints, steps, wordings, ended_by: endedBy, covered_by: cover } = lesson;
+function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
+  const { steps, ended_by: endedBy } = lesson;
+  const hints = [lesson, ...covered].reduce((sum, one) => sum + one.hints, 0);
+  const wordings = [...lesson.wordings, ...covered.flatMap((one) => [one.text, ...one.wordings])];
   const said = hints > 1 ? [`said ${String(hints)} times`] : [];
   const trained = steps > 0 ? [`${String(steps)} ${steps === 1 ? 'step' : 'steps'} trained on it`] : [];
   const other = wordings.length > 0 ? [`also in the words: ${wordings.map((one) => `“${one}”`).join(', ')}`] : [];
-  const covered = cover === null ? [] : [`taught in the words “${texts.get(cover) ?? cover}”`];
   const ended = endedBy === null ? [] : [endedBy === 'superseded' ? 'a newer wish ended it' : `ended by ${endedBy}`];
-  return [...said, ...trained, ...other, ...covered, ...ended];
+  return [...said, ...trained, ...other, ...ended];
 }
