@@ -47,7 +47,6 @@ beforeAll(async () => {
   const keys = [
     { sha256: sha256('ann'), tenant: 'acme', user: 'ann', policies },
     { sha256: sha256('eve'), tenant: 'evil', user: 'eve', policies },
-    { sha256: sha256('cap'), tenant: 'evil', user: 'cap', policies, limits: { captureBytesPerDay: 1_500 } },
     { sha256: sha256('few'), tenant: 'evil', user: 'few', policies, limits: { requestsPerMinute: 3 } },
     { sha256: sha256('one'), tenant: 'evil', user: 'one', policies, limits: { concurrency: 1 } },
   ];
@@ -203,28 +202,6 @@ describe('bodies that are kept open', () => {
 });
 
 describe('one client’s share', () => {
-  it('a key whose share of the day’s log is full is answered and not stored but for a "no"; other keys are stored', async () => {
-    const ask = (key: string) => chat(key, valid, started.url);
-    const first = await ask('cap');
-    const second = await ask('cap');
-    const [kept, passedOver] = [first, second].map(({ body }) => body.id ?? '');
-    expect([first, second].map(({ status }) => status)).toEqual([200, 200]);
-    expect(first.headers.get('x-backtalk-capture')).toBeNull();
-    expect(second.headers.get('x-backtalk-capture')).toBe('off; full=key');
-    const others = await ask('eve');
-    expect(others.headers.get('x-backtalk-capture')).toBeNull();
-    for (const turn of [kept ?? '', others.body.id ?? ''])
-      expect(await around.reader.last('turnCompleted', { turn })).toBeDefined();
-    expect(await around.reader.last('turnOpened', { turn: passedOver ?? '' })).toBeUndefined();
-    expect(await started.metric('turns_capped_total{of="key"}')).toBe(1);
-    await send('cap', '/chat/completions', valid, started.url, 'POST', { 'X-Backtalk-Train': 'off' });
-    const refusal = await until(() => around.reader.last('turnWithheld', { source: 'request' }), { what: 'the "no"' });
-    expect(refusal.message.turn).not.toBe(kept);
-    expect(await around.reader.last('turnOpened', { turn: refusal.message.turn })).toBeUndefined();
-    const feedback = await send('cap', '/feedback', { turn_id: kept, score: 1 }, started.url);
-    expect(feedback).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
-  });
-
   it('limits by the minute hold on every route, and without Valkey', async () => {
     await around.valkey.kill();
     const models = () => send('few', '/models', undefined, started.url, 'GET');
