@@ -54,10 +54,13 @@ export class FactLog {
     return stored;
   }
 
-  /** The user whose turn it is may differ from the caller's own, within the tenant. The turn's text is not read. */
+  /**
+   * The user whose turn it is may differ from the caller's own, within the tenant. The turn's text is not read. A turn that was just
+   * given is known, also where a copy of the log lags.
+   */
   async ownerOf({ tenant }: Caller, turn: string): Promise<TurnOwner | undefined> {
     const found = await this.reader
-      .lastHeaders('turnOpened', { tenant, turn }, { timeoutMs: turnMs })
+      .lastHeaders('turnOpened', { tenant, turn }, { timeoutMs: turnMs, sure: true })
       .catch(unavailable);
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
