@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { newTrace } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,6 +48,7 @@ beforeAll(async () => {
     { sha256: sha256('ann'), tenant: 'acme', user: 'ann', policies },
     { sha256: sha256('eve'), tenant: 'evil', user: 'eve', policies },
     { sha256: sha256('few'), tenant: 'evil', user: 'few', policies, limits: { requestsPerMinute: 3 } },
+    { sha256: sha256('sip'), tenant: 'evil', user: 'sip', policies, limits: { requestsPerMinute: 3 } },
     { sha256: sha256('one'), tenant: 'evil', user: 'one', policies, limits: { concurrency: 1 } },
   ];
   await writeFile(path, JSON.stringify({ keys }));
@@ -107,6 +108,26 @@ function sendChunked(key: string, path: string, piece: Buffer, pieces: number): 
     for (let sent = 0; sent < pieces; sent += 1) request.write(piece);
     request.end();
   });
+}
+
+/** Connections that send a request's head, and of the seven megabytes that it promises no more than this. */
+function sendHeads(base: string, key: string, count: number, sent = '') {
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${7 * mebibyte}`,
+  ].join('\r\n');
+  const heard = new Map<Socket, string>();
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect(Number(new URL(base).port), '127.0.0.1', () => socket.write(`${head}\r\n\r\n${sent}`));
+    return socket.on('data', (chunk) => heard.set(socket, `${heard.get(socket) ?? ''}${chunk.toString()}`));
+  });
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return { heard: () => [...heard.values()], close };
 }
 
 /** Another tenant's client asks one question after the other, and each is answered, as long as the attack goes on. */
@@ -179,25 +200,26 @@ describe('a body that is made to hurt', () => {
 
 describe('bodies that are kept open', () => {
   it('one client’s bodies fill its own room, and leave others theirs', async () => {
-    const { port } = new URL(url);
-    const head = [
-      'POST /v1/chat/completions HTTP/1.1',
-      'Host: localhost',
-      'Authorization: Bearer eve',
-      'Content-Type: application/json',
-      `Content-Length: ${7 * mebibyte}`,
-    ].join('\r\n');
-    const heard: string[] = [];
-    const sockets = Array.from({ length: 20 }, () => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${head}\r\n\r\n{`));
-      return socket.on('data', (chunk) => heard.push(chunk.toString()));
-    });
+    const { heard, close } = sendHeads(url, 'eve', 20, '{');
     // Half of a sixth of 256 MiB and a little: three bodies, and no fourth.
-    await until(() => heard.length >= 17, { what: 'the refusals' });
-    for (const text of heard) expect(text).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n/);
+    await until(() => heard().length >= 17, { what: 'the refusals' });
+    for (const text of heard()) expect(text).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n/);
     await expectAlive();
-    for (const socket of sockets) socket.destroy();
+    close();
     await until(async () => (await chat('eve', { ...valid, note: 'x'.repeat(6 * mebibyte) })).status !== 429);
+  });
+});
+
+describe('a body that has not come', () => {
+  it.each([
+    ['a key that is none', 'nobody', 1, 1, /^HTTP\/1\.1 401 /],
+    // Three of a minute are let in, and three more where another one begins.
+    ['a key whose minute is used up', 'sip', 8, 2, /^HTTP\/1\.1 429 [^]*This key's limit of 3 requests a minute/],
+  ])('is not waited for before a refusal: %s', async (_whose, key, count, refusals, reply) => {
+    const { heard, close } = sendHeads(started.url, key, count);
+    const refused = () => heard().filter((text) => reply.test(text)).length;
+    await until(() => refused() >= refusals, { what: 'the refusals' });
+    close();
   });
 });
 
