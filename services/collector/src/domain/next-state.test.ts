@@ -1,4 +1,4 @@
-import { nextStateBytesMax } from '@backtalk/kit';
+import { nextStateBounds } from '@backtalk/kit';
 import { Provenance, TurnContinued } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { readMessages } from './messages.js';
@@ -114,7 +114,7 @@ describe('nextStateOf', () => {
     const state = nextStateOf(messages, 0, '', none);
     expect(state).toHaveLength(messages.slice(1).flatMap(({ texts }) => texts).length);
     const bytes = TurnContinued.encode(TurnContinued.fromPartial({ nextState: state })).finish().length;
-    expect(bytes).toBeLessThan(nextStateBytesMax);
+    expect(bytes).toBeLessThan(nextStateBounds.bytesMax);
   });
 
   it('keeps head and tail of a long text, and whole what reads as fields', () => {

@@ -1,15 +1,7 @@
 // What happened after an answer: every message behind it in the request that continued it, each with where it came from.
 // In: the continuing request's messages, the position of the answer, the texts that stood in the request before.
 // Out: next-state messages in order, of bounded length. It never invents text and never reads meaning.
-import {
-  clip,
-  isObservation,
-  nextStateJsonBytesMax,
-  nextStateNamesCharactersMax,
-  nextStateTextCharactersMax,
-  nextStateTextsCharactersMax,
-  personWords,
-} from '@backtalk/kit';
+import { clip, isObservation, nextStateBounds, personWords } from '@backtalk/kit';
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
 import type { ChatMessage } from './messages.js';
 
@@ -61,9 +53,9 @@ const nameCharactersMax = 128;
  */
 function bounded(said: readonly NextStateMessage[]): NextStateMessage[] {
   const evenly = (charactersMax: number, each: number) => Math.min(each, Math.floor(charactersMax / said.length));
-  const textMax = evenly(nextStateTextsCharactersMax, nextStateTextCharactersMax);
-  const nameMax = evenly(nextStateNamesCharactersMax / 2, nameCharactersMax);
-  let jsonBytesLeft = nextStateJsonBytesMax;
+  const textMax = evenly(nextStateBounds.textsCharactersMax, nextStateBounds.textCharactersMax);
+  const nameMax = evenly(nextStateBounds.namesCharactersMax / 2, nameCharactersMax);
+  let jsonBytesLeft = nextStateBounds.jsonBytesMax;
   return said.map(({ provenance, text, toolCallId, toolName }) => {
     const names = { toolCallId: toolCallId.slice(0, nameMax), toolName: toolName.slice(0, nameMax) };
     if (text.length <= textMax) return { provenance, text, ...names };

@@ -2,7 +2,7 @@
 //
 // In: what is stored of it. Out: bytes, for the share of its key and tenant: about as many as are stored, or more. What
 // compresses well comes back at full length as the next state of the turn before, which the collector writes. Pure.
-import { nextStateBytesMax } from '@backtalk/kit';
+import { nextStateBounds } from '@backtalk/kit';
 import type { Conversation } from '@backtalk/proto/facts';
 import type { WrittenConversation } from './conversation.js';
 import { openedBytesLeast, type Turn } from './turn.js';
@@ -26,6 +26,6 @@ export function requestBytes(
   const withheld = consent.train ? 0 : factBytesLeast;
   // Without an earlier answer it continues nothing.
   const continued =
-    answerKeys.length === 0 ? 0 : factsOfContinued * factBytesLeast + Math.min(newBytes, nextStateBytesMax);
+    answerKeys.length === 0 ? 0 : factsOfContinued * factBytesLeast + Math.min(newBytes, nextStateBounds.bytesMax);
   return own + withheld + continued;
 }

@@ -210,12 +210,12 @@ describe('bodies that are kept open', () => {
   });
 });
 
-describe('a body that has not come', () => {
+describe('a request’s head', () => {
   it.each([
     ['a key that is none', 'nobody', 1, 1, /^HTTP\/1\.1 401 /],
     // Three of a minute are let in, and three more where another one begins.
     ['a key whose minute is used up', 'sip', 8, 2, /^HTTP\/1\.1 429 [^]*This key's limit of 3 requests a minute/],
-  ])('is not waited for before a refusal: %s', async (_whose, key, count, refusals, reply) => {
+  ])('a body that has not come is not waited for before a refusal: %s', async (_whose, key, count, refusals, reply) => {
     const { heard, close } = sendHeads(started.url, key, count);
     const refused = () => heard().filter((text) => reply.test(text)).length;
     await until(() => refused() >= refusals, { what: 'the refusals' });

@@ -8,14 +8,14 @@ const judgedFor = (giver: string): TurnJudged =>
 const others = (count: number) => Array.from({ length: count }, (_, at) => judgedFor(`other${at}`));
 const times = (count: number, giver: string) => Array.from({ length: count }, () => judgedFor(giver));
 
-it('of one person on one turn, eight are counted, whatever others said', () => {
+it('feedback of one person on one turn counts eight times, whatever others said', () => {
   for (const giver of ['ann', 'bob']) {
     expect(isSaidEnough(given(giver), [...times(7, giver), ...others(9)])).toBe(false);
     expect(isSaidEnough(given(giver), times(8, giver))).toBe(true);
   }
 });
 
-it('of all who are not the turn’s user, 32 are counted, and the user is heard all the same', () => {
+it('feedback of all who are not the turn’s user counts 32 times, and the user is heard all the same', () => {
   const votes = Array.from({ length: 40 }, () => TurnJudged.fromPartial({ source: TurnJudged_Source.SOURCE_VOTES }));
   expect(isSaidEnough(given('eve'), [...others(31), ...times(8, 'ann'), ...votes])).toBe(false);
   expect(isSaidEnough(given('eve'), others(32))).toBe(true);

@@ -1,6 +1,6 @@
 // Evidence in what tools returned. In: a next state. Out: what its structured fields say: exit code, HTTP status,
 // error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
-import { clip, nextStateJsonBytesMax, nextStateTextCharactersMax } from '@backtalk/kit';
+import { clip, nextStateBounds } from '@backtalk/kit';
 import type { NextState, ToolResult } from './next-state.js';
 import type { EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
@@ -28,7 +28,7 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
   if (text.trim() === '') return [empty];
   const fields = jsonObject(text);
   if (fields !== undefined) return fromFields(fields);
-  const lines = clip(text, nextStateTextCharactersMax)
+  const lines = clip(text, nextStateBounds.textCharactersMax)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
@@ -49,7 +49,7 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
 
 function jsonObject(text: string): Map<string, unknown> | undefined {
   const trimmed = text.trim();
-  if (!trimmed.startsWith('{') || trimmed.length > nextStateJsonBytesMax) return undefined;
+  if (!trimmed.startsWith('{') || trimmed.length > nextStateBounds.jsonBytesMax) return undefined;
   try {
     const value: unknown = JSON.parse(trimmed);
     return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : undefined;
