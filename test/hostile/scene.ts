@@ -35,6 +35,8 @@ export interface Scene {
   readonly mallory: Readonly<Record<string, string>>;
   /** Header of a client of the attacker's tenant whose share of the log is small. */
   readonly filler: Readonly<Record<string, string>>;
+  /** And of another such client. */
+  readonly presser: Readonly<Record<string, string>>;
   /** Header of another tenant's client, who talks and corrects. */
   readonly bob: Readonly<Record<string, string>>;
   /** To the gateway's path, as JSON unless it says otherwise. */
@@ -48,7 +50,13 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
-export const keys = { mallory: 'sk-mallory', filler: 'sk-filler', bob: 'sk-bob', calm: 'sk-calm' };
+export const keys = {
+  mallory: 'sk-mallory',
+  filler: 'sk-filler',
+  presser: 'sk-presser',
+  bob: 'sk-bob',
+  calm: 'sk-calm',
+};
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** What ends the engines of a `replicated` scene. */
@@ -68,13 +76,13 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     ...(isKeyed && {
       keys: [
         { key: keys.mallory, tenant: 'evil', user: 'mallory', policies: ['backtalk'] },
-        {
-          key: keys.filler,
+        ...['filler' as const, 'presser' as const].map((user) => ({
+          key: keys[user],
           tenant: 'evil',
-          user: 'filler',
+          user,
           policies: ['backtalk'],
           limits: { captureBytesPerDay: 4e6 },
-        },
+        })),
         { key: keys.bob, tenant: 'other', user: 'bob', policies: ['backtalk'] },
         // It asks without a pause for as long as attacks go on, so that its share of the log is used up before they end.
         { key: keys.calm, tenant: 'calm', user: 'calm', policies: ['backtalk'] },
@@ -101,6 +109,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     otherPid: probe.pid,
     mallory,
     filler: isKeyed ? bearer(keys.filler) : {},
+    presser: isKeyed ? bearer(keys.presser) : {},
     bob: isKeyed ? bearer(keys.bob) : {},
     post: (path, body, sent = {}) =>
       send(`${machine.gateway}${path}`, {

@@ -31,6 +31,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'measuresTogether',
       'progressOf',
       'lastHumanMessage',
+      'nextStateBounds',
       'oneLine',
       'personWords',
       'templateTokenIn',

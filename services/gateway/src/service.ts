@@ -25,6 +25,7 @@ import { pageFiles } from '@backtalk/console/files';
 import { BodyBudget } from './domain/body-budget.js';
 import { Callers } from './domain/caller.js';
 import { FairTurns } from './domain/fair-turns.js';
+import { RefusalRoom } from './domain/refusal-room.js';
 import { RequestSlots } from './domain/request-slots.js';
 import { TraceRate } from './domain/trace-rate.js';
 import { chooseVersion } from './domain/version-choice.js';
@@ -181,6 +182,7 @@ async function startAccess(
     bodies: new BodyBudget(getHeapStatistics().heap_size_limit * bodiesShareOfHeap),
     reader,
     shares,
+    refusals: new RefusalRoom(clock),
     traces: new TraceRate(clock, isTracing),
   };
 }

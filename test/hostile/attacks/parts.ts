@@ -17,7 +17,7 @@ const durables: Attack = {
       `$JS.API.CONSUMER.MSG.NEXT.TURNS.${name}`,
       `$JS.API.CONSUMER.INFO.TURNS.${name}`,
       `$JS.API.CONSUMER.DELETE.TURNS.${name}`,
-      `$JS.API.CONSUMER.CREATE.TURNS.${name}.turn.opened.>`,
+      `$JS.API.CONSUMER.CREATE.TURNS.${name}.backtalk.turn.opened.>`,
     ]);
     const isAnswered = (subject: string) =>
       broker.nc.request(subject, '{"batch":1,"no_wait":true}', { timeout: 1_000 }).then(

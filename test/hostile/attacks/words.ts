@@ -213,22 +213,37 @@ const feedbackFlood: Attack = {
   },
 };
 
+function notCaptured(replies: readonly Pick<Reply, 'headers'>[]): number {
+  return replies.filter(({ headers }) => headers['x-backtalk-capture'] === 'off; full=key').length;
+}
+
 const logFiller: Attack = {
   name: 'log-filler',
-  about: 'requests with tools of 200 kB, eight at a time, by a key whose share of the log is 4 MB a day',
+  about:
+    'requests with tools of 200 kB, eight at a time, by a key whose share of the log is 4 MB a day, and with results of 200 kB of one letter by another',
   before: 'one key fills the day of its tenant',
   on: 'keyed',
   run: async (scene) => {
-    const { post, filler } = scene;
+    const { post, filler, presser } = scene;
     const tell = () => {
       const parameters = { type: 'object', description: randomBytes(100_000).toString('hex') };
       const tools = [{ type: 'function', function: { name: 'read', description: 'reads', parameters } }];
       return post(chat, { model: 'backtalk', messages: [user('hi')], tools, max_tokens: 1 }, { headers: filler });
     };
     const replies = await repliesTo(scene, 8, tell);
-    const full = replies.filter(({ headers }) => headers['x-backtalk-capture'] === 'off; full=key').length;
+    const full = notCaptured(replies);
+    // It is a few hundred bytes in the log, and comes back whole as what followed the answer.
+    const result = { role: 'tool', tool_call_id: 'a', content: 'x'.repeat(200_000) };
+    const followed = [user('hi'), assistant('hello'), result];
+    const press = () => post(chat, { model: 'backtalk', messages: followed, max_tokens: 1 }, { headers: presser });
+    const pressed: Awaited<ReturnType<typeof press>>[] = [];
+    while (pressed.length < 64 && notCaptured(pressed) === 0)
+      pressed.push(...(await Promise.all(Array.from({ length: 8 }, press))));
     const { held, now } = await flooded(scene, replies);
-    return { held: held && full > 0, now: `${String(full)} not captured of ${now}` };
+    return {
+      held: held && full > 0 && notCaptured(pressed) > 0,
+      now: `${String(full)} not captured of ${now}; of ${String(pressed.length)} that compress, ${String(notCaptured(pressed))}`,
+    };
   },
 };
 

@@ -1,9 +1,12 @@
-import { Provenance } from '@backtalk/proto/facts';
+import { nextStateBounds } from '@backtalk/kit';
+import { Provenance, TurnContinued } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { readMessages } from './messages.js';
 import { nextStateOf, saysSomething, textsOf } from './next-state.js';
 
 const none = new Set<string>();
+const part = { type: 'text', text: 'x' };
+const mebibytes = (count: number) => count * 1024 * 1024;
 const read = (messages: readonly unknown[]) => readMessages(messages);
 
 describe('nextStateOf', () => {
@@ -93,6 +96,43 @@ describe('nextStateOf', () => {
       { role: 'user', content: 'file.txt' },
     ]);
     expect(nextStateOf(messages, 0, 'environment', none)[0]?.provenance).toBe(Provenance.PROVENANCE_ENVIRONMENT);
+  });
+
+  it.each([
+    ['one text of a tool', [{ role: 'tool', content: 'x'.repeat(mebibytes(7)) }]],
+    ['one text of a person', [{ role: 'user', content: 'é'.repeat(mebibytes(3)) }]],
+    ['many texts', Array.from({ length: 900 }, () => ({ role: 'tool', content: 'x'.repeat(8_000) }))],
+    ['many objects', Array.from({ length: 70 }, () => ({ role: 'tool', content: `{"a":"${'x'.repeat(100_000)}"}` }))],
+    ['long names', Array.from({ length: 900 }, () => ({ role: 'tool', content: 'x', name: 'n'.repeat(8_000) }))],
+    [
+      'a name for every part',
+      [{ role: 'tool', tool_call_id: 'id', content: Array.from({ length: 9_000 }, () => part) }],
+    ],
+  ])('keeps of seven megabytes no more than readers read: %s', (_what, following) => {
+    const calls = [{ id: 'id', function: { name: 'n'.repeat(mebibytes(1)), arguments: '{}' } }];
+    const messages = read([{ role: 'assistant', content: 'ok', tool_calls: calls }, ...following]);
+    const state = nextStateOf(messages, 0, '', none);
+    expect(state).toHaveLength(messages.slice(1).flatMap(({ texts }) => texts).length);
+    const bytes = TurnContinued.encode(TurnContinued.fromPartial({ nextState: state })).finish().length;
+    expect(bytes).toBeLessThan(nextStateBounds.bytesMax);
+  });
+
+  it('keeps head and tail of a long text, and whole what reads as fields', () => {
+    const text = `head ${'x'.repeat(100_000)} exit code: 1`;
+    const fields = JSON.stringify({ log: 'x'.repeat(500_000), error: 'no', more: 'y'.repeat(400_000) });
+    const messages = read([
+      { role: 'assistant', content: 'ok' },
+      { role: 'tool', content: text },
+      { role: 'tool', content: fields },
+      { role: 'tool', content: fields },
+    ]);
+    const [long, whole, second] = nextStateOf(messages, 0, '', none).map((entry) => entry.text);
+    expect(long).toMatch(/^head x+ \[…\] x+ exit code: 1$/);
+    expect(long?.length).toBeLessThan(20_000);
+    expect(whole).toBe(fields);
+    // Its halves would be an object again, and one without its error.
+    expect(second?.length).toBeLessThan(20_000);
+    expect(second).not.toMatch(/^\s*\{/);
   });
 
   it('says nothing where only a client spoke', () => {

@@ -1,7 +1,7 @@
 // What happened after an answer: every message behind it in the request that continued it, each with where it came from.
 // In: the continuing request's messages, the position of the answer, the texts that stood in the request before.
-// Out: next-state messages in order. It never invents text and never reads meaning.
-import { isObservation, personWords } from '@backtalk/kit';
+// Out: next-state messages in order, of bounded length. It never invents text and never reads meaning.
+import { clip, isObservation, nextStateBounds, personWords } from '@backtalk/kit';
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
 import type { ChatMessage } from './messages.js';
 
@@ -27,7 +27,7 @@ export function nextStateOf(
   const answer = messages.filter(({ role }) => role === 'assistant')[answerIndex];
   if (answer === undefined) return [];
   const toolNames = new Map(answer.toolCalls.map(({ id, name }) => [id, name]));
-  return messages
+  const said = messages
     .slice(messages.indexOf(answer) + 1)
     .filter((message) => message.role !== 'assistant')
     .flatMap((message) =>
@@ -42,6 +42,40 @@ export function nextStateOf(
       }),
     )
     .filter((entry) => entry.text !== '');
+  return bounded(said);
+}
+
+const nameCharactersMax = 128;
+
+/**
+ * Each message stays, since readers count them: many share what there is for all. A name that an answer gave once comes
+ * again with each part of a tool's result.
+ */
+function bounded(said: readonly NextStateMessage[]): NextStateMessage[] {
+  const evenly = (charactersMax: number, each: number) => Math.min(each, Math.floor(charactersMax / said.length));
+  const textMax = evenly(nextStateBounds.textsCharactersMax, nextStateBounds.textCharactersMax);
+  const nameMax = evenly(nextStateBounds.namesCharactersMax / 2, nameCharactersMax);
+  let jsonBytesLeft = nextStateBounds.jsonBytesMax;
+  return said.map(({ provenance, text, toolCallId, toolName }) => {
+    const names = { toolCallId: toolCallId.slice(0, nameMax), toolName: toolName.slice(0, nameMax) };
+    if (text.length <= textMax) return { provenance, text, ...names };
+    const bytes = mayHaveFields(provenance, text) ? Buffer.byteLength(text) : Infinity;
+    if (bytes > jsonBytesLeft) return { provenance, text: cut(text, textMax), ...names };
+    jsonBytesLeft -= bytes;
+    return { provenance, text, ...names };
+  });
+}
+
+/** A person's words are read as words, whatever they look like. */
+function mayHaveFields(provenance: Provenance, text: string): boolean {
+  const isMachines = provenance === Provenance.PROVENANCE_TOOL || provenance === Provenance.PROVENANCE_ENVIRONMENT;
+  return isMachines && text.trimStart().startsWith('{');
+}
+
+/** Head and tail of an object could be one, without the field between that says how it went. */
+function cut(text: string, charactersMax: number): string {
+  const clipped = clip(text.trim(), charactersMax);
+  return clipped.replace(/^[{\s]+/, '');
 }
 
 /** True when a user, a tool or an environment answered: context that a client added by itself is no next state. */

@@ -53,6 +53,7 @@ describe('findParent', () => {
     expect(findParent(request('t', ['a', 'b'], ['first', 'same', 'now']), table)?.turn).toBe('asked');
     expect(findParent(request('t', ['a', 'b'], ['first', 'unheard', 'same']), table)?.turn).toBe('near');
     expect(findParent(request('t', ['a', 'b'], ['', '', '']), table)?.turn).toBe('near');
+    expect(findParent(request('t', ['c', 'a', 'b'], ['same', 'now']), table)?.turn).toBe('asked');
   });
 
   it('passes over assistant messages that are not ours', () => {

@@ -90,7 +90,7 @@ export function findParent(
     const [first, ...others] = candidates;
     if (first === undefined) continue;
     const earlier = answerKeys.slice(0, index);
-    const question = questionKeys[index] ?? '';
+    const question = questionKeys.at(index - answerKeys.length - 1) ?? '';
     const best = others.reduce((chosen, candidate) => better(chosen, candidate, question, earlier), first);
     return linkTo(turn, best.turn, index, best.continuedBy);
   }

@@ -43,7 +43,7 @@ export interface ChatRequest {
   readonly sampling: Sampling;
   /** What keys of the answers in it are made of, oldest first. */
   readonly answers: readonly string[];
-  /** What keys of what was said before each of them, and at the end, are made of. */
+  /** What keys of what was said before the newest of them, and at the end, are made of. */
   readonly questions: readonly string[];
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;

@@ -51,6 +51,8 @@ describe('likelyParent', () => {
     expect(parent(['a', 'ok'], known, ['first', 'same', 'now'])).toBe('asked');
     expect(parent(['a', 'ok'], known, ['first', 'new', 'same'])).toBe('newest');
     expect(parent(['b', 'ok'], known, ['', '', ''])).toBe('older');
+    // Of long conversations only the newest questions are there.
+    expect(parent(['c', 'd', 'a', 'ok'], known, ['same', 'now'])).toBe('asked');
   });
 
   it('looks only at the last answers', () => {

@@ -36,7 +36,7 @@ export function keysToLookUp(answerKeys: readonly string[]): string[] {
 
 export interface RequestKeys {
   readonly answerKeys: readonly string[];
-  /** Of what was said before each of those answers, and at the end. */
+  /** Of what was said before the newest of those answers, and, last, at the end. */
   readonly questionKeys: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export function likelyParent(
     if (candidates.length === 0) continue;
     const at = answerKeys.lastIndexOf(key);
     const before = answerKeys.slice(0, at);
-    const question = questionKeys[at] ?? '';
+    const question = questionKeys.at(at - answerKeys.length - 1) ?? '';
     let found: RememberedTurn | undefined;
     let foundEqual = -1;
     for (const candidate of candidates) {

@@ -63,6 +63,17 @@ describe('writeConversation', () => {
     expect(await write(second, deep)).toMatchObject({ baseTurn: '', remembered: { depth: 0 } });
   });
 
+  it('says how much a request has that its parent had not, also where it is written whole', async () => {
+    const parent = after(await write(first, undefined));
+    const deep = { ...parent, conversation: { ...parent.conversation, depth: differenceDepthMax } };
+    const bytesOf = (messages: readonly unknown[]) => JSON.stringify(messages).length - 1;
+    expect((await write(second, parent)).newBytes).toBe(bytesOf(second.slice(2)));
+    expect((await write(second, deep)).newBytes).toBe(bytesOf(second.slice(2)));
+    const changed = [{ role: 'system', content: 'Be nasty' }, ...second.slice(1)];
+    for (const unknown of [parent, undefined])
+      expect((await write(changed, unknown)).newBytes).toBe(JSON.stringify(changed).length);
+  });
+
   it('writes a repeated request as an empty difference', async () => {
     const written = await write(first, after(await write(first, undefined)));
     expect(written.sharedMessages).toBe(2);

@@ -17,6 +17,8 @@ export interface WrittenConversation {
   readonly templateArguments: Uint8Array;
   readonly baseTurn: string;
   readonly sharedMessages: number;
+  /** Of the messages that the provisional parent's request did not have, as JSON: what may be its next state. */
+  readonly newBytes: number;
   /** For the answer index, when the next request comes. */
   readonly remembered: RememberedConversation;
 }
@@ -38,9 +40,10 @@ export async function writeConversation(
 ): Promise<WrittenConversation> {
   const base = parent?.conversation;
   const count = messages.ends.length;
-  const mayShare = base !== undefined && base.messages > 0 && base.messages <= count && base.depth < differenceDepthMax;
+  const mayGoOn = base !== undefined && base.messages > 0 && base.messages <= count;
+  const goesOn = mayGoOn && (await digestOfFirst(messages, base.messages, pause)) === base.digest;
   // What is shared is not written again.
-  const shares = mayShare && (await digestOfFirst(messages, base.messages, pause)) === base.digest;
+  const shares = goesOn && base.depth < differenceDepthMax;
   const shared = shares ? base.messages : 0;
   return {
     messages: messagesAfter(messages, shared),
@@ -48,6 +51,7 @@ export async function writeConversation(
     templateArguments,
     baseTurn: shares ? (parent?.turn ?? '') : '',
     sharedMessages: shared,
+    newBytes: messages.json.length - (goesOn ? (messages.ends[base.messages - 1] ?? 0) : 0),
     remembered: { messages: count, digest: messages.digest, depth: shares ? base.depth + 1 : 0 },
   };
 }

@@ -123,6 +123,20 @@ export function knownLessons(
   return [...known.values()];
 }
 
+/** Whether a lesson is already as a change would have it: then nothing need be said. */
+export function isSo(lesson: Lesson, action: LessonChanged_Action, words: string): boolean {
+  switch (action) {
+    case LessonChanged_Action.ACTION_EDIT:
+      return lesson.text === words;
+    case LessonChanged_Action.ACTION_RETIRE:
+      return lesson.state === Lesson_State.STATE_RETIRED;
+    case LessonChanged_Action.ACTION_REACTIVATE:
+      return lesson.state === Lesson_State.STATE_ACTIVE;
+    default:
+      return false;
+  }
+}
+
 function changed(before: Lesson | undefined, change: LessonChanged): Lesson | undefined {
   const { action, text: words, lesson: id, tenant, user, giver } = change;
   const { STATE_ACTIVE, STATE_RETIRED } = Lesson_State;

@@ -29,13 +29,11 @@ describe('questionsIn', () => {
 
   it('reads no more than the end of the last message before each of the newest four answers', () => {
     const said = Array.from({ length: 6 }, (_, index) => [user(`question ${String(index)}`), assistant]).flat();
-    expect(questionsIn([...said, user('end')])).toEqual([
-      '',
-      '',
-      ...[2, 3, 4, 5].map((n) => `question${String(n)}`),
-      'end',
-    ]);
-    expect(questionsIn([user(`${'a'.repeat(10_000)} b`)])[0]).toHaveLength(2_047);
+    expect(questionsIn([...said, user('end')])).toEqual([...[2, 3, 4, 5].map((n) => `question${String(n)}`), 'end']);
+    const ending = (start: string) => questionsIn([user(`${start}${' and on'.repeat(1_000)} b`)])[0];
+    expect(ending('one')).toBe(ending('other'));
+    expect(ending('one')).not.toBe(questionsIn([user(`one${' and on'.repeat(1_000)} c`)])[0]);
+    expect(ending('one')?.length).toBeLessThan(64);
     expect(questionsIn([user('first'), assistant, assistant, user(null)])).toEqual(['first', '', '']);
   });
 });

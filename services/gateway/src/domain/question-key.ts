@@ -2,7 +2,8 @@
 //
 // In: the messages of a request. Out: a keyed hash of what was said before each of its newest answers and, last, before the
 // answer that it asks for: a person's words without what their client puts around them, or else a text as it came. Empty
-// where nothing was said, or too far back. Pure.
+// where nothing was said. Pure.
+import { createHash } from 'node:crypto';
 import { isJsonObject, keyedHash, personWords } from '@backtalk/kit/pure';
 import type { ChatMessage } from './chat-request.js';
 import { lookedUpKeysMax } from './continuation.js';
@@ -10,20 +11,21 @@ import { lookedUpKeysMax } from './continuation.js';
 const questionKeyLength = 32;
 /** Of a longer text its end is read, however long it is. */
 const charactersMax = 2_048;
+/** Longer words are handed on as their digest. */
+const plainCharactersMax = 64;
 
-/** What keys are made of: one for each assistant message, oldest first, and one more. */
+/** What keys are made of: one for each of the newest assistant messages, oldest first, and one more. */
 export function questionsIn(messages: readonly ChatMessage[]): string[] {
-  const questions: string[] = [];
-  let before: ChatMessage | undefined;
-  const answers = messages.reduce((count, { role }) => count + (role === 'assistant' ? 1 : 0), 0);
+  const before: (ChatMessage | undefined)[] = [];
+  let said: ChatMessage | undefined;
   for (const message of messages) {
-    if (message.role !== 'assistant') before = message;
+    if (message.role !== 'assistant') said = message;
     else {
-      questions.push(questions.length < answers - lookedUpKeysMax ? '' : questionOf(before));
-      before = undefined;
+      before.push(said);
+      said = undefined;
     }
   }
-  return [...questions, questionOf(before)];
+  return [...before.slice(-lookedUpKeysMax), said].map(questionOf);
 }
 
 export function questionKeysOf(secret: string, questions: readonly string[]): string[] {
@@ -36,5 +38,6 @@ function questionOf(message: ChatMessage | undefined): string {
   const texts = parts.flatMap((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? [part['text']] : []));
   const ends = texts.map((text) => text.slice(-charactersMax));
   const said = message?.role === 'user' ? ends.findLast((end) => personWords(end) !== '') : undefined;
-  return (said === undefined ? (ends.at(-1) ?? '') : personWords(said)).replace(/\s+/g, '');
+  const words = (said === undefined ? (ends.at(-1) ?? '') : personWords(said)).replace(/\s+/g, '');
+  return words.length > plainCharactersMax ? createHash('sha256').update(words).digest('base64') : words;
 }

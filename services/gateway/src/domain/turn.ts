@@ -111,7 +111,7 @@ export const openedBytesLeast = 1_000;
 
 /** About as many bytes as the log takes for an answer: ids are written in three bytes and less, logprobs in four. */
 export function completedBytes({ promptIds, answerIds, logprobs, text, reasoning, toolCalls }: TurnCompleted): number {
-  const said = text.length + reasoning.length + toolCalls.length;
+  const said = Buffer.byteLength(text) + Buffer.byteLength(reasoning) + toolCalls.length;
   return openedBytesLeast + 3 * (promptIds.length + answerIds.length) + 4 * logprobs.length + said;
 }
 

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { newTrace } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -47,8 +47,8 @@ beforeAll(async () => {
   const keys = [
     { sha256: sha256('ann'), tenant: 'acme', user: 'ann', policies },
     { sha256: sha256('eve'), tenant: 'evil', user: 'eve', policies },
-    { sha256: sha256('cap'), tenant: 'evil', user: 'cap', policies, limits: { captureBytesPerDay: 1_500 } },
     { sha256: sha256('few'), tenant: 'evil', user: 'few', policies, limits: { requestsPerMinute: 3 } },
+    { sha256: sha256('sip'), tenant: 'evil', user: 'sip', policies, limits: { requestsPerMinute: 3 } },
     { sha256: sha256('one'), tenant: 'evil', user: 'one', policies, limits: { concurrency: 1 } },
   ];
   await writeFile(path, JSON.stringify({ keys }));
@@ -108,6 +108,26 @@ function sendChunked(key: string, path: string, piece: Buffer, pieces: number): 
     for (let sent = 0; sent < pieces; sent += 1) request.write(piece);
     request.end();
   });
+}
+
+/** Connections that send a request's head, and of the seven megabytes that it promises no more than this. */
+function sendHeads(base: string, key: string, count: number, sent = '') {
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${7 * mebibyte}`,
+  ].join('\r\n');
+  const heard = new Map<Socket, string>();
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect(Number(new URL(base).port), '127.0.0.1', () => socket.write(`${head}\r\n\r\n${sent}`));
+    return socket.on('data', (chunk) => heard.set(socket, `${heard.get(socket) ?? ''}${chunk.toString()}`));
+  });
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return { heard: () => [...heard.values()], close };
 }
 
 /** Another tenant's client asks one question after the other, and each is answered, as long as the attack goes on. */
@@ -180,51 +200,30 @@ describe('a body that is made to hurt', () => {
 
 describe('bodies that are kept open', () => {
   it('one client’s bodies fill its own room, and leave others theirs', async () => {
-    const { port } = new URL(url);
-    const head = [
-      'POST /v1/chat/completions HTTP/1.1',
-      'Host: localhost',
-      'Authorization: Bearer eve',
-      'Content-Type: application/json',
-      `Content-Length: ${7 * mebibyte}`,
-    ].join('\r\n');
-    const heard: string[] = [];
-    const sockets = Array.from({ length: 20 }, () => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${head}\r\n\r\n{`));
-      return socket.on('data', (chunk) => heard.push(chunk.toString()));
-    });
+    const { heard, close } = sendHeads(url, 'eve', 20, '{');
     // Half of a sixth of 256 MiB and a little: three bodies, and no fourth.
-    await until(() => heard.length >= 17, { what: 'the refusals' });
-    for (const text of heard) expect(text).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n/);
+    await until(() => heard().length >= 17, { what: 'the refusals' });
+    for (const text of heard()) expect(text).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n/);
     await expectAlive();
-    for (const socket of sockets) socket.destroy();
+    close();
     await until(async () => (await chat('eve', { ...valid, note: 'x'.repeat(6 * mebibyte) })).status !== 429);
   });
 });
 
-describe('one client’s share', () => {
-  it('a key whose share of the day’s log is full is answered and not stored but for a "no"; other keys are stored', async () => {
-    const ask = (key: string) => chat(key, valid, started.url);
-    const first = await ask('cap');
-    const second = await ask('cap');
-    const [kept, passedOver] = [first, second].map(({ body }) => body.id ?? '');
-    expect([first, second].map(({ status }) => status)).toEqual([200, 200]);
-    expect(first.headers.get('x-backtalk-capture')).toBeNull();
-    expect(second.headers.get('x-backtalk-capture')).toBe('off; full=key');
-    const others = await ask('eve');
-    expect(others.headers.get('x-backtalk-capture')).toBeNull();
-    for (const turn of [kept ?? '', others.body.id ?? ''])
-      expect(await around.reader.last('turnCompleted', { turn })).toBeDefined();
-    expect(await around.reader.last('turnOpened', { turn: passedOver ?? '' })).toBeUndefined();
-    expect(await started.metric('turns_capped_total{of="key"}')).toBe(1);
-    await send('cap', '/chat/completions', valid, started.url, 'POST', { 'X-Backtalk-Train': 'off' });
-    const refusal = await until(() => around.reader.last('turnWithheld', { source: 'request' }), { what: 'the "no"' });
-    expect(refusal.message.turn).not.toBe(kept);
-    expect(await around.reader.last('turnOpened', { turn: refusal.message.turn })).toBeUndefined();
-    const feedback = await send('cap', '/feedback', { turn_id: kept, score: 1 }, started.url);
-    expect(feedback).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
+describe('a request’s head', () => {
+  it.each([
+    ['a key that is none', 'nobody', 1, 1, /^HTTP\/1\.1 401 /],
+    // Three of a minute are let in, and three more where another one begins.
+    ['a key whose minute is used up', 'sip', 8, 2, /^HTTP\/1\.1 429 [^]*This key's limit of 3 requests a minute/],
+  ])('a body that has not come is not waited for before a refusal: %s', async (_whose, key, count, refusals, reply) => {
+    const { heard, close } = sendHeads(started.url, key, count);
+    const refused = () => heard().filter((text) => reply.test(text)).length;
+    await until(() => refused() >= refusals, { what: 'the refusals' });
+    close();
   });
+});
 
+describe('one client’s share', () => {
   it('limits by the minute hold on every route, and without Valkey', async () => {
     await around.valkey.kill();
     const models = () => send('few', '/models', undefined, started.url, 'GET');

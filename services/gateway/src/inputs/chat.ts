@@ -4,10 +4,11 @@
 // here waits for judge, trainer or publisher.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inSpan } from '@backtalk/kit';
+import { gatewayErrors } from '../errors.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, traceOf } from './answer.js';
 import { answerTurn } from './answer-turn.js';
-import { openTurn } from './open-turn.js';
+import { openTurn, type OpenedTurn } from './open-turn.js';
 import type { Parts } from './parts.js';
 import { readBody } from './read-body.js';
 
@@ -46,6 +47,7 @@ async function answer(
   if (fullShare === undefined) parts.turns.store.admit(bytes);
   const opened = await openTurn(parts, chatRequest, caller, (name) => headerIn(request, name));
   const { turn } = opened;
+  if (fullShare !== undefined) admitRefusal(parts, opened);
   const headers = {
     ...(response.hasHeader('X-Request-Id') ? {} : { 'X-Request-Id': turn.id }),
     ...(fullShare === undefined ? {} : { 'X-Backtalk-Capture': `off; full=${fullShare}` }),
@@ -74,5 +76,15 @@ async function answer(
       startedMs,
       fullShare,
     });
+  });
+}
+
+/** A turn that is not stored leaves its "no" in the log all the same: where that finds no room, it is not answered. */
+function admitRefusal(parts: Parts, { turn, followsNo }: OpenedTurn): void {
+  const { refusals, shares } = parts.access;
+  if (!refusals.isNew(turn, followsNo) || refusals.permits(turn.caller.keyId)) return;
+  throw gatewayErrors.rateLimited({
+    what: 'conversations beyond its share of the log that may not be learned from',
+    retryAfterSeconds: shares.secondsToNextDay(),
   });
 }

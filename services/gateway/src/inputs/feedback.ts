@@ -7,9 +7,11 @@ import { gatewayErrors } from '../errors.js';
 import { openPolicies } from '../domain/caller.js';
 import { feedbackFact, readFeedback } from '../domain/feedback.js';
 import { parseJson } from '../domain/json-body.js';
+import { factBytesLeast } from '../domain/log-bytes.js';
 import { consentOf } from '../domain/trainability.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, sendJson, traceOf } from './answer.js';
+import { refusePastShare } from './log-share.js';
 import type { Parts } from './parts.js';
 import { readBody } from './read-body.js';
 
@@ -19,6 +21,9 @@ const waitMaxMs = 5_000;
 
 /** Twice what its longest comment and correction come to in JSON, where no character is written as an escape. */
 const bodyBytesMax = 64 * 1024;
+
+/** It, and a judgement that holds what was said of the turn before. */
+const factsOfFeedback = 4;
 
 export function feedback(parts: Parts, request: Request, response: Response): Promise<void> {
   return admitted(parts, request, response, (admission) => store(parts, request, response, admission));
@@ -34,12 +39,7 @@ async function store(
   const { bytes } = await readBody(request, { bytesMax: bodyBytesMax, room });
   const given = readFeedback(parseJson(bytes));
   const caller = access.callers.of(keyId, grant, given.user);
-  const full = shares.fullOf(caller);
-  if (full !== undefined)
-    throw gatewayErrors.rateLimited({
-      what: `${full === 'key' ? 'its own' : "its tenant's"} share of the log today`,
-      retryAfterSeconds: shares.secondsToNextDay(),
-    });
+  refusePastShare(shares, caller);
   const owner = await turns.log.ownerOf(caller, given.turn);
   if (owner === undefined && turns.store.hasBacklog) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
   if (owner === undefined || !openPolicies([owner.policy], grant).includes(owner.policy))
@@ -61,7 +61,7 @@ async function store(
     if (clock.now() - askedMs > waitMaxMs) throw gatewayErrors.logUnavailable({ retryAfterSeconds });
     return turns.log.store('feedbackGiven', fact, trace);
   });
-  shares.add(caller, bytes.length);
+  shares.add(caller, factsOfFeedback * factBytesLeast + bytes.length);
   events.feedbackStored(given.turn, given.score);
   sendJson(response, 200, { object: 'feedback', turn_id: given.turn, stored: true, repeated: stored === 'before' });
 }

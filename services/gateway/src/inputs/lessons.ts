@@ -9,7 +9,9 @@ import { LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk
 import { gatewayErrors } from '../errors.js';
 import { openPolicies, type Caller } from '../domain/caller.js';
 import { parseJson } from '../domain/json-body.js';
+import { factBytesLeast } from '../domain/log-bytes.js';
 import {
+  isSo,
   isVisible,
   knownLessons,
   lessonAnswer,
@@ -24,6 +26,7 @@ import {
 } from '../domain/lesson.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, sendJson, traceOf } from './answer.js';
+import { refusePastShare } from './log-share.js';
 import type { Parts } from './parts.js';
 import { readBody } from './read-body.js';
 
@@ -85,8 +88,10 @@ export const retireLesson = answered((asked) =>
 
 async function change(asked: Asked, { action, text, user }: Edition, bytes: number): Promise<unknown> {
   const { caller, scope } = scopeOf(asked, user);
-  const { policy, lesson } = await find(asked, scope);
+  const known = await find(asked, scope);
+  const { policy, lesson } = known;
   if (!mayChange(lesson, scope, asked.parts.access.keys.isKeyless)) throw gatewayErrors.lessonShared();
+  if (isSo(lesson, action, text)) return lessonAnswer(known);
   const said = { id: newId(), action, text, policy, lesson: lesson.id, user: lesson.scopeUser };
   return after(policy, [lesson], await store(asked, caller, bytes, said));
 }
@@ -107,15 +112,11 @@ interface Said {
 
 async function store({ parts, request }: Asked, caller: Caller, bytes: number, said: Said): Promise<LessonChanged> {
   const { access, turns, events } = parts;
-  const full = access.shares.fullOf(caller);
-  if (full !== undefined)
-    throw gatewayErrors.rateLimited({
-      what: `${full === 'key' ? 'its own' : "its tenant's"} share of the log today`,
-      retryAfterSeconds: access.shares.secondsToNextDay(),
-    });
+  refusePastShare(access.shares, caller);
   const fact = { ...said, tenant: caller.tenant, giver: caller.user };
   await turns.log.store('lessonChanged', fact, traceOf(request, access.traces.samples()));
-  access.shares.add(caller, bytes);
+  // The trainer takes it in by a batch that holds all lessons of the policy.
+  access.shares.add(caller, 2 * factBytesLeast + bytes + (await turns.log.lessonsBytes(said.policy)));
   events.lessonChanged(said.action.replace('ACTION_', '').toLowerCase());
   return fact;
 }

@@ -18,6 +18,8 @@ import type { Parts } from './parts.js';
 export interface OpenedTurn {
   readonly turn: Turn;
   readonly model: NamedModel;
+  /** The newest turn of its session that is remembered said no to training. */
+  readonly followsNo: boolean;
 }
 
 export async function openTurn(
@@ -61,7 +63,7 @@ export async function openTurn(
     sampling: request.sampling.parameters,
     stream: request.stream,
   };
-  return { turn, model };
+  return { turn, model, followsNo: recalled.session?.train === false };
 }
 
 /** Also asked when an engine did not know the version that the routes had named. */

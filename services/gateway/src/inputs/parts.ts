@@ -5,6 +5,7 @@ import type { GatewayConfig } from '../config.js';
 import type { BodyBudget } from '../domain/body-budget.js';
 import type { Callers } from '../domain/caller.js';
 import type { FairTurns } from '../domain/fair-turns.js';
+import type { RefusalRoom } from '../domain/refusal-room.js';
 import type { RequestSlots } from '../domain/request-slots.js';
 import type { TraceRate } from '../domain/trace-rate.js';
 import type { GatewayEvents } from '../events.js';
@@ -37,6 +38,7 @@ export interface Access {
   readonly bodies: BodyBudget;
   readonly reader: ChatReader;
   readonly shares: CaptureShare;
+  readonly refusals: RefusalRoom;
   readonly traces: TraceRate;
 }
 

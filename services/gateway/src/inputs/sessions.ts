@@ -5,9 +5,11 @@
 import type { Request, Response } from 'express';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
+import { factBytesLeast } from '../domain/log-bytes.js';
 import { sessionOfName, sessionOfTurn, turnOfSession } from '../domain/session-name.js';
 import { admitted, type Admission } from './admit.js';
 import { sendJson, traceOf } from './answer.js';
+import { refusePastShare } from './log-share.js';
 import type { Parts } from './parts.js';
 
 interface KnownSession {
@@ -26,6 +28,7 @@ async function end(parts: Parts, request: Request, response: Response, { keyId, 
   const { user } = request.query;
   const caller = access.callers.of(keyId, grant, typeof user === 'string' ? user : undefined);
   const id = request.params['id'];
+  refusePastShare(access.shares, caller);
   const known = typeof id === 'string' ? await find(parts, caller, id) : undefined;
   if (known === undefined) throw gatewayErrors.unknownSession();
   const trace = traceOf(request, access.traces.samples());
@@ -34,6 +37,7 @@ async function end(parts: Parts, request: Request, response: Response, { keyId, 
   // A name that was used again after its end: each end is stored once, so this one is told by the last turn that it ends with.
   const again = { session: sessionOfTurn(known.turn), user: known.user, turn: known.turn, tenant: caller.tenant };
   if (stored === 'before') await turns.log.store('sessionEnded', again, trace);
+  access.shares.add(caller, factBytesLeast);
   events.sessionEnded(known.session);
   sendJson(response, 200, { id, object: 'session', session: known.session, closed: true });
 }

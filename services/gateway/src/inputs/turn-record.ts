@@ -6,17 +6,10 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { asBacktalkError } from '@backtalk/kit';
 import type { TurnCompleted } from '@backtalk/proto/facts';
 import { writeConversation, type WrittenConversation } from '../domain/conversation.js';
+import { factBytesLeast, requestBytes } from '../domain/log-bytes.js';
 import { sessionOfTurn } from '../domain/session-name.js';
 import { areLogprobsUntrue, type Ending } from '../domain/trainability.js';
-import {
-  completedBytes,
-  openedBytesLeast,
-  remembered,
-  turnCompleted,
-  turnOpened,
-  type Turn,
-  type TurnAnswer,
-} from '../domain/turn.js';
+import { completedBytes, remembered, turnCompleted, turnOpened, type Turn, type TurnAnswer } from '../domain/turn.js';
 import type { OpenTurn } from '../outputs/turn-store.js';
 import type { Exchange } from './answer-turn.js';
 import type { Parts } from './parts.js';
@@ -27,7 +20,7 @@ const clientsDoing = new Set(['client_gone', 'reader_too_slow', 'request_aborted
 interface Written {
   readonly open: OpenTurn;
   readonly conversation: WrittenConversation;
-  /** About as many as the log takes for the request. */
+  /** About as many as the log takes for the request, and for what it says of the turn before. */
   readonly bytes: number;
 }
 
@@ -83,7 +76,8 @@ export class TurnRecord {
         session: turn.session,
       }),
     ]);
-    access.shares.add(turn.caller, bytes + completedBytes(completed));
+    const ends = factBytesLeast * (facts.length - 1);
+    access.shares.add(turn.caller, bytes + completedBytes(completed) + ends);
     events.turnStored(turn.id, where, (clock.now() - sinceMs) / 1000);
   }
 
@@ -94,9 +88,14 @@ export class TurnRecord {
     if (turn.consent.train) return;
     const nothing = { messages: 0, digest: '', depth: 0 };
     const { store } = this.parts.turns;
-    const { source } = turn.consent;
-    const said = { turn: turn.id, tenant, user, session: turn.session, source };
-    await store.keep(store.fact('turnWithheld', said, this.exchange.trace));
+    const { refusals, shares } = this.parts.access;
+    if (refusals.isNew(turn, this.exchange.followsNo)) {
+      const { source } = turn.consent;
+      const said = { turn: turn.id, tenant, user, session: turn.session, source };
+      await store.keep(store.fact('turnWithheld', said, this.exchange.trace));
+      refusals.add(turn);
+      shares.add(turn.caller, factBytesLeast);
+    }
     await this.parts.turns.index.remember('', remembered(turn, nothing), { tenant, user, session: turn.session });
   }
 
@@ -114,8 +113,7 @@ export class TurnRecord {
     const { store, packer } = this.parts.turns;
     const conversation = await writeConversation(request, turn.parent, immediate);
     const stored = await packer.pack(turn.caller.keyId, conversation);
-    const { messages, tools, templateArguments } = stored;
-    const bytes = openedBytesLeast + messages.length + tools.length + templateArguments.length;
+    const bytes = requestBytes(turn, stored, conversation);
     return { open: store.open(turnOpened(turn, stored), trace), conversation, bytes };
   }
 }

@@ -9,7 +9,7 @@ import {
   type FactReader,
   type Trace,
 } from '@backtalk/kit';
-import type { Lesson, LessonChanged } from '@backtalk/proto/facts';
+import { Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
@@ -54,10 +54,13 @@ export class FactLog {
     return stored;
   }
 
-  /** The user whose turn it is may differ from the caller's own, within the tenant. The turn's text is not read. */
+  /**
+   * The user whose turn it is may differ from the caller's own, within the tenant. The turn's text is not read. A turn that was just
+   * given is known, also where a copy of the log lags.
+   */
   async ownerOf({ tenant }: Caller, turn: string): Promise<TurnOwner | undefined> {
     const found = await this.reader
-      .lastHeaders('turnOpened', { tenant, turn }, { timeoutMs: turnMs })
+      .lastHeaders('turnOpened', { tenant, turn }, { timeoutMs: turnMs, sure: true })
       .catch(unavailable);
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
@@ -77,6 +80,12 @@ export class FactLog {
     } catch (error) {
       return unavailable(error);
     }
+  }
+
+  /** What a batch of the policy takes that changes nothing but its lessons. */
+  async lessonsBytes(policy: string): Promise<number> {
+    const batch = await this.reader.last('batchClosed', { policy }, { timeoutMs: lessonsMs }).catch(unavailable);
+    return (batch?.message.lessons ?? []).reduce((sum, lesson) => sum + Lesson.encode(lesson).finish().length, 0);
   }
 
   /** The first turn of any of these sessions, by the headers of the caller's newer turns. */

@@ -6,7 +6,8 @@ function written(bytes: number) {
   const messages = Buffer.from(JSON.stringify([{ role: 'user', content: randomBytes(bytes / 2).toString('hex') }]));
   const nothing = new Uint8Array(0);
   const remembered = { messages: 1, digest: '', depth: 0 };
-  return { messages, tools: nothing, templateArguments: nothing, baseTurn: '', sharedMessages: 0, remembered };
+  const shared = { baseTurn: '', sharedMessages: 0, newBytes: bytes };
+  return { messages, tools: nothing, templateArguments: nothing, ...shared, remembered };
 }
 
 it('conversations of one key are compressed one after another, and another key’s beside them', async () => {

@@ -1,15 +1,10 @@
 // Evidence in what tools returned. In: a next state. Out: what its structured fields say: exit code, HTTP status,
 // error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
-import { clip } from '@backtalk/kit';
+import { clip, nextStateBounds } from '@backtalk/kit';
 import type { NextState, ToolResult } from './next-state.js';
 import type { EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 import { testEvidence } from './test-runs.js';
-
-/** Longest result that is looked at for fields. */
-const jsonCharactersMax = 1_000_000;
-/** Of longer output, the lines of head and tail are read. */
-const textCharactersMax = 16_384;
 
 /** Nothing was found: neither success nor failure. */
 const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
@@ -33,7 +28,7 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
   if (text.trim() === '') return [empty];
   const fields = jsonObject(text);
   if (fields !== undefined) return fromFields(fields);
-  const lines = clip(text, textCharactersMax)
+  const lines = clip(text, nextStateBounds.textCharactersMax)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
@@ -54,7 +49,7 @@ export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
 
 function jsonObject(text: string): Map<string, unknown> | undefined {
   const trimmed = text.trim();
-  if (!trimmed.startsWith('{') || trimmed.length > jsonCharactersMax) return undefined;
+  if (!trimmed.startsWith('{') || trimmed.length > nextStateBounds.jsonBytesMax) return undefined;
   try {
     const value: unknown = JSON.parse(trimmed);
     return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : undefined;

@@ -39,6 +39,7 @@ export {
 } from './config/wire-security.js';
 export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
+export { nextStateBounds } from './conversation/next-state-bounds.js';
 export { isObservation, lastHumanMessage, personWords, templateTokenIn, wordsIn } from './conversation/person-words.js';
 export {
   asBacktalkError,

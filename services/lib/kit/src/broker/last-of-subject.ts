@@ -1,6 +1,7 @@
 // The newest message of a subject or filter, by direct get: one request, no consumer. Out: the message, or nothing. Any copy of
 // the stream answers a direct get, also one that lags: who acts on an absence has the leader asked as well.
 import { NatsError, type MsgHdrs } from 'nats';
+import { systemClock } from '../time/clock.js';
 import type { Broker } from './connect.js';
 import { brokerErrors } from './errors.js';
 import { brokerError } from './translate.js';
@@ -49,6 +50,36 @@ export async function surelyLastOfSubject(
     return { subject: at, sequence: seq, timeMs: time.getTime(), headers: header, data };
   } catch (error) {
     if (error instanceof NatsError && error.api_error?.err_code === noMessageFound) return undefined;
+    throw brokerError(error, { doing: `read ${stream}`, stream });
+  }
+}
+
+/**
+ * As `lastOfSubject`, for those who may not read the whole stream: its leader says which subjects it holds, and a copy that lacks
+ * one of those is asked again.
+ */
+export async function lastOfSubjectKnown(
+  broker: Broker,
+  stream: string,
+  subject: string,
+  timeoutMs: number,
+): Promise<StoredMessage | undefined> {
+  const deadlineMs = systemClock.now() + timeoutMs;
+  for (;;) {
+    const found = await lastOfSubject(broker, stream, subject, timeoutMs);
+    if (found !== undefined || !(await isHeld(broker, stream, subject))) return found;
+    if (systemClock.now() > deadlineMs) throw brokerErrors.brokerUnavailable({ doing: `read ${stream}` });
+    await systemClock.sleep(askAgainMs);
+  }
+}
+
+const askAgainMs = 20;
+
+async function isHeld(broker: Broker, stream: string, subject: string): Promise<boolean> {
+  try {
+    const { state } = await broker.jsm.streams.info(stream, { subjects_filter: subject });
+    return Object.keys(state.subjects ?? {}).length > 0;
+  } catch (error) {
     throw brokerError(error, { doing: `read ${stream}`, stream });
   }
 }

@@ -3,8 +3,8 @@
 
 export function clip(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
-  const half = Math.floor((charactersMax - mark.length) / 2);
-  return `${wholeCharacters(text.slice(0, half))}${mark}${wholeCharacters(text.slice(-half))}`;
+  const half = Math.max(0, Math.floor((charactersMax - mark.length) / 2));
+  return `${wholeCharacters(text.slice(0, half))}${mark}${wholeCharacters(text.slice(text.length - half))}`;
 }
 
 const mark = ' [\u2026] ';

@@ -2,7 +2,12 @@
 // It changes nothing on the broker but for temporary consumers, which vanish by themselves.
 import type { BlobStore } from '../blobs/blob-store.js';
 import type { Broker } from '../broker/connect.js';
-import { lastOfSubject, type StoredMessage, surelyLastOfSubject } from '../broker/last-of-subject.js';
+import {
+  lastOfSubject,
+  lastOfSubjectKnown,
+  type StoredMessage,
+  surelyLastOfSubject,
+} from '../broker/last-of-subject.js';
 import { mergeInOrder, readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
 import { asBacktalkError, type BacktalkError } from '../errors/backtalk-error.js';
@@ -66,13 +71,14 @@ export class FactReader {
     return stored === undefined ? undefined : fromWire(name, stored, this.blobs);
   }
 
-  /** The newest fact's headers and subject: a payload that lies in the blob store is not fetched. */
+  /** The newest fact's headers and subject: a payload that lies in the blob store is not fetched. Sure without the right to read all facts. */
   async lastHeaders<N extends FactName>(
     name: N,
     ids: FactIds<N>,
-    { timeoutMs = lastTimeoutMs }: { readonly timeoutMs?: number } = {},
+    { timeoutMs = lastTimeoutMs, sure = false }: LastOptions = {},
   ): Promise<FactHeadersRow<N> | undefined> {
-    const stored = await lastOfSubject(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
+    const find = sure ? lastOfSubjectKnown : lastOfSubject;
+    const stored = await find(this.broker, catalogue[name].stream, subjectFilter(name, ids), timeoutMs);
     return stored === undefined ? undefined : headersRow(name, stored);
   }
 

@@ -4,6 +4,7 @@ export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
 export { growth, hostileTexts } from './growth.js';
 export { laptopInstallation } from './installation.js';
+export { lagBehind, type LaggingCopy } from './lagging-copy.js';
 export { startNats, type Credentials, type StartNatsOptions, type TestNats } from './nats-server.js';
 export { pythonEnvironment, repositoryRoot } from './python-environment.js';
 export { hasS3, startS3, type TestS3 } from './s3-server.js';
