@@ -2,7 +2,7 @@
 // weights out: simulated users talk, and versions answer questions that nobody asked them. A figure that is missed is written
 // as missed; nothing here is asserted.
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -30,9 +30,9 @@ async function main(output: Output): Promise<void> {
   for (const unit of unitsOf(plan, store)) {
     if (store.find(unit) === undefined) await runUnit(unit, store, output);
     else output.settle(`${titleOf(unit)}: kept from before`);
-    writeDocument(plan, store.all(), about);
+    writeDocument(plan, measuredAlike(plan, digest), about);
   }
-  writeDocument(plan, store.all(), about);
+  writeDocument(plan, measuredAlike(plan, digest), about);
   if (plan.json) output.line(JSON.stringify(store.all(), null, 2));
   else output.settle(`figures and pictures: ${plan.document}`);
 }
@@ -69,6 +69,18 @@ async function digestOf(model: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
   return hash.digest('hex').slice(0, 12);
+}
+
+/** Of the same weights, on as many questions: runs of other lengths too, this plan's own before them. */
+function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
+  const { questions, samples } = plan.sizes;
+  const own = folderOf(plan, digest);
+  const folders = existsSync(plan.results) ? readdirSync(plan.results).sort() : [];
+  const isAlike = (folder: string) =>
+    folder.startsWith(`${digest}-`) && folder.endsWith(`-${String(questions)}-${String(samples)}`) && folder !== own;
+  const all = [own, ...folders.filter(isAlike)].flatMap((folder) => new ResultStore(join(plan.results, folder)).all());
+  const named = new Map(all.toReversed().map((one) => [`${one.part} ${one.name} ${String(one.seed)}`, one]));
+  return [...named.values()].sort((a, b) => a.part.localeCompare(b.part) || a.name.localeCompare(b.name));
 }
 
 function folderOf({ sizes }: LearningPlan, digest: string): string {

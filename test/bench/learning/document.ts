@@ -30,7 +30,7 @@ export function writeDocument({ document, sizes }: LearningPlan, results: readon
     const picture = chart === undefined ? [] : [`![${title}](learning/${chart.file})`, ''];
     return [`### ${title}`, '', ...picture, ...lines, ''];
   });
-  const amount = `steps a block: ${String(sizes.steps)}, held-out questions: ${String(sizes.questions)} × ${String(sizes.samples)}`;
+  const amount = `held-out questions: ${String(sizes.questions)} × ${String(sizes.samples)}`;
   const figures = [marks.begin, '', `${about}; ${amount}.`, '', ...shown, marks.end].join('\n');
   const words = existsSync(document)
     ? readFileSync(document, 'utf8')
