@@ -288,6 +288,7 @@ export const alertCases: readonly AlertCase[] = [
     },
     quiet: { [ledger('troubled')]: '0x20 1 0x20' },
   },
+  gauge('BacktalkTrainingHeld', ledger('held'), '0x5 1x40', '1x5 0x40', policy),
   {
     alert: 'BacktalkStepLong',
     at: '90m',

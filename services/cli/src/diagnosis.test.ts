@@ -5,7 +5,15 @@ import { Metrics } from './prometheus.js';
 const well: Loop = {
   parts: [{ part: 'judge', url: 'http://judge', ready: true, why: '' }],
   policies: [
-    { policy: 'backtalk', stable: 'backtalk-v3', previous: '', paused: false, storageFull: false, withoutVersion: '' },
+    {
+      policy: 'backtalk',
+      stable: 'backtalk-v3',
+      previous: '',
+      paused: false,
+      storageFull: false,
+      held: '',
+      withoutVersion: '',
+    },
   ],
   facts: { turnContinued: 60, turnJudged: 60, weightsTrained: 3 },
   deadLetters: 0,
@@ -114,6 +122,12 @@ describe('what is found at an installation', () => {
       { openAt: 'http://10.0.0.1:30000/v1' },
       'open_endpoint',
       'http://10.0.0.1:30000/v1 answers without a key',
+    ],
+    [
+      'whose training is held',
+      policy({ held: 'v1, v2, v3 were burned in a row, the last one for drift' }),
+      'held',
+      'training of backtalk rests: v1, v2, v3 were burned in a row, the last one for drift',
     ],
     ['that is paused', policy({ paused: true }), 'paused', 'learning of backtalk is paused'],
     [

@@ -142,6 +142,17 @@ const paused: Look = ({ loop }) =>
       found('paused', `learning of ${policy} is paused`, `npx backtalk resume --policy ${policy}`),
     );
 
+const held: Look = ({ loop }) =>
+  (loop?.policies ?? [])
+    .filter((one) => one.held !== '')
+    .flatMap(({ policy, held: why }) =>
+      found(
+        'held',
+        `training of ${policy} rests: ${why}`,
+        `retire or edit the lesson that is not learned (npx backtalk lessons), or npx backtalk resume --policy ${policy}`,
+      ),
+    );
+
 function judged({ loop, metrics }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
   const { turnContinued = 0, turnJudged = 0 } = loop.facts;
@@ -178,7 +189,7 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 function learned({ loop, metrics }: Seen): readonly Finding[] {
-  if (loop === undefined || loop.policies.some((one) => one.paused || one.storageFull)) return [];
+  if (loop === undefined || loop.policies.some((one) => one.paused || one.storageFull || one.held !== '')) return [];
   const { turnJudged = 0, weightsTrained = 0 } = loop.facts;
   if (turnJudged < judgedEnough || weightsTrained > 0) return [];
   const reasons = worst({
@@ -234,6 +245,7 @@ const looks: readonly Look[] = [
   engine,
   clocks,
   paused,
+  held,
   judged,
   learned,
   context,

@@ -4,7 +4,7 @@ import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { givenUpBy } from './batches.js';
-import { isLearningPaused, isStorageFull } from './learning.js';
+import { heldBecause, isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;
 
@@ -108,6 +108,8 @@ export interface PolicyStatus {
   readonly previous: string;
   readonly paused: boolean;
   readonly storageFull: boolean;
+  /** Why training rests after versions that were burned in a row; empty where it does not. */
+  readonly held: string;
   readonly withoutVersion: string;
 }
 
@@ -119,6 +121,7 @@ async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatu
     previous: routes?.value.previous ?? '',
     paused: await isLearningPaused(broker, policy),
     storageFull: await isStorageFull(broker, policy),
+    held: await heldBecause(broker, policy),
     withoutVersion: await withoutVersion(broker, policy),
   };
 }
@@ -140,8 +143,9 @@ export async function learning(connection: Connection, broker: Broker) {
   };
 }
 
-function lineOf({ policy, stable, previous, paused, storageFull }: PolicyStatus): string {
-  const unpaused = storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : 'is on';
+function lineOf({ policy, stable, previous, paused, storageFull, held }: PolicyStatus): string {
+  const free = held === '' ? 'is on' : `is HELD: ${held} (npx backtalk resume --policy ${policy})`;
+  const unpaused = storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : free;
   const state = paused ? `is PAUSED (npx backtalk resume --policy ${policy})` : unpaused;
   const before = previous === '' ? '' : `; before it ${previous}`;
   return `${policy} answers with ${stable || 'nothing yet'}${before}; learning ${state}`;

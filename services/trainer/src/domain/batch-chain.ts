@@ -16,6 +16,7 @@ export class BatchChain {
   private batchAt = 0;
   private trainedAt = 0;
   private highestVersion = 0;
+  private changedAt = 0;
   /** By number: where each batch stands in the log. */
   private readonly sequences = new Map<number, number>();
   /** Of the newest batches that made a version or may yet, oldest first. */
@@ -28,6 +29,7 @@ export class BatchChain {
     this.lastBatch = batch;
     this.batchAt = sequence;
     this.sequences.set(batch.number, sequence);
+    if (batch.why === 'lessons') this.changedAt = batch.number;
     if (takesAStep(batch)) {
       this.recentSamples = [...this.recentSamples, batch.samples].slice(-versionsInWindow);
       this.lastTraining = batch;
@@ -73,6 +75,11 @@ export class BatchChain {
 
   last(): BatchClosed | undefined {
     return this.lastBatch;
+  }
+
+  /** Number of the newest batch that took in what was said of lessons. */
+  lessonsChangedAt(): number {
+    return this.changedAt;
   }
 
   nextNumber(): number {

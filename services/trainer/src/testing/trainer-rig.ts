@@ -232,6 +232,11 @@ export class TrainerRig {
     await this.set('learning', { paused });
   }
 
+  /** As `backtalk resume` does when that version is the newest. */
+  async resume(resumedAfter: number): Promise<void> {
+    await this.set('learning', { paused: false, resumedAfter });
+  }
+
   async fillStorage(full: boolean): Promise<void> {
     await this.set('storage', { full });
   }
