@@ -85,6 +85,7 @@ export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
 const commonReasons = [
+  'missing',
   'too_long',
   'too_large',
   'unknown_ids',
