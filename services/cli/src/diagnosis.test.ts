@@ -13,6 +13,7 @@ const well: Loop = {
       storageFull: false,
       held: '',
       withoutVersion: '',
+      tooLong: 0,
     },
   ],
   facts: { turnContinued: 60, turnJudged: 60, weightsTrained: 3 },

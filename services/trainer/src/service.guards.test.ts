@@ -48,6 +48,20 @@ describe('a step that a guard skips', () => {
   });
 });
 
+it('turns that are longer than a sample may be are settled before a batch closes, and cost no sound ones', async () => {
+  await rigWith({ dropped: (turn) => (turn.startsWith('long') ? 'too_long' : '') });
+  const trainer = await rig.startTrainer('one', {
+    BACKTALK_RECIPE_SET: `${environment.BACKTALK_RECIPE_SET},sampleTokensMax=64`,
+  });
+  await rig.correct(3, { name: 'long', promptIds: Array.from({ length: 53 }, (_, n) => n) });
+  await rig.correct(2, { name: 'good' });
+  await rig.untilVersions(1);
+  const [batch] = await rig.batches();
+  expect(batch?.samples.map(({ turn }) => turn)).toEqual(['good0', 'good1']);
+  expect(batch?.settled.map(({ reason }) => reason)).toEqual(['too_long', 'too_long', 'too_long']);
+  expect(await rig.metric(trainer, /turns_settled_total\{.*reason="too_long"/)).toBe(3);
+});
+
 it('a step of which the worker left the sampled terms out makes a version, and the guard is counted', async () => {
   await rigWith({ measurements: () => ({ gradient_norm: 1, ess: 0.1, guard_ess: 1 }) });
   const trainer = await rig.startTrainer();

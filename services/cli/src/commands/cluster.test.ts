@@ -16,6 +16,7 @@ import {
   BatchSample,
   Lesson_State,
   LessonChanged_Action,
+  SettledTurn,
   WeightsStaged,
   WeightsStaged_Stage,
   WeightsTrained,
@@ -246,7 +247,7 @@ describe('status', () => {
     const story: readonly Partial<BatchClosed>[] = [
       { number: 1, version: 'guarded-v1', samples },
       { number: 2, why: 'step_skipped', detail },
-      { number: 3, why: 'settled' },
+      { number: 3, why: 'settled', settled: [SettledTurn.fromPartial({ turn: 'turn2', reason: 'too_long' })] },
       { number: 4, version: 'guarded-v2', samples },
     ];
     const told: unknown[] = [];
@@ -258,6 +259,7 @@ describe('status', () => {
       if (fact.number !== 3) continue;
       const { stdout } = await printCommand(at('cli', environment), ['status']);
       expect(stdout).toContain(`the last batch of guarded made no version: step_skipped: ${detail}`);
+      expect(stdout).toContain('turns of guarded too long to be trained on, of late: 1');
       const { values } = await backtalk('cli', ['batches'], environment);
       expect(values[0]).toMatchObject({ state: 'given_up', why: `step_skipped: ${detail}` });
     }

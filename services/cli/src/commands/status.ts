@@ -87,22 +87,29 @@ async function engines(
 /** So many facts before the newest batch's are looked at: turns may have been settled since. */
 const recentFacts = 100;
 
-/** Why the newest batch that was to be trained made no version: a guard, a failure, an operator; empty where it did or may yet. */
-async function withoutVersion(broker: Broker, policy: string): Promise<string> {
-  const reader = new FactReader(broker);
-  const last = await reader.last('batchClosed', { policy });
-  if (last === undefined) return '';
-  const from = Math.max(1, last.sequence - recentFacts);
-  let reason = '';
-  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } }, from })) {
-    const { why, detail, samples } = message;
-    if (givenUpBy.has(why)) reason = [why, detail].filter((word) => word !== '').join(': ');
-    else if (samples.length > 0) reason = '';
-  }
-  return reason;
+interface NewestBatches {
+  /** Why the newest that was to be trained made no version: a guard, a failure, an operator; empty where it did or may yet. */
+  readonly withoutVersion: string;
+  /** Turns that they settled because they have more tokens than a sample may have. */
+  readonly tooLong: number;
 }
 
-export interface PolicyStatus {
+async function newestBatches(broker: Broker, policy: string): Promise<NewestBatches> {
+  const reader = new FactReader(broker);
+  const last = await reader.last('batchClosed', { policy });
+  let [withoutVersion, tooLong] = ['', 0];
+  if (last === undefined) return { withoutVersion, tooLong };
+  const from = Math.max(1, last.sequence - recentFacts);
+  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } }, from })) {
+    const { why, detail, samples, settled } = message;
+    if (givenUpBy.has(why)) withoutVersion = [why, detail].filter((word) => word !== '').join(': ');
+    else if (samples.length > 0) withoutVersion = '';
+    tooLong += settled.filter(({ reason }) => reason === 'too_long').length;
+  }
+  return { withoutVersion, tooLong };
+}
+
+export interface PolicyStatus extends NewestBatches {
   readonly policy: string;
   readonly stable: string;
   readonly previous: string;
@@ -110,7 +117,6 @@ export interface PolicyStatus {
   readonly storageFull: boolean;
   /** Why training rests after versions that were burned in a row; empty where it does not. */
   readonly held: string;
-  readonly withoutVersion: string;
 }
 
 async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatus> {
@@ -122,7 +128,7 @@ async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatu
     paused: await isLearningPaused(broker, policy),
     storageFull: await isStorageFull(broker, policy),
     held: await heldBecause(broker, policy),
-    withoutVersion: await withoutVersion(broker, policy),
+    ...(await newestBatches(broker, policy)),
   };
 }
 
@@ -163,6 +169,10 @@ export async function status({ connection, output }: CommandContext): Promise<vo
     output.line(lineOf(one));
     if (one.withoutVersion !== '')
       output.line(`the last batch of ${one.policy} made no version: ${one.withoutVersion}`);
+    if (one.tooLong > 0)
+      output.line(
+        `turns of ${one.policy} too long to be trained on, of late: ${String(one.tooLong)} (npx backtalk recipe)`,
+      );
   }
   output.line(`dead letters: ${String(learned.deadLetters)}`);
   for (const { engine, ready, reason, versions } of learned.engines) {
