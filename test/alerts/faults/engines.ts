@@ -119,5 +119,14 @@ export const judgeFaults: readonly Fault[] = [
     'BacktalkVotesWaiting',
     'BacktalkVotesInvalid',
   ),
+  {
+    fault: 'the judge’s engine is wrong on turns whose verdict is known',
+    fires: [{ alert: 'BacktalkVotesUntrusted' }],
+    break: (scene) => {
+      scene.misjudge(true);
+      scene.talk(3, keys.steady);
+      return () => scene.misjudge(false);
+    },
+  },
   judgeThat('the judge’s engine is slow while versions are trained', { tokenMs: 150 }, 'BacktalkJudgeBehind'),
 ];
