@@ -73,6 +73,7 @@ export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js
 export { burnedInARow, isHeld, type Otherwise, type VersionFate } from './identity/burned-in-a-row.js';
 export { keyedHash, newId, newSessionId, newTurnId, sha256Hex, tenantHash, userHash } from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
+export { baseFiles, baseFilesIn, type BaseFiles } from './installation/base-files.js';
 export { cappedBytes, folderBytes, modelsFolder } from './installation/data-folder.js';
 export { isJsonObject, type JsonObject } from './json/json-object.js';
 export { JsonScan, type JsonBounds, type JsonExcess } from './json/json-scan.js';
