@@ -4,7 +4,7 @@
 import { versionNumber } from './weights-version.js';
 
 /** So many in a row, and training rests. */
-export const burnedInARowMax = 3;
+const burnedInARowMax = 3;
 
 /** What became of a trained version. */
 export interface VersionFate {
