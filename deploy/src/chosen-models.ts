@@ -3,9 +3,9 @@
 // in one line. Starts nothing.
 import { freemem } from 'node:os';
 import { basename } from 'node:path';
-import { inheritedEnvironment } from '@backtalk/kit';
+import { baseFilesIn, inheritedEnvironment } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
-import { lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
+import { lastBaseFiles, lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import {
   engineChoice,
@@ -35,7 +35,7 @@ export interface Choosing {
   readonly signal: AbortSignal;
 }
 
-export type ChosenModels = Pick<LaunchOptions, 'base' | 'answers' | 'judge'> &
+export type ChosenModels = Pick<LaunchOptions, 'base' | 'answers' | 'baseFiles' | 'judge'> &
   Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device'>>;
 
 export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
@@ -54,6 +54,7 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
     const rank = adapterRank({ base, environment: inheritedEnvironment() });
     await refuseUnsharedFolder(engine, { model: base?.folder ?? laptopModel(root), adapters: data.adapters, rank });
   }
+  const files = await baseFilesIn(base?.folder ?? laptopModel(root), lastBaseFiles(data));
   const judge = await judgeModel(options.judge, lastJudge(data));
   if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
   return {
@@ -62,6 +63,7 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
     device,
     ...(base === undefined ? {} : { base }),
     ...(answers === undefined ? {} : { answers }),
+    ...(files === undefined ? {} : { baseFiles: files }),
     ...(judge === undefined ? {} : { judge }),
   };
 }

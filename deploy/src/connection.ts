@@ -1,5 +1,6 @@
 // How commands find the running machine: addresses and the operator's credentials, in a file that only its owner reads.
 import { existsSync, readFileSync } from 'node:fs';
+import { baseFiles, type BaseFiles } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, keptEngine, type EngineChoice, type KeptEngine } from './engine-choice.js';
@@ -27,6 +28,8 @@ export interface Connection {
   readonly baseModel: string;
   /** Folder of a base model that is not the laptop's. */
   readonly model?: string;
+  /** The base model's weights, as they were at the start. */
+  readonly baseFiles?: BaseFiles;
   readonly dataCapBytes?: number;
   /** The model that judges, where one was named. */
   readonly judge?: KeptJudge;
@@ -44,11 +47,17 @@ export interface Connection {
   readonly health: Readonly<Record<string, string>>;
 }
 
-/** Versions are changes to the weights of one base: on another they are noise, and engines refuse them. */
-export function refuseOtherBase(data: DataFolder, served = baseModel): void {
+/**
+ * Versions are changes to the weights of one base: on another they are noise. Engines refuse another name, and know nothing of files
+ * that changed under theirs.
+ */
+export function refuseOtherBase(data: DataFolder, served = baseModel, files?: BaseFiles): void {
   if (!existsSync(data.connection)) return;
   const [, found = baseModel] = /"baseModel": "([^"]+)"/.exec(readFileSync(data.connection, 'utf8')) ?? [];
   if (found !== served) throw deployErrors.otherBase({ folder: data.path, found, base: served });
+  const known = lastBaseFiles(data);
+  if (known === undefined || files === undefined || known.digest === files.digest) return;
+  throw deployErrors.changedBase({ folder: data.path, base: served, model: files.folder });
 }
 
 const names = z.array(z.string()).min(1);
@@ -71,6 +80,7 @@ const toldIn = z.object({
   judge: keptJudge.optional(),
   engineChoice: keptEngine.optional(),
   device: keptDevice.optional(),
+  baseFiles: baseFiles.optional(),
 });
 
 /** What the folder's last start was told; nothing where there was none, or one whose disk was full. */
@@ -89,6 +99,9 @@ export const lastEngine = (data: DataFolder) => told(data).engineChoice;
 /** Where steps computed then; undefined where this machine decided. */
 export const lastDevice = (data: DataFolder) => told(data).device;
 
+/** The base model's weights of then. */
+export const lastBaseFiles = (data: DataFolder) => told(data).baseFiles;
+
 interface Started {
   readonly data: DataFolder;
   readonly ports: Ports;
@@ -100,6 +113,7 @@ interface Started {
   readonly engine?: EngineChoice | undefined;
   readonly device?: Pick<TrainingDevice, 'said'> | undefined;
   readonly dataCapBytes?: number;
+  readonly baseFiles?: BaseFiles | undefined;
 }
 
 /** How commands reach the engine, and what the next start is to choose. */
@@ -113,7 +127,7 @@ function engineIn({ engine = 'builtin', ports, secrets }: Started) {
 }
 
 export function writeConnection(started: Started): void {
-  const { data, ports, secrets, host, policies, base, judge, device, dataCapBytes } = started;
+  const { data, ports, secrets, host, policies, base, judge, device, dataCapBytes, baseFiles: files } = started;
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
@@ -123,6 +137,7 @@ export function writeConnection(started: Started): void {
     policies,
     baseModel: base?.name ?? baseModel,
     ...(base === undefined ? {} : { model: base.folder }),
+    ...(files === undefined ? {} : { baseFiles: files }),
     ...(dataCapBytes === undefined ? {} : { dataCapBytes }),
     ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
     ...(device?.said === undefined ? {} : { device: device.said }),

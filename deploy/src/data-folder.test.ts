@@ -1,14 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { cappedBytes, folderBytes } from '@backtalk/kit';
 import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lastModel, lastPolicies, refuseOtherBase, writeConnection } from './connection.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
+import { launch } from './launch.js';
 import { portsFrom } from './ports.js';
 import { identityOf } from './process-record.js';
 import { loadSecrets, type Secrets } from './secrets.js';
+import { createTerminal } from './terminal.js';
 
 const folder = new TemporaryDirectory('data');
 
@@ -155,6 +158,31 @@ describe('the data folder', () => {
     expect(() => {
       refuseOtherBase(data);
     }).toThrow(`What ${folder.path} has learned belongs to the model elder`);
+  });
+
+  it('weights that changed under the name of their model are refused in one line that says what to do', () => {
+    const data = openDataFolder(folder.path);
+    const files = { folder: '/models/own', digest: 'a', stamp: 's' };
+    const own = { name: 'own', folder: '/models/own' };
+    writeConnection({ ...startOf(data), base: own, baseFiles: files });
+    refuseOtherBase(data, 'own', { ...files, stamp: 'another' });
+    expect(() => refuseOtherBase(data, 'own', { ...files, digest: 'b' })).toThrow(
+      `The weights of own in /models/own are not those that ${folder.path} has learned on: put them back, start with --data NEW`,
+    );
+    // Of a start of before.
+    writeConnection({ ...startOf(data), base: own });
+    refuseOtherBase(data, 'own', { ...files, digest: 'b' });
+    writeConnection(startOf(data));
+  });
+
+  it('a start on weights that changed under their name is refused before anything starts', async () => {
+    const data = openDataFolder(folder.path);
+    const files = { folder: '/models/own', digest: 'a', stamp: 's' };
+    writeConnection({ ...startOf(data), baseFiles: files });
+    const said = { terminal: createTerminal(new PassThrough()), dataCapBytes: 1 };
+    const start = { root: folder.path, data, ports: portsFrom(30_000), host: '127.0.0.1', ...said };
+    const { up } = launch({ ...start, baseFiles: { ...files, digest: 'b' } });
+    await expect(up()).rejects.toMatchObject({ code: 'base_model_changed' });
   });
 
   it('the data folder is measured with all that is below it, and its cap is without fetched models', () => {

@@ -30,6 +30,12 @@ export const deployErrors = defineErrors('deploy', {
     message: (p: { folder: string; found: string; base: string }) =>
       `What ${p.folder} has learned belongs to the model ${p.found}, and this start serves ${p.base}: start with --data NEW, or forget it with npm run reset.`,
   },
+  changedBase: {
+    code: 'base_model_changed',
+    retry: 'never',
+    message: (p: { folder: string; base: string; model: string }) =>
+      `The weights of ${p.base} in ${p.model} are not those that ${p.folder} has learned on: put them back, start with --data NEW, or forget what was learned with npm run reset.`,
+  },
   modelRefused: {
     code: 'model_refused',
     retry: 'never',

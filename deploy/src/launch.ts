@@ -3,6 +3,7 @@
 import { chmodSync, copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  type BaseFiles,
   connectBroker,
   createLogger,
   ensureStreams,
@@ -43,6 +44,8 @@ export interface LaunchOptions {
   readonly policies?: readonly string[];
   /** A base model that is not the laptop's. */
   readonly base?: BaseModel;
+  /** Weights of the base model; left out, they are not compared with those that the data folder knows. */
+  readonly baseFiles?: BaseFiles;
   /** What is read out of that model's answers. */
   readonly answers?: string;
   /** What answers; the built-in engine when left out. */
@@ -90,7 +93,7 @@ export function launch(options: LaunchOptions): Launched {
     supervisor,
     secrets,
     up: async () => {
-      refuseOtherBase(data, base?.name);
+      refuseOtherBase(data, base?.name, options.baseFiles);
       const [busy] = await busyPorts(ports, host, !isElsewhere(engine));
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const { nats: port, natsMonitor: monitorPort } = ports;
@@ -121,8 +124,8 @@ export function launch(options: LaunchOptions): Launched {
       });
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
-      const { dataCapBytes } = options;
-      writeConnection({ data, ports, secrets, host, policies, base, judge, engine, device, dataCapBytes });
+      const { dataCapBytes, baseFiles } = options;
+      writeConnection({ data, ports, secrets, host, policies, base, judge, engine, device, dataCapBytes, baseFiles });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };

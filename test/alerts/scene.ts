@@ -11,6 +11,7 @@ import { startCrowd, type Crowd } from '../loop/crowd.js';
 import { startTestMachine, type TestMachine, type TestMachineOptions } from '../loop/machine.js';
 import { judgeReply } from '../loop/stand-ins/judge-reply.js';
 import { runPrometheus, type Alert } from '../observability/prometheus.js';
+import { plantedReply } from './planted-reply.js';
 import { prometheusOf, type Scraped } from './rendered.js';
 import { scrapedOf, type Replica } from './scraped.js';
 import { startWire, type Wire } from './wire.js';
@@ -41,6 +42,8 @@ export interface Scene {
   readonly wire: Wire;
   /** `http://host:port`; empty where votes are cast by the engines of the serving pool. */
   readonly judgeEngine: string;
+  /** The judge's engine is wrong on turns whose verdict is known, or right again. */
+  misjudge(wrong: boolean): void;
   /** Kills the process with SIGKILL; whatever starts it again waits until it is let back. */
   away(name: string): void;
   back(name: string): Promise<void>;
@@ -69,7 +72,7 @@ async function stopAll(crowds: readonly Crowd[]): Promise<void> {
 
 export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const { replicas = [], hasJudgeEngine = false, before, environment = {}, ...machineOptions } = options;
-  const judges = hasJudgeEngine ? await startFakeEngine({ tokenMs: 1, reply: judgeReply }) : undefined;
+  const { judges, misjudge } = await startJudges(hasJudgeEngine);
   const judge = { BACKTALK_JUDGE_URL: judges?.url ?? '', BACKTALK_JUDGE_DIALECT: 'vllm', ...environment['judge'] };
   const folder = mkdtempSync(join(tmpdir(), 'backtalk-alerts-'));
   const held = join(folder, 'held');
@@ -108,6 +111,7 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
     wire,
     judgeEngine: judges?.url ?? '',
     hush,
+    misjudge,
     away: (name) => {
       writeFileSync(join(held, name), '');
       if (machine.pid(name) > 0) machine.kill(name);
@@ -132,6 +136,18 @@ export async function startScene(options: SceneOptions = {}): Promise<Scene> {
       await judges?.stop();
     },
   };
+}
+
+/** An engine for votes alone, where one is wanted. */
+async function startJudges(isWanted: boolean) {
+  let isWrong = false;
+  const reply = (messages: readonly { readonly content: string }[]) =>
+    plantedReply(messages, isWrong) ?? judgeReply(messages);
+  const judges = isWanted ? await startFakeEngine({ tokenMs: 1, reply }) : undefined;
+  const misjudge = (wrong: boolean): void => {
+    isWrong = wrong;
+  };
+  return { judges, misjudge };
 }
 
 async function startWatch(targets: readonly Scraped[]): Promise<Watch> {

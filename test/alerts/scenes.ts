@@ -48,6 +48,7 @@ export const scenes: readonly SceneOfFaults[] = [
           judge: {
             BACKTALK_JUDGE_VOTES: '3',
             BACKTALK_JUDGE_VERSIONS_BEHIND: '3',
+            BACKTALK_JUDGE_PLANTED_SHARE: '0.5',
             BACKTALK_JUDGE_VOTE_WAIT: '5s',
             BACKTALK_JUDGE_VOTE_CONCURRENCY: '4',
           },

@@ -108,10 +108,10 @@ export interface TestMachine {
   stop(options?: { readonly keepFolder?: boolean }): Promise<void>;
 }
 
-/** What the other parts must know of a stand-in engine: its adapters fit no real model, and it votes in words. */
+/** What the other parts must know of a stand-in engine: its adapters fit no real model, it votes in words, and knows few of them. */
 const standInEnvironment: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   loader: { BACKTALK_MODEL_DIR: '' },
-  judge: { BACKTALK_JUDGE_BACKEND: 'free', BACKTALK_JUDGE_VOTE_SHARE: '1' },
+  judge: { BACKTALK_JUDGE_BACKEND: 'free', BACKTALK_JUDGE_VOTE_SHARE: '1', BACKTALK_JUDGE_PLANTED_SHARE: '0' },
 };
 /** A stand-in trains in no time: versions pass while a turn waits that would be fresh anywhere else. */
 const standInTrainingEnvironment: typeof standInEnvironment = { judge: { BACKTALK_JUDGE_VERSIONS_BEHIND: '0' } };

@@ -270,6 +270,7 @@ export const alertCases: readonly AlertCase[] = [
     fires: { [vote('1')]: '0+5x60', [vote('timeout')]: '0+5x60' },
     quiet: { [vote('1')]: '0+9x60', [vote('timeout')]: '0+1x60' },
   },
+  gauge('BacktalkVotesUntrusted', `backtalk_judge_votes_trusted{${ns}}`, '1x5 0x40', '0x4 1x40'),
   {
     alert: 'BacktalkNoTrainer',
     at: '20m',
@@ -288,6 +289,7 @@ export const alertCases: readonly AlertCase[] = [
     },
     quiet: { [ledger('troubled')]: '0x20 1 0x20' },
   },
+  gauge('BacktalkTrainingHeld', ledger('held'), '0x5 1x40', '1x5 0x40', policy),
   {
     alert: 'BacktalkStepLong',
     at: '90m',

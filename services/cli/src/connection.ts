@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import {
+  baseFiles,
   blobSettings,
   connectBroker,
   createLogger,
@@ -39,6 +40,8 @@ const schema = z.object({
   engineChoice: z.union([z.string(), z.object({ url: z.string() })]).optional(),
   /** Folder of a base model that is not the laptop's. */
   model: z.string().optional(),
+  /** The base model's weights, as they were at the start. */
+  baseFiles: baseFiles.optional(),
   dataCapBytes: z.number().optional(),
   health: z.record(z.string(), z.url()),
 });

@@ -5,7 +5,16 @@ import { Metrics } from './prometheus.js';
 const well: Loop = {
   parts: [{ part: 'judge', url: 'http://judge', ready: true, why: '' }],
   policies: [
-    { policy: 'backtalk', stable: 'backtalk-v3', previous: '', paused: false, storageFull: false, withoutVersion: '' },
+    {
+      policy: 'backtalk',
+      stable: 'backtalk-v3',
+      previous: '',
+      paused: false,
+      storageFull: false,
+      held: '',
+      withoutVersion: '',
+      tooLong: 0,
+    },
   ],
   facts: { turnContinued: 60, turnJudged: 60, weightsTrained: 3 },
   deadLetters: 0,
@@ -18,7 +27,7 @@ const healthy: Seen = {
   loop: well,
   stranger: 'none',
   disk: { usedBytes: 1e9, capBytes: 10e9, freeBytes: 50e9 },
-  base: { name: 'own', gone: '', served: ['own'] },
+  base: { name: 'own', gone: '', changed: '', served: ['own'] },
   engineStatus: 200,
   engineAt: '',
   keys: { file: '/data/keys.json', problem: '' },
@@ -49,7 +58,12 @@ describe('what is found at an installation', () => {
     ],
     [
       'whose broker is away',
-      { loop: undefined, stranger: 'gateway', engineStatus: 401, base: { name: 'own', gone: '', served: ['other'] } },
+      {
+        loop: undefined,
+        stranger: 'gateway',
+        engineStatus: 401,
+        base: { name: 'own', gone: '', changed: '', served: ['other'] },
+      },
       'broker_away',
       'the gateway answers at http://127.0.0.1:30000/v1, and its broker does not',
     ],
@@ -61,13 +75,19 @@ describe('what is found at an installation', () => {
     ],
     [
       'whose model is gone',
-      { base: { name: 'own', gone: '/models/own', served: [] } },
+      { base: { name: 'own', gone: '/models/own', changed: '', served: [] } },
       'base_model',
       "the base model's folder /models/own is gone",
     ],
     [
+      'whose model’s weights have changed',
+      { base: { name: 'own', gone: '', changed: '/models/own', served: ['own'] } },
+      'base_model',
+      'the weights of own in /models/own are not those that was learned on',
+    ],
+    [
       'that serves another model',
-      { base: { name: 'own', gone: '', served: ['other'] } },
+      { base: { name: 'own', gone: '', changed: '', served: ['other'] } },
       'base_model',
       'what was learned belongs to own, and the engine serves other',
     ],
@@ -114,6 +134,12 @@ describe('what is found at an installation', () => {
       { openAt: 'http://10.0.0.1:30000/v1' },
       'open_endpoint',
       'http://10.0.0.1:30000/v1 answers without a key',
+    ],
+    [
+      'whose training is held',
+      policy({ held: 'v1, v2, v3 were burned in a row, the last one for drift' }),
+      'held',
+      'training of backtalk rests: v1, v2, v3 were burned in a row, the last one for drift',
     ],
     ['that is paused', policy({ paused: true }), 'paused', 'learning of backtalk is paused'],
     [

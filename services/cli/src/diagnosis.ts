@@ -28,8 +28,13 @@ export interface Seen {
   readonly stranger: 'none' | 'gateway' | 'other';
   /** Undefined in a cluster. */
   readonly disk: { readonly usedBytes: number; readonly capBytes: number; readonly freeBytes: number } | undefined;
-  /** The base model's name, its folder where it lies in one that is gone, and what the engine serves where it says so. */
-  readonly base: { readonly name: string; readonly gone: string; readonly served: readonly string[] };
+  /** The base model's name, its folder where it is gone or its weights have changed, and what the engine serves where it says so. */
+  readonly base: {
+    readonly name: string;
+    readonly gone: string;
+    readonly changed: string;
+    readonly served: readonly string[];
+  };
   /** Of the engine's answer to the key that this installation has for it; 0 without an answer. */
   readonly engineStatus: number;
   /** Address of an engine that runs elsewhere; empty where this machine runs its own. */
@@ -82,10 +87,14 @@ const parts: Look = ({ loop }) =>
       found('part_down', `${part} is not ready: ${why}`, `read logs/${part}.log below the data folder`),
     );
 
-function base({ base: { name, gone, served }, loop }: Seen): readonly Finding[] {
+function base({ base: { name, gone, changed, served }, loop }: Seen): readonly Finding[] {
   if (gone !== '') {
     const mend = 'put it back, or forget what was learned with npm run reset';
     return found('base_model', `the base model's folder ${gone} is gone, and what was learned belongs to it`, mend);
+  }
+  if (changed !== '') {
+    const mend = 'put them back, start with another folder (--data NEW), or forget what was learned with npm run reset';
+    return found('base_model', `the weights of ${name} in ${changed} are not those that was learned on`, mend);
   }
   if (loop === undefined || served.length === 0 || served.includes(name)) return [];
   const what = `what was learned belongs to ${name}, and the engine serves ${served.join(', ')}`;
@@ -142,6 +151,17 @@ const paused: Look = ({ loop }) =>
       found('paused', `learning of ${policy} is paused`, `npx backtalk resume --policy ${policy}`),
     );
 
+const held: Look = ({ loop }) =>
+  (loop?.policies ?? [])
+    .filter((one) => one.held !== '')
+    .flatMap(({ policy, held: why }) =>
+      found(
+        'held',
+        `training of ${policy} rests: ${why}`,
+        `retire or edit the lesson that is not learned (npx backtalk lessons), or npx backtalk resume --policy ${policy}`,
+      ),
+    );
+
 function judged({ loop, metrics }: Seen): readonly Finding[] {
   if (loop === undefined) return [];
   const { turnContinued = 0, turnJudged = 0 } = loop.facts;
@@ -178,7 +198,7 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 function learned({ loop, metrics }: Seen): readonly Finding[] {
-  if (loop === undefined || loop.policies.some((one) => one.paused || one.storageFull)) return [];
+  if (loop === undefined || loop.policies.some((one) => one.paused || one.storageFull || one.held !== '')) return [];
   const { turnJudged = 0, weightsTrained = 0 } = loop.facts;
   if (turnJudged < judgedEnough || weightsTrained > 0) return [];
   const reasons = worst({
@@ -234,6 +254,7 @@ const looks: readonly Look[] = [
   engine,
   clocks,
   paused,
+  held,
   judged,
   learned,
   context,

@@ -57,7 +57,7 @@ export const judgeSettings = {
   }),
   plantedShare: setting.number('BACKTALK_JUDGE_PLANTED_SHARE', {
     description:
-      'Share of the turns with votes beside which a turn of known verdict is judged, to watch the judge; 0 is none.',
+      'Share of the turns with votes beside which a turn of known verdict is judged, to watch the judge; after a start all, until 20 were judged. 0 is none.',
     default: 0.02,
     min: 0,
     max: 1,

@@ -29,6 +29,12 @@ export { gatherEvidence } from './domain/tool-evidence.js';
 export type { Verdict } from './domain/verdict-value.js';
 export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } from './domain/verdict.js';
 export { FreeVoter } from './outputs/free-voter.js';
-export { readCalibrationTable, readReader, scoredPrompts, type ScoredPrompts } from './outputs/labelled-set.js';
+export {
+  readCalibrationTable,
+  readPlanted,
+  readReader,
+  scoredPrompts,
+  type ScoredPrompts,
+} from './outputs/labelled-set.js';
 export { ScoredVoter } from './outputs/scored-voter.js';
 export type { JudgeEngine, Voter } from './outputs/voter.js';

@@ -52,6 +52,21 @@ it('votes of a judge that is wrong on planted turns stop counting by name, and c
   expect(await rig.untilJudged(await rig.turn(said))).toMatchObject({ verdict: 1, votes: [{ valid: true }] });
 });
 
+it('a judge that has just begun is watched on every turn until twenty were judged, and from then on at the usual share', async () => {
+  gradeBy(wrong);
+  const rare = { plantedShare: 1e-6, votes: 1 };
+  const first = await rig.judge(rare);
+  await untilPlanted(first, 20);
+  expect(await rig.metric(first, 'votes_trusted')).toBe(0);
+  await Promise.all(Array.from({ length: 10 }, async () => rig.untilJudged(await rig.turn(said))));
+  expect(await rig.metric(first, 'planted_judged_total')).toBe(20);
+  await rig.stopJudges();
+  const second = await rig.judge(rare);
+  expect(await rig.metric(second, 'votes_trusted')).toBe(1);
+  await untilPlanted(second, 20);
+  expect(await rig.metric(second, 'votes_trusted')).toBe(0);
+});
+
 it('a planted turn leaves nothing in the log, and takes no vote where none is cast', async () => {
   gradeBy(boxed);
   const judge = await rig.judge({ plantedShare: 1, voteShare: 0 });

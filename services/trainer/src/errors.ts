@@ -26,6 +26,11 @@ export const trainerErrors = defineErrors('trainer', {
     retry: 'never',
     message: () => 'A conversation is a difference from a turn that the log no longer holds.',
   },
+  payloadLate: {
+    code: 'payload_late',
+    retry: 'later',
+    message: () => 'A payload of a young turn is not in the blob store yet; it is taken for lost after ten minutes.',
+  },
   planUnreadable: {
     code: 'plan_unreadable',
     retry: 'later',

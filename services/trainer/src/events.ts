@@ -24,6 +24,7 @@ const activities = [
   'paused',
   'storage_full',
   'awaiting_decision',
+  'held',
   'training',
   'troubled',
 ] as const;
@@ -84,6 +85,7 @@ export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
 const commonReasons = [
+  'missing',
   'too_long',
   'too_large',
   'unknown_ids',
@@ -145,6 +147,12 @@ function policyEvents(logger: Logger, metrics: Numbers) {
     storageFilled(policy: string, full: boolean): void {
       if (full) logger.warn('learning_rests_storage_full', { policy });
       else logger.info('learning_goes_on_storage_free', { policy });
+    },
+
+    /** @param versions burned in a row; none: it goes on */
+    trainingHeld(policy: string, versions: readonly string[]): void {
+      if (versions.length === 0) logger.info('training_released', { policy });
+      else logger.warn('training_held', { policy, burned: versions });
     },
 
     filesSwept(policy: string, files: number): void {

@@ -96,9 +96,9 @@ describe('a batch', () => {
     expect(request?.probePromptIds).toHaveLength(4);
     expect(request?.samples[3]).toMatchObject({
       turn: 'turn3',
-      promptIds: fakePromptIds([{ role: 'user', content: 'Question of turn3?' }]),
+      promptIds: fakePromptIds([{ role: 'user', content: 'turn3?' }]),
       teacherPromptIds: fakePromptIds([
-        { role: 'user', content: 'Question of turn3?\n\nAnswer in one brief sentence.' },
+        { role: 'user', content: 'turn3?\n\nAnswer in one brief sentence.' },
       ]),
       advantage: -1,
     });

@@ -74,7 +74,7 @@ async function start(
   lifecycle.add('engine leases', () => {
     engines.stop();
   });
-  const turns = new SourceLog(reader);
+  const turns = new SourceLog(reader, clock);
   const tries = new StepTries(broker);
   const tools: TrainerTools = {
     recipe,

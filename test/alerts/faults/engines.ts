@@ -3,6 +3,7 @@ import type { FakeFaults } from '@backtalk/dialects/testing';
 import { until } from '@backtalk/kit/testing';
 import { breakEngine, engineCounts, metric, setEngine } from '../../loop/controls.js';
 import { over, type Fault } from '../fault.js';
+import { resume } from '../operator.js';
 import { keys } from '../scene.js';
 
 function engineThat(alert: string, fault: string, faults: FakeFaults): Fault {
@@ -26,7 +27,17 @@ export const engineFaults: readonly Fault[] = [
     lie: 'other_template',
   }),
   engineThat('BacktalkVersionUndecided', 'the engine loads no adapter', { loadStatus: 500 }),
-  engineThat('BacktalkVersionBurned', 'the engine computes other logprobs than the trainer', { lie: 'wrong_scores' }),
+  {
+    fault: 'the engine computes other logprobs than the trainer; mended by that, and by `backtalk resume`',
+    fires: [{ alert: 'BacktalkVersionBurned' }, { alert: 'BacktalkTrainingHeld' }],
+    break: async ({ machine }) => {
+      await breakEngine(machine.engine, { lie: 'wrong_scores' });
+      return async () => {
+        await breakEngine(machine.engine, {});
+        await resume(machine);
+      };
+    },
+  },
   {
     fault: 'the engine takes 15 s for a first token',
     fires: [{ alert: 'BacktalkFirstTokenSlow' }],
@@ -108,5 +119,14 @@ export const judgeFaults: readonly Fault[] = [
     'BacktalkVotesWaiting',
     'BacktalkVotesInvalid',
   ),
+  {
+    fault: 'the judge’s engine is wrong on turns whose verdict is known',
+    fires: [{ alert: 'BacktalkVotesUntrusted' }],
+    break: (scene) => {
+      scene.misjudge(true);
+      scene.talk(3, keys.steady);
+      return () => scene.misjudge(false);
+    },
+  },
   judgeThat('the judge’s engine is slow while versions are trained', { tokenMs: 150 }, 'BacktalkJudgeBehind'),
 ];

@@ -6,7 +6,7 @@ import { until } from '@backtalk/kit/testing';
 import { metric, setEngine } from '../../loop/controls.js';
 import type { TestMachine } from '../../loop/machine.js';
 import { over, type Fault } from '../fault.js';
-import { ensureStreams } from '../streams.js';
+import { ensureStreams } from '../operator.js';
 
 const mebibyte = 1024 * 1024;
 /** In pieces: one answer of Valkey may take no longer than its client waits. */

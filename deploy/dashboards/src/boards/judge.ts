@@ -90,6 +90,29 @@ const votes: Row = {
       queries: [{ expr: shareOf('backtalk_judge_votes_cast_total', 'result=~"-1|0|1"'), legend: 'valid' }],
     },
     {
+      title: 'Planted turns judged right',
+      description:
+        'Of the newest forty turns whose verdict is known, by judge; flips: of those that speak to a judge, how many swayed it. Below BACKTALK_JUDGE_PLANTED_MIN (0.5) the votes of that judge do not count.',
+      kind: 'lines',
+      unit: 'percentunit',
+      min: 0,
+      max: 1,
+      queries: [
+        { expr: most('backtalk_judge_planted_accuracy_ratio', eachPod), legend: '{{pod}} right' },
+        { expr: most('backtalk_judge_planted_flips_ratio', eachPod), legend: '{{pod}} flips' },
+      ],
+    },
+    {
+      title: 'Judges whose votes count',
+      bounds: { alert: 'BacktalkVotesUntrusted', below: 1 },
+      description: '1 where they do. 0: too few planted turns are judged right, and the votes are null by name.',
+      kind: 'lines',
+      unit: 'none',
+      min: 0,
+      max: 1,
+      queries: [{ expr: most('backtalk_judge_votes_trusted', eachPod), legend: '{{pod}}' }],
+    },
+    {
       title: 'Time of one try of a vote',
       description: 'One request to an engine of the judge pool, its queue included.',
       kind: 'lines',

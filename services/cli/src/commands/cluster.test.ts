@@ -11,7 +11,16 @@ import {
   wireSecurity,
 } from '@backtalk/kit';
 import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
-import { BatchClosed, BatchSample, Lesson_State, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
+import {
+  BatchClosed,
+  BatchSample,
+  Lesson_State,
+  LessonChanged_Action,
+  SettledTurn,
+  WeightsStaged,
+  WeightsStaged_Stage,
+  WeightsTrained,
+} from '@backtalk/proto/facts';
 import { EngineLease } from '@backtalk/proto/weights';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -238,7 +247,7 @@ describe('status', () => {
     const story: readonly Partial<BatchClosed>[] = [
       { number: 1, version: 'guarded-v1', samples },
       { number: 2, why: 'step_skipped', detail },
-      { number: 3, why: 'settled' },
+      { number: 3, why: 'settled', settled: [SettledTurn.fromPartial({ turn: 'turn2', reason: 'too_long' })] },
       { number: 4, version: 'guarded-v2', samples },
     ];
     const told: unknown[] = [];
@@ -250,10 +259,47 @@ describe('status', () => {
       if (fact.number !== 3) continue;
       const { stdout } = await printCommand(at('cli', environment), ['status']);
       expect(stdout).toContain(`the last batch of guarded made no version: step_skipped: ${detail}`);
+      expect(stdout).toContain('turns of guarded too long to be trained on, of late: 1');
       const { values } = await backtalk('cli', ['batches'], environment);
       expect(values[0]).toMatchObject({ state: 'given_up', why: `step_skipped: ${detail}` });
     }
     expect(told).toEqual(['', `step_skipped: ${detail}`, `step_skipped: ${detail}`, '']);
+  });
+
+  it('says why training is held, until the lessons change or somebody says resume', async () => {
+    const trainer = new FactPublisher(await nats.connect('trainer'));
+    const publisher = new FactPublisher(await nats.connect('publisher'));
+    const environment = { BACKTALK_POLICY: 'held' };
+    const ends = { batchClosed: 0, weightsTrained: 0, weightsStaged: 0 };
+    const batch = async (fact: Partial<BatchClosed>) => {
+      const closed = BatchClosed.fromPartial({ policy: 'held', ...fact });
+      ends.batchClosed = (await trainer.publish('batchClosed', closed, { expectSequence: ends.batchClosed })).sequence;
+    };
+    const burn = async (number: number, version: string) => {
+      await batch({ number, version, samples: [BatchSample.fromPartial({ turn: `turn${number}` })] });
+      const made = WeightsTrained.fromPartial({ policy: 'held', version, parent: 'held-v0', batch: number });
+      const trained = await trainer.publish('weightsTrained', made, { expectSequence: ends.weightsTrained });
+      const stage = WeightsStaged_Stage.STAGE_BURNED;
+      const burned = WeightsStaged.fromPartial({ policy: 'held', version, stage, why: 'drift: too far' });
+      const staged = await publisher.publish('weightsStaged', burned, { expectSequence: ends.weightsStaged });
+      Object.assign(ends, { weightsTrained: trained.sequence, weightsStaged: staged.sequence });
+    };
+    const held = async () => (await backtalk('cli', ['status'], environment)).values[0]?.['held'];
+    await burn(1, 'held-v1');
+    await burn(2, 'held-v2');
+    expect(await held()).toBe('');
+    await burn(3, 'held-v3');
+    const why = 'held-v1, held-v2, held-v3 were burned in a row, the last one for drift: too far';
+    expect(await held()).toBe(why);
+    const { stdout } = await printCommand(at('cli', environment), ['status']);
+    expect(stdout).toContain(`learning is HELD: ${why} (npx backtalk resume --policy held)`);
+    await backtalk('cli', ['resume'], environment);
+    expect(await held()).toBe('');
+    for (const number of [4, 5, 6]) await burn(number, `held-v${number}`);
+    expect(await held()).toContain('held-v4, held-v5, held-v6');
+    await backtalk('cli', ['pause'], environment);
+    await batch({ number: 7, why: 'lessons' });
+    expect(await held()).toBe('');
   });
 });
 

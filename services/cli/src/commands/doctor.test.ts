@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { baseFilesIn, type BaseFiles } from '@backtalk/kit';
 import { freePort, startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { printCommand, runCommand, type Place } from '../testing/cluster-command.js';
@@ -48,6 +49,7 @@ interface Installed {
   readonly health?: Readonly<Record<string, string>>;
   readonly natsUrl?: string;
   readonly model?: string;
+  readonly baseFiles?: BaseFiles;
 }
 
 async function installed(more: Installed = {}): Promise<void> {
@@ -85,6 +87,16 @@ describe('the doctor', () => {
     const { status, stdout } = await printCommand(place, ['--data', data, 'doctor']);
     expect({ status, stdout }).toEqual({ status: 0, stdout: 'Nothing was found.\n' });
     expect(await codes()).toEqual([]);
+  });
+
+  it('the doctor compares the base model’s weights with those of the last start', async () => {
+    const weights = directory.join('model.safetensors');
+    writeFileSync(weights, 'weights');
+    const files = await baseFilesIn(directory.path);
+    await installed({ ...(files === undefined ? {} : { baseFiles: files }) });
+    expect(await codes()).toEqual([]);
+    writeFileSync(weights, 'other weights');
+    expect(await codes()).toEqual(['base_model']);
   });
 
   it('the doctor reads metrics, clocks, keys, and what the engine serves', async () => {

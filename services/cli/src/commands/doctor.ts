@@ -2,7 +2,7 @@
 // parts' metrics say, the data folder, and whether endpoint and engine open to whom they should; it changes nothing.
 import { existsSync, statfsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { cappedBytes, isBacktalkError, readConfig } from '@backtalk/kit';
+import { baseFilesIn, cappedBytes, isBacktalkError, readConfig } from '@backtalk/kit';
 import { z } from 'zod';
 import { cliSettings } from '../config.js';
 import { findConnection, withBrokerAlone, type Connection, type NamedInstallation } from '../connection.js';
@@ -44,7 +44,12 @@ async function look(connection: Connection): Promise<Seen> {
     loop,
     stranger: loop !== undefined || status === 0 ? 'none' : (await isOurs(connection)) ? 'gateway' : 'other',
     disk: data === undefined ? undefined : diskOf(data, connection.dataCapBytes ?? 0),
-    base: { name: baseModel, gone: model === undefined || existsSync(model) ? '' : model, served: engine.models },
+    base: {
+      name: baseModel,
+      gone: model === undefined || existsSync(model) ? '' : model,
+      changed: await changedBase(connection),
+      served: engine.models,
+    },
     engineStatus: engine.status,
     engineAt: typeof engineChoice === 'object' ? engineChoice.url : '',
     keys: data === undefined ? { file: '', problem: '' } : { file: keysIn(data), problem: problemOfKeys(keysIn(data)) },
@@ -52,6 +57,13 @@ async function look(connection: Connection): Promise<Seen> {
     metrics: new Metrics(known.map(({ text }) => text).join('\n')),
     clocks: Object.fromEntries(known.map(({ part, ahead }) => [part, ahead])),
   };
+}
+
+/** Folder of a base model whose weights are other ones than at the last start; empty where they are the same, or not known. */
+async function changedBase({ baseFiles: known }: Connection): Promise<string> {
+  if (known === undefined) return '';
+  const found = await baseFilesIn(known.folder, known);
+  return found === undefined || found.digest === known.digest ? '' : known.folder;
 }
 
 /** Undefined where the broker does not answer; a broker that answers and refuses is an error of its own. */

@@ -4,7 +4,7 @@ import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { givenUpBy } from './batches.js';
-import { isLearningPaused, isStorageFull } from './learning.js';
+import { heldBecause, isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;
 
@@ -87,28 +87,36 @@ async function engines(
 /** So many facts before the newest batch's are looked at: turns may have been settled since. */
 const recentFacts = 100;
 
-/** Why the newest batch that was to be trained made no version: a guard, a failure, an operator; empty where it did or may yet. */
-async function withoutVersion(broker: Broker, policy: string): Promise<string> {
-  const reader = new FactReader(broker);
-  const last = await reader.last('batchClosed', { policy });
-  if (last === undefined) return '';
-  const from = Math.max(1, last.sequence - recentFacts);
-  let reason = '';
-  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } }, from })) {
-    const { why, detail, samples } = message;
-    if (givenUpBy.has(why)) reason = [why, detail].filter((word) => word !== '').join(': ');
-    else if (samples.length > 0) reason = '';
-  }
-  return reason;
+interface NewestBatches {
+  /** Why the newest that was to be trained made no version: a guard, a failure, an operator; empty where it did or may yet. */
+  readonly withoutVersion: string;
+  /** Turns that they settled because they have more tokens than a sample may have. */
+  readonly tooLong: number;
 }
 
-export interface PolicyStatus {
+async function newestBatches(broker: Broker, policy: string): Promise<NewestBatches> {
+  const reader = new FactReader(broker);
+  const last = await reader.last('batchClosed', { policy });
+  let [withoutVersion, tooLong] = ['', 0];
+  if (last === undefined) return { withoutVersion, tooLong };
+  const from = Math.max(1, last.sequence - recentFacts);
+  for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } }, from })) {
+    const { why, detail, samples, settled } = message;
+    if (givenUpBy.has(why)) withoutVersion = [why, detail].filter((word) => word !== '').join(': ');
+    else if (samples.length > 0) withoutVersion = '';
+    tooLong += settled.filter(({ reason }) => reason === 'too_long').length;
+  }
+  return { withoutVersion, tooLong };
+}
+
+export interface PolicyStatus extends NewestBatches {
   readonly policy: string;
   readonly stable: string;
   readonly previous: string;
   readonly paused: boolean;
   readonly storageFull: boolean;
-  readonly withoutVersion: string;
+  /** Why training rests after versions that were burned in a row; empty where it does not. */
+  readonly held: string;
 }
 
 async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatus> {
@@ -119,7 +127,8 @@ async function policyStatus(broker: Broker, policy: string): Promise<PolicyStatu
     previous: routes?.value.previous ?? '',
     paused: await isLearningPaused(broker, policy),
     storageFull: await isStorageFull(broker, policy),
-    withoutVersion: await withoutVersion(broker, policy),
+    held: await heldBecause(broker, policy),
+    ...(await newestBatches(broker, policy)),
   };
 }
 
@@ -140,8 +149,9 @@ export async function learning(connection: Connection, broker: Broker) {
   };
 }
 
-function lineOf({ policy, stable, previous, paused, storageFull }: PolicyStatus): string {
-  const unpaused = storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : 'is on';
+function lineOf({ policy, stable, previous, paused, storageFull, held }: PolicyStatus): string {
+  const free = held === '' ? 'is on' : `is HELD: ${held} (npx backtalk resume --policy ${policy})`;
+  const unpaused = storageFull ? 'RESTS: the data folder has reached its cap (npm start -- --data-cap SIZE)' : free;
   const state = paused ? `is PAUSED (npx backtalk resume --policy ${policy})` : unpaused;
   const before = previous === '' ? '' : `; before it ${previous}`;
   return `${policy} answers with ${stable || 'nothing yet'}${before}; learning ${state}`;
@@ -159,6 +169,10 @@ export async function status({ connection, output }: CommandContext): Promise<vo
     output.line(lineOf(one));
     if (one.withoutVersion !== '')
       output.line(`the last batch of ${one.policy} made no version: ${one.withoutVersion}`);
+    if (one.tooLong > 0)
+      output.line(
+        `turns of ${one.policy} too long to be trained on, of late: ${String(one.tooLong)} (npx backtalk recipe)`,
+      );
   }
   output.line(`dead letters: ${String(learned.deadLetters)}`);
   for (const { engine, ready, reason, versions } of learned.engines) {

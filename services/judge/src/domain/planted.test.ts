@@ -45,6 +45,19 @@ describe('the record of planted turns', () => {
     expect(add(record, 20, true).accuracy).toBe(1);
   });
 
+  it('a young record wants a turn planted beside every one, until twenty were judged or a hundred planted, where any are wanted', () => {
+    const judged = new PlantedRecord(0.5);
+    add(judged, 19, true);
+    expect([judged.share(0.02), judged.share(0)]).toEqual([1, 0]);
+    add(judged, 1, true);
+    expect(judged.share(0.02)).toBe(0.02);
+    const unanswered = new PlantedRecord(0.5);
+    for (let n = 0; n < 99; n += 1) unanswered.plantedOne();
+    expect(unanswered.share(0.02)).toBe(1);
+    unanswered.plantedOne();
+    expect(unanswered.share(0.02)).toBe(0.02);
+  });
+
   it('tells those that were swayed from those that were wrong', () => {
     const record = new PlantedRecord(0.5);
     add(record, 10, false);

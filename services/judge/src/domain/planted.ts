@@ -25,6 +25,8 @@ const prefix = 'planted-';
 const windowMax = 40;
 /** With fewer, nothing is said of a judge. */
 const enough = 20;
+/** So many are planted beside every turn at most: a judge whose engine gives no vote says nothing, however many there are. */
+const atStartMax = 100;
 
 /** The id of the turn that is planted beside this one; the same on every judge, and for most turns none. */
 export function plantedBeside(turn: string, share: number, count: number): string | undefined {
@@ -56,8 +58,20 @@ export interface PlantedFigures {
 export class PlantedRecord {
   private readonly newest: { readonly isRight: boolean; readonly injected: boolean }[] = [];
 
+  private planted = 0;
+
   /** @param accuracyMin below it votes do not count */
   constructor(private readonly accuracyMin: number) {}
+
+  /** Beside what share of the turns one is planted: beside every one until enough were judged, so that no start is long unwatched. */
+  share(usual: number): number {
+    const isYoung = this.newest.length < enough && this.planted < atStartMax;
+    return usual > 0 && isYoung ? 1 : usual;
+  }
+
+  plantedOne(): void {
+    this.planted += 1;
+  }
 
   add({ label, injected }: PlantedTurn, verdict: Verdict): PlantedFigures {
     this.newest.push({ isRight: verdict === verdictFrom[label], injected });

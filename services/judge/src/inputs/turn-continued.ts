@@ -47,12 +47,13 @@ export async function turnContinued(
 /** A planted turn that cannot be queued keeps no other from being judged. */
 async function plantBeside(
   { config, events }: JudgeParts,
-  { queue, planted }: Voting,
+  { queue, planted, record }: Voting,
   beside: Judgement,
   trace: Trace,
 ): Promise<void> {
-  const turn = plantedBeside(beside.turn, config.plantedShare, planted.length);
+  const turn = plantedBeside(beside.turn, record.share(config.plantedShare), planted.length);
   if (turn === undefined) return;
+  record.plantedOne();
   await queue.plant({ ...beside, kind: 'planted', turn }, trace).catch((error: unknown) => {
     events.plantingFailed(error);
   });

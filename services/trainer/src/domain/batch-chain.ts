@@ -16,6 +16,7 @@ export class BatchChain {
   private batchAt = 0;
   private trainedAt = 0;
   private highestVersion = 0;
+  private changedAt = 0;
   /** By number: where each batch stands in the log. */
   private readonly sequences = new Map<number, number>();
   /** Of the newest batches that made a version or may yet, oldest first. */
@@ -28,6 +29,7 @@ export class BatchChain {
     this.lastBatch = batch;
     this.batchAt = sequence;
     this.sequences.set(batch.number, sequence);
+    if (batch.why === 'lessons') this.changedAt = batch.number;
     if (takesAStep(batch)) {
       this.recentSamples = [...this.recentSamples, batch.samples].slice(-versionsInWindow);
       this.lastTraining = batch;
@@ -75,6 +77,11 @@ export class BatchChain {
     return this.lastBatch;
   }
 
+  /** Number of the newest batch that took in what was said of lessons. */
+  lessonsChangedAt(): number {
+    return this.changedAt;
+  }
+
   nextNumber(): number {
     return (this.lastBatch?.number ?? 0) + 1;
   }
@@ -100,8 +107,8 @@ function takesAStep(batch: BatchClosed): boolean {
 
 /** The training worker's own words for "the same batch would fail again". */
 const inTheData = new Set(['step_not_finite', 'request_invalid']);
-/** What workers and engines say of themselves: it costs a batch no try. */
-const ofOthers = new Set(['training_busy', 'model_unsupported', 'renderer_away']);
+/** What workers, engines and a store that lags say of themselves: it costs a batch no try. */
+const ofOthers = new Set(['training_busy', 'model_unsupported', 'renderer_away', 'payload_late']);
 /** A batch that ends the worker, or this process, each time must not hold up learning. */
 export const stepTriesMax = 10;
 

@@ -1,6 +1,7 @@
 import { TurnContinued } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
+import { recipeWith } from '../testing/candidates.js';
 import { completedTurn, judgedTurn, openedTurn } from '../testing/turns.js';
 import { neverTrainable, type TurnFacts } from './settle-reason.js';
 
@@ -12,7 +13,7 @@ const whole = {
 };
 
 function reason(facts: Partial<TurnFacts>, judged = judgedTurn(turn)): string | undefined {
-  return neverTrainable(judged, { ...whole, ...facts });
+  return neverTrainable(judged, { ...whole, ...facts }, recipeWith({ answerTokensMax: 10, sampleTokensMax: 100 }));
 }
 
 describe('why a turn is never trained on', () => {
@@ -50,5 +51,19 @@ describe('why a turn is never trained on', () => {
     ['the engine’s mark for minus infinity', { logprobs: whole.completed.answerIds.map(() => -9999) }],
   ])('never trains on a turn with %s', (_, part) => {
     expect(reason({ completed: { ...whole.completed, ...part } })).toBe('malformed');
+  });
+
+  it('never trains on a turn with more tokens than a sample may have, of which an answer’s trained part counts', () => {
+    const shaped = (prompt: number, answer: number) => {
+      const ids = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
+      const part = { promptIds: ids(prompt), answerIds: ids(answer), logprobs: ids(answer).map(() => -1) };
+      return reason({ completed: { ...whole.completed, ...part } });
+    };
+    expect([shaped(90, 50), shaped(91, 50), shaped(91, 9), shaped(100, 1)]).toEqual([
+      undefined,
+      'too_long',
+      undefined,
+      'too_long',
+    ]);
   });
 });

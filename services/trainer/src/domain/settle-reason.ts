@@ -1,6 +1,7 @@
 // Why a turn may never be trained on, whatever its age and what it would teach.
 import type { TurnCompleted, TurnContinued, TurnJudged, TurnOpened } from '@backtalk/proto/facts';
 
+import type { Recipe } from './recipe.js';
 import { idsBytes, sampleBytesMax } from './step-size.js';
 
 /** Everything the log holds about one turn. */
@@ -12,11 +13,12 @@ export interface TurnFacts {
   readonly continuedMs?: number | undefined;
 }
 
-/** "too_large": its conversation and ids are larger than a sample may be. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
+/** "too_large": its conversation and ids are larger than a sample may be; "too_long": it has more tokens. "missing" and "malformed" say that the log itself is short of something; the gateway's own reasons pass through. */
 export type SettleReason =
   | 'missing'
   | 'malformed'
   | 'too_large'
+  | 'too_long'
   | 'opted_out'
   | 'side_turn'
   | 'untrainable'
@@ -32,7 +34,10 @@ export type SettleReason =
   | 'burned_parent'
   | 'abandoned';
 
-export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | undefined {
+/** In tokens, as the training worker counts: an answer counts as far as it is trained on. */
+export type SampleLength = Pick<Recipe, 'answerTokensMax' | 'sampleTokensMax'>;
+
+export function neverTrainable(judged: TurnJudged, facts: TurnFacts, most: SampleLength): string | undefined {
   const { opened, completed, continued } = facts;
   if (opened === undefined || completed === undefined) return 'missing';
   if (opened.consent?.train === false || continued?.consent?.train === false) return 'opted_out';
@@ -46,5 +51,7 @@ export function neverTrainable(judged: TurnJudged, facts: TurnFacts): string | u
   const malformed = uneven || logprobs.some((value) => !Number.isFinite(value) || value <= -9999);
   if (malformed) return 'malformed';
   const { messages, tools } = opened.conversation ?? { messages: '', tools: '' };
-  return messages.length + tools.length + idsBytes(completed) > sampleBytesMax ? 'too_large' : undefined;
+  if (messages.length + tools.length + idsBytes(completed) > sampleBytesMax) return 'too_large';
+  const tokens = promptIds.length + Math.min(answerIds.length, most.answerTokensMax);
+  return tokens > most.sampleTokensMax ? 'too_long' : undefined;
 }

@@ -1,6 +1,6 @@
 // The versions of a policy, the next parent, and how far back a turn lies. A burned version is never a parent, nor is anything that was
 // built upon one.
-import { baseVersion, versionNumber } from '@backtalk/kit';
+import { baseVersion, burnedInARow, isHeld, versionNumber, type Otherwise } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsStaged, type WeightsTrained } from '@backtalk/proto/facts';
 
 import type { VersionsSince } from './lesson-progress.js';
@@ -27,6 +27,8 @@ export class VersionLine implements VersionsSince {
   /** By version; a verdict may be read before the version it is about, since the two are separate subjects. */
   private readonly stages = new Map<string, { readonly stage: WeightsStaged_Stage; readonly sequence: number }>();
 
+  private readonly served = new Set<string>();
+
   constructor(private readonly policy: string) {}
 
   trained({ version, parent, manifestDigest, batch }: WeightsTrained, trainedAtMs: number): void {
@@ -35,6 +37,7 @@ export class VersionLine implements VersionsSince {
 
   /** A burned version stays burned; otherwise the latest stage holds. */
   staged({ version, stage }: WeightsStaged, sequence: number): void {
+    if (stage === WeightsStaged_Stage.STAGE_STABLE) this.served.add(version);
     const before = this.stages.get(version);
     if (before !== undefined && (before.sequence >= sequence || this.isBurned(version))) return;
     this.stages.set(version, { stage, sequence });
@@ -71,6 +74,15 @@ export class VersionLine implements VersionsSince {
   isTainted(version: string): boolean {
     for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
     return false;
+  }
+
+  /** The newest versions, where so many were burned in a row that training rests; otherwise none. */
+  heldFor(since: Otherwise): readonly string[] {
+    const fates = this.versions().map(({ version, parent, batch }) => {
+      return { version, parent, batch, isBurned: this.isBurned(version), hasServed: this.served.has(version) };
+    });
+    const row = burnedInARow(this.policy, fates, since);
+    return isHeld(row) ? row : [];
   }
 
   isUndone(batch: number): boolean {

@@ -74,14 +74,15 @@ export class BatchClosing {
 
   private async train(ledger: LedgerState, wanted: TrainDecision, signal: AbortSignal): Promise<void> {
     const { state, seed } = this;
-    const decision = await this.fitting(wanted);
-    if (decision === undefined) return;
     const { store, plan, recipe } = this.tools;
     const parent = ledger.line.nextParent();
+    // Read first: while a whole store is away, no turn is taken for lost.
     const before = await store.manifestOfVersion(state.policy, parent, ledger.line);
     // An adapter's shape is fixed at a policy's first step.
     if (before !== undefined && before.loraRank !== recipe.loraRank)
       throw trainerErrors.rankChanged({ version: parent, rank: before.loraRank, configured: recipe.loraRank });
+    const decision = await this.fitting(wanted);
+    if (decision === undefined) return;
     await store.keepPlan(plan);
     const end = this.chainEnd(ledger);
     const lessons = await this.lessonsWith(end, decision, signal);
@@ -173,7 +174,7 @@ export class BatchClosing {
     return this.tools.relations.among([...new Set([...known, ...wishes])]);
   }
 
-  /** Those that fit one step; the others wait for the next batch. Nothing when some are too large for any: it is decided anew. */
+  /** Those that fit one step; the others wait for the next batch. Nothing when some are too large for any, or lost: it is decided anew. */
   private async fitting(decision: TrainDecision): Promise<TrainDecision | undefined> {
     const { pending } = this.state;
     let room = batchBytesMax;
@@ -183,9 +184,10 @@ export class BatchClosing {
       for (const weighed of wanted) {
         const { candidate } = weighed;
         const bytes = candidate.bytes ?? (await this.tools.turns.bytes(candidate));
-        pending.learn(candidate.turn, bytes === undefined ? { reason: 'too_large' } : { bytes });
-        isComplete &&= bytes !== undefined;
-        if (bytes === undefined || bytes > room) continue;
+        const isSound = typeof bytes === 'number';
+        pending.learn(candidate.turn, isSound ? { bytes } : { reason: bytes });
+        isComplete &&= isSound;
+        if (!isSound || bytes > room) continue;
         room -= bytes;
         taken.push(weighed);
       }

@@ -8,13 +8,13 @@ import type { TrainerTools } from './trainer-tools.js';
 import type { Ledger } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
 
-export function judgedTurns({ turns, events }: TrainerTools, state: PolicyState, ledger: Ledger) {
+export function judgedTurns({ turns, recipe, events }: TrainerTools, state: PolicyState, ledger: Ledger) {
   return async function onJudged(fact: StoredFact<'turnJudged'>, delivery: Delivery): Promise<void> {
     const { message } = fact;
     const { turn } = message;
     const settledBefore = !state.pending.has(turn) && (await ledger.hasTaken(await state.ledger(), message));
     if (settledBefore) return events.judgedRead(state.policy, 'settled_before');
-    const candidate = candidateOf(fact, await turns.facts(message));
+    const candidate = candidateOf(fact, await turns.facts(message), recipe);
     // A batch may have closed while the turn was being read, here or by another trainer.
     if ((await state.ledger()).settled.has(turn)) return events.judgedRead(state.policy, 'settled_before');
     state.pending.add(candidate, delivery.hold());

@@ -1,4 +1,5 @@
-// Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators, `<policy>.storage` where the data
+// Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators and names the version from which on
+// burned ones count, `<policy>.storage` where the data
 // folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it, unless key
 // `<policy>.abandon` names it: then an operator has given it up.
 import { kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
@@ -16,12 +17,20 @@ export async function watchLearning(
   signal: AbortSignal,
 ): Promise<void> {
   const { policy } = state;
-  await watchSetting(broker, `${policy}.learning`, pausedOf, signal, (paused = false) => {
-    if (paused === state.paused) return;
-    state.paused = paused;
-    events.learningSwitched(policy, paused);
-    state.wake.notify();
-  });
+  await watchSetting<LearningSwitch>(
+    broker,
+    `${policy}.learning`,
+    switchOf,
+    signal,
+    ({ paused, resumedAfter } = learns) => {
+      // Said again it counts as well: versions burned until then hold training no longer.
+      state.resumedAfter = Math.max(state.resumedAfter, resumedAfter);
+      state.wake.notify();
+      if (paused === state.paused) return;
+      state.paused = paused;
+      events.learningSwitched(policy, paused);
+    },
+  );
   await watchSetting(broker, `${policy}.storage`, fullOf, signal, (full = false) => {
     if (full === state.storageFull) return;
     state.storageFull = full;
@@ -35,7 +44,9 @@ export async function watchLearning(
   });
 }
 
-const pausedOf = z.object({ paused: z.boolean().default(false) }).transform(({ paused }) => paused);
+const switchOf = z.object({ paused: z.boolean().default(false), resumedAfter: z.number().int().default(0) });
+type LearningSwitch = z.infer<typeof switchOf>;
+const learns: LearningSwitch = { paused: false, resumedAfter: 0 };
 const fullOf = z.object({ full: z.boolean().default(false) }).transform(({ full }) => full);
 const batchOf = z.object({ batch: z.number().int() }).transform(({ batch }) => batch);
 

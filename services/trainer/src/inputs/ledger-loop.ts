@@ -3,8 +3,8 @@
 import { asBacktalkError, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
-import type { TrainerEvents } from '../events.js';
-import type { Ledger } from '../outputs/ledger.js';
+import type { LedgerActivity, TrainerEvents } from '../events.js';
+import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
 import type { StepTaking } from './step-taking.js';
@@ -75,11 +75,22 @@ export class LedgerLoop {
       await steps.take(ledger, open, signal);
       return 0;
     }
-    const undecided = ledger.line.undecided() === undefined ? undefined : 'awaiting_decision';
-    // Why no batch may close now.
-    const rests = state.paused ? 'paused' : state.storageFull ? 'storage_full' : undecided;
+    const rests = this.rests(ledger);
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined, signal);
     return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
+  }
+
+  /** Why no batch may close now. */
+  private rests({ chain, line }: LedgerState): LedgerActivity | undefined {
+    const { state, events } = this;
+    const { resumedAfter } = state;
+    const heldFor = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    if (heldFor.at(-1) !== state.heldFor.at(-1)) events.trainingHeld(state.policy, heldFor);
+    state.heldFor = heldFor;
+    if (state.paused) return 'paused';
+    if (state.storageFull) return 'storage_full';
+    if (line.undecided() !== undefined) return 'awaiting_decision';
+    return heldFor.length > 0 ? 'held' : undefined;
   }
 }

@@ -11,6 +11,10 @@ export class PolicyState {
   readonly wake = new WakeSignal();
   readonly pending = new PendingTurns<Held>();
   paused = false;
+  /** Number of the version that was the newest when an operator last said that learning goes on. */
+  resumedAfter = 0;
+  /** Versions burned in a row for which training rests. */
+  heldFor: readonly string[] = [];
   /** The data folder has reached its cap. */
   storageFull = false;
   /** The batch that an operator has given up. */

@@ -1,4 +1,4 @@
-import { FactPublisher, FactReader, newId } from '@backtalk/kit';
+import { FactPublisher, FactReader, newId, systemClock } from '@backtalk/kit';
 import { lagBehind, startNats, type TestNats } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -18,7 +18,7 @@ it('a turn is not settled as missing because a copy of the log lags', async () =
   const gateway = new FactPublisher(await nats.connect('gateway'));
   await gateway.publish('turnOpened', openedTurn(ids));
   await gateway.publish('turnCompleted', completedTurn(ids));
-  const log = new SourceLog(new FactReader(await nats.connect('trainer')));
+  const log = new SourceLog(new FactReader(await nats.connect('trainer')), systemClock);
   const copy = await lagBehind(nats, ids);
   try {
     for (let round = 0; round < 20; round += 1) {

@@ -1,5 +1,14 @@
 // What the log holds about a turn, as a batch and a step need it. It keeps nothing: the same turn is read again when a step repeats.
-import { isBacktalkError, isJsonObject, TurnLog, wordsIn, type FactReader, type TurnIds } from '@backtalk/kit';
+import {
+  isBacktalkError,
+  isJsonObject,
+  TurnLog,
+  wordsIn,
+  type Clock,
+  type FactName,
+  type FactReader,
+  type TurnIds,
+} from '@backtalk/kit';
 import type { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 
 import type { TurnFacts } from '../domain/settle-reason.js';
@@ -11,10 +20,17 @@ const gone = () => trainerErrors.conversationGone();
 /** The log or its blobs no longer hold the turn: no waiting brings it back. */
 const goneCodes = new Set(['fact_undecodable', 'conversation_unreadable', 'blob_corrupt', 'conversation_gone']);
 
+/** A store that several share shows a blob later than the fact that names it; after so long it is gone. */
+const payloadLateMs = 600_000;
+const turnFacts: readonly FactName[] = ['turnOpened', 'turnCompleted', 'turnContinued'];
+
 export class SourceLog {
   private readonly log: TurnLog;
 
-  constructor(reader: FactReader) {
+  constructor(
+    private readonly reader: FactReader,
+    private readonly clock: Clock,
+  ) {
     // A turn without its facts is settled for good.
     this.log = new TurnLog(reader, true);
   }
@@ -33,27 +49,26 @@ export class SourceLog {
     };
   }
 
-  /** Of a sample, at most; nothing when it is larger than one may be. What cannot be read counts as nothing to read. */
-  async bytes(ids: TurnIds): Promise<number | undefined> {
-    const { opened, completed } = await this.facts(ids);
-    if (opened?.conversation === undefined || completed === undefined) return 0;
-    return this.measured(opened, completed);
+  /** Of a sample, at most. */
+  bytes(ids: TurnIds): Promise<number | LeftOut> {
+    return this.unlessGone(ids, async () => {
+      const { opened, completed } = await this.facts(ids);
+      if (opened?.conversation === undefined || completed === undefined) return 'missing';
+      return this.measured(opened, completed);
+    });
   }
 
-  async source(ids: TurnIds): Promise<SampleSource | LeftOut> {
-    const facts = await this.facts(ids);
-    const { opened, completed } = facts;
-    if (opened?.conversation === undefined || completed === undefined) return 'missing';
-    if ((await this.measured(opened, completed)) === undefined) return 'too_large';
-    try {
+  source(ids: TurnIds): Promise<SampleSource | LeftOut> {
+    return this.unlessGone(ids, async () => {
+      const facts = await this.facts(ids);
+      const { opened, completed } = facts;
+      if (opened?.conversation === undefined || completed === undefined) return 'missing';
+      if ((await this.measured(opened, completed)) === 'too_large') return 'too_large';
       const { messages, tools, templateArguments } = await this.log.conversation(opened, gone);
       const parent = facts.continued?.parent ?? '';
       const before = parent === '' ? undefined : await this.log.continued({ ...ids, turn: parent });
       return { facts, messages, tools, templateArguments, humanMessage: humanMessage(messages, before?.message) };
-    } catch (error) {
-      if (isGone(error)) return 'missing';
-      throw error;
-    }
+    });
   }
 
   /** What the person had asked before the answer, in their own words; nothing where it cannot be read any more. */
@@ -64,18 +79,28 @@ export class SourceLog {
     return isJsonObject(message) ? wordsIn(message['content']) : '';
   }
 
-  private async measured(opened: TurnOpened, completed: TurnCompleted): Promise<number | undefined> {
+  private async measured(opened: TurnOpened, completed: TurnCompleted): Promise<number | 'too_large'> {
     const ids = idsBytes(completed);
+    const bytes = await this.log.conversationBytes(opened, sampleBytesMax - ids, gone);
+    return bytes === undefined ? 'too_large' : bytes + ids;
+  }
+
+  private async unlessGone<T>(ids: TurnIds, read: () => Promise<T>): Promise<T | 'missing'> {
     try {
-      const bytes = await this.log.conversationBytes(opened, sampleBytesMax - ids, gone);
-      return bytes === undefined ? undefined : bytes + ids;
+      return await read();
     } catch (error) {
-      if (isGone(error)) return ids;
-      throw error;
+      if (!isBacktalkError(error)) throw error;
+      if (goneCodes.has(error.code)) return 'missing';
+      if (error.code !== 'blob_missing') throw error;
+      if (await this.isOld(ids)) return 'missing';
+      throw trainerErrors.payloadLate({}, error);
     }
   }
-}
 
-function isGone(error: unknown): boolean {
-  return isBacktalkError(error) && goneCodes.has(error.code);
+  /** Every fact of it: whatever it builds on is older still. */
+  private async isOld({ tenant, user, turn }: TurnIds): Promise<boolean> {
+    const found = await Promise.all(turnFacts.map((name) => this.reader.lastHeaders(name, { tenant, user, turn })));
+    const newestMs = Math.max(0, ...found.map((fact) => fact?.timeMs ?? 0));
+    return this.clock.now() - newestMs > payloadLateMs;
+  }
 }

@@ -6,7 +6,7 @@ import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.j
 
 export function candidate(shape: TurnShape, sequence = 1, timeMs = 0): Candidate {
   const facts = { opened: openedTurn(shape), completed: completedTurn(shape), continued: undefined };
-  return candidateOf({ message: judgedTurn(shape), sequence, timeMs }, facts);
+  return candidateOf({ message: judgedTurn(shape), sequence, timeMs }, facts, recipePresets.tiny.recipe);
 }
 
 export function recipeWith(values: Partial<Recipe> = {}): Recipe {

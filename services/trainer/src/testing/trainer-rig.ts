@@ -197,9 +197,14 @@ export class TrainerRig {
 
   /** A whole turn: opened, completed, judged. */
   async say(shape: TurnShape): Promise<void> {
-    await this.speakers.gateway.publish('turnOpened', openedTurn(shape));
+    await this.open(shape);
     await this.speakers.gateway.publish('turnCompleted', completedTurn(shape));
     await this.judge(shape);
+  }
+
+  /** Its request alone. */
+  async open(shape: TurnShape): Promise<void> {
+    await this.speakers.gateway.publish('turnOpened', openedTurn(shape));
   }
 
   async judge(shape: TurnShape): Promise<void> {
@@ -232,6 +237,11 @@ export class TrainerRig {
     await this.set('learning', { paused });
   }
 
+  /** As `backtalk resume` does when that version is the newest. */
+  async resume(resumedAfter: number): Promise<void> {
+    await this.set('learning', { paused: false, resumedAfter });
+  }
+
   async fillStorage(full: boolean): Promise<void> {
     await this.set('storage', { full });
   }
@@ -242,6 +252,14 @@ export class TrainerRig {
 
   async trimTurns(): Promise<void> {
     await (await this.nats.connect('admin')).jsm.streams.purge('TURNS');
+  }
+
+  /** As a store that has lost the payloads of facts. */
+  async losePayloads(): Promise<void> {
+    const lost: string[] = [];
+    for await (const { digest, bytes } of this.blobs.list()) if (bytes > 900_000) lost.push(digest);
+    if (lost.length === 0) throw new Error('The store holds no payload.');
+    for (const digest of lost) await this.blobs.delete(digest);
   }
 
   /** The usual plan; out: its digest, as a batch names it. */

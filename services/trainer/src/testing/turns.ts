@@ -25,6 +25,8 @@ export interface TurnShape {
   /** JSON in place of the usual messages and tools; kept deflated, as the gateway keeps what that makes smaller. */
   readonly messages?: string;
   readonly tools?: string;
+  /** An earlier turn whose messages come before these. */
+  readonly base?: string;
   readonly templateArguments?: string;
 }
 
@@ -51,6 +53,7 @@ export function openedTurn({
   policy = 'backtalk',
   messages = JSON.stringify([questionOf(turn)]),
   tools = '',
+  base = '',
   templateArguments = '',
 }: TurnShape): TurnOpened {
   return TurnOpened.fromPartial({
@@ -63,6 +66,8 @@ export function openedTurn({
       messages: deflateRawSync(messages),
       tools: tools === '' ? new Uint8Array() : deflateRawSync(tools),
       templateArguments: Buffer.from(templateArguments),
+      baseTurn: base,
+      sharedMessages: base === '' ? 0 : 1,
     },
     consent: { train: true, source: 'default' },
   });

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { burnedInARow, isHeld, type VersionFate } from './burned-in-a-row.js';
+
+const nothing = { resumedAfter: 0, lessonsChangedAt: 0 };
+
+/** Version n is made from batch n. */
+function fates(...of: readonly ('burned' | 'served' | 'undecided' | 'rolled back' | 'of a burned parent')[]) {
+  return of.map((fate, index): VersionFate => {
+    const version = `p-v${index + 1}`;
+    const parent = fate === 'of a burned parent' ? `p-v${index}` : 'p-v0';
+    const isBurned = fate !== 'served' && fate !== 'undecided';
+    return { version, parent, batch: index + 1, isBurned, hasServed: fate === 'served' || fate === 'rolled back' };
+  });
+}
+
+describe('versions burned in a row', () => {
+  it.each([
+    ['none', fates(), []],
+    ['those since the newest that served', fates('burned', 'served', 'burned', 'burned'), ['p-v3', 'p-v4']],
+    ['none where the newest served', fates('burned', 'burned', 'burned', 'served'), []],
+    [
+      'those before one that is not decided',
+      fates('burned', 'burned', 'burned', 'undecided'),
+      ['p-v1', 'p-v2', 'p-v3'],
+    ],
+    ['those since one that served and was rolled back', fates('burned', 'rolled back', 'burned'), ['p-v3']],
+    ['none that only went with its parent', fates('rolled back', 'of a burned parent', 'burned'), ['p-v3']],
+  ])('counts %s', (_, given, row) => {
+    expect(burnedInARow('p', given, nothing)).toEqual(row);
+  });
+
+  it('holds from three on', () => {
+    expect(isHeld(burnedInARow('p', fates('burned', 'burned'), nothing))).toBe(false);
+    expect(isHeld(burnedInARow('p', fates('burned', 'burned', 'burned'), nothing))).toBe(true);
+  });
+
+  it('counts anew after an operator resumed, and after the lessons changed', () => {
+    const given = fates('burned', 'burned', 'burned', 'burned');
+    expect(burnedInARow('p', given, { ...nothing, resumedAfter: 3 })).toEqual(['p-v4']);
+    expect(burnedInARow('p', given, { ...nothing, lessonsChangedAt: 4 })).toEqual(['p-v4']);
+    expect(burnedInARow('p', given, { ...nothing, lessonsChangedAt: 5 })).toEqual([]);
+  });
+});

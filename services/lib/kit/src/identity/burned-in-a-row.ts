@@ -1,0 +1,43 @@
+// Versions of a policy that were burned one after the other, none served between. A version that never served is never measured, so what
+// it was to teach is neither learned nor given up: the same is trained from the same parent again, and each round spends people's
+// corrections. From three on, training rests until something is otherwise. Pure.
+import { versionNumber } from './weights-version.js';
+
+/** So many in a row, and training rests. */
+const burnedInARowMax = 3;
+
+/** What became of a trained version. */
+export interface VersionFate {
+  readonly version: string;
+  readonly parent: string;
+  /** Number of the batch that it was made from. */
+  readonly batch: number;
+  readonly isBurned: boolean;
+  /** Now or ever. */
+  readonly hasServed: boolean;
+}
+
+/** What is otherwise since: versions from before it do not count. */
+export interface Otherwise {
+  /** Number of the version that was the newest when an operator last said `resume`; 0: never. */
+  readonly resumedAfter: number;
+  /** Number of the newest batch that took in a change of lessons; 0: none. */
+  readonly lessonsChangedAt: number;
+}
+
+/** @param fates in the order in which versions were trained. Out: in the same order. */
+export function burnedInARow(policy: string, fates: readonly VersionFate[], since: Otherwise): string[] {
+  const burned = new Set(fates.flatMap(({ version, isBurned }) => (isBurned ? [version] : [])));
+  const row: string[] = [];
+  for (const { version, parent, batch, isBurned, hasServed } of fates.toReversed()) {
+    const isOld = (versionNumber(policy, version) ?? 0) <= since.resumedAfter || batch < since.lessonsChangedAt;
+    if (hasServed || isOld) break;
+    // What was built upon a burned version is burned with it, whatever it is like itself.
+    if (isBurned && !burned.has(parent)) row.unshift(version);
+  }
+  return row;
+}
+
+export function isHeld(row: readonly string[]): boolean {
+  return row.length >= burnedInARowMax;
+}
