@@ -97,9 +97,7 @@ describe('a batch', () => {
     expect(request?.samples[3]).toMatchObject({
       turn: 'turn3',
       promptIds: fakePromptIds([{ role: 'user', content: 'turn3?' }]),
-      teacherPromptIds: fakePromptIds([
-        { role: 'user', content: 'turn3?\n\nAnswer in one brief sentence.' },
-      ]),
+      teacherPromptIds: fakePromptIds([{ role: 'user', content: 'turn3?\n\nAnswer in one brief sentence.' }]),
       advantage: -1,
     });
   });
