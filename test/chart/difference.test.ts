@@ -56,7 +56,7 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
       '+ HorizontalPodAutoscaler engine-judge',
       '+ NetworkPolicy engine-judge',
       '+ PodDisruptionBudget engine-judge',
-      '+ Service engine-judge',
+      '+ Service engine-judge-pods',
       '~ Deployment engine-serving',
       '~ NetworkPolicy engine-serving',
       '~ NetworkPolicy judge',
