@@ -6,7 +6,7 @@ import { recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { refusal, render, type Values } from './helm.js';
+import { refusal, render, renderBelow, type Values } from './helm.js';
 import { complaintsAbout } from './started-in.js';
 
 const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
@@ -19,6 +19,7 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ],
   ['text for a number', { gateway: { answerSeconds: 'long' } }, /gateway\/answerSeconds.*want integer/],
   ['a size without a unit', { nats: { size: '20' } }, /nats\/size.*does not match pattern/],
+  ['a condition that is no truth', { enabled: 'yes' }, /'\/enabled'.*want boolean/],
   ['a tag that moves', { images: { vllm: { tag: 'latest' } } }, /images\/vllm\/tag/],
   ['a digest that is none', { images: { services: { digest: 'sha256:abc' } } }, /images\/services\/digest.*pattern/],
   ['fewer places than a swap needs', { poolDefaults: { adapters: { loaded: 2 } } }, /adapters\/loaded.*minimum/],
@@ -240,6 +241,14 @@ describe('scored votes', () => {
 
   it('scored votes may be cast by a model whose thresholds are the reader’s own', () => {
     expect(refusal({ model: { name: 'other' }, judge: { calibrated: ['other'] } })).toBe('');
+  });
+});
+
+describe('a chart that depends on this one', () => {
+  it('may say by backtalk.enabled whether there is anything of it', () => {
+    const kinds = new Set(renderBelow({ enabled: true }).map(({ kind }) => kind));
+    expect([...kinds]).toEqual(expect.arrayContaining(['Deployment', 'StatefulSet', 'Service', 'Secret']));
+    expect(renderBelow({ enabled: false })).toEqual([]);
   });
 });
 
