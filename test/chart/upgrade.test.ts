@@ -15,7 +15,7 @@ const version = z.object({
   immutable: z.record(z.string(), z.unknown()),
 });
 
-describe.each(readdirSync(folder).filter((name) => name.endsWith('.0.json')))('from %s', (name) => {
+describe.each(readdirSync(folder).filter((name) => /^\d+\.\d+\.\d+\.json$/.test(name)))('from %s', (name) => {
   const { values, immutable } = version.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
   const now = immutableOf(render(values));
 
@@ -34,6 +34,15 @@ describe.each(readdirSync(folder).filter((name) => name.endsWith('.0.json')))('f
 function isService(object: string): boolean {
   return object.startsWith('Service ');
 }
+
+it('every chart before the newest has its values, and what it cannot change, in a file', () => {
+  const versions = readFileSync(join(chartFolder, 'CHANGELOG.md'), 'utf8').match(/(?<=^## )\S+$/gm) ?? [];
+  const [newest, ...older] = versions;
+  expect(readFileSync(join(chartFolder, 'Chart.yaml'), 'utf8')).toContain(`\nversion: ${String(newest)}\n`);
+  expect(older).not.toEqual([]);
+  const files = older.flatMap((one) => [`${one}.json`, `${one}.values.json`]);
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(files));
+});
 
 /** Variables that hold what a missing value becomes when nothing is in its place. */
 function emptiedIn(objects: readonly RenderedObject[]): string[] {
