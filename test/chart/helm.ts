@@ -170,7 +170,7 @@ export function renderBlind(values: Values, ...more: readonly string[]): string 
 }
 
 /** The words after an installation on this cluster. */
-export async function notesOn(kubeconfig: string, values: Values): Promise<string> {
+export async function notesOn(kubeconfig: string, values: Values, files: readonly string[]): Promise<string> {
   const asked = ['--dry-run=server', '--disable-openapi-validation', '--kubeconfig', kubeconfig, '--hide-secret'];
   const args = [
     'install',
@@ -179,6 +179,7 @@ export async function notesOn(kubeconfig: string, values: Values): Promise<strin
     '--namespace',
     namespace,
     ...asked,
+    ...files.flatMap((file) => ['--values', join(chartFolder, file)]),
     '--set-json',
     JSON.stringify(values),
   ];

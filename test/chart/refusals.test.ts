@@ -20,7 +20,6 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['text for a number', { gateway: { answerSeconds: 'long' } }, /gateway\/answerSeconds.*want integer/],
   ['a size without a unit', { nats: { size: '20' } }, /nats\/size.*does not match pattern/],
   ['a condition that is no truth', { enabled: 'yes' }, /'\/enabled'.*want boolean/],
-  ['a tag that moves', { images: { vllm: { tag: 'latest' } } }, /images\/vllm\/tag/],
   ['a digest that is none', { images: { services: { digest: 'sha256:abc' } } }, /images\/services\/digest.*pattern/],
   ['fewer places than a swap needs', { poolDefaults: { adapters: { loaded: 2 } } }, /adapters\/loaded.*minimum/],
   ['two copies', { streams: { replicas: 2 } }, /streams\/replicas/],
@@ -60,6 +59,11 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     'turns that are gone before their session is over',
     { streams: { turnsAge: '30m' }, collector: { sessionIdleSeconds: 7_200 } },
     /streams\.turnsAge: must be longer than collector\.sessionIdleSeconds/,
+  ],
+  [
+    'a tag that moves',
+    { images: { vllm: { tag: 'latest' } } },
+    /images\.vllm\.tag: latest .* use a version or a digest/,
   ],
   [
     'a spool that dies with its pod',
@@ -227,6 +231,11 @@ describe.each([
   it.each(cases)('refuses %s', (_what, values, words) => {
     expect(refusal(values)).toMatch(words);
   });
+});
+
+it('a tag that moves is taken beside a digest, which says what is pulled', () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+  expect(refusal({ images: { services: { tag: 'latest', digest } } })).toBe('');
 });
 
 describe('scored votes', () => {
