@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 base=$(sed -n "s/^ARG $2=//p" "$1.Dockerfile")
 [[ $base =~ @sha256:[0-9a-f]{64}$ ]] || { echo "$1.Dockerfile names no digest of its base: $base" >&2; exit 1; }
+./release-version.sh "${GITHUB_REF_NAME#v}"
 echo "base=$base"
 echo "epoch=$(git log -1 --format=%ct)"
 echo "version=${GITHUB_REF_NAME#v}"

@@ -18,7 +18,7 @@ export interface SceneOfFaults {
 const pace = { tokenMs: 50, answerTokens: 16 };
 const judge = { BACKTALK_JUDGE_VOTES: '1' };
 /** What is stored nowhere is counted where answers go without; elsewhere requests are refused. */
-const gateway = { BACKTALK_CAPTURE: 'best-effort' };
+const gateway = { BACKTALK_CAPTURE: 'best-effort', BACKTALK_SPOOL_BYTES_MAX: String(2 * 1024 * 1024) };
 const trainer = { BACKTALK_RECIPE_SET: 'effective=8,effectiveMin=8', BACKTALK_STEP_RETRY_MAX: '1s' };
 
 export const scenes: readonly SceneOfFaults[] = [

@@ -49,10 +49,10 @@ function folderOf({ apiVersion, kind }: RenderedObject): string {
 }
 
 /** The words after an installation, on a cluster that holds nothing. */
-export async function notes(values: Values = {}): Promise<string> {
-  const server = await startApiServer(render(), []);
+export async function notes(values: Values = {}, files: readonly string[] = []): Promise<string> {
+  const server = await startApiServer([...render(), ...render(values, files)], []);
   try {
-    return await notesOn(server.kubeconfig, values);
+    return await notesOn(server.kubeconfig, values, files);
   } finally {
     await server.stop();
   }

@@ -56,7 +56,7 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
       '+ HorizontalPodAutoscaler engine-judge',
       '+ NetworkPolicy engine-judge',
       '+ PodDisruptionBudget engine-judge',
-      '+ Service engine-judge',
+      '+ Service engine-judge-pods',
       '~ Deployment engine-serving',
       '~ NetworkPolicy engine-serving',
       '~ NetworkPolicy judge',
@@ -194,6 +194,15 @@ describe('kinds of operators', () => {
     expect(spec.scaleTargetRef).toMatchObject({ kind: 'StatefulSet', name: 'loop-backtalk-judge' });
     expect(spec.triggers.map(({ type }) => type)).toEqual(['prometheus', 'nats-jetstream']);
     expect(spec.triggers[0]?.metadata['query']).toContain('backtalk_judge_votes_oldest_age_seconds{namespace="llm",');
+  });
+
+  it('dashboards carry the labels and annotations that Grafana’s sidecar looks for', () => {
+    const annotations = { grafana_folder: 'Backtalk' };
+    const objects = render({ metrics: { dashboards: { labels: { team: 'agents' }, annotations } } });
+    const dashboards = objects.filter(({ metadata }) => metadata.name.includes('-dashboard-'));
+    expect(dashboards.length).toBeGreaterThan(5);
+    for (const { metadata } of dashboards)
+      expect(metadata).toMatchObject({ annotations, labels: { grafana_dashboard: '1', team: 'agents' } });
   });
 
   it('alert rules keep their templates, and a monitor carries the reader’s labels', () => {

@@ -116,6 +116,23 @@ export function renderReusing(before: Values, values: Values = {}): RenderedObje
   }
 }
 
+/** The objects of a chart that depends on this one under the condition `backtalk.enabled`, with these values for it. */
+export function renderBelow(values: Values): RenderedObject[] {
+  const folder = new TemporaryDirectory('umbrella');
+  try {
+    const condition = { name: 'backtalk', version: '*', repository: '', condition: 'backtalk.enabled' };
+    const umbrella = { apiVersion: 'v2', name: 'umbrella', version: '1.0.0', dependencies: [condition] };
+    cpSync(chartFolder, folder.join('charts', 'backtalk'), { recursive: true });
+    writeFileSync(folder.join('Chart.yaml'), JSON.stringify(umbrella));
+    const args = ['template', release, folder.path, '--namespace', namespace, ...anyCluster];
+    const { status, out, complaint } = helm(args, { backtalk: values });
+    if (status !== 0) throw new TypeError(`Helm refuses the values:\n${complaint}`);
+    return objectsIn(out);
+  } finally {
+    folder.remove();
+  }
+}
+
 /** The objects of a release of another name, in another namespace. */
 export function renderAs(name: string, inNamespace: string, values: Values = {}): RenderedObject[] {
   const { status, out, complaint } = helm(
@@ -153,7 +170,7 @@ export function renderBlind(values: Values, ...more: readonly string[]): string 
 }
 
 /** The words after an installation on this cluster. */
-export async function notesOn(kubeconfig: string, values: Values): Promise<string> {
+export async function notesOn(kubeconfig: string, values: Values, files: readonly string[]): Promise<string> {
   const asked = ['--dry-run=server', '--disable-openapi-validation', '--kubeconfig', kubeconfig, '--hide-secret'];
   const args = [
     'install',
@@ -162,6 +179,7 @@ export async function notesOn(kubeconfig: string, values: Values): Promise<strin
     '--namespace',
     namespace,
     ...asked,
+    ...files.flatMap((file) => ['--values', join(chartFolder, file)]),
     '--set-json',
     JSON.stringify(values),
   ];

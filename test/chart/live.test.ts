@@ -113,6 +113,33 @@ describe('secrets', () => {
     expect(await complaint([named(data)], own)).toBe('');
   });
 
+  const external = { enabled: false, external: { url: 'nats://n:4222', existingSecret: 'given' } };
+  const hub = { name: 'm', hub: 'a/b', revision: '0'.repeat(40), existingSecret: 'given' };
+  const s3 = { store: 's3', s3: { bucket: 'b', existingSecret: 'given' } };
+
+  it.each([
+    ['nats.external.existingSecret', { nats: external }, 'nats-judge'],
+    [
+      'valkey.external.existingSecret',
+      { valkey: { enabled: false, external: { existingSecret: 'given' } } },
+      'valkey-url',
+    ],
+    ['gateway.keys.existingSecret', { gateway: { keys: { existingSecret: 'given' } } }, 'keys.json, client-key'],
+    ['tls.existingSecret', { tls: { existingSecret: 'given' } }, 'ca.crt, tls.crt, tls.key'],
+    ['blobs.s3.existingSecret', { blobs: s3 }, 'access-key, secret-key'],
+    ['model.existingSecret of pools.serving', { model: hub, judge: { backend: 'free' } }, 'token'],
+  ])('refuses a Secret of %s that lacks a key, and takes one that has every key', async (at, values, missing) => {
+    const given = (kept: Record<string, string>) =>
+      ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'given' }, data: kept }) as unknown as RenderedObject;
+    const words = await complaint([given({})], values);
+    expect(words).toContain(`${at}: the Secret given lacks the keys `);
+    expect(words).toContain(missing);
+    const [, lacking = ''] = /lacks the keys (.*), which/.exec(words) ?? [];
+    const every = Object.fromEntries(lacking.split(', ').map((key) => [key, 'YQ==']));
+    expect(await complaint([given(every)], values)).toBe('');
+    expect(await complaint([], values)).toBe('');
+  });
+
   it('two renders without a cluster are equal, or refused', () => {
     expect(renderBlind({})).toMatch(/secrets\.generate: .*every render would make other secrets/);
     expect(renderBlind({ secrets: { generate: false } })).toMatch(/secrets\.existingSecret: .*README/);

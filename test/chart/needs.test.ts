@@ -45,6 +45,9 @@ function asked(objects: readonly RenderedObject[]) {
   };
 }
 
+const shared: Values = { shares: 'serving' };
+const onTwo: Values = { replicas: 1, gpu: { count: 2 } };
+
 const own: Values = {
   gateway: { autoscaling: { min: 3 } },
   pools: { evaluation: { shares: '', replicas: 2, resources: { requests: { cpu: '1.5', memory: '1Gi' } } } },
@@ -66,6 +69,17 @@ it('a release with GPUs says how many', async () => {
   const model = { name: 'm', hub: 'a/b', revision: '0'.repeat(40) };
   const pools = { serving: { engine: 'vllm', gpu: { count: 2 }, replicas: 2, resources } };
   expect(await notes({ model, judge: { backend: 'free' }, pools })).toContain(', and 4 GPUs;');
+});
+
+it.each([
+  ['as the file says, with four engines that serve', {}, 7],
+  ['with two that serve, and evaluation with them', { serving: { replicas: 2 }, evaluation: shared }, 4],
+  ['with one that serves on two, and evaluation with it', { serving: onTwo, evaluation: shared }, 4],
+  ['with one that serves, and evaluation with it', { serving: { replicas: 1 }, evaluation: shared }, 3],
+])('a cluster with GPUs %s has as many as the words say', async (_, pools, gpus) => {
+  const files = ['ci/gpu-cluster.yaml'];
+  expect(asked(render({ pools }, files)).gpus).toBe(gpus);
+  expect(await notes({ pools }, files)).toContain(`, and ${String(gpus)} GPUs;`);
 });
 
 describe('a trial', () => {

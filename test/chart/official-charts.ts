@@ -5,7 +5,8 @@ import { userPermissions } from './broker-permissions.js';
 
 const header = `# Values for the official chart of NATS (nats-io/k8s, chart nats, 1.x): a broker of three, synced writes, and one user for
 # each service with exactly the permissions that it needs. Made by write-generated; passwords come from the Secret
-# "backtalk" with the keys nats-<user>. The policy is "backtalk": another name needs other durable consumers.
+# "backtalk" with the keys nats-<user>, which must be in the broker's namespace too: a pod reads no Secret of another one. The
+# policy is "backtalk": another name needs other durable consumers.
 `;
 
 export function officialNatsFile(): string {

@@ -76,6 +76,20 @@ it.each([
   expect(broker.env.find(({ name }) => name === 'GOMEMLIMIT')?.value).toBe(expected);
 });
 
+const onlyOne: Values = { pools: { serving: { replicas: 1 } } };
+
+function isValues(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** As Helm merges values. */
+function merged(values: Values, over: Values): Values {
+  const names = new Set([...Object.keys(values), ...Object.keys(over)]);
+  const both = (before: unknown, after: unknown) =>
+    isValues(before) && isValues(after) ? merged(before, after) : (after ?? before);
+  return Object.fromEntries([...names].map((name) => [name, both(values[name], over[name])]));
+}
+
 it('what would surprise its owner stands in the words after an installation', async () => {
   const resources = { limits: { memory: '16Gi' } };
   const model = { hub: 'a/b', revision: '0'.repeat(40) };
@@ -85,6 +99,35 @@ it('what would surprise its owner stands in the words after an installation', as
   expect(await notes()).toContain('a single gateway');
   expect(await notes({ gateway: { autoscaling: { min: 2 } } })).not.toContain('a single gateway');
   expect(await notes()).toContain(`kubectl -n ${namespace} exec deploy/loop-backtalk-commands -- backtalk status`);
+});
+
+it.each([
+  [
+    'training that may take as much memory as the smallest base needs',
+    'pools.training may take 6Gi',
+    { model: { hub: 'a/b', revision: '0'.repeat(40) }, judge: { backend: 'free' } },
+    { pools: { training: { resources: { limits: { memory: '24Gi' } } } } },
+  ],
+  [
+    'judges that KEDA scales without the broker’s lag',
+    'judge.autoscaling cannot look at the broker’s lag',
+    {
+      judge: { autoscaling: { kind: 'keda' } },
+      keda: { prometheusUrl: 'http://p:9090' },
+      nats: { enabled: false, external: { url: 'nats://n:4222', existingSecret: 'broker' } },
+    },
+    { nats: { enabled: false, external: { monitorUrl: 'http://n:8222' } } },
+  ],
+  [
+    'a release without an engine',
+    'pools.serving.replicas is 0: there is no engine, and nobody is answered.',
+    { pools: { serving: { replicas: 0 } } },
+    onlyOne,
+  ],
+])('the words after an installation name %s, and are silent when it is mended', async (_, words, values, mended) => {
+  const said = words.replaceAll('’', "'");
+  expect(await notes(values)).toContain(said);
+  expect(await notes(merged(values, mended))).not.toContain(said);
 });
 
 describe('what is merged into pods', () => {

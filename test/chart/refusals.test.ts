@@ -6,7 +6,7 @@ import { recipePresets } from '@backtalk/trainer/recipe';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { refusal, render, type Values } from './helm.js';
+import { refusal, render, renderBelow, type Values } from './helm.js';
 import { complaintsAbout } from './started-in.js';
 
 const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
@@ -19,7 +19,7 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ],
   ['text for a number', { gateway: { answerSeconds: 'long' } }, /gateway\/answerSeconds.*want integer/],
   ['a size without a unit', { nats: { size: '20' } }, /nats\/size.*does not match pattern/],
-  ['a tag that moves', { images: { vllm: { tag: 'latest' } } }, /images\/vllm\/tag/],
+  ['a condition that is no truth', { enabled: 'yes' }, /'\/enabled'.*want boolean/],
   ['a digest that is none', { images: { services: { digest: 'sha256:abc' } } }, /images\/services\/digest.*pattern/],
   ['fewer places than a swap needs', { poolDefaults: { adapters: { loaded: 2 } } }, /adapters\/loaded.*minimum/],
   ['two copies', { streams: { replicas: 2 } }, /streams\/replicas/],
@@ -59,6 +59,11 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     'turns that are gone before their session is over',
     { streams: { turnsAge: '30m' }, collector: { sessionIdleSeconds: 7_200 } },
     /streams\.turnsAge: must be longer than collector\.sessionIdleSeconds/,
+  ],
+  [
+    'a tag that moves',
+    { images: { vllm: { tag: 'latest' } } },
+    /images\.vllm\.tag: latest .* use a version or a digest/,
   ],
   [
     'a spool that dies with its pod',
@@ -228,6 +233,11 @@ describe.each([
   });
 });
 
+it('a tag that moves is taken beside a digest, which says what is pulled', () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+  expect(refusal({ images: { services: { tag: 'latest', digest } } })).toBe('');
+});
+
 describe('scored votes', () => {
   const { entries } = z
     .object({ entries: z.array(z.object({ model: z.string() })) })
@@ -240,6 +250,14 @@ describe('scored votes', () => {
 
   it('scored votes may be cast by a model whose thresholds are the reader’s own', () => {
     expect(refusal({ model: { name: 'other' }, judge: { calibrated: ['other'] } })).toBe('');
+  });
+});
+
+describe('a chart that depends on this one', () => {
+  it('may say by backtalk.enabled whether there is anything of it', () => {
+    const kinds = new Set(renderBelow({ enabled: true }).map(({ kind }) => kind));
+    expect([...kinds]).toEqual(expect.arrayContaining(['Deployment', 'StatefulSet', 'Service', 'Secret']));
+    expect(renderBelow({ enabled: false })).toEqual([]);
   });
 });
 

@@ -159,6 +159,8 @@ it('each engine of judges has an address of its own, and none before it is ready
   const service = z.looseObject({
     spec: z.looseObject({ clusterIP: z.string(), publishNotReadyAddresses: z.boolean().default(false) }),
   });
-  const found = objects.find(({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-engine-judge'));
+  const found = objects.find(
+    ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-engine-judge-pods'),
+  );
   expect(service.parse(found).spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: false });
 });

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inheritedEnvironment, sha256Hex } from '@backtalk/kit';
@@ -11,6 +11,17 @@ const helmFolder = join(pythonEnvironment(), 'bin');
 const workflows = join(repositoryRoot(), '.github', 'workflows');
 const readWorkflow = (name: string) => readFileSync(join(workflows, name), 'utf8');
 const folder = new TemporaryDirectory('release');
+const released = {
+  version: z
+    .object({ version: z.string() })
+    .parse(parse(readFileSync(join(repositoryRoot(), 'charts', 'backtalk', 'Chart.yaml'), 'utf8'))).version,
+  env: {
+    PATH: `${helmFolder}:${inheritedEnvironment()['PATH'] ?? ''}`,
+    GITHUB_SERVER_URL: 'https://github.com',
+    GITHUB_REPOSITORY: 'acme/backtalk',
+    GITHUB_REPOSITORY_OWNER: 'acme',
+  },
+};
 
 afterAll(() => folder.remove());
 
@@ -20,8 +31,8 @@ describe('the chart of a release', () => {
       (name) => `ghcr.io/acme/backtalk/${name}@sha256:${sha256Hex(Buffer.from(name))}`,
     );
     images.forEach((image, at) => writeFileSync(folder.join(`${String(at)}.txt`), `${image}\n`));
-    const env = { PATH: `${helmFolder}:${inheritedEnvironment()['PATH'] ?? ''}` };
-    const words = ['deploy/images/release-chart.sh', '1.2.3', folder.path, folder.path];
+    const { env, version } = released;
+    const words = ['deploy/images/release-chart.sh', version, folder.path, folder.path];
     const options = { cwd: repositoryRoot(), maxBuffer: 64e6, env, stdio: 'pipe' } as const;
     const helm = (...words: string[]) => execFileSync('helm', words, options).toString();
     const chart = execFileSync('bash', words, options).toString().trim();
@@ -29,7 +40,23 @@ describe('the chart of a release', () => {
     const ours = new Set(rendered.match(/(?<=image: ["']?)\S*backtalk\/[^\s"']+/g));
     expect([...ours].sort()).toEqual(images.slice(0, 2));
     expect(helm('show', 'values', chart)).toContain(sha256Hex(Buffer.from('worker-cuda')));
-    expect(helm('show', 'chart', chart)).toMatch(/appVersion: 1\.2\.3\n[^]*version: 1\.2\.3\n/);
+    const address = 'https://github.com/acme/backtalk';
+    const described = { version, appVersion: version, home: address, sources: [address] };
+    expect(parse(helm('show', 'chart', chart))).toMatchObject(described);
+  });
+
+  it.each([
+    ['release-chart.sh', '1.2.3', folder.path, folder.path],
+    ['release-inputs.sh', 'services', 'NODE_IMAGE'],
+  ])('%s refuses a tag that is not the chart’s version, in one line', (script, ...words) => {
+    const env = { ...released.env, GITHUB_REF_NAME: 'v1.2.3' };
+    const run = spawnSync('bash', [join('deploy', 'images', script), ...words], { cwd: repositoryRoot(), env });
+    expect(run.status).toBe(1);
+    const { version } = released;
+    const said = `The tag says 1.2.3, charts/backtalk/Chart.yaml ${version} and the newest heading of its CHANGELOG.md ${version}: `;
+    expect(run.stderr.toString()).toMatch(/^[^\n]*\n$/);
+    expect(run.stderr.toString()).toContain(said);
+    expect(run.stdout.toString()).toBe('');
   });
 });
 

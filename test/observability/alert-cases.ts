@@ -109,6 +109,7 @@ const anotherGateway = 'backtalk_gateway_engines_ready{namespace="n", release="a
 
 const turnsBytes = (what: string) => `backtalk_collector_${what}{${ns}, stream="TURNS"}`;
 const brokerBytes = (what: string) => `backtalk_collector_${what}{${ns}, kind="storage"}`;
+const spoolBytes = (what: string, pod: string) => `backtalk_gateway_${what}{${ns}, pod="${pod}"}`;
 const valkeyBytes = (what: string) => `backtalk_collector_${what}{${ns}}`;
 
 export const alertCases: readonly AlertCase[] = [
@@ -208,6 +209,24 @@ export const alertCases: readonly AlertCase[] = [
   },
   counter('BacktalkTurnsNotStored', stored),
   gauge('BacktalkSpooling', `backtalk_gateway_breaker_open{${ns}}`, '1x40', '0x20 1x2 0x20'),
+  {
+    alert: 'BacktalkSpoolNearlyFull',
+    at: '30m',
+    labels: n,
+    fires: {
+      [spoolBytes('spool_bytes', 'a')]: '0x10 750x30',
+      [spoolBytes('spool_bytes_max', 'a')]: '1000x40',
+      [spoolBytes('spool_bytes', 'b')]: '0x40',
+      [spoolBytes('spool_bytes_max', 'b')]: '1000x40',
+    },
+    // As much in all, and no spool is nearly full.
+    quiet: {
+      [spoolBytes('spool_bytes', 'a')]: '650x40',
+      [spoolBytes('spool_bytes_max', 'a')]: '1000x40',
+      [spoolBytes('spool_bytes', 'b')]: '650x40',
+      [spoolBytes('spool_bytes_max', 'b')]: '1000x40',
+    },
+  },
   startingCounter('BacktalkSpoolRejected', `backtalk_gateway_spool_rejected_total{${ns}}`),
   gauge(
     'BacktalkWithoutValkey',

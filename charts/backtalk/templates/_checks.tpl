@@ -3,12 +3,21 @@
 {{- define "backtalk.checks" -}}
 {{- include "backtalk.checkSecret" . }}
 {{- include "backtalk.checkNames" . }}
+{{- include "backtalk.checkImages" . }}
 {{- include "backtalk.checkStores" . }}
 {{- include "backtalk.checkGateway" . }}
 {{- include "backtalk.checkReplicas" . }}
 {{- include "backtalk.checkVotes" . }}
 {{- range $name := list "serving" "rollout" "judge" "evaluation" "training" }}
 {{- include "backtalk.checkPool" (dict "root" $ "name" $name "own" (index $.Values.pools $name) "pool" (include "backtalk.pool" (dict "root" $ "name" $name) | fromYaml)) }}
+{{- end }}
+{{- end }}
+
+{{- define "backtalk.checkImages" -}}
+{{- range $name, $image := .Values.images }}
+{{- if kindIs "map" $image }}
+{{- if and (eq (toString $image.tag) "latest") (not $image.digest) }}{{ fail (printf "images.%s.tag: latest is another image tomorrow; use a version or a digest." $name) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -29,7 +29,7 @@ args:
 {{- define "backtalk.vllmArguments" -}}
 - {{ include "backtalk.modelPath" .pool | printf "--model=%s" | quote }}
 - {{ printf "--served-model-name=%s" .pool.model.name | quote }}
-- --host={{ include "backtalk.anyHost" .root }}
+- {{ include "backtalk.anyHost" .root | printf "--host=%s" | quote }}
 - --port=30030
 - --logprobs-mode=processed_logprobs
 - --shutdown-timeout={{ .root.Values.gateway.answerSeconds }}
@@ -54,7 +54,7 @@ args:
 {{- define "backtalk.sglangArguments" -}}
 - {{ include "backtalk.modelPath" .pool | printf "--model-path=%s" | quote }}
 - {{ printf "--served-model-name=%s" .pool.model.name | quote }}
-- --host={{ include "backtalk.anyHost" .root }}
+- {{ include "backtalk.anyHost" .root | printf "--host=%s" | quote }}
 - --port=30030
 - --enable-metrics
 {{- if .hasLoader }}

@@ -64,12 +64,13 @@ without them would be read as one replica; and once they were written, they stay
 {{- if and (not $secrets.existingSecret) (not (.Capabilities.APIVersions.Has "v1/Secret")) }}{{ fail "secrets.generate: Helm asks no cluster here, so that every render would make other secrets; set secrets.generate=false and secrets.existingSecret, or --api-versions v1/Secret to look at a render." }}{{ end }}
 {{- /* Argo CD lists the cluster's kinds, its own among them, and lets nothing be looked up. Helm itself finds what it made before. */}}
 {{- if and (not $secrets.existingSecret) (ne (toString $secrets.generate) "always") (.Capabilities.APIVersions.Has "argoproj.io/v1alpha1/Application") (not (lookup "v1" "Secret" .Release.Namespace (include "backtalk.fullname" .))) }}{{ fail "secrets.generate: this cluster has Argo CD, with which every render would make other secrets; set secrets.generate=false and secrets.existingSecret, or secrets.generate=always where Helm itself installs." }}{{ end }}
-{{- if $secrets.existingSecret }}
-{{- $held := lookup "v1" "Secret" .Release.Namespace $secrets.existingSecret }}
+{{- range include "backtalk.givenSecrets" . | fromYamlArray }}
+{{- $held := dict }}
+{{- with .secret }}{{ $held = lookup "v1" "Secret" $.Release.Namespace . }}{{ end }}
 {{- if $held }}
 {{- $missing := list }}
-{{- range include "backtalk.neededKeys" . | fromYamlArray }}{{ if not (hasKey ($held.data | default dict) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}
-{{- with $missing }}{{ fail (printf "secrets.existingSecret: the Secret %s lacks the keys %s, which pods need to start." $secrets.existingSecret (join ", " .)) }}{{ end }}
+{{- range .keys }}{{ if not (hasKey ($held.data | default dict) .) }}{{ $missing = append $missing . }}{{ end }}{{ end }}
+{{- if $missing }}{{ fail (printf "%s: the Secret %s lacks the keys %s, which pods need to start." .at .secret (join ", " $missing)) }}{{ end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -15,7 +15,8 @@ and engines: judges choose the one with least in flight, and leases count for ad
 - { component: valkey, ready: true, ports: { client: 6379 } }
 {{- end }}
 {{- if has "judge" (include "backtalk.ownPools" . | fromYamlArray) }}
-- { component: engine-judge, headless: true, ready: true, ports: { engine: 30030 } }
+{{- /* Chart 0.1.0 has a Service engine-judge with an address of its own, which no upgrade may take from it. */}}
+- { component: engine-judge, suffix: pods, headless: true, ready: true, ports: { engine: 30030 } }
 {{- end }}
 {{- range include "backtalk.loaderPools" . | fromYamlArray }}
 - { component: engine-{{ . }}, headless: true, ports: { engine: 30030 } }

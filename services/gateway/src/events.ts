@@ -120,6 +120,7 @@ function storeEvents(logger: Logger, metrics: Metrics) {
   const wait = metrics.histogram('store_seconds', 'How long final frames were held.', storeBuckets);
   const open = metrics.gauge('breaker_open', '1 while finished turns go to the spool without asking the broker.');
   const bytes = metrics.gauge('spool_bytes', 'Bytes in the spool.');
+  const bound = metrics.gauge('spool_bytes_max', 'Bytes that the spool may hold.');
   const drained = metrics.counter('spool_drained_total', 'Facts moved from the spool to the broker.');
   const rejected = metrics.counter('spool_rejected_total', 'Facts in the spool that the broker will never take.');
   const rotten = metrics.counter('spool_unreadable_total', 'Records of the spool that were lost: set aside as .bad.');
@@ -141,6 +142,7 @@ function storeEvents(logger: Logger, metrics: Metrics) {
       logger.info('breaker_closed');
     },
     spoolSize: (size: number) => bytes.set(size),
+    spoolBound: (bytesMax: number) => bound.set(bytesMax),
     spoolDrained(count: number): void {
       drained.inc(count);
       logger.info('spool_drained', { count });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { until } from '@backtalk/kit/testing';
-import { metric } from '../../loop/controls.js';
+import { metric, setEngine } from '../../loop/controls.js';
 import { over, type Fault } from '../fault.js';
 import { keys, type Scene } from '../scene.js';
 
@@ -28,6 +28,12 @@ function unreadableRecord(): Buffer {
   return Buffer.concat([frame, body]);
 }
 
+/** How full the gateway's spool is, from 0 to 1. */
+async function fillOf({ machine }: Scene): Promise<number> {
+  const held = await metric(machine, 'gateway', 'backtalk_gateway_spool_bytes');
+  return held / (await metric(machine, 'gateway', 'backtalk_gateway_spool_bytes_max'));
+}
+
 export const captureFaults: readonly Fault[] = [
   {
     fault: 'the broker is away, and the gateway’s disk takes no more than 1 KiB a file',
@@ -37,6 +43,22 @@ export const captureFaults: readonly Fault[] = [
       scene.limitFiles('gateway', kibibyte);
       return async () => {
         scene.limitFiles('gateway');
+        await scene.back('nats');
+      };
+    },
+  },
+  {
+    fault: 'the broker is away while twenty more clients talk, and a spool may hold 2 MiB',
+    fires: [{ alert: 'BacktalkSpoolNearlyFull' }],
+    break: async (scene) => {
+      await spooling(scene);
+      await setEngine(scene.machine.engine, { tokenMs: 0, answerTokens: 16 });
+      scene.talk(20);
+      const fills = async () => (await fillOf(scene)) > 0.8;
+      await until(fills, { what: 'The spool is nearly full', timeoutMs: 120_000, everyMs: 100 });
+      return async () => {
+        await setEngine(scene.machine.engine, { tokenMs: 50, answerTokens: 16 });
+        await scene.hush();
         await scene.back('nats');
       };
     },

@@ -155,6 +155,21 @@ const keeping: Row = {
       queries: [{ expr: total('backtalk_gateway_spool_bytes', eachPod), legend: '{{pod}}' }],
     },
     {
+      title: 'Fill of the spools',
+      description:
+        'Share of what a gateway’s spool may hold. A full one refuses requests, or loses turns where capture is best-effort.',
+      kind: 'lines',
+      unit: 'percentunit',
+      max: 1,
+      bounds: { alert: 'BacktalkSpoolNearlyFull', above: 0.7 },
+      queries: [
+        {
+          expr: `${most('backtalk_gateway_spool_bytes', eachPod)} / ${most('backtalk_gateway_spool_bytes_max', eachPod)}`,
+          legend: '{{pod}}',
+        },
+      ],
+    },
+    {
       title: 'Breaker',
       description:
         '1 while a gateway stores turns in its spool without asking the broker, because the broker was slow or away.',

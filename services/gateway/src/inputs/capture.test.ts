@@ -104,6 +104,7 @@ describe('a broker that dies under load', () => {
     };
     leased.engine.settings.maxContext = 1_000_000;
     expect(await refused()).toMatchObject({ status: 503, code: 'capture_unavailable' });
+    expect(await gateway.metric('spool_bytes_max')).toBe(1024 * 1024);
     await around.nats.restart();
     await until(async () => (await gateway.metric('spool_bytes')) === 0);
     expect((await ask()).model).toBe('backtalk');

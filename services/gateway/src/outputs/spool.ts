@@ -61,6 +61,7 @@ export class Spool {
   /** Finds what an earlier life left. */
   static async open(options: SpoolOptions): Promise<Spool> {
     const spool = new Spool(options);
+    options.events.spoolBound(options.bytesMax);
     await mkdir(options.directory, { recursive: true });
     for (const name of (await readdir(options.directory)).filter((file) => file.endsWith(extension)).sort()) {
       const path = join(options.directory, name);

@@ -167,7 +167,9 @@ export async function startGateway(
     url: `http://127.0.0.1:${gateway.ports.http}/v1`,
     metric: async (name) => {
       const text = await (await fetch(`${health}/metrics`)).text();
-      const lines = text.split('\n').filter((line) => line.startsWith(`backtalk_gateway_${name}`));
+      const start = `backtalk_gateway_${name}`;
+      // Not the metrics whose names go on.
+      const lines = text.split('\n').filter((line) => line.startsWith(start) && !/^\w/.test(line.slice(start.length)));
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
     },
   };

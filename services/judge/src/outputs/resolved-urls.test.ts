@@ -44,6 +44,22 @@ describe('judge URLs', () => {
     places.stop();
   });
 
+  it('judge URLs are looked up again every two seconds, where nothing else is said', async () => {
+    const clock = new FakeClock();
+    let looks = 0;
+    const lookUp = () => {
+      looks += 1;
+      return Promise.resolve(['10.0.0.1', `10.0.1.${String(looks)}`]);
+    };
+    const places = new ResolvedUrls({ urls: ['http://judges:1'], clock, events, lookUp });
+    await places.start(() => undefined);
+    await clock.advance(1_999);
+    expect(looks).toBe(1);
+    await clock.advance(1);
+    await until(() => places.current().includes('http://10.0.1.2:1'));
+    places.stop();
+  });
+
   it('judge URLs keep what was known while names cannot be looked up', async () => {
     const { places } = resolved(['http://gone:1'], {});
     await places.start(() => undefined);
