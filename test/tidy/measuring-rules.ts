@@ -36,7 +36,7 @@ function sharedModules(house: House): string[] {
   );
 }
 
-const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
+const simulated = /(^|\/)simulate\/(?:users?|personas)\/.*\.(?:ts|json)$/;
 const judging = /^(?:services\/judge\/src\/.*\.ts|(?:test|services)\/judge\/labelled\/.*\.jsonl)$/;
 const learning = /^services\/(?:trainer|gateway)\/src\/.*\.ts$/;
 /** Shorter sayings, such as "thank you", belong to everybody. */
