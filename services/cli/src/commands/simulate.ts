@@ -15,7 +15,9 @@ const setUp = [join(root, 'deploy', 'start.mjs'), 'setup', '--with', 'scoring'];
 /** Gives the tool's exit status. */
 export async function simulate(words: readonly string[], signal: AbortSignal): Promise<number> {
   if (!existsSync(join(root, 'test', 'simulate'))) throw cliErrors.checkoutNeeded({ what: 'simulate' });
-  const isReady = existsSync(tool) && (words.includes('--help') || existsSync(embeddings));
+  // A model that scores takes the place of the embeddings, and nothing else scores a persona.
+  const needsNone = words.some((word) => /^--(?:help$|scorer-url|persona)/.test(word));
+  const isReady = existsSync(tool) && (needsNone || existsSync(embeddings));
   if (!isReady) {
     const status = await statusOf(setUp, signal);
     if (status !== 0) return status;
