@@ -1,10 +1,9 @@
 // Which model reads next states in place of words and tools' fields. In: what --judge-url and the flags beside it say, or what
 // the last start was told. Out: the judge's address, model and key, checked; or one line that says why it cannot judge. The key
 // is read from its file at every start, and kept nowhere else.
-import type { EngineModel } from '@backtalk/dialects';
 import { z } from 'zod';
 import { deployErrors } from './errors.js';
-import { isHere, keyIn, modelsAt, type ApiFlags } from './remote-api.js';
+import { isHere, keyIn, modelNamed, modelsAt, type ModelFlags } from './remote-api.js';
 
 /** What flags say; undefined where one was not given. */
 export interface JudgeFlags {
@@ -26,7 +25,13 @@ export interface JudgeModel extends KeptJudge {
 }
 
 export const noJudge = 'none';
-export const judgeApi: ApiFlags = { option: 'judge-url', keyOption: 'judge-key-file', task: 'judge', instead: 'none' };
+export const judgeApi: ModelFlags = {
+  option: 'judge-url',
+  keyOption: 'judge-key-file',
+  modelOption: 'judge-model',
+  task: 'judge',
+  instead: 'none',
+};
 
 /** The judge of this start; undefined: words and tools' fields decide, or what the environment names. */
 export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined): Promise<JudgeModel | undefined> {
@@ -48,7 +53,7 @@ export async function judgeModel(flags: JudgeFlags, kept: KeptJudge | undefined)
     if (isSaid) throw refused(url, models.away);
     return { ...own, model, away: models.away };
   }
-  return { ...own, model: modelNamed(url, model, models.found), away: '' };
+  return { ...own, model: modelNamed(url, model, models.found, judgeApi), away: '' };
 }
 
 const refused = (url: string, why: string) => deployErrors.apiRefused({ option: 'judge-url', url, task: 'judge', why });
@@ -57,22 +62,6 @@ const given = ({ model, keyFile }: JudgeFlags) => ({
   ...(model === undefined ? {} : { model }),
   ...(keyFile === undefined ? {} : { keyFile }),
 });
-
-const namesShown = 5;
-
-function modelNamed(url: string, wanted: string, found: readonly EngineModel[]): string {
-  // One with a parent is an adapter, which has to be asked for by name.
-  const own = found.filter(({ parent }) => parent === undefined || parent === '');
-  const first = own[0]?.id;
-  if (wanted === '' && own.length === 1 && first !== undefined) return first;
-  if (found.some(({ id }) => id === wanted)) return wanted;
-  const shown = found.slice(0, namesShown).map(({ id }) => id);
-  const more = found.length > namesShown ? ` and ${String(found.length - namesShown)} more` : '';
-  const list = found.length === 0 ? 'none' : `${shown.join(', ')}${more}`;
-  const why =
-    wanted === '' ? `it serves ${list}: name one with --judge-model` : `it has no model ${wanted}, but ${list}`;
-  throw refused(url, why);
-}
 
 /** What judges, and why, in one line. */
 export function reasonOfJudge(judge: JudgeModel | undefined, environment: Readonly<Record<string, string>>): string {

@@ -8,19 +8,25 @@ import { deployErrors } from './errors.js';
 
 /** The flags of an address, and what is said in their refusals. */
 export interface ApiFlags {
-  readonly option: 'judge-url' | 'engine';
-  readonly keyOption: 'judge-key-file' | 'engine-key-file';
-  /** What the address is for. */
-  readonly task: 'judge' | 'serve';
-  /** What may stand in place of an address. */
-  readonly instead: string;
+  readonly option: string;
+  readonly keyOption: string;
+  /** What the address is for, as the verb of a sentence. */
+  readonly task: string;
+  /** What may stand in place of an address, where anything may. */
+  readonly instead?: string;
+}
+
+/** The flags of an address where one model is asked. */
+export interface ModelFlags extends ApiFlags {
+  readonly modelOption: string;
 }
 
 const answersWithinMs = 10_000;
 
 /** Why requests cannot be sent to an address; undefined where they can. */
 export function wantedOfUrl(text: string, { keyOption, instead }: ApiFlags): string | undefined {
-  const wanted = `the address of an OpenAI-compatible API, such as https://host/v1, or ${instead}`;
+  const other = instead === undefined ? '' : `, or ${instead}`;
+  const wanted = `the address of an OpenAI-compatible API, such as https://host/v1${other}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol) || text.includes(',')) return wanted;
   const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
@@ -76,4 +82,26 @@ export async function modelsAt(
   } finally {
     await client.close();
   }
+}
+
+const namesShown = 5;
+
+/** The model that is asked for, or the only one that is served there where none is; refuses what leaves a choice. */
+export function modelNamed(
+  url: string,
+  wanted: string,
+  found: readonly EngineModel[],
+  { option, modelOption, task }: ModelFlags,
+): string {
+  // One with a parent is an adapter, which has to be asked for by name.
+  const own = found.filter(({ parent }) => parent === undefined || parent === '');
+  const first = own[0]?.id;
+  if (wanted === '' && own.length === 1 && first !== undefined) return first;
+  if (found.some(({ id }) => id === wanted)) return wanted;
+  const shown = found.slice(0, namesShown).map(({ id }) => id);
+  const more = found.length > namesShown ? ` and ${String(found.length - namesShown)} more` : '';
+  const list = found.length === 0 ? 'none' : `${shown.join(', ')}${more}`;
+  const why =
+    wanted === '' ? `it serves ${list}: name one with --${modelOption}` : `it has no model ${wanted}, but ${list}`;
+  throw deployErrors.apiRefused({ option, url, task, why });
 }

@@ -254,7 +254,7 @@ describe('scored votes', () => {
 });
 
 describe('a chart that depends on this one', () => {
-  it('may say by backtalk.enabled whether there is anything of it', () => {
+  it('a chart above may say by backtalk.enabled whether there is anything of this one', () => {
     const kinds = new Set(renderBelow({ enabled: true }).map(({ kind }) => kind));
     expect([...kinds]).toEqual(expect.arrayContaining(['Deployment', 'StatefulSet', 'Service', 'Secret']));
     expect(renderBelow({ enabled: false })).toEqual([]);

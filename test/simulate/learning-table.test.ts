@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { inParallel } from './in-parallel.js';
 import { cells } from './learning-table.js';
-import { inParallel } from './measure.js';
 
 const scores = { obeys: 0.5, hit: 0.25, headline: 0.125, empty: 0, looping: 0, echo: 1 };
 

@@ -2,20 +2,15 @@
 import { createShell, endpointClient, stopSignal, switchLearning, whole, type CommandContext } from '@backtalk/cli';
 import { createEngineClient } from '@backtalk/dialects';
 import { printCurve, printTable } from './learning-table.js';
-import { startScorer } from './scorer/scorer-process.js';
-import { Simulation, type AnswerScorer, type SimulationResult } from './simulate.js';
-import { Random } from './user/random.js';
-import { SimulatedUser } from './user/simulated-user.js';
-import { readUser, type UserFile } from './user/user-file.js';
+import { callsLine, openParties, type Parties, type PartyFlags } from './parties.js';
+import { Simulation, type SimulationResult } from './simulate.js';
 
-interface SimulateFlags {
-  readonly user: string;
+interface SimulateFlags extends PartyFlags {
   readonly sessions: number;
   readonly untilVersion?: number;
-  readonly seed: number;
+  readonly turns?: number;
   readonly parallel: number;
-  readonly maxTokens: number;
-  readonly questions: number;
+  readonly maxTokens?: number;
   readonly samples: number;
   readonly printAnswers: number;
 }
@@ -23,35 +18,30 @@ interface SimulateFlags {
 const temperature = 0.8;
 const measureParallel = 16;
 const klAnswers = 32;
-const repliesMax = 1;
 
-function simulation(
-  context: CommandContext,
-  flags: SimulateFlags,
-  file: UserFile,
-  scorer: AnswerScorer | undefined,
-): Simulation {
+function simulation(context: CommandContext, flags: SimulateFlags, parties: Parties): Simulation {
   const { connection, output, apiKey } = context;
+  const { turns = parties.usual.turns, maxTokens = parties.usual.maxTokens } = flags;
   return new Simulation({
     client: endpointClient(connection.endpoint, apiKey),
     engine: createEngineClient({ dialect: 'vllm', url: connection.engine, apiKey: connection.engineKey }),
     engineBase: connection.baseModel,
     policy: connection.policy,
-    user: new SimulatedUser(file, new Random(flags.seed)),
-    scorer,
-    hint: file.wish,
+    user: parties.user,
+    scorer: parties.scorer,
+    hint: parties.wish,
     klAnswers,
     output,
-    repliesMax,
+    repliesMax: turns - 1,
     sessions: flags.sessions,
     rest: (resting) => switchLearning(connection, resting),
     untilVersion: flags.untilVersion,
     parallelSessions: flags.parallel,
-    maxTokens: flags.maxTokens,
+    maxTokens,
     measure: {
-      questions: file.questions.heldout.slice(0, flags.questions),
+      questions: parties.heldOut.slice(0, flags.questions),
       samples: flags.samples,
-      maxTokens: flags.maxTokens,
+      maxTokens,
       temperature,
       parallel: measureParallel,
     },
@@ -61,9 +51,11 @@ function simulation(
 function report(
   { output }: CommandContext,
   { rows, counts, lastAnswers }: SimulationResult,
+  models: Parties['models'],
   answersToPrint: number,
 ): void {
-  output.value({ event: 'done', counts });
+  const calls = Object.entries(models).map(([whose, model]) => [whose, model.counts] as const);
+  output.value({ event: 'done', counts, ...(calls.length === 0 ? {} : { models: Object.fromEntries(calls) }) });
   output.line('');
   printTable(output, [
     ...rows.filter(({ kind }) => kind === 'comparison'),
@@ -74,6 +66,8 @@ function report(
   output.line(
     `${String(counts.sessions)} sessions, ${String(counts.answers)} answers: ${String(counts.corrected)} corrected, ${String(counts.complained)} called nonsense, ${String(counts.praised)} praised`,
   );
+  for (const [whose, model] of Object.entries(models))
+    output.line(callsLine(`the ${whose}'s model`, model.counts, model.takesSeed));
   for (const { question, answer, ended } of lastAnswers.slice(0, answersToPrint)) {
     output.value({ event: 'answer', question, answer, ended });
     output.line(`  ${question} → ${answer.replaceAll('\n', ' ')}${ended ? '' : ' [cut]'}`);
@@ -82,26 +76,41 @@ function report(
 }
 
 async function runSimulation(context: CommandContext, flags: SimulateFlags): Promise<void> {
-  const file = readUser(flags.user);
-  const scorer = flags.questions === 0 ? undefined : await startScorer(file.rule);
+  const { signal, output } = context;
+  const parties = await openParties(flags, signal, output);
   try {
-    report(context, await simulation(context, flags, file, scorer).run(context.signal), flags.printAnswers);
+    report(context, await simulation(context, flags, parties).run(signal), parties.models, flags.printAnswers);
   } finally {
-    await scorer?.stop();
+    await parties.stop();
   }
 }
 
 const description = 'Let a seeded, simulated user talk, and watch held-out scores version by version.';
 const { program, run } = createShell('backtalk simulate', description, stopSignal());
+const aboutPersonas = `
+A persona is played by a model behind any OpenAI-compatible endpoint, which reads each answer, says in its own words what is
+wrong, and ends the session once it is satisfied. Another model scores first answers to held-out tasks from 0 to 1 on the
+persona's scale. Both must be able to do that: the laptop's model is too small to play, to score, or to learn a persona.
+A key is the one line of a file that only you can read.`;
 await program
-  .option('--user <name|file>', 'who talks: one of test/simulate/users, or a JSON file of that form', 'short')
+  .option('--user <name|file>', 'who talks: one of test/simulate/users, or a JSON file of that form (default: short)')
+  .option('--persona <name|file>', 'a model talks as student, ta, teacher, or a JSON file of that form')
+  .option('--llm-url <url>', 'where the model that plays the persona is served')
+  .option('--llm-model <name>', 'its name there, where there are several')
+  .option('--llm-key-file <file>', 'file with the key for it')
+  .option('--scorer-url <url>', 'where a model is served that scores in place of rule and embeddings')
+  .option('--scorer-model <name>', 'its name there, where there are several')
+  .option('--scorer-key-file <file>', 'file with the key for it')
+  .option('--same-model', 'one model may play and score')
+  .option('--turns <n>', 'messages of the user in a session, at most (default: 2, of a persona 4)', whole(1))
   .option('--sessions <n>', 'sessions to hold', whole(1), 200)
   .option('--until-version <n>', 'stop once this version has been measured', whole(1))
   .option('--seed <n>', 'seed of the user', whole(0), 1)
   .option('--parallel <n>', 'sessions at the same time', whole(1), 4)
-  .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 48)
+  .option('--max-tokens <n>', 'longest answer in tokens (default: 48, to a persona 512)', whole(1))
   .option('--questions <n>', 'held-out questions to measure with, in blocks of 32', whole(0), 32)
   .option('--samples <n>', 'answers to each held-out question', whole(1), 1)
   .option('--print-answers <n>', 'answers of the last version to print', whole(0), 6)
+  .addHelpText('after', aboutPersonas)
   .action((flags: SimulateFlags) => run((context) => runSimulation(context, flags)))
   .parseAsync(process.argv);

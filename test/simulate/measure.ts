@@ -3,6 +3,7 @@
 import type { EngineClient } from '@backtalk/dialects';
 import type OpenAI from 'openai';
 import { ask, type Answer } from './ask.js';
+import { inParallel } from './in-parallel.js';
 import type { HeldOutAnswer } from './scorer/scores.js';
 
 const scoreWithinMs = 300_000;
@@ -40,24 +41,6 @@ export async function askHeldOut(options: MeasureOptions, model: string, hint?: 
     ended: answers[index]?.ended ?? false,
   }));
   return { scored, answers };
-}
-
-/** Works through a list with a bounded number at once, and keeps the order of results. The first failure ends it. */
-export async function inParallel<T, R>(
-  items: readonly T[],
-  width: number,
-  work: (item: T, index: number) => Promise<R>,
-): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  let next = 0;
-  const lane = async () => {
-    for (let index = next++; index < items.length; index = next++) {
-      const item = items[index];
-      if (item !== undefined) results[index] = await work(item, index);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
-  return results;
 }
 
 function sum(values: readonly number[]): number {

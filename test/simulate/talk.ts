@@ -6,9 +6,11 @@ import { ask } from './ask.js';
 import type { SeenAnswer } from './user/rule.js';
 import type { Reaction } from './user/simulated-user.js';
 
+/** Who talks; one of them holds several sessions at once. */
 export interface Talker {
   question(): string;
-  react(question: string, answer: SeenAnswer): Reaction;
+  /** @param before what was said until this answer, the question first */
+  react(question: string, answer: SeenAnswer, before: readonly ChatMessage[]): Promise<Reaction>;
 }
 
 export interface TalkCounts {
@@ -56,22 +58,25 @@ function count(counts: TalkCounts, reaction: Reaction): void {
   }
 }
 
-/** One session: a question, the answer, and at most `repliesMax` replies to answers. */
+/** One session: a question, the answer, and at most `repliesMax` replies to answers, the last of them where they are content. */
 export async function talkOnce(options: TalkOptions, counts: TalkCounts): Promise<void> {
   const { client, model, user, maxTokens, repliesMax, lastTokensMax = maxTokens, temperature } = options;
   const sampled = temperature === undefined ? {} : { temperature };
   const asked = user.question();
   const messages: ChatMessage[] = [{ role: 'user', content: asked }];
+  let isContent = false;
   for (let replies = 0; ; replies += 1) {
-    const isLast = replies >= repliesMax;
+    // What is answered to thanks is read by no one: only the thanks count.
+    const isLast = replies >= repliesMax || isContent;
     const tokens = isLast ? lastTokensMax : maxTokens;
     const answer = await ask(client, messages, { model, maxTokens: tokens, train: true, ...sampled });
     counts.answers += 1;
     if (replies === 0 && numberOf(answer.version) > numberOf(counts.version)) counts.version = answer.version;
     if (isLast) break;
-    const reaction = user.react(asked, answer);
+    const reaction = await user.react(asked, answer, messages);
     count(counts, reaction);
     if (reaction.kind === 'leave') break;
+    isContent = reaction.kind === 'praise';
     messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: reaction.words });
   }
   counts.sessions += 1;

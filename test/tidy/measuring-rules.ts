@@ -36,7 +36,7 @@ function sharedModules(house: House): string[] {
   );
 }
 
-const simulated = /(^|\/)simulate\/users?\/.*\.(?:ts|json)$/;
+const simulated = /(^|\/)simulate\/(?:users?|personas)\/.*\.(?:ts|json)$/;
 /** What decides about a person's words, or was fitted to some. */
 const decides: readonly RegExp[] = [
   /^services\/(?:judge|trainer|gateway|publisher)\/src\/.*\.ts$/,

@@ -8,4 +8,10 @@ export const scorerErrors = defineErrors('scorer', {
     message: (p: { why: string }) =>
       `The scorer stopped: ${p.why}. Its packages are installed by: node deploy/start.mjs setup --with scoring`,
   },
+  unscored: {
+    code: 'answers_unscored',
+    retry: 'never',
+    message: (p: { unscored: number; answers: number }) =>
+      `The scorer's model gave no usable score to ${String(p.unscored)} of ${String(p.answers)} answers: it cannot score them (--scorer-model names another).`,
+  },
 });

@@ -57,7 +57,7 @@ export class SimulatedUser {
     return this.deck.pop() ?? '';
   }
 
-  react(question: string, answer: SeenAnswer): Reaction {
+  async react(question: string, answer: SeenAnswer): Promise<Reaction> {
     const { rule, corrections, satisfied, complaints, follow_ups: followUps } = this.file;
     if (violates(rule, answer)) return this.perhaps(this.habits.corrects, 'correct', corrections) ?? leave;
     if (!seemsOnTopic(question, answer.text) && complaints.length > 0) {

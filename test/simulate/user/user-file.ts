@@ -1,10 +1,8 @@
 // A simulated user as a file: what this person wishes, when an answer violates it, and what they say. In: a name of one in
 // `test/simulate/users`, or a path. Out: the file's contents, checked. A file that cannot be used is refused by what is wrong.
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 import { userErrors } from './errors.js';
+import { readJsonFile, refuseKnown } from './json-file.js';
 
 const regexFlags = z.string().regex(/^[imsu]*$/, 'flags are letters of "imsu"');
 const searched = { pattern: z.string().min(1), flags: regexFlags.default('') };
@@ -33,41 +31,17 @@ const userFile = z.strictObject({
 export type Violation = z.infer<typeof violation>;
 export type UserFile = z.infer<typeof userFile>;
 
-const folder = join(repositoryRoot(), 'test', 'simulate', 'users');
-
 export function readUser(nameOrPath: string): UserFile {
-  const named = join(folder, `${nameOrPath}.json`);
-  const path = /^[\w-]+$/.test(nameOrPath) && existsSync(named) ? named : resolve(nameOrPath);
-  return checked(nameOrPath, jsonOf(nameOrPath, path));
-}
-
-function jsonOf(name: string, path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is not JSON' : `there is no file to read at ${path}`;
-    throw userErrors.userInvalid({ name, why }, error);
-  }
-}
-
-function checked(name: string, value: unknown): UserFile {
-  const { data, error } = userFile.safeParse(value);
-  if (data === undefined) {
-    const [issue] = error.issues;
-    throw userErrors.userInvalid({ name, why: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}` });
-  }
-  for (const [index, one] of data.rule.violates_if.entries()) {
+  const file = readJsonFile('users', nameOrPath, userFile);
+  for (const [index, one] of file.rule.violates_if.entries()) {
     if ('pattern' in one && !isPattern(one.pattern, one.flags))
       throw userErrors.userInvalid({
-        name,
+        name: nameOrPath,
         why: `rule.violates_if.${String(index)}.pattern is no regular expression`,
       });
   }
-  const heldOut = new Set(data.questions.heldout.map((question) => question.toLowerCase()));
-  const known = data.questions.train.find((question) => heldOut.has(question.toLowerCase()));
-  if (known !== undefined)
-    throw userErrors.userInvalid({ name, why: `questions: "${known}" stands in both train and heldout` });
-  return data;
+  refuseKnown(nameOrPath, 'questions', file.questions.train, file.questions.heldout);
+  return file;
 }
 
 function isPattern(source: string, flags: string): boolean {

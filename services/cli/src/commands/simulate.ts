@@ -14,7 +14,9 @@ export async function simulate(words: readonly string[], signal: AbortSignal, ro
   const tool = join(root, 'test', 'dist', 'simulate', 'main.js');
   // Left behind by the set-up once the scorer's embeddings are installed.
   const isInstalled = existsSync(join(root, '.venv', 'stamps', 'embeddings'));
-  const isReady = existsSync(tool) && (words.includes('--help') || isInstalled);
+  // A model that scores takes the place of the embeddings, and nothing else scores a persona.
+  const needsNone = words.some((word) => /^--(?:help$|scorer-url|persona)/.test(word));
+  const isReady = existsSync(tool) && (needsNone || isInstalled);
   if (!isReady) {
     const status = await statusOf([join(root, 'deploy', 'start.mjs'), 'setup', '--with', 'scoring'], signal);
     if (status !== 0) return status;
