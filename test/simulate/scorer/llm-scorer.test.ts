@@ -41,7 +41,9 @@ describe('LlmScorer', () => {
   });
 
   it('leaves out an answer without a usable score, and scores nothing where those are many', async () => {
-    const { scorer } = scorerOf((answer) => (answer.startsWith('odd') ? { answers: true, score: 9 } : { answers: true, score: 0.5 }));
+    const { scorer } = scorerOf((answer) =>
+      answer.startsWith('odd') ? { answers: true, score: 9 } : { answers: true, score: 0.5 },
+    );
     const answers = ['even a b', 'even c d', 'even e f', 'odd'].map((answer) => held('How?', answer));
     expect(await scorer.score(answers)).toMatchObject({ obeys: 0.5, hit: 1, headline: 0.5 });
     await expect(scorer.score([...answers, held('How?', 'odd too')])).rejects.toMatchObject({
