@@ -88,9 +88,12 @@ export function afterMeasures(
 const turnsMin = 6;
 /** A lesson that changes the base's answers less than this, in nats an answer, changes nothing that could be learned. */
 const effectMinNats = 2;
-/** In this many steps that trained on a lesson its progress must rise by so much, whenever they are counted from. */
-const patienceSteps = 5;
+/** In this many steps that trained on a lesson its progress must rise by so much, whenever they are counted from: */
 const riseMin = 0.1;
+/** of one that has come far; */
+const patienceSteps = 5;
+/** and of one that has not, which is given up then. What the base never says unasked does not show for four steps, and is there after eight. */
+const givingUpSteps = 10;
 /** A lesson that rises no more is learned as far as it goes from here on. */
 const farFrom = 0.5;
 /** A learned lesson is lost at this share of what made it learned: what is near the bound does not go to and fro. */
@@ -110,13 +113,14 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   if (state !== Lesson_State.STATE_ACTIVE) return state;
   if (!hasEffect) return Lesson_State.STATE_UNTEACHABLE;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
-  if (!hasStalled(lesson)) return state;
-  return (progressOf(recent) ?? 0) >= farFrom ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
+  const isFar = (progressOf(recent) ?? 0) >= farFrom;
+  if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
+  return isFar ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }
 
-function hasStalled({ steps, measures }: Lesson): boolean {
-  if (steps < patienceSteps) return false;
-  const before = measures.filter((measure) => measure.steps <= steps - patienceSteps).slice(-measuresTogether);
+function hasStalled({ steps, measures }: Lesson, patience: number): boolean {
+  if (steps < patience) return false;
+  const before = measures.filter((measure) => measure.steps <= steps - patience).slice(-measuresTogether);
   const now = progressOf(measures.slice(-measuresTogether)) ?? 0;
   return now - (progressOf(before) ?? 0) < riseMin;
 }
