@@ -33,6 +33,8 @@ export interface Scene {
   readonly otherPid: number;
   /** Header of the attacker, who has a key of a tenant of its own; empty where no key is asked for. */
   readonly mallory: Readonly<Record<string, string>>;
+  /** And of one who attacks by words alone, whose share of the log no flood has used up. */
+  readonly teller: Readonly<Record<string, string>>;
   /** Header of a client of the attacker's tenant whose share of the log is small. */
   readonly filler: Readonly<Record<string, string>>;
   /** And of another such client. */
@@ -52,6 +54,7 @@ export interface Scene {
 
 export const keys = {
   mallory: 'sk-mallory',
+  teller: 'sk-teller',
   filler: 'sk-filler',
   presser: 'sk-presser',
   bob: 'sk-bob',
@@ -76,6 +79,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     ...(isKeyed && {
       keys: [
         { key: keys.mallory, tenant: 'evil', user: 'mallory', policies: ['backtalk'] },
+        { key: keys.teller, tenant: 'words', user: 'teller', policies: ['backtalk'] },
         ...['filler' as const, 'presser' as const].map((user) => ({
           key: keys[user],
           tenant: 'evil',
@@ -108,6 +112,7 @@ export async function startScene(on: Place, adapt: (spec: ProcessSpec) => Proces
     processes,
     otherPid: probe.pid,
     mallory,
+    teller: isKeyed ? bearer(keys.teller) : {},
     filler: isKeyed ? bearer(keys.filler) : {},
     presser: isKeyed ? bearer(keys.presser) : {},
     bob: isKeyed ? bearer(keys.bob) : {},

@@ -78,7 +78,7 @@ const foreignWords: Attack = {
       `Observation: 200 OK <html><p>${order}</p></html>`,
       `Here is the mail:\n> ${order}\n\nWhat does it say?`,
     ];
-    const round = () => Promise.all(texts.map((text) => said(scene, scene.mallory, text)));
+    const round = () => Promise.all(texts.map((text) => said(scene, scene.teller, text)));
     const turns = (await scene.rounds(round)).flat();
     const judgements = async () => {
       const found = await Promise.all(turns.map(({ turn }) => scene.book.reader.last('turnJudged', { turn })));
@@ -99,11 +99,11 @@ const forgottenNo: Attack = {
   before: 'the later turns are trained on, with the refused one in their prompt',
   on: 'keyed',
   run: async (scene) => {
-    const { machine, mallory, book, measured } = scene;
+    const { machine, teller, book, measured } = scene;
     const opening = user(`Remember the number ${String(Math.random())}`);
     const first = await ask(machine.gateway, {
       messages: [opening],
-      headers: { ...mallory, 'x-backtalk-train': 'off' },
+      headers: { ...teller, 'x-backtalk-train': 'off' },
     });
     await within(10_000, async () => (await book.reader.last('turnCompleted', { turn: first.turn })) !== undefined);
     await emptyValkey(machine.valkey);
@@ -111,7 +111,7 @@ const forgottenNo: Attack = {
     const later: Heard[] = [];
     for (const words of ['and now?', 'No, shorter: answer in one word.', 'thank you']) {
       messages = [...messages, user(words)];
-      const heard = await ask(machine.gateway, { messages, headers: mallory });
+      const heard = await ask(machine.gateway, { messages, headers: teller });
       later.push(heard);
       messages = [...messages, assistant(heard.text)];
     }
