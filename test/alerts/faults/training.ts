@@ -1,6 +1,7 @@
 // A training worker that is away, stands still, or cannot store what it made; and gateways that know different routes.
 import { holdTraining, setFigures } from '../../loop/controls.js';
 import { awayFor, type Fault } from '../fault.js';
+import { resume } from '../operator.js';
 
 /** The worker has no model: it speaks the real contract and says these figures of its steps. */
 function stepsThatReport(figures: Readonly<Record<string, number>>, alerts: readonly string[]): Fault {
@@ -10,7 +11,11 @@ function stepsThatReport(figures: Readonly<Record<string, number>>, alerts: read
     fires: alerts.map((alert) => ({ alert })),
     break: async ({ machine }) => {
       await setFigures(machine, figures);
-      return () => setFigures(machine, {});
+      return async () => {
+        await setFigures(machine, {});
+        // Versions with such an entropy are burned, and after three training rests until an operator looked.
+        await resume(machine);
+      };
     },
   };
 }
