@@ -126,6 +126,23 @@ describe('collector', () => {
     expect((await continuation()).message).toMatchObject({ turn: right, continuedBy: next });
   });
 
+  it.each([
+    ['as the index has it', () => Promise.resolve()],
+    ['after Valkey was emptied', () => valkey.flush()],
+  ])('tells turns that gave the same answer apart by what was said before it, %s', async (_when, meanwhile) => {
+    const asked = [turnPattern(`${user}a`), turnPattern(`${user}b`)] as const;
+    for (const [at, turn] of asked.entries()) {
+      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], questionKeys: [`q${String(at)}`] }));
+      await gateway.publish('turnCompleted', completed(turn, user, 'k'));
+    }
+    await until(everythingTaken);
+    await meanwhile();
+    const next = turnPattern(`${user}c`);
+    const said = { answerKeys: ['k'], questionKeys: ['q0', 'q9'] };
+    await gateway.publish('turnOpened', opened({ turn: next, user, messages: [ask, answer, reply], ...said }));
+    expect((await continuation()).message).toMatchObject({ turn: asked[0], continuedBy: next });
+  });
+
   it('links a request to its newest answer, though it came after an older one was found', async () => {
     const [second, third] = [turnPattern(`${user}b`), turnPattern(`${user}c`)];
     await firstTurn();

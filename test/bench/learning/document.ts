@@ -167,7 +167,8 @@ function inTurn(results: readonly UnitResult[], result: UnitResult): Section {
   const section = blocks(results, result, 'b', 'Wishes in turn, then all together');
   const kept = result.name.split('+').map((of) => keptOf(result, of));
   const rows = kept.map(({ of, best, last, share: left }) => {
-    const verdict = left === undefined ? 'never learned' : left >= 0.8 ? 'kept' : 'LOST';
+    const verdict =
+      left === undefined ? (best === 0 ? 'never learned' : 'learned at the end') : left >= 0.8 ? 'kept' : 'LOST';
     return [of, share(best), share(last), share(left), verdict];
   });
   const forgotten = table(['wish', 'its best', 'after the last block', 'last ÷ best (aim ≥ .80)', ''], rows);

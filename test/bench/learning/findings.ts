@@ -32,7 +32,7 @@ export interface Kept {
   readonly of: string;
   readonly best: number;
   readonly last: number;
-  /** Last ÷ best; undefined where nothing was ever reached. */
+  /** Last ÷ best; undefined where nothing was reached before the last measurement: then there is nothing to keep. */
   readonly share: number | undefined;
 }
 
@@ -41,5 +41,6 @@ export function keptOf(result: Pick<UnitResult, 'rows'>, of: string): Kept {
   const headlines = versionsOf(result, of).map(({ scores }) => scores.headline);
   const best = Math.max(0, ...headlines);
   const last = headlines.at(-1) ?? 0;
-  return { of, best, last, share: best === 0 ? undefined : last / best };
+  const before = Math.max(0, ...headlines.slice(0, -1));
+  return { of, best, last, share: before === 0 ? undefined : last / best };
 }

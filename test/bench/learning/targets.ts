@@ -67,7 +67,7 @@ function kept(result: UnitResult): Target['cases'] {
     const { share } = keptOf(result, of);
     return {
       name: of,
-      value: share === undefined ? 'never learned' : fixed(share),
+      value: share === undefined ? 'nothing to keep' : fixed(share),
       isMet: (share ?? 0) >= aims.ofBest,
     };
   });

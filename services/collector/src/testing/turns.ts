@@ -13,6 +13,7 @@ export interface Said {
   readonly user: string;
   readonly messages: readonly unknown[];
   readonly answerKeys?: readonly string[];
+  readonly questionKeys?: readonly string[];
   readonly parent?: string;
   readonly session?: string;
   /** The client's own name for the session. */
@@ -22,13 +23,14 @@ export interface Said {
 }
 
 export function opened(said: Said): TurnOpened {
-  const { turn, user, messages, answerKeys = [], parent = '', train } = said;
+  const { turn, user, messages, answerKeys = [], questionKeys = [], parent = '', train } = said;
   return TurnOpened.fromPartial({
     turn,
     tenant,
     user,
     policy,
     answerKeys: [...answerKeys],
+    questionKeys: [...questionKeys],
     conversation: { encoding: Conversation_Encoding.ENCODING_JSON, messages: Buffer.from(JSON.stringify(messages)) },
     consent: { train: train ?? true, source: train === undefined ? 'default' : 'request' },
     provisionalParent: parent,

@@ -92,7 +92,7 @@ const effectMinNats = 2;
 const riseMin = 0.1;
 /** of one that has come far; */
 const patienceSteps = 5;
-/** and of one that has not, which is given up then. What the base never says unasked does not show for four steps, and is there after eight. */
+/** and of one that has not, which is given up then: an emoji, which the base never writes unasked, did not show after four and was there after eight. */
 const givingUpSteps = 10;
 /** A lesson that rises no more is learned as far as it goes from here on. */
 const farFrom = 0.5;
