@@ -1,43 +1,56 @@
 // A container's first process hears SIGTERM while it imports what takes long. Its default there is to do nothing, which is
-// as if it ignored the signal; a module of the test stands for the one that takes long, and never ends.
+// as if it ignored the signal; a module of the test stands for the one that takes long, and never ends. One that serves is told.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pythonEnvironment, TemporaryDirectory } from '@backtalk/kit/testing';
+import { freePort, pythonEnvironment, TemporaryDirectory } from '@backtalk/kit/testing';
 import { afterAll, expect, it } from 'vitest';
 import { render } from './helm.js';
 import { containerOf, podOf } from './pods.js';
 
 const model = { name: 'm', hub: 'a/b', revision: '0'.repeat(40) };
-const pool = { engine: 'sglang', gpu: { count: 1 }, resources: { limits: { memory: '16Gi' } } };
-const objects = render({ model, judge: { backend: 'free' }, pools: { serving: pool } });
+
+function podOfServing(engine: string) {
+  const pool = { engine, gpu: { count: 1 }, resources: { limits: { memory: '16Gi' } } };
+  return podOf(render({ model, judge: { backend: 'free' }, pools: { serving: pool } }), 'engine-serving');
+}
 
 const folder = new TemporaryDirectory('first-signal');
 afterAll(() => folder.remove());
 
-/** Modules of these names whose import says so and waits for a signal. */
-function madeModules(...names: readonly string[]): string {
-  for (const name of names) {
-    mkdirSync(folder.join(name), { recursive: true });
-    const waits = 'import signal\nprint("importing", flush=True)\nwhile True:\n    signal.pause()\n';
-    writeFileSync(join(folder.join(name), '__init__.py'), waits);
-  }
+/** A package of this name, whose import does what is given. */
+function madeModule(name: string, source: string): string {
+  mkdirSync(folder.join(name), { recursive: true });
+  writeFileSync(join(folder.join(name), '__init__.py'), source);
   return folder.path;
 }
 
+/** The container's process, as a first process is started: SIGTERM does nothing until it says otherwise. */
+function start(engine: string, name: string, modules: string, port = 30_030) {
+  const { command, args } = containerOf(podOfServing(engine), name);
+  const line = [...command, ...args].map((word) => word.replaceAll('30030', String(port)));
+  return spawn('sh', ['-c', 'trap "" TERM; exec "$0" "$@"', ...line], {
+    env: {
+      PATH: `${join(pythonEnvironment(), 'bin')}:/usr/bin:/bin`,
+      MODEL_HUB_ID: 'a/b',
+      MODEL_REVISION: '',
+      ENGINE_KEY: 'key',
+      PYTHONPATH: modules,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
 it.each([
-  ['fetch-model', 'huggingface_hub'],
-  ['engine', 'sglang'],
+  ['fetch-model', 'huggingface_hub', 'sglang'],
+  ['engine', 'sglang', 'sglang'],
+  ['engine', 'vllm', 'vllm'],
 ])(
   '%s ends within 2 s of SIGTERM while %s is imported',
-  async (name, module) => {
-    const { command, args } = containerOf(podOf(objects, 'engine-serving'), name);
-    const environment = { MODEL_HUB_ID: 'a/b', MODEL_REVISION: '', ENGINE_KEY: 'key', PYTHONPATH: madeModules(module) };
-    const child = spawn('sh', ['-c', 'trap "" TERM; exec "$0" "$@"', ...command, ...args], {
-      env: { PATH: `${join(pythonEnvironment(), 'bin')}:/usr/bin:/bin`, ...environment },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+  async (name, module, engine) => {
+    const waits = 'import signal\nprint("importing", flush=True)\nwhile True:\n    signal.pause()\n';
+    const child = start(engine, name, madeModule(module, waits));
     try {
       const [said] = (await once(child.stdout, 'data')) as [Buffer];
       expect(said.toString()).toBe('importing\n');
@@ -50,3 +63,25 @@ it.each([
   },
   30_000,
 );
+
+it('an engine that listens gets the SIGTERM of its container and ends with its own status', async () => {
+  const port = await freePort();
+  const serves = [
+    'import signal, socket, sys',
+    'signal.signal(signal.SIGTERM, lambda *_: (print("drained", flush=True), sys.exit(7)))',
+    `server = socket.create_server(("127.0.0.1", ${String(port)}))`,
+    'print("serving", flush=True)',
+    'while True:\n    signal.pause()\n',
+  ];
+  const child = start('vllm', 'engine', madeModule('vllm', serves.join('\n')), port);
+  try {
+    let said = '';
+    child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+    await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    expect(await once(child, 'close', { signal: AbortSignal.timeout(10_000) })).toEqual([7, null]);
+    expect(said).toBe('serving\ndrained\n');
+  } finally {
+    child.kill('SIGKILL');
+  }
+}, 30_000);

@@ -2,11 +2,10 @@
 
 {{/* (root, name, pool, hasLoader) */}}
 {{- define "backtalk.engineCommand" -}}
-{{- if eq .pool.engine "vllm" }}
-command: [python3, -m, vllm.entrypoints.openai.api_server]
-{{- else if eq .pool.engine "sglang" }}
-# Its key is put into the arguments inside the process, where no list of processes shows it.
-command: [python3, -c, {{ .root.Files.Get "files/start_sglang.py" | toJson }}]
+{{- $module := get (dict "vllm" "vllm.entrypoints.openai.api_server" "sglang" "sglang.launch_server") .pool.engine }}
+{{- if $module }}
+# SIGTERM is heard from the first line, and no list of processes shows a key.
+command: [python3, -c, {{ .root.Files.Get "files/start_engine.py" | toJson }}, {{ $module }}]
 {{- else }}
 command: [python, -m, backtalk_worker.engine]
 {{- end }}
