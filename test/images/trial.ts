@@ -4,19 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { callPairs, tokenVariable } from '@backtalk/kit';
 import { freePort, TemporaryDirectory } from '@backtalk/kit/testing';
-import { z } from 'zod';
 import { keysFileOf } from '../loop/machine.js';
 import { docker } from './docker.js';
 
 const minuteMs = 60_000;
-const container = z.object({ Service: z.string(), State: z.string(), ExitCode: z.number() });
-/** One line of JSON each. */
-const containers = z.string().transform((text) =>
-  text
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => container.parse(JSON.parse(line))),
-);
+/** A container in one line of `docker inspect`: its service, its state, its exit code. */
+const inspected = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Status}} {{.State.ExitCode}}';
 
 export class Trial {
   readonly key = `bt-${randomBytes(16).toString('hex')}`;
@@ -59,9 +52,15 @@ export class Trial {
 
   /** Exit codes by name; undefined while a container runs. */
   async ends(): Promise<Record<string, number | undefined>> {
-    const all = containers.parse(await this.compose(['ps', '--all', '--format', 'json'], minuteMs));
+    const listed = await this.compose(['ps', '--all', '--quiet'], minuteMs);
+    const ids = listed.split('\n').filter((line) => /^[0-9a-f]+$/.test(line));
+    // Not the list's states: for a moment after a stop has returned, the engine still lists a container as running.
+    const lines = (await docker(['inspect', '--format', inspected, ...ids], minuteMs)).split('\n');
     return Object.fromEntries(
-      all.map(({ Service, State, ExitCode }) => [Service, State === 'exited' ? ExitCode : undefined] as const),
+      lines.map((line) => {
+        const [service = '', state, code] = line.split(' ');
+        return [service, state === 'exited' ? Number(code) : undefined] as const;
+      }),
     );
   }
 
