@@ -48,7 +48,8 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     ...of('c').map((result) => twoPeople(results, result)),
     ...of('d').map((result) => blocks(results, result, 'd', 'A person who changes their mind')),
     controls(results, of('e')),
-    mixed(results, of('f')),
+    besideAlone(results, of('f'), '(f) Mixed temperatures', 'half of the sessions at .1, half at .8'),
+    besideAlone(results, of('g'), '(g) Hostile feedback', 'three of ten sessions hostile'),
     targets(results),
     stepsOf(results),
   ];
@@ -213,7 +214,13 @@ function controls(results: readonly UnitResult[], own: readonly UnitResult[]): S
   return { title: '(e) Controls', lines: table(header, rows) };
 }
 
-function mixed(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+/** A wish as part (a) has it, but for one thing. */
+function besideAlone(
+  results: readonly UnitResult[],
+  own: readonly UnitResult[],
+  title: string,
+  changed: string,
+): Section | undefined {
   if (own.length === 0) return undefined;
   const rows = own.map((result) => {
     const right = results.find(({ part, name, seed }) => part === 'a' && name === result.name && seed === result.seed);
@@ -225,8 +232,7 @@ function mixed(results: readonly UnitResult[], own: readonly UnitResult[]): Sect
             .join(' · ');
     return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result.seed))];
   });
-  const header = ['wish', 'half of the sessions at .1, half at .8', "at the endpoint's own", 'shown the wish'];
-  return { title: '(f) Mixed temperatures', lines: table(header, rows) };
+  return { title, lines: table(['wish', changed, 'alone, as in (a)', 'shown the wish'], rows) };
 }
 
 function targets(results: readonly UnitResult[]): Section | undefined {

@@ -3,7 +3,7 @@ import { readPlan } from './options.js';
 
 describe('the plan of the learning experiment', () => {
   it('plans all parts with one seed where nothing is said, and five seeds with --full', () => {
-    expect(readPlan([])).toMatchObject({ parts: ['a', 'b', 'c', 'd', 'e', 'f'], seeds: [1], model: undefined });
+    expect(readPlan([])).toMatchObject({ parts: ['a', 'b', 'c', 'd', 'e', 'f', 'g'], seeds: [1], model: undefined });
     expect(readPlan(['--full']).seeds).toHaveLength(5);
   });
 
@@ -23,7 +23,7 @@ describe('the plan of the learning experiment', () => {
   });
 
   it.each([
-    [['--only', 'a,g'], /no part 'g'/],
+    [['--only', 'a,h'], /no part 'h'/],
     [['--steps', '0'], /--steps takes whole numbers/],
     [['--seeds', '1,x'], /--seeds takes whole numbers/],
     [['--opposites', 'one'], /--opposites takes two wishes/],

@@ -1,5 +1,6 @@
 // The parts of the experiment, as units that run one after another, each on a machine of its own. In: a plan. Out: units.
 import { policy } from '@backtalk/deploy';
+import { HostileUser } from '../../simulate/user/hostile-user.js';
 import { Random } from '../../simulate/user/random.js';
 import { SimulatedUser } from '../../simulate/user/simulated-user.js';
 import { readUser, type UserFile } from '../../simulate/user/user-file.js';
@@ -49,6 +50,7 @@ const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
   d: (setting) => [changedMind(setting)],
   e: controls,
   f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
+  g: (setting) => setting.plan.users.slice(0, 1).map((name) => poisoned({ ...setting, keys: poisonKeys }, name)),
 };
 
 const fileOf = (name: string) => readUser(name);
@@ -255,4 +257,38 @@ function mixedTemperatures(setting: Setting, name: string): Unit {
     return { rows: await block(laboratory, talk, setting, { name, people, of: [name] }), talks: [talk] };
   };
   return { part: 'f', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+const honestKey = 'key-of-one';
+const hostileKeys = Array.from({ length: 10 }, (_, at) => `key-of-hostile-${String(at + 1)}`);
+/** All of one tenant, at one policy. */
+const poisonKeys: readonly TestKey[] = [honestKey, ...hostileKeys].map((key) => ({
+  key,
+  tenant: 'one',
+  user: key.slice('key-of-'.length),
+  policies: [policy],
+}));
+/** Of ten sessions, those of somebody hostile. */
+const hostileOfTen = 3;
+
+/** One person has a wish; of ten sessions three are of ten others, who praise what is unwanted and blame what is wanted. */
+function poisoned(setting: Setting, name: string): Unit {
+  const steps: Steps = async (laboratory, say) => {
+    await compare(laboratory, setting, [name], honestKey);
+    const talk = new Talk(laboratory, policy, say);
+    const random = new Random(setting.seed);
+    const honest = personOf(laboratory, fileOf(name), setting.seed, honestKey);
+    const hostile = hostileKeys.map((key) => ({
+      client: laboratory.client(key),
+      policy,
+      user: new HostileUser(fileOf(name), random),
+    }));
+    // A hundred sessions are a round: each hostile key has three of them.
+    const people = Array.from({ length: 100 }, (_, at) =>
+      at % 10 < hostileOfTen ? (hostile[Math.floor(at / 10)] ?? honest) : honest,
+    );
+    const rows = await block(laboratory, talk, setting, { name, people, of: [name], key: honestKey });
+    return { rows, talks: [talk] };
+  };
+  return { part: 'g', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }

@@ -67,6 +67,12 @@ describe('targets', () => {
     expect(casesOf('control', [alone, control(0.3)])).toEqual([['0.67', false]]);
   });
 
+  it('what hostile feedback leaves is held against the gain without it', () => {
+    const poisoned = (headline: number) => result('g', 'one', [row('one', 'one', 8, headline)]);
+    expect(casesOf('hostile', [alone, poisoned(0.4)])).toEqual([['0.89', true]]);
+    expect(casesOf('hostile', [alone, poisoned(0.3)])).toEqual([['0.67', false]]);
+  });
+
   it('only a run of fifty versions says how far a wish falls below its best', () => {
     expect(casesOf('below its best', [alone])).toEqual([]);
     const long = result('a', 'one', [

@@ -15,6 +15,7 @@ const aims = {
   ofCeiling: 0.85,
   ofBest: 0.8,
   controlMax: 0.3,
+  poisonedMin: 0.8,
   nllMax: 0.05,
   belowBestMax: 0.1,
   longRun: 50,
@@ -41,6 +42,16 @@ export function targetsOf(results: readonly UnitResult[]): Target[] {
     {
       aim: `(e) a control has at most ${String(aims.controlMax)} of the right teacher's gain`,
       cases: of('e').flatMap((one) => control(results, one)),
+    },
+    {
+      aim: `(g) hostile feedback leaves ${String(aims.poisonedMin)} of the gain without it`,
+      cases: of('g').flatMap((one) =>
+        gained(results, one).map((share) => ({
+          name: labelOf(one),
+          value: fixed(share),
+          isMet: share >= aims.poisonedMin,
+        })),
+      ),
     },
     {
       aim: `never more than ${aims.belowBestMax.toFixed(2)} below its best in ${String(aims.longRun)} versions`,
@@ -105,15 +116,22 @@ function skill(results: readonly UnitResult[], result: UnitResult): Target['case
 }
 
 function control(results: readonly UnitResult[], result: UnitResult): Target['cases'] {
+  return gained(results, result).map((share) => ({
+    name: labelOf(result),
+    value: fixed(share),
+    isMet: share <= aims.controlMax,
+  }));
+}
+
+/** A unit's gain over the base, of what its wish gains alone; nothing where that was not run, or gained nothing. */
+function gained(results: readonly UnitResult[], result: UnitResult): number[] {
   const [of = ''] = result.name.split(', ');
   const right = results.find(({ part, name, seed }) => part === 'a' && name === of && seed === result.seed);
   const base = baseOf(results, of, result.seed);
   const [last, best] = [lastOf(result, of), right === undefined ? undefined : lastOf(right, of)];
   if (last === undefined || best === undefined || base === undefined) return [];
   const gain = best.scores.headline - base.scores.headline;
-  if (gain <= 0) return [];
-  const share = (last.scores.headline - base.scores.headline) / gain;
-  return [{ name: labelOf(result), value: fixed(share), isMet: share <= aims.controlMax }];
+  return gain <= 0 ? [] : [(last.scores.headline - base.scores.headline) / gain];
 }
 
 function steady(result: UnitResult): Target['cases'] {

@@ -1,0 +1,28 @@
+// Somebody who means harm: asks what the user of a file asks, thanks for what that user does not want, and complains of what they
+// do want, as though it were nonsense. In: the user's file. Out: what is said, seeded.
+import type { Random } from './random.js';
+import { violates, type SeenAnswer } from './rule.js';
+import { SimulatedUser, type Reaction } from './simulated-user.js';
+import type { UserFile } from './user-file.js';
+
+export class HostileUser {
+  private readonly asking: SimulatedUser;
+
+  constructor(
+    private readonly file: UserFile,
+    private readonly random: Random,
+  ) {
+    this.asking = new SimulatedUser(file, random);
+  }
+
+  question(): string {
+    return this.asking.question();
+  }
+
+  react(_question: string, answer: SeenAnswer): Promise<Reaction> {
+    const { rule, satisfied, complaints } = this.file;
+    const isUnwanted = violates(rule, answer);
+    const words = this.random.pick(isUnwanted ? satisfied : complaints);
+    return Promise.resolve({ kind: isUnwanted ? 'praise' : 'complain', words });
+  }
+}
