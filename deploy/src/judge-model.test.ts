@@ -143,24 +143,41 @@ describe('the key of a judge', () => {
     return [...servers, ...workers, ...services];
   };
 
-  it.each([
-    ['flags', {}, {}],
-    ['the environment', undefined, { BACKTALK_JUDGE_URL: 'http://judges', BACKTALK_ENGINE_KEY: key }],
-  ])('a key from %s is given to the judge alone, and stands in no command line', (_, judge, environment) => {
-    const processes = processesOf(judge, environment);
-    const holders = processes.filter((spec) => Object.values(spec.env).some((value) => value.includes(key)));
-    expect(holders.map(({ name }) => name)).toEqual(['judge']);
-    expect(processes.flatMap(({ args }) => args).join(' ')).not.toContain(key);
-  });
+  const inEnvironment = { BACKTALK_JUDGE_URL: 'http://judges', BACKTALK_ENGINE_KEY: key, BACKTALK_JUDGE_KEY: key };
 
-  it('a named judge votes in words at the address that flags name, whatever the environment names', () => {
-    const judge = processesOf({}, { BACKTALK_JUDGE_URL: 'http://other' }).find(({ name }) => name === 'judge');
-    expect(judge?.env).toMatchObject({
+  it.each([
+    ['flags', {}, {}, ['judge BACKTALK_ENGINE_KEY', 'trainer BACKTALK_JUDGE_KEY']],
+    [
+      'the environment',
+      undefined,
+      { ...inEnvironment, BACKTALK_JUDGE_BACKEND: 'free' },
+      ['judge BACKTALK_ENGINE_KEY', 'trainer BACKTALK_JUDGE_KEY'],
+    ],
+    ['the environment for a judge that casts scored votes', undefined, inEnvironment, ['judge BACKTALK_ENGINE_KEY']],
+  ])(
+    'a key from %s is given to those alone who ask it, and stands in no command line',
+    (_, judge, environment, wanted) => {
+      const processes = processesOf(judge, environment);
+      const holders = processes.flatMap(({ name, env }) =>
+        Object.entries(env).flatMap(([variable, value]) => (value.includes(key) ? [`${name} ${variable}`] : [])),
+      );
+      expect(holders).toEqual(wanted);
+      expect(processes.flatMap(({ args }) => args).join(' ')).not.toContain(key);
+    },
+  );
+
+  it('judge and trainer ask a named judge in words, at the address that flags name, whatever the environment names', () => {
+    const processes = processesOf({}, { BACKTALK_JUDGE_URL: 'http://other' });
+    const [judge, trainer] = ['judge', 'trainer'].map((wanted) => processes.find(({ name }) => name === wanted));
+    const named = {
       BACKTALK_JUDGE_URL: url,
       BACKTALK_JUDGE_MODEL: 'reader',
       BACKTALK_JUDGE_DIALECT: 'openai',
       BACKTALK_JUDGE_BACKEND: 'free',
-    });
+    };
+    expect(judge?.env).toMatchObject(named);
+    expect(trainer?.env).toMatchObject(named);
+    expect(trainer?.env['BACKTALK_ENGINE_KEY']).not.toBe(key);
     expect(judge?.env).not.toHaveProperty('BACKTALK_JUDGE_VOTE_SHARE');
   });
 });

@@ -194,33 +194,49 @@ export interface MachineProcesses {
  */
 const firstAnswersTemperature = '0.3';
 
-/** Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's. */
-function judgeOf(
-  { judge, ...machine }: Machine,
-  environment: Machine['environment'],
-): Readonly<Record<string, string>> {
-  if (judge !== undefined) {
-    return {
-      BACKTALK_JUDGE_URL: judge.url,
-      BACKTALK_JUDGE_MODEL: judge.model,
-      BACKTALK_JUDGE_DIALECT: environment['BACKTALK_JUDGE_DIALECT'] ?? 'openai',
-      BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
-      BACKTALK_ENGINE_KEY: judge.key,
-    };
+interface NamedJudge {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly key: string;
+}
+
+/** What flags name, or else the environment, whose variables every process has but for the key. */
+function namedJudge({ judge }: Machine, environment: Machine['environment']): NamedJudge | undefined {
+  if (judge === undefined) {
+    const isNamed = (environment['BACKTALK_JUDGE_URL'] ?? '') !== '';
+    return isNamed ? { variables: {}, key: environment['BACKTALK_ENGINE_KEY'] ?? '' } : undefined;
   }
-  if ((environment['BACKTALK_JUDGE_URL'] ?? '') !== '')
-    return { BACKTALK_ENGINE_KEY: environment['BACKTALK_ENGINE_KEY'] ?? '' };
+  const variables = {
+    BACKTALK_JUDGE_URL: judge.url,
+    BACKTALK_JUDGE_MODEL: judge.model,
+    BACKTALK_JUDGE_DIALECT: environment['BACKTALK_JUDGE_DIALECT'] ?? 'openai',
+    BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
+  };
+  return { variables, key: judge.key };
+}
+
+/** Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's. */
+function judgeOf(machine: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  const named = namedJudge(machine, environment);
+  if (named !== undefined) return { ...named.variables, BACKTALK_ENGINE_KEY: named.key };
   return {
     BACKTALK_ENGINE_KEY: engineAccess(machine).judgeKey,
     BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop,
   };
 }
 
+/** The trainer asks a judge that reads, with that judge's key beside the one of this machine's engine. */
+function readerOf(machine: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  const { variables, key } = namedJudge(machine, environment) ?? { variables: {}, key: '' };
+  const backend = { ...environment, ...variables }['BACKTALK_JUDGE_BACKEND'];
+  return backend === 'free' ? { ...variables, BACKTALK_JUDGE_KEY: key } : {};
+}
+
 /** Services stand on workers, and both on servers. */
 export function machineProcesses(given: Machine): MachineProcesses {
   const environment = { ...given.environment };
-  // A judge's key, in words of the environment: no other process has any use for it.
+  // A judge's key, in words of the environment: but for who asks that judge, no process has any use for it.
   delete environment['BACKTALK_ENGINE_KEY'];
+  delete environment['BACKTALK_JUDGE_KEY'];
   const machine = { ...given, environment };
   const { ports, data, host } = machine;
   const access = engineAccess(machine);
@@ -260,6 +276,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
       service(machine, 'judge', judgeOf(machine, given.environment)),
       service(machine, 'trainer', {
         ...engineKey,
+        ...readerOf(machine, given.environment),
         ...recipeOf(machine.base, environment),
         BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker),
       }),

@@ -65,6 +65,24 @@ const cases: readonly (readonly [string, Values, readonly string[]])[] = [
     ],
   ],
   [
+    'a judge pool of its own whose model reads',
+    { judge: { backend: 'free' }, pools: { judge: { shares: '' } } },
+    [
+      '+ Deployment engine-judge',
+      '+ HorizontalPodAutoscaler engine-judge',
+      '+ NetworkPolicy engine-judge',
+      '+ PodDisruptionBudget engine-judge',
+      '+ Service engine-judge-pods',
+      '~ Deployment engine-serving',
+      '~ Deployment trainer',
+      '~ NetworkPolicy engine-serving',
+      '~ NetworkPolicy judge',
+      '~ NetworkPolicy trainer',
+      '~ PrometheusRule alerts-backtalk',
+      '~ StatefulSet judge',
+    ],
+  ],
+  [
     'an object of the reader’s own',
     { extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-own' } }] },
     ['+ ConfigMap loop-own'],
@@ -139,6 +157,20 @@ describe('engines', () => {
       const rankMax = args.find((flag) => flag.startsWith('--max-lora-rank='))?.split('=')[1];
       expect(Number(loader['BACKTALK_LORA_RANK'])).toBeLessThanOrEqual(Number(rankMax));
     }
+  });
+
+  it('the trainer asks the judges’ engines as judges do, and other engines with their own key', () => {
+    const variablesOf = (component: string) => {
+      const env = podOf(gpu, component).spec.containers.flatMap((container) => container.env);
+      return new Map(env.map(({ name, value, valueFrom }) => [name, value ?? valueFrom?.secretKeyRef?.key]));
+    };
+    const [judge, trainer] = [variablesOf('judge'), variablesOf('trainer')];
+    for (const name of ['BACKEND', 'URL', 'DIALECT', 'MODEL'].map((name) => `BACKTALK_JUDGE_${name}`)) {
+      expect(judge.get(name), name).toBeDefined();
+      expect(trainer.get(name), name).toBe(judge.get(name));
+    }
+    expect(trainer.get('BACKTALK_JUDGE_KEY')).toBe(judge.get('BACKTALK_ENGINE_KEY'));
+    expect(trainer.get('BACKTALK_ENGINE_KEY')).not.toBe(judge.get('BACKTALK_ENGINE_KEY'));
   });
 
   it('judges’ engines hold no adapters and have no loader', () => {

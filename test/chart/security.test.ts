@@ -110,7 +110,11 @@ describe.each(valuesFiles)('with %s', (file) => {
 
   it('the judges’ key is with them and the engines that they ask, and loads adapters on no serving engine', () => {
     const holders = holdersOf(objects, 'judge-engine-key');
-    expect(new Set(holders.map(([name]) => name))).toEqual(new Set(isApart ? ['engine', 'judge'] : []));
+    const variables = podsOf(objects).flatMap((pod) => containersOf(pod).flatMap(({ env }) => env));
+    const reads = variables.some(({ name, value }) => name === 'BACKTALK_JUDGE_BACKEND' && value === 'free');
+    const hasOwn = podsOf(objects).some(({ component }) => component === 'engine-judge');
+    const asking = ['judge', ...(reads && hasOwn ? ['trainer'] : [])];
+    expect(new Set(holders.map(([name]) => name))).toEqual(new Set(isApart ? ['engine', ...asking] : []));
     const serving = holders.filter(([, component]) => component === 'engine-serving');
     expect(serving.filter(([, , variable]) => variable !== 'BACKTALK_ENGINE_JUDGE_KEY@engine')).toEqual([]);
   });

@@ -152,6 +152,11 @@ describe('compose.yaml', () => {
   });
 });
 
+it('judge and trainer in Compose ask a model of one’s own in words', () => {
+  for (const name of ['judge', 'trainer'])
+    expect(gpu.services[name]?.environment, name).toMatchObject({ BACKTALK_JUDGE_BACKEND: 'free' });
+});
+
 it('vLLM in Compose has the flags for swaps that a start on one machine gives it', () => {
   const { command = [], environment = {} } = gpu.services['engine'] ?? {};
   expect(command).toEqual(expect.arrayContaining(vllmProgram.swapFlags));

@@ -1,26 +1,57 @@
-// `node test/dist/relations/main.js [--file PAIRS.jsonl] [--json]`: how well the trainer tells wishes apart. Lines of the file are
+// `node test/dist/relations/main.js [--file PAIRS.jsonl] [--json] [--judge-url URL --judge-model NAME]`: how well the trainer tells wishes apart, by
+// words, or with a model that reads (its key: BACKTALK_JUDGE_KEY). Lines of the file are
 // `{"a": "…", "b": "…", "relation": "same", "kind": "…"}`; without one, the topics of this folder are measured.
+import { createEngineClient } from '@backtalk/dialects';
+import { readConfig, setting } from '@backtalk/kit';
 import { repositoryRoot } from '@backtalk/kit/testing';
+import { relateByWords } from '@backtalk/trainer/wishes';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { askAbout } from './asked.js';
 import { measureKinds, measureRelations, relations, type RelationReport } from './measure.js';
 import { readPairs, readTopics } from './wish-pairs.js';
 
 const { values: asked } = parseArgs({
-  options: { file: { type: 'string' }, json: { type: 'boolean', default: false } },
+  options: {
+    file: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    'judge-url': { type: 'string' },
+    'judge-model': { type: 'string', default: '' },
+  },
+});
+const { judgeKey: apiKey } = readConfig({
+  judgeKey: setting.string('BACKTALK_JUDGE_KEY', {
+    description: 'Key of the model; empty where it asks for none.',
+    default: '',
+    secret: true,
+  }),
 });
 const topics = join(repositoryRoot(), 'test/relations/topics.jsonl');
 const pairs = asked.file === undefined ? readTopics(topics) : readPairs(asked.file);
-const total = measureRelations(pairs);
-const kinds = measureKinds(pairs);
+const { relate, outcomes } = await related();
+const total = measureRelations(pairs, relate);
+const kinds = measureKinds(pairs, relate);
 
-process.stdout.write(asked.json ? `${JSON.stringify({ total, kinds })}\n` : table());
+process.stdout.write(asked.json ? `${JSON.stringify({ total, kinds, outcomes })}\n` : table());
+
+async function related() {
+  const { 'judge-url': url, 'judge-model': model } = asked;
+  if (url === undefined) return { relate: relateByWords, outcomes: {} };
+  const client = createEngineClient({ url, dialect: 'openai', apiKey });
+  try {
+    return await askAbout(pairs, { client, model });
+  } finally {
+    await client.close();
+  }
+}
 
 function table(): string {
   const rows = total.confusion.map((row, index) => [relations[index] ?? '', ...row].map(cell).join(''));
   const head = ['is \\ taken for', ...relations].map(cell).join('');
-  return [head, ...rows, '', line('all', total), ...kinds.map((kind) => line(kind.kind, kind)), ''].join('\n');
+  const requests = Object.entries(outcomes).map(([outcome, count]) => `${cell(`requests ${outcome}`)}${count}`);
+  const lines = [line('all', total), ...kinds.map((kind) => line(kind.kind, kind))];
+  return [head, ...rows, '', ...requests, ...lines, ''].join('\n');
 }
 
 function line(name: string, report: RelationReport): string {

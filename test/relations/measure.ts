@@ -27,8 +27,9 @@ export interface KindReport extends RelationReport {
   readonly kind: string;
 }
 
-export function measureRelations(pairs: readonly LabelledPair[]): RelationReport {
-  const took = pairs.map(({ a, b, relation }) => [relation, relateByWords(a, b)] as const);
+/** @param relate words alone when left out */
+export function measureRelations(pairs: readonly LabelledPair[], relate = relateByWords): RelationReport {
+  const took = pairs.map(({ a, b, relation }) => [relation, relate(a, b)] as const);
   const count = (relation: Relation, taken: Relation): number =>
     took.filter(([one, other]) => one === relation && other === taken).length;
   const confusion = relations.map((relation) => relations.map((taken) => count(relation, taken)));
@@ -44,9 +45,17 @@ export function measureRelations(pairs: readonly LabelledPair[]): RelationReport
   };
 }
 
-export function measureKinds(pairs: readonly LabelledPair[]): KindReport[] {
+export function measureKinds(pairs: readonly LabelledPair[], relate = relateByWords): KindReport[] {
   const kinds = [...new Set(pairs.map(({ kind }) => kind))].sort();
-  return kinds.map((kind) => Object.assign({ kind }, measureRelations(pairs.filter((pair) => pair.kind === kind))));
+  return kinds.map((kind) =>
+    Object.assign(
+      { kind },
+      measureRelations(
+        pairs.filter((pair) => pair.kind === kind),
+        relate,
+      ),
+    ),
+  );
 }
 
 function share(part: number, whole: number): number {

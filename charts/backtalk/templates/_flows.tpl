@@ -17,7 +17,7 @@ whatever does not stand in it is refused.
 - { from: [gateway, collector, judge], to: [valkey], port: 6379 }
 {{- end }}
 - { from: [gateway, trainer], to: [engine-serving], port: 30030 }
-- { from: [judge], to: {{ toJson $voters }}, port: 30030 }
+- { from: {{ ternary (list "judge" "trainer") (list "judge") (not (empty (include "backtalk.trainerAsksJudges" .))) | toJson }}, to: {{ toJson $voters }}, port: 30030 }
 - { from: [publisher], to: {{ toJson $loaders }}, port: 30030 }
 - { from: [publisher], to: {{ toJson $loaders }}, port: 30025 }
 - { from: [publisher], to: [gateway], port: 30020 }

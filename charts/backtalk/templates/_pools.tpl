@@ -26,6 +26,21 @@
 {{- if and $shares (eq (include "backtalk.pool" (dict "root" . "name" "serving") | fromYaml).engine "builtin") }}true{{ end }}
 {{- end }}
 
+{{/* Where engines of judges alone are found, as variables; engines that judges share are found by their leases. */}}
+{{- define "backtalk.judgeModel" -}}
+{{- $pool := include "backtalk.pool" (dict "root" . "name" "judge") | fromYaml }}
+{{- if not $pool.shares }}
+BACKTALK_JUDGE_URL: http://{{ include "backtalk.name" (dict "root" . "component" "engine-judge-pods") }}:30030
+BACKTALK_JUDGE_DIALECT: {{ $pool.engine }}
+BACKTALK_JUDGE_MODEL: {{ $pool.model.name | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Whether the trainer asks engines of judges alone about wishes: it does where their model reads. */}}
+{{- define "backtalk.trainerAsksJudges" -}}
+{{- if and (eq .Values.judge.backend "free") (has "judge" (include "backtalk.ownPools" . | fromYamlArray)) }}true{{ end }}
+{{- end }}
+
 {{/* (root, name) → the pools that a pool's engines belong to. Those of `serving` stand in for pools that share them. */}}
 {{- define "backtalk.poolsOf" -}}
 {{- $names := list .name }}

@@ -4,9 +4,6 @@ import { hintChoices } from './domain/hints/choose.js';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
 
-export const backends = ['scored', 'free', 'rules'] as const;
-export type Backend = (typeof backends)[number];
-
 const atLeastOneRules = ['always', 'agree', 'off'] as const;
 
 export const judgeSettings = {
@@ -20,35 +17,21 @@ export const judgeSettings = {
   instance,
   ...installationSettings,
   engineHosts: baseSettings.engineHosts,
-  backend: setting.oneOf('BACKTALK_JUDGE_BACKEND', backends, {
-    description:
-      "How votes are cast: scored (small models: likelihood under labelled examples), free (larger models: in words), rules (no votes: tools' fields and feedback only).",
-    default: 'scored',
-  }),
+  backend: baseSettings.judgeBackend,
   votes: setting.integer('BACKTALK_JUDGE_VOTES', {
     description: 'Votes for each turn.',
     default: 3,
     min: 1,
     max: 15,
   }),
-  engineUrls: setting.list('BACKTALK_JUDGE_URL', {
-    description:
-      'Base URLs of judge engines without /v1, with commas between, whose names are looked up again and again; empty = engines found by their leases.',
-    default: [],
-  }),
-  engineDialect: setting.oneOf('BACKTALK_JUDGE_DIALECT', ['vllm', 'builtin', 'openai'], {
-    description: 'What the engines of BACKTALK_JUDGE_URL speak.',
-    default: 'builtin',
-  }),
+  engineUrls: baseSettings.judgeUrls,
+  engineDialect: baseSettings.judgeDialect,
   engineKey: setting.string('BACKTALK_ENGINE_KEY', {
     description: 'Key that the engines ask for; empty where they ask for none.',
     default: '',
     secret: true,
   }),
-  model: setting.string('BACKTALK_JUDGE_MODEL', {
-    description: "Model that votes; empty = the engine's base model.",
-    default: '',
-  }),
+  model: baseSettings.judgeModel,
   voteShare: setting.number('BACKTALK_JUDGE_VOTE_SHARE', {
     description: 'Share of turns that get votes, 0 to 1, drawn by turn; evidence alone decides the others.',
     default: 1,
@@ -111,3 +94,4 @@ export const judgeSettings = {
 };
 
 export type JudgeConfig = ConfigOf<typeof judgeSettings>;
+export type Backend = JudgeConfig['backend'];

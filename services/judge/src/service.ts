@@ -1,5 +1,6 @@
 // The judge as a whole. It keeps nothing of its own: votes lie in a queue that all judges share, and a fact that is not
 // settled when a judge dies is delivered to another.
+import { EnginePool, ResolvedUrls } from '@backtalk/dialects';
 import {
   consumeFacts,
   createService,
@@ -21,12 +22,10 @@ import type { JudgeParts, Voting } from './inputs/parts.js';
 import { sessionClosed } from './inputs/session-closed.js';
 import { turnContinued } from './inputs/turn-continued.js';
 import { voteHandlers } from './inputs/votes.js';
-import { EnginePool } from './outputs/engine-pool.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { JudgedTurns } from './outputs/judged-turns.js';
 import { Judgements } from './outputs/judgements.js';
 import { readCalibrationTable, readPlanted, readReader, scoredPrompts } from './outputs/labelled-set.js';
-import { ResolvedUrls } from './outputs/resolved-urls.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { VersionTimes } from './outputs/version-times.js';
 import { VoteCaster } from './outputs/vote-caster.js';

@@ -52,6 +52,16 @@ const shape = {
     default: '',
     secret: true,
   }),
+  judgeBackend: baseSettings.judgeBackend,
+  judgeUrls: baseSettings.judgeUrls,
+  judgeDialect: baseSettings.judgeDialect,
+  judgeModel: baseSettings.judgeModel,
+  judgeKey: setting.string('BACKTALK_JUDGE_KEY', {
+    description:
+      'Key of the engines of BACKTALK_JUDGE_URL, which get no other; empty where they ask for none. Engines that are found by their leases get BACKTALK_ENGINE_KEY.',
+    default: '',
+    secret: true,
+  }),
   ...recipeSettings,
   seed: setting.integer('BACKTALK_SEED', {
     description: 'Varies the seeds of steps: runs that should differ are given different ones.',

@@ -46,6 +46,7 @@ function createMetrics(metrics: Metrics) {
   const taughtBuckets = [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
   const taughtHelp = 'Time from a next state to the version that learned from it being staged for all.';
   const guardsHelp = 'Figures of a step that were out of their bounds and acted, by guard and action (mask, skip).';
+  const askedHelp = 'New wishes put to the judge’s model, by outcome: read, or why words decided.';
   const openHelp = 'When the step of the open batch began, seconds since 1970; 0 while there is none.';
   const abandonedHelp = 'Batches that were given up: no version comes of them.';
   return {
@@ -65,6 +66,7 @@ function createMetrics(metrics: Metrics) {
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
     hintsRefused: metrics.counter('hints_refused_total', 'Hints that no teacher is shown, by reason.', of('reason')),
+    wishesAsked: metrics.counter('wishes_asked_total', askedHelp, ['outcome']),
     guards: metrics.counter('guards_acted_total', guardsHelp, of('guard', 'action')),
     putOff: metrics.counter('steps_put_off_total', 'Steps that wait to be tried again, by why.', of('code')),
     abandoned: metrics.counter('batches_abandoned_total', abandonedHelp, of('reason')),
@@ -182,6 +184,21 @@ function turnEvents(logger: Logger, metrics: Numbers) {
     hintRefused(policy: string, turn: string): void {
       metrics.hintsRefused.inc({ policy, reason: 'template_token' });
       logger.warn('hint_refused', { policy, turn });
+    },
+
+    /** The judge's model has said how a new wish stands to earlier ones. */
+    wishRead(): void {
+      metrics.wishesAsked.inc({ outcome: 'read' });
+    },
+
+    /** @param reason a code: what was asked, or answered, stands in no log */
+    wishesLeftToWords(reason: string, wishes: number): void {
+      metrics.wishesAsked.inc({ outcome: label(reason) }, wishes);
+      logger.warn('wishes_left_to_words', { reason, wishes });
+    },
+
+    judgeEngineRefused(reason: string): void {
+      logger.debug('judge_engine_refused', { reason });
     },
 
     wishesNotCompared(policy: string, error: BacktalkError): void {

@@ -1,5 +1,6 @@
 // The trainer as a whole. One process leads, by a lease, and trains every policy; the others stand by, and their readiness says so.
 // Losing the lease ends everything that was begun under it.
+import { EnginePool, ResolvedUrls } from '@backtalk/dialects';
 import {
   asBacktalkError,
   createService,
@@ -15,10 +16,12 @@ import {
 import { recipeOf, retiredVariables, type TrainerConfig } from './config.js';
 import { lexicalRelations } from './domain/lexical-relation.js';
 import { planOf } from './domain/step-plan.js';
-import { createEvents } from './events.js';
+import type { WishRelations } from './domain/wish-relation.js';
+import { createEvents, type TrainerEvents } from './events.js';
 import { trainPolicy } from './inputs/policy-trainer.js';
 import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
+import { AskedRelations } from './outputs/asked-relations.js';
 import { Ledger } from './outputs/ledger.js';
 import { MeasuredEffects } from './outputs/measured-effects.js';
 import { MeasuredProgress } from './outputs/measured-progress.js';
@@ -84,7 +87,7 @@ async function start(
     tries,
     worker,
     renderer: new PromptRenderer(engines, clock),
-    relations: lexicalRelations,
+    relations: await startRelations(service, events),
     effects: effects ?? new MeasuredEffects(engines),
     progress: progress ?? new MeasuredProgress(engines, turns, clock),
     events,
@@ -114,6 +117,21 @@ async function start(
   lifecycle.add('leadership', () => leader.stop());
   await leader.start();
   return {};
+}
+
+/** A judge that reads is asked; else words decide. */
+async function startRelations(service: ServiceContext<TrainerConfig>, events: TrainerEvents): Promise<WishRelations> {
+  const { judgeBackend, judgeUrls, judgeDialect: dialect, judgeModel: model, judgeKey, engineKey } = service.config;
+  if (judgeBackend !== 'free') return lexicalRelations;
+  const { clock, lifecycle } = service;
+  const poolEvents = { enginesKnown: () => undefined, engineRefused: events.judgeEngineRefused };
+  const urls = judgeUrls.length > 0 ? new ResolvedUrls({ urls: judgeUrls, clock, events: poolEvents }) : undefined;
+  const leases = urls === undefined ? await watchEngineLeases(service) : undefined;
+  const apiKey = urls === undefined ? engineKey : judgeKey;
+  const pool = new EnginePool({ urls, dialect, leases, apiKey, model, events: poolEvents, clock });
+  await pool.start();
+  lifecycle.add('judge engines', () => pool.stop());
+  return new AskedRelations(pool, events);
 }
 
 async function keepTraining(

@@ -1,6 +1,6 @@
 // Casts free votes: the model reads the turn, thinks in words and ends with a grade, and with a hint where the user
 // gave one.
-import { randomBytes } from 'node:crypto';
+import { inWords } from '@backtalk/dialects';
 import { sha256Hex } from '@backtalk/kit';
 import { freePrompt, freeWordings, readFreeAnswer } from '../domain/free-vote.js';
 import type { Material } from '../domain/material.js';
@@ -8,24 +8,12 @@ import type { CastVote } from '../domain/verdict.js';
 import { seedOf } from '../domain/seeds.js';
 import type { JudgeEngine, Voter, VoterFacts, VoteOptions } from './voter.js';
 
-const temperature = 0.6;
-/** No author of a next state can know a marker beforehand. */
-const markerBytes = 8;
-const answerTokensMax = 512;
-
 export class FreeVoter implements Voter {
   private readonly digest = sha256Hex(JSON.stringify(templates()));
 
-  async cast(
-    { client, model }: JudgeEngine,
-    material: Material,
-    vote: number,
-    options: VoteOptions,
-  ): Promise<CastVote> {
+  async cast(engine: JudgeEngine, material: Material, vote: number, options: VoteOptions): Promise<CastVote> {
     const seed = seedOf(material.place.turn, vote);
-    const messages = freePrompt(material, randomBytes(markerBytes).toString('hex'), vote);
-    const { capture } = await client.chat({ model, messages, temperature, seed, max_tokens: answerTokensMax }, options);
-    const read = readFreeAnswer(capture.text);
+    const read = readFreeAnswer(await inWords(engine, (token) => freePrompt(material, token, vote), seed, options));
     if (read === undefined) return { valid: false, reason: 'unparsable', seed };
     const hint = material.next.role === 'user' ? read.hint : '';
     return { valid: true, verdict: read.verdict, score: read.verdict, hint, seed };

@@ -1,13 +1,12 @@
 // Casts one vote on the judge pool, and says in the judge's own words what went wrong: whether the vote is to blame,
 // or only has to wait.
-import { isLostEngine } from '@backtalk/dialects';
-import { asBacktalkError, isBacktalkError, type Clock } from '@backtalk/kit';
+import { isLostEngine, type EnginePool } from '@backtalk/dialects';
+import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import type { CastVote } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeEvents } from '../events.js';
-import type { EnginePool } from './engine-pool.js';
 import { openHint, sealHint } from './sealed-hints.js';
 import type { Voter } from './voter.js';
 
@@ -57,7 +56,6 @@ export class VoteCaster {
       if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       if (abortCodes.has(error.code)) throw judgeErrors.votesLeft({}, error);
       if (lost !== undefined) throw judgeErrors.engineLost({ engine: lost }, error);
-      if (isBacktalkError(error, 'judge_engine_away') && error.status === 503) throw error;
       if (error.status === 503) throw judgeErrors.engineAway({}, error);
       throw judgeErrors.voteFailed({ reason: error.code }, error);
     }

@@ -1,15 +1,11 @@
 // One way of casting votes. In: what is judged, and which of its votes. Out: a vote. The same vote of the same turn is
 // cast in the same way again: wording and seed follow from its number and the turn's id.
-import type { EngineClient } from '@backtalk/dialects';
+import type { AskedEngine } from '@backtalk/dialects';
 import type { Material } from '../domain/material.js';
 import type { RoleWeights } from '../domain/small-model/reader.js';
 import type { CastVote } from '../domain/verdict.js';
 
-export interface JudgeEngine {
-  readonly client: EngineClient;
-  /** The engine's name for the weights that vote. */
-  readonly model: string;
-}
+export type JudgeEngine = AskedEngine;
 
 export interface VoteOptions {
   readonly deadlineMs: number;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { asWording } from './lessons-in-force.js';
 import { centralWording } from './lesson-matching.js';
 import { relateByWords } from './lexical-relation.js';
+import { readRelations, relationQuestion } from './relation-question.js';
 import { wishFeatures } from './wish-features.js';
 
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
@@ -11,6 +12,8 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['relateByWords', (text) => relateByWords(text, 'Answer in one short sentence.')],
   ['relateByWords of two', (text) => relateByWords(text, `${text} please`)],
   ['relateByWords of different words', (text) => relateByWords(numbered(text), numbered(`${text} a`))],
+  ['the question about a wish', (text) => relationQuestion({ text, beside: [text] }, 'token')],
+  ['the answer about a wish', (text) => readRelations(`${text}\\boxed{${text}`, 8)],
   ['asWording', asWording],
   ['centralWording', (text) => centralWording([text, `${text} please`, 'Answer in one short sentence.'])],
 ];

@@ -2,7 +2,7 @@ import { Lesson_State, LessonChanged, LessonChanged_Action, type Lesson } from '
 import { describe, expect, it } from 'vitest';
 
 import { inBatch, lesson, onlyLesson } from '../testing/lessons.js';
-import { withChanges } from './lesson-changes.js';
+import { wishesIn, withChanges } from './lesson-changes.js';
 
 const { ACTION_ADD, ACTION_EDIT, ACTION_RETIRE, ACTION_REACTIVATE } = LessonChanged_Action;
 const { STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
@@ -83,4 +83,23 @@ describe('what is said of lessons in so many words', () => {
       expect(changed([french], { action, lesson: 'gone', text: 'x' })).toEqual([french]);
     }
   });
+});
+
+it('what changes take up is said for those whom it will hold for', () => {
+  const said = (change: Partial<LessonChanged>) => ({
+    message: LessonChanged.fromPartial({ tenant: 't', user: 'b', lesson: 'l1', ...change }),
+    sequence: 1,
+  });
+  const changes = [
+    said({ action: ACTION_ADD, lesson: 'new', text: ' Use\ntables. ' }),
+    said({ action: ACTION_EDIT, text: 'In Dutch.' }),
+    said({ action: ACTION_REACTIVATE }),
+    said({ action: ACTION_RETIRE }),
+    said({ action: ACTION_REACTIVATE, lesson: 'gone' }),
+  ];
+  expect(wishesIn([french], changes)).toEqual([
+    { tenant: 't', user: 'b', text: 'Use tables.' },
+    { tenant: 't', user: 'a', text: 'In Dutch.' },
+    { tenant: 't', user: 'a', text: 'Answer in French.' },
+  ]);
 });

@@ -2,6 +2,7 @@
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 
 import { bounded, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
+import type { SaidWish } from './lesson-matching.js';
 import { asWording } from './lessons-in-force.js';
 
 /** A change and where it stands in the log. */
@@ -16,6 +17,17 @@ export function withChanges(
   change: LedgerChange,
 ): Lesson[] {
   return bounded(changes.reduce((ledger, { message }) => withChange(ledger, message, change), [...lessons]));
+}
+
+/** What is taken up by these changes, and for whom. */
+export function wishesIn(lessons: readonly Lesson[], changes: readonly StoredChange[]): SaidWish[] {
+  return changes.flatMap(({ message: said }) => {
+    if (said.action === LessonChanged_Action.ACTION_RETIRE) return [];
+    const lesson = lessons.find(({ id, scopeTenant }) => id === said.lesson && scopeTenant === said.tenant);
+    // One that is taken up again keeps its words.
+    const text = asWording(said.text) || (lesson?.text ?? '');
+    return text === '' ? [] : [{ tenant: said.tenant, user: lesson?.scopeUser ?? said.user, text }];
+  });
 }
 
 function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange): Lesson[] {
@@ -39,7 +51,7 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
       };
       return lesson.state === Lesson_State.STATE_RETIRED
         ? replaced(ledger, edited)
-        : takenUp(ledger, edited, change, ['opposite', 'same']);
+        : takenUp(ledger, edited, change, { ends: ['opposite', 'same'] });
     }
     case LessonChanged_Action.ACTION_RETIRE:
       return withEnded(ledger, [lesson], (ending) =>
@@ -78,5 +90,5 @@ function added(
     measures: [],
     steps: 0,
   };
-  return takenUp(ledger, given, change, ['opposite', 'same']);
+  return takenUp(ledger, given, change, { ends: ['opposite', 'same'] });
 }

@@ -132,6 +132,19 @@ describe('a change of mind', () => {
     expect(back[1]).toMatchObject({ id: 'older', endedBy: '', supersededBy: '', measures: [], steps: 0 });
   });
 
+  it('ends what its words of now cannot stand beside, whatever words it is put in', () => {
+    const home = lesson({ id: 'home', text: 'Never use emojis.', state: STATE_RETIRED, session: '' });
+    const relate = (a: string, b: string) => {
+      if (![a, b].includes('No small pictures.')) return 'different';
+      return [a, b].includes('Use emojis.') ? 'opposite' : 'same';
+    };
+    const again = wish({ text: 'No small pictures.', stands: true });
+    expect(states(withWishes([older, home], [again], 'user', { ...inBatch(7), relate }))).toEqual([
+      ['Use emojis.', STATE_RETIRED],
+      ['Never use emojis.', STATE_ACTIVE],
+    ]);
+  });
+
   it('begins anew with a wish that its person had ended, and leaves alone what an operator ended', () => {
     const ended = (endedBy: string) => lesson({ text: 'Use tables.', state: STATE_RETIRED, endedBy, session: 's0' });
     const again = wish({ text: 'Use tables.', session: 's5', turn: 't5' });

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
 import { centralWording, lessonOf } from './lesson-matching.js';
 import type { LessonScope } from './recipe.js';
-import type { Relate } from './wish-relation.js';
+import type { Relate, WishRelation } from './wish-relation.js';
 
 /** A wish in a person's own words, on one line. */
 export interface Wish extends Speaker {
@@ -90,13 +90,13 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
   const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
   switch (home.state) {
     case Lesson_State.STATE_HEARD:
-      return wish.stands || isSecond ? takenUp(ledger, lesson, change) : replaced(ledger, lesson);
+      return wish.stands || isSecond ? takenUp(ledger, lesson, change, { said: wish.text }) : replaced(ledger, lesson);
     case Lesson_State.STATE_LEARNED:
       // Its measurements stay: they say how far it had come.
       return replaced(ledger, { ...lesson, state: Lesson_State.STATE_ACTIVE, sinceBatch: change.batch });
     case Lesson_State.STATE_RETIRED:
       if (home.endedBy === 'operator') return [...ledger];
-      if (wish.stands) return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change);
+      if (wish.stands) return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change, { said: wish.text });
       return replaced(ledger, heardAnew(lesson, wish, change.batch));
     default:
       return replaced(ledger, lesson);
@@ -123,21 +123,25 @@ function withWording(lesson: Lesson, wording: string): Lesson {
   return { ...lesson, text, hints: lesson.hints + 1, wordings: wordings.filter((other) => other !== text) };
 }
 
-/**
- * Active from now on, as the newest. The older ones of the same scope that cannot hold beside it are superseded.
- * @param ends which relations end an older one
- */
+export interface TakingUp {
+  /** Which relations end an older lesson. */
+  readonly ends?: readonly WishRelation[];
+  /** The words of now, where the lesson is put in others. */
+  readonly said?: string;
+}
+
+/** Active from now on, as the newest. The older ones of the same scope that cannot hold beside it are superseded. */
 export function takenUp(
   ledger: readonly Lesson[],
   lesson: Lesson,
   { batch, relate }: LedgerChange,
-  ends: readonly ReturnType<Relate>[] = ['opposite'],
+  { ends = ['opposite'], said = lesson.text }: TakingUp = {},
 ): Lesson[] {
   const others = ledger.filter(({ id }) => id !== lesson.id);
   const ending = others.filter((other) => {
     const isBeside = other.scopeTenant === lesson.scopeTenant && other.scopeUser === lesson.scopeUser;
     const isOver = other.state === Lesson_State.STATE_RETIRED;
-    return isBeside && !isOver && ends.includes(relate(other.text, lesson.text));
+    return isBeside && !isOver && [lesson.text, said].some((text) => ends.includes(relate(other.text, text)));
   });
   const remaining = withEnded(others, ending, (other) => retired(other, batch, 'superseded', lesson.id));
   const state = Lesson_State.STATE_ACTIVE;

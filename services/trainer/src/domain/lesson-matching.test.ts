@@ -2,7 +2,7 @@ import { Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { centralWording, lessonOf } from './lesson-matching.js';
+import { centralWording, lessonOf, newWishes } from './lesson-matching.js';
 import { relateByWords } from './lexical-relation.js';
 
 const french = lesson({ id: 'french' });
@@ -30,6 +30,35 @@ describe('which lesson a wish belongs to', () => {
     expect(found('Answer in French.', 'a', [french, ended])).toBe('french');
     expect(found('Answer in French.', 'a', [french, lesson({ id: 'newer' })])).toBe('newer');
     expect(found('Answer in French.', 'a', [ended])).toBe('ended');
+  });
+});
+
+describe('what a new wish is held against', () => {
+  const said = (text: string, user = 'a', tenant = 't') => ({ text, user, tenant });
+  const { STATE_RETIRED } = Lesson_State;
+
+  it('what goes on comes before what has ended, the newest first, and what an operator ended is left out', () => {
+    const lessons = [
+      french,
+      lesson({ text: 'Ended.', state: STATE_RETIRED, endedBy: 'person' }),
+      lesson({ text: 'Taken away.', state: STATE_RETIRED, endedBy: 'operator' }),
+      lesson({ text: 'Another’s.', scopeUser: 'b' }),
+      tables,
+    ];
+    expect(newWishes(lessons, [said('Be brief.')])).toEqual([
+      { text: 'Be brief.', beside: ['Use tables.', 'Answer in French.', 'Ended.'] },
+    ]);
+  });
+
+  it('what was said before it in one batch comes first, of all persons where lessons hold for all', () => {
+    const wishes = [said('One.'), said('Two.', 'b'), said('Three.'), said('Four.', 'a', 'elsewhere')];
+    expect(newWishes([french], wishes).map(({ beside }) => beside)).toEqual([
+      ['Answer in French.'],
+      [],
+      ['One.', 'Answer in French.'],
+      [],
+    ]);
+    expect(newWishes([], wishes, 'policy').map(({ beside }) => beside)).toEqual([[], ['One.'], ['Two.', 'One.'], []]);
   });
 });
 

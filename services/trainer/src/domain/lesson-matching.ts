@@ -2,7 +2,8 @@
 import { inScope, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
-import type { Relate } from './wish-relation.js';
+import type { LessonScope } from './recipe.js';
+import type { NewWish, Relate } from './wish-relation.js';
 
 /** One that was said in the same words; else the newest that asks for the same, what has not ended before what has. */
 export function lessonOf(
@@ -11,14 +12,41 @@ export function lessonOf(
   speaker: Speaker,
   relate: Relate,
 ): Lesson | undefined {
+  const near = inOrder(lessons, speaker);
+  return (
+    near.find(({ text, wordings }) => text === wish || wordings.includes(wish)) ??
+    // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
+    near.find(({ text }) => relate(text, wish) === 'same')
+  );
+}
+
+function inOrder(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
   const near = lessons.filter((lesson) => inScope(lesson, speaker)).reverse();
   const going = near.filter(({ state }) => state !== Lesson_State.STATE_RETIRED);
-  const inOrder = [...going, ...near.filter((lesson) => !going.includes(lesson))];
-  return (
-    inOrder.find(({ text, wordings }) => text === wish || wordings.includes(wish)) ??
-    // By the wording it teaches with, not by each it has seen: meanings must not drift from neighbour to neighbour.
-    inOrder.find(({ text }) => relate(text, wish) === 'same')
-  );
+  return [...going, ...near.filter((lesson) => !going.includes(lesson))];
+}
+
+export interface SaidWish extends Speaker {
+  readonly text: string;
+}
+
+/**
+ * What each wish is held against: what was said before it in the same batch, and the lessons in its scope. What an operator ended is left
+ * out: by words alone is a wish taken for it, and not heard.
+ * @param scope of the lessons that these wishes become
+ */
+export function newWishes(
+  lessons: readonly Lesson[],
+  said: readonly SaidWish[],
+  scope: LessonScope = 'user',
+): NewWish[] {
+  return said.map((wish, at) => {
+    const isBeside = ({ tenant, user }: Speaker) =>
+      tenant === wish.tenant && (scope === 'policy' || user === wish.user);
+    const before = said.slice(0, at).filter(isBeside).reverse();
+    const near = inOrder(lessons, wish).filter(({ endedBy }) => endedBy !== 'operator');
+    return { text: wish.text, beside: [...new Set([...before, ...near].map(({ text }) => text))] };
+  });
 }
 
 /** The wording that is most like all the others: what they have in common, with the least beside it. Of equals, the longest. */

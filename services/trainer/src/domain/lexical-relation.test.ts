@@ -61,8 +61,8 @@ describe('how two wishes stand to each other', () => {
     expect(relateByWords(b, a)).toBe('different');
   });
 
-  it('relates whatever it was handed', async () => {
-    const relate = await lexicalRelations.among(['Use tables.']);
+  it('relates any two wishes, whatever it was handed', async () => {
+    const relate = await lexicalRelations.among([], AbortSignal.timeout(1_000));
     expect(relate('Use tables.', 'No tables!')).toBe('opposite');
   });
 });

@@ -3,7 +3,7 @@
 import { clip } from '@backtalk/kit';
 
 import { lengthMeasures, wishCharsMax, wishFeatures, type WishFeatures } from './wish-features.js';
-import type { WishRelation, WishRelations } from './wish-relation.js';
+import type { Relate, WishRelation, WishRelations } from './wish-relation.js';
 
 /** Of all that two wishes speak of, the share that both must speak of. */
 const sharedFrom = 0.75;
@@ -20,13 +20,18 @@ const endingCharsMax = 3;
 const stemCharsMin = 6;
 const suffixCharsMax = 5;
 
-export const lexicalRelations: WishRelations = {
-  among: (wishes) => {
-    const known = new Map(wishes.map((wish) => [wish, wishFeatures(wish)]));
-    const featuresOf = (wish: string): WishFeatures => known.get(wish) ?? wishFeatures(wish);
-    return Promise.resolve((a, b) => relationBetween(a, b, featuresOf));
-  },
-};
+export const lexicalRelations: WishRelations = { among: () => Promise.resolve(wordRelations()) };
+
+/** It keeps what it has read of each wish: for one batch. */
+export function wordRelations(): Relate {
+  const known = new Map<string, WishFeatures>();
+  const featuresOf = (wish: string): WishFeatures => {
+    const features = known.get(wish) ?? wishFeatures(wish);
+    known.set(wish, features);
+    return features;
+  };
+  return (a, b) => relationBetween(a, b, featuresOf);
+}
 
 export function relateByWords(a: string, b: string): WishRelation {
   return relationBetween(a, b, wishFeatures);

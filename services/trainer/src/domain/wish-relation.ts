@@ -6,8 +6,14 @@ export type WishRelation = 'same' | 'opposite' | 'different';
 /** Pure, and symmetric in its two wishes. */
 export type Relate = (a: string, b: string) => WishRelation;
 
+export interface NewWish {
+  readonly text: string;
+  /** What it may be the same as, or the opposite of: the newest first. */
+  readonly beside: readonly string[];
+}
+
 /** What decides it; it may need to ask somewhere first. */
 export interface WishRelations {
-  /** @param wishes every text that `Relate` will be asked about, each once */
-  among(wishes: readonly string[], signal?: AbortSignal): Promise<Relate>;
+  /** `Relate` knows an answer for any two wishes, also where none was asked for. */
+  among(wishes: readonly NewWish[], signal: AbortSignal): Promise<Relate>;
 }

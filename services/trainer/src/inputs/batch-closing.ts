@@ -17,15 +17,15 @@ import {
 } from '../domain/batch-fact.js';
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
+import { wishesIn } from '../domain/lesson-changes.js';
 import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
 import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
+import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
-import { asWording } from '../domain/lessons-in-force.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
 import { batchBytesMax } from '../domain/step-size.js';
 import { weighTurns, type Weighed } from '../domain/weigh-turns.js';
-import type { Relate } from '../domain/wish-relation.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { PolicyState } from './policy-state.js';
@@ -52,7 +52,7 @@ export class BatchClosing {
     const { state, clock } = this;
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
-    if (await this.takeChanges(ledger)) return 'closed';
+    if (await this.takeChanges(ledger, signal)) return 'closed';
     if (!resting && (await this.takeProgress(ledger, signal))) return 'closed';
     const { lessons, baselines } = carriedState(chain, line, recipe);
     const versionsBack = line.versionsBackFrom(line.nextParent());
@@ -96,14 +96,12 @@ export class BatchClosing {
   }
 
   /** What was said of lessons is in the ledger before anything else is decided, also while learning rests. */
-  private async takeChanges(ledger: LedgerState): Promise<boolean> {
+  private async takeChanges(ledger: LedgerState, signal: AbortSignal): Promise<boolean> {
     const changes = await this.ledger.changes(ledger);
     if (changes.length === 0) return false;
     const end = this.chainEnd(ledger);
-    const relate = await this.relate(
-      end,
-      changes.map(({ message }) => asWording(message.text)),
-    );
+    const { lessons } = end.state;
+    const relate = await this.tools.relations.among(newWishes(lessons, wishesIn(lessons, changes)), signal);
     await this.close(ledger, lessonsBatch(end, changes, relate));
     return true;
   }
@@ -137,10 +135,10 @@ export class BatchClosing {
 
   /** The ledger with what is said in a batch; of wishes that the base takes for one, the clearest covers the others. */
   private async lessonsWith(end: ChainEnd, decision: TrainDecision, signal: AbortSignal): Promise<Lesson[]> {
-    const { recipe, effects, events, plan } = this.tools;
+    const { recipe, effects, events, plan, relations } = this.tools;
     const wishes = wishesOf(decision);
     const texts = wishes.map(({ text }) => text);
-    const relate = await this.relate(end, texts);
+    const relate = await relations.among(newWishes(end.state.lessons, wishes, recipe.lessonScope), signal);
     const questions = await this.questions(askedTurns(end.state.lessons, wishes, relate));
     const change = { batch: end.chain.nextNumber(), relate, questions };
     const lessons = withWishes(end.state.lessons, wishes, recipe.lessonScope, change);
@@ -167,11 +165,6 @@ export class BatchClosing {
     const wanted = [...new Map(cases.map((one) => [one.turn, one])).values()];
     const asked = await Promise.all(wanted.map((one) => this.tools.turns.question(one)));
     return new Map(wanted.flatMap(({ turn }, index) => [[turn, asked[index] ?? '']]));
-  }
-
-  private relate({ state }: ChainEnd, wishes: readonly string[]): Promise<Relate> {
-    const known = state.lessons.flatMap(({ text, wordings }) => [text, ...wordings]);
-    return this.tools.relations.among([...new Set([...known, ...wishes])]);
   }
 
   /** Those that fit one step; the others wait for the next batch. Nothing when some are too large for any, or lost: it is decided anew. */

@@ -51,6 +51,7 @@ export class TrainerRig {
   private engineLease: LeaseHold | undefined;
   /** What the engine's loader says that it can do. */
   private capabilities = ['tokenize'];
+  private pools = ['serving'];
   private readonly others: { readonly engine: FakeEngine; readonly lease: LeaseHold }[] = [];
   /** What was asked to be rendered, by the ids that came of it. */
   private readonly rendered = new Map<string, string>();
@@ -125,10 +126,10 @@ export class TrainerRig {
   }
 
   private async leaseOf({ url, baseModel, adapters }: FakeEngine, instance: string): Promise<LeaseHold> {
-    const pools = ['serving'];
-    const fixed = { url, dialect: 'vllm', pools, baseModel, maxContext: 4_096, ready: true };
+    const fixed = { url, dialect: 'vllm', baseModel, maxContext: 4_096, ready: true };
     const leased = () => {
-      const engine = { ...fixed, capabilities: this.capabilities, versions: adapters.names };
+      const { capabilities, pools } = this;
+      const engine = { ...fixed, capabilities, pools, versions: adapters.names };
       return Lease.fromPartial({ kind: 'loader', instance, engine });
     };
     const held = holdLease({ broker: await this.nats.connect('loader'), lease: leased });
@@ -144,6 +145,12 @@ export class TrainerRig {
     await writeFile(join(folder, 'adapter_config.json'), '{"r":8}');
     await writeFile(join(folder, 'adapter_model.safetensors'), version);
     await this.engine.adapters.load(version, folder, { adaptersMax: 64, rankMax: 64 });
+    await this.engineLease?.refresh();
+  }
+
+  /** The engine casts votes as well. */
+  async judgeWithEngine(): Promise<void> {
+    this.pools = ['serving', 'judge'];
     await this.engineLease?.refresh();
   }
 

@@ -60,6 +60,25 @@ export const baseSettings = {
     default: ['127.0.0.1', 'localhost', '[::1]'],
     shownDefault: '127.0.0.1,localhost,[::1]',
   }),
+  // Which model the judge asks: one answer for the judge, and for the trainer, which asks the same model.
+  judgeBackend: setting.oneOf('BACKTALK_JUDGE_BACKEND', ['scored', 'free', 'rules'], {
+    description:
+      "How votes are cast: scored (small models: likelihood under examples), free (in words; the trainer asks about wishes too), rules (tools' fields, feedback).",
+    default: 'scored',
+  }),
+  judgeUrls: setting.list('BACKTALK_JUDGE_URL', {
+    description:
+      'Base URLs of judge engines without /v1, with commas between, whose names are looked up again and again; empty = engines found by their leases.',
+    default: [],
+  }),
+  judgeDialect: setting.oneOf('BACKTALK_JUDGE_DIALECT', ['vllm', 'builtin', 'openai'], {
+    description: 'What the engines of BACKTALK_JUDGE_URL speak.',
+    default: 'builtin',
+  }),
+  judgeModel: setting.string('BACKTALK_JUDGE_MODEL', {
+    description: "Model that votes; empty = the engine's base model.",
+    default: '',
+  }),
   // For `wireSecurity`: a service picks those that it calls with, and those that it is called with.
   publisherToGateway: setting.string('BACKTALK_PUBLISHER_TO_GATEWAY_TOKEN', {
     description: "Secret of the publisher's calls to gateways, for these two alone. Empty: none is asked for.",

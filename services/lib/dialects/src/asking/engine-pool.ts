@@ -1,18 +1,17 @@
-// The engines that vote. In: addresses behind configured URLs, or the loaders' leases of pool `judge`. Out: the engine
+// The engines of pool `judge`. In: addresses behind configured URLs, or the loaders' leases. Out: the engine
 // with the least in flight, of those that were there when they were last asked. It never waits for one: where none is there, it says so.
-import {
-  createEngineClient,
-  engineDialects,
-  isEngineError,
-  isLostEngine,
-  type EngineClient,
-  type EngineDialect,
-} from '@backtalk/dialects';
 import { asBacktalkError, type Clock, type LeaseView } from '@backtalk/kit';
-import type { JudgeEvents } from '../events.js';
-import { judgeErrors } from '../errors.js';
+import { createEngineClient, engineDialects, type EngineDialect } from '../create-engine-client.js';
+import { isLostEngine } from '../deadly-prompts.js';
+import type { CallOptions, EngineClient } from '../engine-client.js';
+import { engineErrors, isEngineError } from '../errors.js';
+import type { AskedEngine } from './in-words.js';
 import type { ResolvedUrls } from './resolved-urls.js';
-import type { JudgeEngine, VoteOptions } from './voter.js';
+
+export interface EnginePoolEvents {
+  enginesKnown(count: number): void;
+  engineRefused(code: string): void;
+}
 
 export interface EnginePoolOptions {
   /** Undefined where none is configured. */
@@ -23,11 +22,11 @@ export interface EnginePoolOptions {
   readonly apiKey: string;
   /** Empty: the engine's base model. */
   readonly model: string;
-  readonly events: JudgeEvents;
+  readonly events: EnginePoolEvents;
   readonly clock: Clock;
 }
 
-export interface PooledEngine extends JudgeEngine {
+export interface PooledEngine extends AskedEngine {
   readonly url: string;
 }
 
@@ -69,17 +68,17 @@ export class EnginePool {
     return this.members.size;
   }
 
-  /** Of the engine that voted last; empty before the first vote. */
+  /** Of the engine that was asked last; empty before the first. */
   get lastModel(): string {
     return this.newestModel;
   }
 
-  async use<T>(options: VoteOptions, work: (engine: PooledEngine) => Promise<T>): Promise<T> {
+  async use<T>(options: CallOptions, work: (engine: PooledEngine) => Promise<T>): Promise<T> {
     const { clock } = this.options;
     const all = [...this.members];
     const there = all.filter(([, { restsUntilMs }]) => restsUntilMs <= clock.now());
     const [first, ...rest] = there.length > 0 ? there : all;
-    if (first === undefined) throw judgeErrors.engineAway();
+    if (first === undefined) throw engineErrors.unreachable({ why: 'no engine of the pool is known' });
     const [url, member] = rest.reduce((least, next) => (next[1].inFlight < least[1].inFlight ? next : least), first);
     member.inFlight += 1;
     try {
@@ -116,7 +115,7 @@ export class EnginePool {
     for (const [url, { client }] of this.members) {
       if (places.some((place) => place.url === url)) continue;
       this.members.delete(url);
-      // Votes in flight there come to their end.
+      // What is in flight there comes to its end.
       client.leave().catch((error: unknown) => {
         events.engineRefused(asBacktalkError(error).code);
       });

@@ -1,9 +1,7 @@
-import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
-import { createLogger, Metrics } from '@backtalk/kit';
 import { FakeClock, until } from '@backtalk/kit/testing';
 import { Lease } from '@backtalk/proto/weights';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEvents } from '../events.js';
+import { startFakeEngine, type FakeEngine } from '../testing/index.js';
 import { EnginePool } from './engine-pool.js';
 
 const options = { deadlineMs: 10_000 };
@@ -25,7 +23,7 @@ beforeEach(async () => {
     apiKey: '',
     model: '',
     clock,
-    events: createEvents(createLogger({ service: 'judge', level: 'silent' }), new Metrics('judge')),
+    events: { enginesKnown: () => undefined, engineRefused: () => undefined },
     leases: {
       current: () => leased.map(leaseOf),
       onChange: (listener: (leases: readonly Lease[]) => void) => {

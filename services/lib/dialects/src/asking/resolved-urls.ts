@@ -1,18 +1,18 @@
-// The addresses behind judge URLs, looked up again and again, because replicas come and go behind one name. In: URLs. Out:
+// The addresses behind configured URLs, looked up again and again, because replicas come and go behind one name. In: URLs. Out:
 // one URL for each address of a name that has several (a headless service); any other URL as it is. A name that has no address
 // (a headless service without a ready pod) is no engine; one that cannot be looked up keeps what was last known. TLS needs the
 // name, so that https URLs stay as they are.
 import { lookup as lookUpName } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
-import type { JudgeEvents } from '../events.js';
+import type { EnginePoolEvents } from './engine-pool.js';
 
 export type LookUp = (host: string) => Promise<readonly string[]>;
 
 export interface ResolvedUrlsOptions {
   readonly urls: readonly string[];
   readonly clock: Clock;
-  readonly events: Pick<JudgeEvents, 'engineRefused'>;
+  readonly events: Pick<EnginePoolEvents, 'engineRefused'>;
   readonly everyMs?: number;
   readonly lookUp?: LookUp;
 }
