@@ -47,8 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+DRAFTS = 6
+"""Answers of a question whose sentences are weighed."""
 HELP = {
-    "answers": "the plain model answers the questions",
+    "answers": "the plain model answers the questions, and weighs its sentences",
     "rows": "shows what is trained on",
     "train": "makes the adapter",
 }
@@ -70,15 +72,18 @@ def _answers(given: argparse.Namespace) -> None:
     import torch
 
     from backtalk_worker.laptop_model.sampling import answer_all
+    from backtalk_worker.laptop_model.telling import most_telling
     from backtalk_worker.model.load import load_model
 
     torch.set_num_threads(1)
     questions = read_questions()
     model = load_model(given.model, dtype=torch.bfloat16)
-    answered = answer_all(model, questions, seed=given.seed, say=_say)
+    drafts = [answer_all(model, questions, seed=given.seed + at, say=_say) for at in range(DRAFTS)]
+    texts = {question: [draft[at][0] for draft in drafts] for at, question in enumerate(questions)}
+    told = most_telling(model, texts, given.seed, _say)
     drawn = answer_all(model, questions, seed=given.seed, temperature=1.0, say=_say)
-    made = zip(questions, answered, drawn, strict=True)
-    write_answers([Answered(question, *answer, text) for question, answer, (text, _) in made], given.to)
+    made = zip(questions, drawn, strict=True)
+    write_answers([Answered(question, told[question], text) for question, (text, _) in made], given.to)
 
 
 def _rows(given: argparse.Namespace) -> None:

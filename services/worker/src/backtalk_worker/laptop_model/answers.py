@@ -1,4 +1,4 @@
-"""The questions of the list, and the plain model's own answers, which rules turn into targets."""
+"""The questions of the list, and what the plain model says to each, which rules turn into targets."""
 
 import json
 from collections.abc import Sequence
@@ -10,14 +10,13 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Answered:
-    """A question with one answer of the plain model."""
+    """A question with what the plain model says to it."""
 
     question: str
-    answer: str
-    ended: bool
-    """False where the answer was cut at the bound."""
+    sentences: list[str]
+    """Of several of its answers, those that say most of this question and of no other, best first."""
     drawn: str
-    """Another of its answers, at temperature 1: what a row without a wish is measured on."""
+    """An answer at temperature 1: what a row without a wish is measured on."""
 
 
 def read_questions(path: Path = FOLDER / "questions.txt") -> list[str]:

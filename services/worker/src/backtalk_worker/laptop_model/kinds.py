@@ -1,12 +1,12 @@
 """Kinds of wish about form: for each a rule that makes a target from plain sentences, and a rule that checks a text.
 
-In: the base's own answer, a value for each kind (a number, a phrase). Out: text, or None where no rule can make it.
+In: sentences of the base's own answers, a value for each kind (a number, a phrase). Out: text, or None where no rule can make it.
 Kinds of different slots can be wished together; they are applied in the order of this file.
 """
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backtalk_worker.laptop_model.sentences import beginnings, sentences_of, shortened
@@ -16,8 +16,10 @@ Check = Callable[[str, str], bool]
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50]\ufe0f?$")
-LONG_WORD = re.compile(r"[a-z]{5,}")
 LOWERED = re.compile(r"(the|an?|to|it|you|there|in|when|if|this|they|these|some|here|yes|for|one|as)$")
+
+ALIKE = 0.5
+"""Of the words of the shorter sentence: those that the other has, too."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,9 @@ class Kind:
     slot: str
     """Two kinds of one slot exclude each other."""
     sentences: tuple[int, int]
-    """How many sentences of the base's answer it starts from."""
+    """How many sentences of the base's answers it starts from."""
     make: Make
     check: Check
-
-
-def telling_sentences(answer: str, question: str) -> list[str]:
-    """Sentences with two long words or more that the question lacks; all, where there is none."""
-    asked = {word[:5] for word in LONG_WORD.findall(question.lower())}
-    listed = sentences_of(answer)
-    kept = [one for one in listed if len({word[:5] for word in LONG_WORD.findall(one.lower())} - asked) >= 2]
-    return kept or listed
 
 
 def word_count(text: str) -> int:
@@ -154,18 +148,30 @@ def _is_small(text: str) -> bool:
     return len(letters) > 5 and letters.islower()
 
 
-def made_for(wishes: Mapping[str, str], question: str, answer: str, rng: random.Random) -> str | None:
-    """The answer after the rules of the wished kinds; None where one can't be applied or its check fails."""
+def made_for(wishes: Mapping[str, str], sentences: Sequence[str], rng: random.Random) -> str | None:
+    """A few of the sentences after the rules of the wished kinds; None where one can't be applied or its check fails."""
     ordered = [kind for kind in KINDS if kind.name in wishes]
     shaped = [kind for kind in ordered if kind.slot in ("shape", "length")] or ordered
-    start = telling_sentences(answer, question)
-    kept = [short for one in start if (short := shortened(one, 18))]
-    text: str | None = " ".join(kept[: rng.randint(*shaped[0].sentences)]) or None
+    text: str | None = " ".join(_unlike(sentences, rng.randint(*shaped[0].sentences), rng)) or None
     for kind in ordered:
         if text is None:
             return None
         text = kind.make(text, wishes[kind.name], rng)
     return text if text and obeys_all(wishes, text) else None
+
+
+def _unlike(sentences: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """So many of them at random, none of which says mostly what another says."""
+    chosen: list[str] = []
+    for one in rng.sample(list(sentences), len(sentences)):
+        if len(chosen) < count and all(_overlap(one, other) < ALIKE for other in chosen):
+            chosen.append(one)
+    return chosen
+
+
+def _overlap(one: str, other: str) -> float:
+    words, others = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
+    return len(words & others) / max(1, min(len(words), len(others)))
 
 
 def obeys_all(wishes: Mapping[str, str], text: str) -> bool:

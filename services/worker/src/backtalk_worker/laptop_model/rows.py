@@ -31,6 +31,8 @@ REPEATED = 2
 """Rows of a question with one wish in several wordings, as a person repeats what was not followed."""
 TRIES = 40
 """Not every rule goes with every other, nor with every answer: so many combinations are tried for a row."""
+DRAWN_FROM = 6
+"""Of a question's best sentences so many are drawn from, so that no row is learned by heart."""
 TYPO_SHARE = 0.06
 
 
@@ -79,7 +81,7 @@ def digest_of(groups: Sequence[Sequence[Row]]) -> str:
 def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random, *, wordings: int = 1) -> Row | None:
     """A question, wishes of the named kinds, and the answer that obeys them all; None where no rule can make it."""
     values = {name: value_of(name, split, rng) for name in names}
-    answer = made_for(values, one.question, one.answer, rng)
+    answer = made_for(values, one.sentences[:DRAWN_FROM], rng)
     if answer is None:
         return None
     wishes = [wording(name, values[name], split, rng) for name in names for _ in range(wordings)]
@@ -99,7 +101,7 @@ def wording(name: str, value: str, split: str, rng: random.Random) -> str:
     listed = WORDINGS[name]
     if split == "train":
         text = (
-            _wrapped(rng.choice(listed["imperative"]), split, rng) if rng.random() < 0.6 else rng.choice(listed["free"])
+            _wrapped(rng.choice(listed["imperative"]), split, rng) if rng.random() < 0.4 else rng.choice(listed["free"])
         )
     else:
         text = (
