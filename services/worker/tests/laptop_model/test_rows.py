@@ -75,9 +75,7 @@ def test_wishes_in_force_together_stand_a_line_each_and_are_all_obeyed():
 
 
 def test_what_opens_a_list_stands_on_a_line_of_its_own():
-    text = made_for(
-        {"name": "Ada", "bullets": ""}, ["It rains a lot here.", "The sun is out again."], random.Random(1)
-    )
+    text = made_for({"name": "Ada", "bullets": ""}, ["It rains a lot here.", "The sun is out again."], random.Random(1))
     assert text is not None
     assert text.split("\n")[0] in ("Ada:", "Hi Ada!", "Hello Ada,")
     assert obeys_all({"name": "Ada", "bullets": ""}, text)

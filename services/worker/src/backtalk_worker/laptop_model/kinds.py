@@ -1,6 +1,7 @@
 """Kinds of wish about form: for each a rule that makes a target from plain sentences, and a rule that checks a text.
 
-In: sentences of the base's own answers, a value for each kind (a number, a phrase). Out: text, or None where no rule can make it.
+In: sentences of the base's own answers, a value for each kind (a number, a phrase). Out: text, or None where no rule
+can make it.
 Kinds of different slots can be wished together; they are applied in the order of this file.
 """
 
@@ -149,7 +150,7 @@ def _is_small(text: str) -> bool:
 
 
 def made_for(wishes: Mapping[str, str], sentences: Sequence[str], rng: random.Random) -> str | None:
-    """A few of the sentences after the rules of the wished kinds; None where one can't be applied or its check fails."""
+    """Some of the sentences after the rules of the wished kinds; None where one can't be applied or a check fails."""
     ordered = [kind for kind in KINDS if kind.name in wishes]
     shaped = [kind for kind in ordered if kind.slot in ("shape", "length")] or ordered
     text: str | None = " ".join(_unlike(sentences, rng.randint(*shaped[0].sentences), rng)) or None

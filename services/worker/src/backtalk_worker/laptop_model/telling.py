@@ -23,8 +23,8 @@ OF_A_DRAFT = 4
 WORDS_MAX = 18
 LONG_WORD = re.compile(r"[a-z]{5,}")
 REFERS = re.compile(
-    r"(next|then|finally|also|additionally|however|therefore|once|after that|another|lastly|this|that|these|those|they|it|"
-    r"he|she|here)\b",
+    r"(next|then|finally|also|additionally|however|therefore|once|after that|another|lastly|this|that|these|those|"
+    r"they|it|he|she|here)\b",
     re.IGNORECASE,
 )
 """Beginnings of a sentence that leans on another."""
@@ -68,7 +68,7 @@ def best_of(model: LoadedModel, question: str, others: Sequence[str], sentences:
 
 @torch.inference_mode()
 def telling(model: LoadedModel, question: str, others: Sequence[str], sentences: Sequence[str]) -> list[float]:
-    """log p(sentence | question) less its mean over the other questions, in nats a token of words that the question lacks."""
+    """log p(sentence | question) less its mean over the other questions, in nats a token of words that it lacks."""
     answers = [model.encode(one) for one in sentences]
     after = [_logprobs(model, one, answers) for one in (question, *others)]
     asked = stems(question)
