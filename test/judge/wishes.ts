@@ -7,7 +7,9 @@ import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 
 const topic = z.object({ for: z.array(z.string()), against: z.array(z.string()), near: z.array(z.string()) });
-const answered = z.object({ question: z.string(), answer: z.string() });
+const answered = z
+  .object({ question: z.string(), drawn: z.string() })
+  .transform(({ question, drawn: answer }) => ({ question, answer }));
 /** Each wish is said after so many answers. */
 const answersEach = 3;
 
