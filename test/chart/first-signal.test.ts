@@ -85,3 +85,10 @@ it('an engine that listens gets the SIGTERM of its container and ends with its o
     child.kill('SIGKILL');
   }
 }, 30_000);
+
+it('an engine that a signal ends is seen so from outside its container', async () => {
+  const dies = 'import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n';
+  const child = start('vllm', 'engine', madeModule('vllm', dies));
+  child.stdout.resume();
+  expect(await once(child, 'close', { signal: AbortSignal.timeout(10_000) })).toEqual([128 + 9, null]);
+}, 30_000);

@@ -1,8 +1,8 @@
 """Runs an engine's module, named first, with the flags behind it, and hears SIGTERM for it.
 
-As a container's first process an engine would not hear it before it has been imported, and vLLM can lose one that comes while its
-core starts. An engine that does not listen yet has nothing in hand and ends at once; one that does is told, and ends by itself.
-SGLang's key is added in the process, where no list of processes shows it.
+As a container's first process an engine would not hear it before it has been imported, and vLLM can lose one that
+comes while its core starts. An engine that does not listen yet has nothing in hand and ends at once; one that does is
+told, and ends by itself. SGLang's key is added in the process, where no list of processes shows it.
 """
 
 import os
@@ -14,7 +14,7 @@ PORT = 30030
 
 
 def main(module: str, *flags: str) -> None:
-    """Ends with the engine's exit status, or with 143 where it was stopped before it served."""
+    """Ends as the engine does (128 and its signal where one ended it), with 143 where it had not served yet."""
     engine = os.fork()
     if engine == 0:
         run(module, *flags)
@@ -32,7 +32,8 @@ def main(module: str, *flags: str) -> None:
     ended, status = os.wait()
     while ended != engine:
         ended, status = os.wait()
-    sys.exit(os.waitstatus_to_exitcode(status))
+    code = os.waitstatus_to_exitcode(status)
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 def run(module: str, *flags: str) -> None:
