@@ -10,6 +10,7 @@ import OpenAI from 'openai';
 import { z } from 'zod';
 import { startTestMachine, type TestKey, type TestMachine } from '../../loop/machine.js';
 import { askHeldOut, klToBase } from '../../simulate/measure.js';
+import { numberOf } from '../../simulate/talk.js';
 import { startScorer } from '../../simulate/scorer/scorer-process.js';
 import { readUser } from '../../simulate/user/user-file.js';
 import type { Sizes } from './options.js';
@@ -47,6 +48,7 @@ const parallel = 16;
 const readyWithinMs = 300_000;
 const klAnswers = 16;
 const stepWithinMs = 900_000;
+const begunWithinMs = 90_000;
 type Scorer = Awaited<ReturnType<typeof startScorer>>;
 
 export class Laboratory {
@@ -159,6 +161,26 @@ export class Laboratory {
       return false;
     };
     await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
+  }
+
+  /** Resolves when a step's batch is closed and the step decided, or when that does not come: not every correction makes one. */
+  async begun(policy: string, step: number): Promise<void> {
+    const isBegun = async () => {
+      for await (const { message } of this.reader.read(['batchClosed'], { filter: { batchClosed: { policy } } }))
+        if (message.samples.length > 0 && numberOf(message.version) >= step) return true;
+      return false;
+    };
+    try {
+      await until(isBegun, {
+        what: `Step ${String(step)} of ${policy} begins`,
+        timeoutMs: begunWithinMs,
+        everyMs: 1000,
+      });
+    } catch (error) {
+      if (!isBacktalkError(error, 'never_happened')) throw error;
+      return;
+    }
+    await this.decided(policy);
   }
 
   /** Of every policy and person that the key stands for. */

@@ -19,6 +19,8 @@ export interface Reached {
 
 const together = 4;
 const sessionsPerStep = 24;
+/** Twice what a batch needs: what is said beyond that is said to weights that are about to go. */
+const correctionsPerStep = 16;
 const repliesMax = 1;
 const lastTokensMax = 8;
 
@@ -26,6 +28,8 @@ const lastTokensMax = 8;
 export class Talk {
   readonly counts: TalkCounts;
   private turn = 0;
+  /** What had been corrected when the newest version began to answer, or when more was waited for in vain. */
+  private heard = { version: '', corrected: 0 };
 
   constructor(
     private readonly laboratory: Laboratory,
@@ -49,6 +53,7 @@ export class Talk {
       while (left > 0 && this.reached.step < step) {
         left -= 1;
         await laboratory.decided(policy);
+        await this.enough();
         await this.session(people);
         this.say(`${counts.version}, ${counts.sessions} sessions, ${counts.corrected} corrected`);
       }
@@ -56,6 +61,16 @@ export class Talk {
     await Promise.all(Array.from({ length: together }, lane));
     await laboratory.rest(policy, true);
     return this.reached;
+  }
+
+  /** People who have said what makes a step wait for it: the trainer may still be measuring lessons. */
+  private async enough(): Promise<void> {
+    const { counts, heard, laboratory, policy } = this;
+    if (counts.version !== heard.version) this.heard = { version: counts.version, corrected: counts.corrected };
+    else if (counts.corrected - heard.corrected >= correctionsPerStep) {
+      await laboratory.begun(policy, this.reached.step + 1);
+      this.heard = { version: counts.version, corrected: counts.corrected };
+    }
   }
 
   private async session(people: readonly Person[]): Promise<void> {
