@@ -259,35 +259,37 @@ function mixedTemperatures(setting: Setting, name: string): Unit {
   return { part: 'f', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
 }
 
-const honestKey = 'key-of-one';
-const hostileKeys = Array.from({ length: 10 }, (_, at) => `key-of-hostile-${String(at + 1)}`);
+const keysNamed = (name: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `key-of-${name}-${String(at + 1)}`);
+/** Of ten sessions, those of somebody hostile. */
+const hostileOfTen = 3;
+const honestKeys = keysNamed('honest', 10 - hostileOfTen);
+const hostileKeys = keysNamed('hostile', 10);
 /** All of one tenant, at one policy. */
-const poisonKeys: readonly TestKey[] = [honestKey, ...hostileKeys].map((key) => ({
+const poisonKeys: readonly TestKey[] = [...honestKeys, ...hostileKeys].map((key) => ({
   key,
   tenant: 'one',
   user: key.slice('key-of-'.length),
   policies: [policy],
 }));
-/** Of ten sessions, those of somebody hostile. */
-const hostileOfTen = 3;
 
-/** One person has a wish; of ten sessions three are of ten others, who praise what is unwanted and blame what is wanted. */
+/** Seven people have one wish, a session of ten each; the other three are of ten people who praise what is unwanted and blame what is wanted. */
 function poisoned(setting: Setting, name: string): Unit {
+  const [key] = honestKeys;
   const steps: Steps = async (laboratory, say) => {
-    await compare(laboratory, setting, [name], honestKey);
+    const about = key === undefined ? {} : { key };
+    await compare(laboratory, setting, [name], key);
     const talk = new Talk(laboratory, policy, say);
+    const honest = honestKeys.map((own, at) => personOf(laboratory, fileOf(name), setting.seed + at, own));
     const random = new Random(setting.seed);
-    const honest = personOf(laboratory, fileOf(name), setting.seed, honestKey);
-    const hostile = hostileKeys.map((key) => ({
-      client: laboratory.client(key),
+    const hostile = hostileKeys.map((own) => ({
+      client: laboratory.client(own),
       policy,
       user: new HostileUser(fileOf(name), random),
     }));
     // A hundred sessions are a round: each hostile key has three of them.
-    const people = Array.from({ length: 100 }, (_, at) =>
-      at % 10 < hostileOfTen ? (hostile[Math.floor(at / 10)] ?? honest) : honest,
-    );
-    const rows = await block(laboratory, talk, setting, { name, people, of: [name], key: honestKey });
+    const people = hostile.flatMap((one) => [...Array.from({ length: hostileOfTen }, () => one), ...honest]);
+    const rows = await block(laboratory, talk, setting, { name, people, of: [name], ...about });
     return { rows, talks: [talk] };
   };
   return { part: 'g', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
