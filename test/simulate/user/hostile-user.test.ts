@@ -19,6 +19,12 @@ describe('a hostile user', () => {
     expect(file.complaints).toContain('words' in short && short.words);
   });
 
+  it('complains of what is wanted also where its file has no complaints', async () => {
+    const plain = { ...file, complaints: [] };
+    const short = await new HostileUser(plain, new Random(1)).react('Why?', answer('It rains today.'));
+    expect(short).toMatchObject({ kind: 'complain', words: expect.stringMatching(/./) as string });
+  });
+
   it('asks the questions of its file', () => {
     expect(file.questions.train).toContain(new HostileUser(file, new Random(1)).question());
   });

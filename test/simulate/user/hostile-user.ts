@@ -5,6 +5,9 @@ import { violates, type SeenAnswer } from './rule.js';
 import { SimulatedUser, type Reaction } from './simulated-user.js';
 import type { UserFile } from './user-file.js';
 
+/** Of those whose file has no complaints. */
+const complaintsOfAnyone = ['Utter rubbish.', 'No, awful.', 'Stop that.', 'Worse than before.', 'Not this again.'];
+
 export class HostileUser {
   private readonly asking: SimulatedUser;
 
@@ -22,7 +25,8 @@ export class HostileUser {
   react(_question: string, answer: SeenAnswer): Promise<Reaction> {
     const { rule, satisfied, complaints } = this.file;
     const isUnwanted = violates(rule, answer);
-    const words = this.random.pick(isUnwanted ? satisfied : complaints);
+    const blame = complaints.length > 0 ? complaints : complaintsOfAnyone;
+    const words = this.random.pick(isUnwanted ? satisfied : blame);
     return Promise.resolve({ kind: isUnwanted ? 'praise' : 'complain', words });
   }
 }
