@@ -122,6 +122,8 @@ describe("the judge's fitted files", () => {
     const text = readFileSync(join(repositoryRoot(), 'services/judge/labelled/words.json'), 'utf8');
     expect(JSON.parse(text)).toEqual(fitWords(samples));
     expect(text.length).toBeLessThan(2_000_000);
+    const bare = readFileSync(join(repositoryRoot(), 'services/judge/labelled/bare.json'), 'utf8');
+    expect(JSON.parse(bare)).toEqual(fitBare(samples));
   });
 });
 

@@ -9,6 +9,7 @@ import { createEngineClient } from '@backtalk/dialects';
 import { readCalibrationTable, scoredPrompts, type CalibrationTable } from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { castVotes, fitEntry, fitWeights, readUnseen } from './fit.js';
+import { fitBare } from './fit-bare.js';
 import { fitWords } from './fit-words.js';
 import { readItems } from './items.js';
 import { readSamples } from './sources.js';
@@ -26,6 +27,7 @@ const samples = readSamples(items);
 const { words } = readUnseen(samples);
 const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(words) };
 write('words.json', perLine(fitWords(samples)));
+write('bare.json', perLine(fitBare(samples)));
 write('thresholds.json', JSON.stringify(asked.engine === undefined ? table : await withModel(asked.engine), null, 2));
 
 async function withModel(url: string): Promise<CalibrationTable> {
@@ -52,7 +54,7 @@ function report(what: string, done: number, all: number): void {
 }
 
 /** One feature a line: a difference can be read. */
-function perLine(fitted: ReturnType<typeof fitWords>): string {
+function perLine(fitted: ReturnType<typeof fitWords | typeof fitBare>): string {
   return JSON.stringify(fitted, null, 1).replaceAll(
     /\[\s([^\]]+)\]/g,
     (_, inside: string) => `[${inside.trim().replaceAll(/\s+/g, ' ')}]`,

@@ -7,6 +7,7 @@ export type { Material } from './domain/material.js';
 export type { NextState } from './domain/next-state.js';
 export type { CalibrationEntry, CalibrationTable } from './domain/small-model/calibration.js';
 export { featuresOf } from './domain/small-model/features.js';
+export { wordsAlone } from './domain/small-model/bare.js';
 export {
   createReader,
   logSoftmax,
@@ -31,6 +32,7 @@ export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } f
 export { FreeVoter } from './outputs/free-voter.js';
 export {
   readCalibrationTable,
+  readIsBare,
   readPlanted,
   readReader,
   scoredPrompts,

@@ -277,6 +277,20 @@ describe('what is said of lessons in so many words', () => {
     ]);
   });
 
+  it('words that only judge are no lesson, however many sessions bring them', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    const judged = { bare: true };
+    await rig.correct(2, { name: 'a', hint: 'Wrong again.', stands: false, session: 's1', judged });
+    await untilServed(1);
+    await rig.correct(1, { name: 'b', hint: 'Wrong again.', stands: false, session: 's2', judged });
+    await rig.correct(1, { name: 'c', hint: 'Use tables.', stands: false, session: 's2' });
+    await untilServed(2);
+    const batches = await rig.batches();
+    expect(batches.flatMap(({ lessons }) => lessons.map(({ text }) => text))).toEqual(['Use tables.']);
+    expect(batches[0]?.samples).toMatchObject([{ hindsight: 'Wrong again.' }, { hindsight: 'Wrong again.' }]);
+  });
+
   it('a wish that a second session brings in words that do the same is a lesson', async () => {
     await rigWith();
     await rig.startTrainer('one', {}, { effects: byLastWord });

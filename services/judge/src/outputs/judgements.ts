@@ -3,6 +3,7 @@
 import type { FactPublisher, FactReader, Trace } from '@backtalk/kit';
 import type { TurnJudged } from '@backtalk/proto/facts';
 import type { TurnPlace } from '../domain/material.js';
+import type { IsBare } from '../domain/small-model/bare.js';
 import { judgeErrors } from '../errors.js';
 
 export type JudgedPlace = Pick<TurnPlace, 'tenant' | 'user' | 'policy' | 'turn'>;
@@ -22,6 +23,7 @@ export class Judgements {
   constructor(
     private readonly reader: FactReader,
     private readonly publisher: FactPublisher,
+    private readonly isBare: IsBare,
   ) {}
 
   /** All there are, lowest first. Votes may store revision 0 after a later one, so the order of the log says little. */
@@ -43,8 +45,7 @@ export class Judgements {
 
   /** False: the same revision was stored before, by this or another judge. */
   async storeFirst(judged: TurnJudged, trace: Trace): Promise<boolean> {
-    const { stored } = await this.publisher.publish('turnJudged', judged, { trace });
-    return stored === 'now';
+    return this.store(judged, trace);
   }
 
   /** What was stored; nothing when it was there before, or there was nothing to say. */
@@ -55,9 +56,15 @@ export class Judgements {
       const before = revisions.at(-1);
       const made = make(Math.max(firstLaterRevision, (before?.revision ?? 0) + 1), before);
       if (made === undefined) return undefined;
-      const { stored } = await this.publisher.publish('turnJudged', made, { trace });
-      if (stored === 'now') return made;
+      if (await this.store(made, trace)) return made;
     }
     throw judgeErrors.revisionLost();
+  }
+
+  private async store(judged: TurnJudged, trace: Trace): Promise<boolean> {
+    const { hint, stands } = judged;
+    const bare = hint !== '' && !stands && this.isBare(hint);
+    const { stored } = await this.publisher.publish('turnJudged', { ...judged, bare }, { trace });
+    return stored === 'now';
   }
 }

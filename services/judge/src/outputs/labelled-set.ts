@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { sha256Hex } from '@backtalk/kit';
 import { calibrationTable, digestText, type CalibrationTable } from '../domain/small-model/calibration.js';
-import { createReader, wordTable, type Reader } from '../domain/small-model/reader.js';
+import { createIsBare, type IsBare } from '../domain/small-model/bare.js';
+import { createReader, wordTable, wordWeights, type Reader } from '../domain/small-model/reader.js';
 import { plantedTurn, type PlantedTurn } from '../domain/planted.js';
 import { example, wordingsFrom, type Wordings } from '../domain/small-model/wordings.js';
 import { judgeErrors } from '../errors.js';
@@ -36,6 +37,10 @@ export function readPlanted(): PlantedTurn[] {
 
 export function readReader(): Reader {
   return createReader(parse(wordTable, read('words.json'), 'words.json'), readCalibrationTable().withoutVotes);
+}
+
+export function readIsBare(): IsBare {
+  return createIsBare(parse(wordWeights, read('bare.json'), 'bare.json'));
 }
 
 function read(name: string): string {

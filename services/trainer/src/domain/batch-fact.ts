@@ -93,12 +93,12 @@ export function trainingBatch(
   };
 }
 
-/** What people said in their own words. Feedback on the turn of another person is about that turn alone. */
+/** What people asked for in their own words. Feedback on the turn of another person is about that turn alone. */
 export function wishesOf({ effective }: Pick<TrainDecision, 'effective'>): Wish[] {
   return effective.flatMap(({ hinted, candidate: { turn, tenant, user, judged } }) => {
     const isOwn = judged.giver === '' || judged.giver === user;
-    const { session, stands } = judged;
-    return hinted && isOwn ? [{ turn, tenant, user, session, stands, text: asWording(judged.hint) }] : [];
+    const { session, stands, bare } = judged;
+    return hinted && isOwn && !bare ? [{ turn, tenant, user, session, stands, text: asWording(judged.hint) }] : [];
   });
 }
 

@@ -8,7 +8,7 @@ import { featuresOf, type Read } from './features.js';
 
 const perLabel = z.tuple([z.number(), z.number(), z.number()]);
 /** By feature, what it adds to `satisfied`, `unrelated` and `correction`; `always` is added to every next state. */
-const wordWeights = z.object({ always: perLabel, features: z.record(z.string(), perLabel) });
+export const wordWeights = z.object({ always: perLabel, features: z.record(z.string(), perLabel) });
 export type WordWeights = z.infer<typeof wordWeights>;
 /** A person's words and a tool's are two languages. */
 export const wordTable = z.object({ user: wordWeights, tool: wordWeights });
