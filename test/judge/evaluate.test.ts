@@ -7,6 +7,7 @@ import { balancedAccuracy, bootstrapInterval, type Pair } from './balanced-accur
 import { evaluateJudge } from './evaluate.js';
 import { fitCalibration } from './fit-thresholds.js';
 import { fitWeighing } from './fit-weighing.js';
+import { fitBare } from './fit-bare.js';
 import { fitRole, fitWords } from './fit-words.js';
 import { grouped, readItems, type LabelledItem } from './items.js';
 import { readSamples } from './sources.js';
