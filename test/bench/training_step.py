@@ -56,6 +56,7 @@ LAPTOP = Recipe(
     clip_high=0.28,
     dual_clip=3.0,
     opd_advantage_clip=2.0,
+    top_k=20,
     step_bound=1.0,
     kl_beta=0.0,
     kl_form="full",

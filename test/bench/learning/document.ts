@@ -50,6 +50,7 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     controls(results, of('e')),
     besideAlone(results, of('f'), '(f) Mixed temperatures', 'half of the sessions at .1, half at .8'),
     besideAlone(results, of('g'), '(g) Hostile feedback', 'three of ten sessions hostile'),
+    sideBySide(results, of('h')),
     targets(results),
     stepsOf(results),
   ];
@@ -233,6 +234,40 @@ function besideAlone(
     return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result.seed))];
   });
   return { title, lines: table(['wish', changed, 'alone, as in (a)', 'shown the wish'], rows) };
+}
+
+/** One wish by each method, the combined one of part (a) first. */
+function sideBySide(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  const [first] = own;
+  if (first === undefined) return undefined;
+  const wishOf = ({ name }: UnitResult) => name.split(', ')[0] ?? name;
+  const combined = results.filter(({ part, name }) => part === 'a' && own.some((one) => wishOf(one) === name));
+  const all = [...combined, ...own];
+  const rows = all.map((result) => {
+    const wish = wishOf(result);
+    const versions = versionsOf(result, wish);
+    const last = versions.at(-1);
+    const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
+    const label = result.part === 'a' ? `${labelOf(result)}, combined` : labelOf(result);
+    const seconds = result.steps.map(({ measurements }) => measurements['seconds'] ?? 0);
+    const mean = seconds.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds.length);
+    return [
+      label,
+      climb,
+      share(last?.scores.obeys),
+      share(last?.scores.hit),
+      last?.kl?.toFixed(1) ?? '–',
+      mean.toFixed(0),
+    ];
+  });
+  const series = all.map((result) =>
+    seriesOf(results, result, wishOf(result), result.part === 'a' ? 'combined' : result.name),
+  );
+  return {
+    title: '(h) Methods side by side',
+    lines: table(['method', 'headline by version', 'obeys', 'hit', 'KL to the base', 'seconds a step'], rows),
+    chart: { file: 'methods.svg', svg: lineChart(axes('One wish by each method'), series) },
+  };
 }
 
 function targets(results: readonly UnitResult[]): Section | undefined {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { root } from '../../loop/machine.js';
 import { benchErrors } from '../errors.js';
 
-export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
+export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** How much is done and measured; results of different sizes are never compared. */
@@ -23,7 +23,7 @@ export interface LearningPlan {
   readonly help: boolean;
   readonly json: boolean;
   readonly parts: readonly PartName[];
-  /** Wishes that are learned alone; the first is also that of the controls, of mixed temperatures and of hostile feedback. */
+  /** Wishes that are learned alone; the first is also that of the controls, of mixed temperatures, hostile feedback and methods. */
   readonly users: readonly string[];
   /** Wishes that are learned in turn. */
   readonly turns: readonly string[];
@@ -46,7 +46,8 @@ Parts:
   a  each wish alone                       d  a person who changes their mind
   b  wishes in turn, then all together     e  controls: a teacher of another wish, and no teacher
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
-  g  hostile feedback in three of ten sessions, from ten keys
+  g  hostile feedback in three of ten         h  the methods side by side: binary, opd sampled, topk and
+     sessions, from ten keys                     full, beside the combined one of (a)
 
 Options:
   --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)

@@ -18,6 +18,16 @@ describe('units of the learning experiment', () => {
     ]);
   });
 
+  it('each method has a unit, of the first wish', () => {
+    expect(namesOf('--only', 'h', '--users', 'emoji,name')).toEqual([
+      'h emoji, binary 1',
+      'h emoji, opd, sampled 1',
+      'h emoji, opd, topk 1',
+      'h emoji, opd, full, reverse KL 1',
+      'h emoji, opd, full 1',
+    ]);
+  });
+
   it('gives every unit a name of its own, under which its result is kept', () => {
     const names = namesOf();
     expect(new Set(names).size).toBe(names.length);

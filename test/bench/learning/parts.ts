@@ -50,6 +50,7 @@ const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
   d: (setting) => [changedMind(setting)],
   e: controls,
   f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
+  h: methods,
   g: (setting) => setting.plan.users.slice(0, 1).map((name) => poisoned({ ...setting, keys: poisonKeys }, name)),
 };
 
@@ -245,6 +246,23 @@ function controls(setting: Setting): Unit[] {
   const { wish, corrections } = fileOf(other);
   const confused = { ...fileOf(name), wish, corrections };
   return [alone(setting, 'e', name, confused, `${name}, told ${other}`), reward];
+}
+
+/** What each method is, in a recipe; part (a) has the one that the laptop uses. */
+const recipes = {
+  binary: 'method=binary',
+  'opd, sampled': 'method=opd,opdForm=sampled',
+  'opd, topk': 'method=opd,opdForm=topk',
+  'opd, full, reverse KL': 'method=opd,divergence=reverse_kl',
+  'opd, full': 'method=opd',
+} as const;
+
+function methods(setting: Setting): Unit[] {
+  const [name] = setting.plan.users;
+  if (name === undefined) return [];
+  return Object.entries(recipes).map(([method, recipe]) =>
+    alone({ ...setting, recipe }, 'h', name, fileOf(name), `${name}, ${method}`),
+  );
 }
 
 function mixedTemperatures(setting: Setting, name: string): Unit {

@@ -12,7 +12,11 @@ const oneOf = <const V extends readonly [string, ...string[]]>(value: V[number],
 
 const method = {
   method: oneOf('combined', ['binary', 'opd', 'combined'], 'Which signals train: verdicts, hints, or both.'),
-  opdForm: oneOf('full', ['sampled', 'full'], 'Whether the teacher is compared at sampled tokens or in full.'),
+  opdForm: oneOf(
+    'full',
+    ['sampled', 'topk', 'full'],
+    'Where the teacher is compared: at sampled tokens, at the likeliest and a tail, or in full.',
+  ),
   divergence: oneOf(
     'jeffreys',
     ['reverse_kl', 'forward_kl', 'jeffreys', 'jsd'],
@@ -36,7 +40,8 @@ const step = {
   clipLow: number(0.2, 0, 0.99, 'Lower clip of the trust region.'),
   clipHigh: number(0.28, 0, 10, 'Upper clip of the trust region.'),
   dualClip: number(3, 1.01, 100, 'Dual clip for negative advantages.'),
-  opdAdvantageClipNats: number(2, 0, 1_000, "Bound of the sampled form's advantages; 0 is none."),
+  opdAdvantageClipNats: number(2, 0, 1_000, 'Bound of the advantages of the forms sampled and topk; 0 is none.'),
+  topK: whole(20, 1, 4_096, 'Likeliest tokens of policy and teacher that stand alone in the form topk.'),
   stepBoundNats: number(1, 0, 1_000, 'How far one step may move the policy, nats an answer; 0 is no bound.'),
   klForm: oneOf('full', ['full', 'sampled'], 'How the KL to the base is computed.'),
   klBetaFirst: number(0, 0, 1, 'First weight of the KL to the base, 0 is off; it adapts to the target, if any.'),

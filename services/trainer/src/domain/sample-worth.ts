@@ -63,7 +63,7 @@ function isFollowedSince({ judged, ...speaker }: Candidate, back: number, contex
 
 /** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */
 export function distils({ method, opdForm }: Recipe): boolean {
-  return method !== 'binary' && opdForm === 'full';
+  return method !== 'binary' && opdForm !== 'sampled';
 }
 
 function settled(reason: SettleReason): Worth {

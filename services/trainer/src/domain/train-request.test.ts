@@ -130,6 +130,7 @@ describe('the plan of a step', () => {
       clipHigh: 0.28,
       dualClip: 3,
       opdAdvantageClip: 2,
+      topK: 20,
       stepBound: 1,
       klBeta: 0,
       klForm: 'full',

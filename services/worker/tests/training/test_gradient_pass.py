@@ -22,6 +22,8 @@ FORMS = [
     replace(RECIPE, method="opd", opd_form="full", divergence="jeffreys"),
     replace(RECIPE, method="opd", opd_form="full", divergence="jsd"),
     replace(RECIPE, method="opd", opd_form="sampled", opd_advantage_clip=0.5),
+    replace(RECIPE, method="opd", opd_form="topk", opd_advantage_clip=0.5),
+    replace(RECIPE, method="opd", opd_form="topk", top_k=13),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="full"),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="sampled"),
 ]
@@ -35,6 +37,24 @@ def logprobs(model, prompt, answer, temperature):
     """[time, vocabulary] of one sample, from the model's own logits."""
     logits = model(input_ids=torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
     return torch.log(torch.softmax(logits / temperature, dim=-1))
+
+
+END = 2
+"""The tiny model's."""
+
+
+def binned(p, t, sampled, recipe, old=None):
+    """One place of the form `topk`, bin by bin, in probabilities; π_old is the policy where it is not given."""
+    old = p.detach() if old is None else old
+    likeliest = {*old.topk(recipe.top_k).indices.tolist(), *t.topk(recipe.top_k).indices.tolist()}
+    alone = sorted({*likeliest, sampled, END})
+    rest = [v for v in range(len(p)) if v not in alone]
+    bound = recipe.opd_advantage_clip or float("inf")
+    total = torch.zeros((), dtype=p.dtype)
+    for own in [[v] for v in alone] + ([rest] if rest else []):
+        gap = (t[own].sum() / old[own].sum()).log().clamp(-bound, bound)
+        total = total - old[own].sum() * (p[own].sum() / old[own].sum()) * gap
+    return total
 
 
 def written_out(policy, items, recipe):
@@ -69,6 +89,8 @@ def written_out(policy, items, recipe):
                 "jeffreys": ((p - t) * (p / t).log()).sum() / 2,
                 "jsd": recipe.jsd_beta * (t * (t / m).log()).sum() + (1 - recipe.jsd_beta) * (p * (p / m).log()).sum(),
             }[recipe.divergence]
+        elif recipe.opd_form == "topk":
+            opd = sum(binned(p[at], t[at], int(ids[at]), recipe) for at in range(len(ids)))
         else:
             gap = log_t[range(len(ids)), ids] - old
             bound = recipe.opd_advantage_clip or float("inf")
@@ -149,6 +171,27 @@ def test_gradient_of_exact_divergences_equals_finite_differences(policy, items):
         policy.set_tensors(start)
         assert found[offset + place].item() == pytest.approx((losses[0] - losses[1]) / (2 * h), abs=1e-7, rel=1e-5)
         offset += value.numel()
+
+
+def test_bins_of_a_repeated_pass_are_weighed_by_the_policy_before_it(policy, items):
+    recipe = replace(RECIPE, method="opd", opd_form="topk", clip_low=0.999, clip_high=1e9, dual_clip=1e10)
+    answers = [(item, torch.tensor(item.sample.answer_ids)) for item in items]
+
+    def probabilities(prompt, ids):
+        return logprobs(policy.network.model, prompt, ids.tolist(), 1.0).exp()
+
+    with torch.no_grad():
+        before = [probabilities(item.sample.prompt_ids, ids) for item, ids in answers]
+        _, _, passes = run(policy, items, recipe)
+        disturb(policy, seed=8)
+        sums = passes.run(10_000, False, lambda *_: None)
+        total = 0.0
+        for (item, ids), old in zip(answers, before, strict=True):
+            p = probabilities(item.sample.prompt_ids, ids)
+            with policy.network.without_adapter():
+                t = probabilities(item.teacher_prompt, ids)
+            total += sum(float(binned(p[at], t[at], int(ids[at]), recipe, old[at])) for at in range(len(ids)))
+    assert sums.loss == pytest.approx(total / (len(items) * recipe.mean_answer_length), abs=1e-7)
 
 
 @pytest.mark.parametrize("recipe", FORMS, ids=name_of)

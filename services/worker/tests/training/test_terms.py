@@ -9,6 +9,7 @@ import torch
 from tiny_policy import RECIPE, relative_error
 from torch import Tensor
 
+from backtalk_worker.training.domain.binned import Bins
 from backtalk_worker.training.domain.divergence import divergence, entropy
 from backtalk_worker.training.domain.objective import Terms, Tokens, loss_terms
 from backtalk_worker.training.domain.policy_term import (
@@ -90,6 +91,40 @@ def test_sampled_distillation_without_bound_has_the_gradient_of_the_reverse_kl_a
     found = expected_terms(recipe, policy, old, near(4, old), teacher=teacher).opd
     p = policy.softmax(-1)[0]
     exact = (p * (p / teacher.softmax(-1)[0]).log()).sum()
+    assert relative_error(found, exact) < 1e-5
+    assert relative_error(gradient(found, policy), gradient(exact, policy)) < 1e-5
+
+
+def binned_terms(recipe, policy, old, teacher, sampled, ends=(4,)):
+    tokens, _ = every_token(policy, old, old)
+    bins = Bins(old.log_softmax(-1), ends, recipe.top_k)
+    at = tokens[sampled : sampled + 1]
+    return loss_terms(at, policy.log_softmax(-1), teacher.log_softmax(-1), None, recipe, bins).opd
+
+
+def test_binned_distillation_without_bound_has_the_gradient_of_the_reverse_kl_between_bins():
+    policy = logits(1).requires_grad_()
+    old, teacher, sampled = policy.detach().clone(), logits(5) * 3, 7
+    recipe = replace(UNBOUND, method="opd", opd_form="topk", opd_advantage_clip=0.0, top_k=2)
+    found = binned_terms(recipe, policy, old, teacher, sampled)
+    alone = sorted({*old[0].topk(2).indices.tolist(), *teacher[0].topk(2).indices.tolist(), sampled, 4})
+    rest = [v for v in range(V) if v not in alone]
+    assert rest
+    p, q = policy.softmax(-1)[0], teacher.softmax(-1)[0]
+    binned = [(torch.stack([x[v] for v in alone] + [x[rest].sum()])) for x in (p, q)]
+    exact = (binned[0] * (binned[0] / binned[1]).log()).sum()
+    assert relative_error(found, exact) < 1e-5
+    assert relative_error(gradient(found, policy), gradient(exact, policy)) < 1e-5
+
+
+def test_binned_distillation_holds_each_bin_within_the_trust_region_and_each_gap_within_its_bound():
+    policy, old, teacher = logits(1).requires_grad_(), logits(2), logits(5) * 3
+    recipe = replace(RECIPE, method="opd", opd_form="topk", opd_advantage_clip=0.3, top_k=V)
+    found = binned_terms(recipe, policy, old, teacher, 0)
+    p, o, q = (x.softmax(-1)[0] for x in (policy, old, teacher))
+    gap, ratio = (q / o).log().clamp(-0.3, 0.3), p / o
+    objective = torch.minimum(ratio * gap, ratio.clamp(0.8, 1.28) * gap)
+    exact = -(o * torch.where(gap < 0, torch.maximum(objective, 3 * gap), objective)).sum()
     assert relative_error(found, exact) < 1e-5
     assert relative_error(gradient(found, policy), gradient(exact, policy)) < 1e-5
 

@@ -29,6 +29,7 @@ RECIPE = Recipe(
     clip_high=0.28,
     dual_clip=3.0,
     opd_advantage_clip=0.0,
+    top_k=3,
     step_bound=0.0,
     kl_beta=0.0,
     kl_form="full",

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.binned import Bins
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
 from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in, sampled_logprobs
@@ -89,9 +90,12 @@ class GradientPass:
         leaf = states.detach().requires_grad_()  # [tokens, hidden]
         teacher = self._gathered(self.teacher, group, leaf)
         base = self._gathered(self.base, group, leaf)
+        # In the first pass the policy is π_old, of which only bins look at more than the sampled tokens.
+        is_old = first or self.recipe.opd_form != "topk"
+        old = leaf.detach() if is_old else torch.cat([self.observed[i].states for i in group])
         figures: list[Tensor] = []
         for part in self.network.chunks(len(tokens.ids)):
-            self._chunk(tokens[part], leaf[part], teacher[part], base[part], figures, sums, first)
+            self._chunk(tokens[part], leaf[part], teacher[part], base[part], old[part], figures, sums, first)
         if leaf.grad is not None:
             states.backward(leaf.grad)
         if first:
@@ -103,6 +107,7 @@ class GradientPass:
         states: Tensor,
         teacher_states: Tensor,
         base_states: Tensor,
+        old_states: Tensor,
         figures: list[Tensor],
         sums: PassSums,
         first: bool,
@@ -114,7 +119,9 @@ class GradientPass:
             needs_base = bool(self.base) and (first or self.recipe.kl_beta > 0)
             teacher = of(teacher_states) if tokens.taught.any() else None
             base = of(base_states) if needs_base else None
-        terms = loss_terms(tokens, student, teacher, base, self.recipe)
+            is_binned = self.recipe.opd_form == "topk" and teacher is not None
+            bins = Bins(of(old_states), self.network.ends, self.recipe.top_k) if is_binned else None
+        terms = loss_terms(tokens, student, teacher, base, self.recipe, bins)
         loss = terms.weighted(self.recipe) / self.normaliser
         if not torch.isfinite(loss):
             raise StepNotFiniteError("the loss")

@@ -34,6 +34,8 @@ class ChunkedNetwork:
     decoder: nn.Module
     head: nn.Module
     device: torch.device
+    ends: tuple[int, ...]
+    """Ids that end an answer."""
 
     def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
@@ -114,7 +116,13 @@ def network_of(model: Any) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
-    return ChunkedNetwork(model=model, decoder=inner.get_decoder(), head=head, device=next(inner.parameters()).device)
+    device = next(inner.parameters()).device
+    return ChunkedNetwork(model=model, decoder=inner.get_decoder(), head=head, device=device, ends=_ends(inner.config))
+
+
+def _ends(config: Any) -> tuple[int, ...]:
+    ends = getattr(config, "eos_token_id", None)
+    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
 
 @torch.no_grad()

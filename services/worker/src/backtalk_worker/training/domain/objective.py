@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from backtalk_worker.training.domain.binned import Bins, binned_term
 from backtalk_worker.training.domain.correction import bounded_log_ratio, importance_weight, token_mask
 from backtalk_worker.training.domain.divergence import divergence, reverse_kl
 from backtalk_worker.training.domain.network import sampled_logprobs
@@ -65,19 +66,26 @@ def clip_of(recipe: Recipe) -> Clip:
     return Clip(recipe.clip_low, recipe.clip_high, recipe.dual_clip)
 
 
-def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Tensor | None, recipe: Recipe) -> Terms:
+def loss_terms(
+    tokens: Tokens,
+    student: Tensor,
+    teacher: Tensor | None,
+    base: Tensor | None,
+    recipe: Recipe,
+    bins: Bins | None = None,
+) -> Terms:
     """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary], at T = 1.
 
     Exact divergences use neither the turn's temperature nor the weight w nor the token mask; sampled forms use all
     three, and leave stale sequences out. A sequence that is dropped is in none. `teacher` is None when no token is
-    taught, `base` when β is 0.
+    taught, `base` when β is 0, `bins` unless the form is `topk`, which is exact, too.
     """
     weight_rl, weight_opd = recipe.term_weights
     nothing = student.new_zeros(())
     log_policy = sampled_logprobs(student, tokens.ids, tokens.temperature)
     return Terms(
         binary=_binary(tokens, log_policy, recipe) if weight_rl else nothing,
-        opd=_opd(tokens, log_policy, student, teacher, recipe) if weight_opd and teacher is not None else nothing,
+        opd=_opd(tokens, log_policy, student, teacher, recipe, bins) if weight_opd and teacher is not None else nothing,
         kl=_kl(tokens, log_policy, student, base, recipe) if recipe.kl_beta and base is not None else nothing,
     )
 
@@ -85,7 +93,7 @@ def loss_terms(tokens: Tokens, student: Tensor, teacher: Tensor | None, base: Te
 def clipped_count(tokens: Tokens, log_policy: Tensor, teacher: Tensor | None, recipe: Recipe) -> int:
     """Tokens of which the trust region holds a term's gradient at 0, of the terms that the recipe takes.
 
-    Exact divergences know no clip.
+    Exact divergences know no clip; what it holds of the bins of `topk` is not counted.
     """
     weight_rl, weight_opd = recipe.term_weights
     _, taken = _weighed(tokens)
@@ -115,7 +123,12 @@ def _binary(tokens: Tokens, log_policy: Tensor, recipe: Recipe) -> Tensor:
     return _masked_sum(policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe)), taken)
 
 
-def _opd(tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
+def _opd(
+    tokens: Tokens, log_policy: Tensor, student: Tensor, teacher: Tensor, recipe: Recipe, bins: Bins | None
+) -> Tensor:
+    if bins is not None:
+        loss = binned_term(student, teacher, tokens.ids, bins, clip_of(recipe), recipe.opd_advantage_clip)
+        return _masked_sum(loss, tokens.kept & tokens.taught)
     if recipe.opd_form == "full":
         exact = divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
         return _masked_sum(exact, tokens.kept & tokens.taught)

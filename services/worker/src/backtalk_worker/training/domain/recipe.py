@@ -18,7 +18,7 @@ class Recipe:
     """Settings of a step; lengths in tokens, divergences in nats. ValidationError when they make no sense."""
 
     method: Literal["binary", "opd", "combined"]
-    opd_form: Literal["sampled", "full"]
+    opd_form: Literal["sampled", "topk", "full"]
     divergence: DivergenceName
     weight_rl: NotNegative
     """Weights of the two terms; only `combined` uses them, the pure methods weigh their one term 1."""
@@ -34,7 +34,9 @@ class Recipe:
     clip_high: NotNegative
     dual_clip: Annotated[float, Field(gt=1)]
     opd_advantage_clip: NotNegative
-    """0 = no clip: the sampled form without bound."""
+    """C of the forms `sampled` and `topk`; 0 = no bound."""
+    top_k: Annotated[int, Field(ge=0)]
+    """Likeliest tokens of policy and teacher that stand alone in the form `topk`."""
     step_bound: NotNegative
     """Nats an answer; 0 = no bound."""
     kl_beta: NotNegative
@@ -57,6 +59,13 @@ class Recipe:
     def _jsd_has_a_mixture(self) -> Self:
         if self.divergence == "jsd" and not 0 < self.jsd_beta < 1:
             raise ValueError("jsd_beta should be between 0 and 1")
+        return self
+
+    @model_validator(mode="after")
+    def _bins_hold_something(self) -> Self:
+        # Plans of before have none, and another form.
+        if self.opd_form == "topk" and self.top_k == 0:
+            raise ValueError("top_k should be above 0")
         return self
 
     @property
