@@ -70,6 +70,23 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { policy: string; number: number }) =>
       `The trainer has not given up batch ${String(p.number)} of ${p.policy} yet: it will as soon as it runs (npx backtalk status, npx backtalk batches).`,
   },
+  rebuildPending: {
+    code: 'rebuild_pending',
+    retry: 'later',
+    message: (p: { version: string }) =>
+      `${p.version} is not made again yet: the trainer does it between batches, and goes on without this command (npx backtalk status).`,
+  },
+  rebuildFailed: {
+    code: 'rebuild_failed',
+    retry: 'never',
+    message: (p: { version: string; why: string }) => `${p.version} could not be made again. ${p.why}`,
+  },
+  rebuildDiffers: {
+    code: 'rebuild_differs',
+    retry: 'never',
+    message: (p: { version: string; files: string }) =>
+      `${p.version} came out otherwise than it was (${p.files}): other software, another processor or a GPU computes in another order.`,
+  },
   hashSecretNeeded: {
     code: 'hash_secret_needed',
     retry: 'never',

@@ -21,6 +21,7 @@ import {
   type LessonFlags,
 } from './commands/lessons.js';
 import { showRecipe } from './commands/recipe.js';
+import { rebuild } from './commands/rebuild.js';
 import { restore } from './commands/restore.js';
 import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
@@ -158,6 +159,11 @@ function addSteering({ program, run }: Shell): void {
     .option('--why <words>', 'kept with the burned version', 'rolled back by an operator')
     .option('--forget', 'retire the lessons that it was being taught; otherwise they are learned again', false)
     .action((flags: RollbackFlags) => run((context) => rollback(context, flags)));
+  program
+    .command('rebuild <version>')
+    .description('make a version again from the log, and say whether it is the same byte for byte')
+    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
+    .action((version: string, flags: { wait: number }) => run((context) => rebuild(context, version, flags.wait)));
   program
     .command('pause')
     .description('stop learning; chat goes on')

@@ -66,6 +66,23 @@ export const trainerErrors = defineErrors('trainer', {
     message: (p: { version: string; rank: number; configured: number }) =>
       `${p.version} has LoRA rank ${p.rank}, but the recipe's loraRank is ${p.configured}; set it back, or start a new policy.`,
   },
+  neverTrained: {
+    code: 'never_trained',
+    retry: 'never',
+    message: (p: { version: string }) => `The log knows no version ${p.version} that was trained.`,
+  },
+  batchGone: {
+    code: 'batch_gone',
+    retry: 'never',
+    message: (p: { version: string; batch: number }) =>
+      `The log no longer holds batch ${p.batch}, of which ${p.version} was made; it cannot be made again.`,
+  },
+  turnsGone: {
+    code: 'turns_gone',
+    retry: 'never',
+    message: (p: { version: string; turns: readonly string[] }) =>
+      `${p.version} cannot be made again: the log or its payloads no longer hold ${p.turns.join(', ')}.`,
+  },
   resultMissing: {
     code: 'result_missing',
     retry: 'later',

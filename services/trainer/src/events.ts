@@ -17,6 +17,7 @@ import type { GivingUp } from './domain/batch-fact.js';
 import type { Recipe } from './domain/recipe.js';
 import type { TrippedGuard } from './domain/step-guards.js';
 import type { Waiting } from './domain/weigh-turns.js';
+import type { RebuildProgress } from './outputs/rebuild-progress.js';
 
 const activities = [
   'standing_by',
@@ -274,6 +275,10 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       metrics.steps.inc({ policy: batch.policy, outcome });
       if (outcome !== 'interrupted' && open.delete(batch.policy)) metrics.openSince.set({ policy: batch.policy }, 0);
       if (outcome !== 'trained') logger.warn('step_ended', { policy: batch.policy, batch: batch.number, outcome });
+    },
+
+    versionRebuilt(policy: string, { version, state, done, of, detail }: RebuildProgress): void {
+      logger.info('version_rebuilt', { policy, version, state, done, of, detail });
     },
 
     /** The same step later again: what keeps it is no failure of its own. */

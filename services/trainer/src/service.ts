@@ -26,6 +26,7 @@ import { Ledger } from './outputs/ledger.js';
 import { MeasuredEffects } from './outputs/measured-effects.js';
 import { MeasuredProgress } from './outputs/measured-progress.js';
 import { PromptRenderer } from './outputs/prompt-renderer.js';
+import { RebuildProgressStore } from './outputs/rebuild-progress.js';
 import { ServingEngines } from './outputs/serving-engines.js';
 import { SourceLog } from './outputs/source-log.js';
 import { StepStore } from './outputs/step-store.js';
@@ -78,13 +79,13 @@ async function start(
     engines.stop();
   });
   const turns = new SourceLog(reader, clock);
-  const tries = new StepTries(broker);
   const tools: TrainerTools = {
     recipe,
     plan,
     turns,
     store: new StepStore(blobs),
-    tries,
+    tries: new StepTries(broker),
+    rebuilds: new RebuildProgressStore(broker),
     worker,
     renderer: new PromptRenderer(engines, clock),
     relations: await startRelations(service, events),

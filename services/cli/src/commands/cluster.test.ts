@@ -177,6 +177,38 @@ describe('batches', () => {
   });
 });
 
+describe('rebuild', () => {
+  it('a version is asked for, and what the trainer says of it is the answer', async () => {
+    const trainer = await nats.connect('trainer');
+    const facts = new FactPublisher(trainer);
+    const made = { policy: 'again', version: 'again-v1', batch: 1, parent: 'again-v0' };
+    await facts.publish('weightsTrained', WeightsTrained.fromPartial(made), { expectSequence: 0 });
+    const rebuild = (...words: string[]) => backtalk('cli', ['rebuild', ...words]);
+    expect(await rebuild('nonsense')).toMatchObject({ status: 2, values: [{ error: { code: 'bad_argument' } }] });
+    expect(await rebuild('again-v7')).toMatchObject({ status: 1, values: [{ error: { code: 'nothing_found' } }] });
+    const late = await rebuild('again-v1', '--wait', '1s');
+    expect(late).toMatchObject({ status: 1, values: [{ error: { code: 'rebuild_pending' } }] });
+
+    const askedCodec = jsonCodec(z.object({ id: z.string(), version: z.string() }));
+    const answers = kvBucket(trainer, 'tries', jsonCodec(z.record(z.string(), z.unknown())));
+    for (const [state, status] of [
+      ['equal', 0],
+      ['different', 1],
+      ['failed', 1],
+    ] as const) {
+      const stop = await kvBucket(trainer, 'settings', askedCodec).watch('again.rebuild', (change) => {
+        if (change.kind !== 'put' || change.value.id === '') return;
+        const { id: asked, version } = change.value;
+        void answers.put('trainer.rebuild.again', { asked, version, state, done: 2, of: 2, detail: 'x.bin' });
+      });
+      const answer = await rebuild('again-v1');
+      stop();
+      expect(answer.status).toBe(status);
+      expect(answer.values[0]).toMatchObject({ version: 'again-v1', state, made: 2, detail: 'x.bin' });
+    }
+  });
+});
+
 describe('rollback --forget', () => {
   it('retires the lessons that the version was being taught, by an operator’s word, and no other', async () => {
     const publisher = new FactPublisher(await nats.connect('trainer'));

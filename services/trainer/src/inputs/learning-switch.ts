@@ -1,7 +1,7 @@
 // Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators and names the version from which on
 // burned ones count, `<policy>.storage` where the data
 // folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it, unless key
-// `<policy>.abandon` names it: then an operator has given it up.
+// `<policy>.abandon` names it: then an operator has given it up. `<policy>.rebuild` names a version that is to be made again.
 import { kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
 import { z } from 'zod';
 
@@ -42,8 +42,13 @@ export async function watchLearning(
     if (state.step !== undefined && state.step.batch === batch) state.step.stop.abort();
     state.wake.notify();
   });
+  await watchSetting(broker, `${policy}.rebuild`, rebuildOf, signal, (asked) => {
+    state.asked = asked;
+    state.wake.notify();
+  });
 }
 
+const rebuildOf = z.object({ id: z.string(), version: z.string() });
 const switchOf = z.object({ paused: z.boolean().default(false), resumedAfter: z.number().int().default(0) });
 type LearningSwitch = z.infer<typeof switchOf>;
 const learns: LearningSwitch = { paused: false, resumedAfter: 0 };

@@ -7,12 +7,14 @@ import type { LedgerActivity, TrainerEvents } from '../events.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
+import type { Rebuilding } from './rebuilding.js';
 import type { StepTaking } from './step-taking.js';
 
 export interface LoopParts {
   readonly ledger: Ledger;
   readonly closing: BatchClosing;
   readonly steps: StepTaking;
+  readonly rebuilding: Rebuilding;
 }
 
 const retryFirstMs = 250;
@@ -78,6 +80,8 @@ export class LedgerLoop {
     const rests = this.rests(ledger);
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined, signal);
+    // What people teach comes first.
+    if (untilMs !== 'closed' && (await this.parts.rebuilding.next(ledger, signal))) return 0;
     return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
   }
 

@@ -7,6 +7,12 @@ import { trainerErrors } from '../errors.js';
 import type { LedgerState } from '../outputs/ledger.js';
 import { WakeSignal } from './wake-signal.js';
 
+/** A version that an operator wants made again. */
+export interface AskedRebuild {
+  readonly id: string;
+  readonly version: string;
+}
+
 export class PolicyState {
   readonly wake = new WakeSignal();
   readonly pending = new PendingTurns<Held>();
@@ -19,6 +25,8 @@ export class PolicyState {
   storageFull = false;
   /** The batch that an operator has given up. */
   abandoned: number | undefined;
+  /** The version that is to be made again. */
+  asked: AskedRebuild | undefined;
   /** The step in flight: its batch, the parent, and how to stop it. */
   step: { readonly batch: number; readonly parent: string; readonly stop: AbortController } | undefined;
   /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */

@@ -9,6 +9,7 @@ import { changedLessons, judgedTurns, stagedVersions } from './deliveries.js';
 import { watchLearning } from './learning-switch.js';
 import { LedgerLoop } from './ledger-loop.js';
 import { PolicyState } from './policy-state.js';
+import { Rebuilding } from './rebuilding.js';
 import { StepTaking } from './step-taking.js';
 import { sweepFiles } from './sweep-timer.js';
 import type { TrainerTools } from './trainer-tools.js';
@@ -55,7 +56,8 @@ export async function trainPolicy(
   });
   const closing = new BatchClosing(tools, state, ledger, config.seed, clock);
   const steps = new StepTaking(tools, state, ledger, closing, clock);
-  const loop = new LedgerLoop(service, tools.events, state, { ledger, closing, steps });
+  const rebuilding = new Rebuilding(tools, state, ledger);
+  const loop = new LedgerLoop(service, tools.events, state, { ledger, closing, steps, rebuilding });
   try {
     await watchLearning(broker, state, tools.events, signal);
     await Promise.all([judged.start(), staged.start(), changed.start()]);

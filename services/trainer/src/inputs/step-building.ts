@@ -20,6 +20,7 @@ import {
   type Untaught,
 } from '../domain/train-request.js';
 import { trainerErrors } from '../errors.js';
+import type { LedgerState } from '../outputs/ledger.js';
 import type { Render } from '../outputs/prompt-renderer.js';
 import type { WorkerBase } from '../outputs/training-worker.js';
 import type { TrainerTools } from './trainer-tools.js';
@@ -29,6 +30,27 @@ export interface StepSource {
   readonly plan: StepPlan;
   readonly parent: WeightsManifest | undefined;
   readonly base: WorkerBase;
+}
+
+/** @param call the worker must be free, or take this call already */
+export async function stepSource(
+  { store, worker }: TrainerTools,
+  { line }: Pick<LedgerState, 'line'>,
+  batch: BatchClosed,
+  call: string,
+  signal: AbortSignal,
+): Promise<StepSource> {
+  const plan = await store.planOf(batch);
+  const parent = await store.manifestOfVersion(batch.policy, batch.parent, line);
+  const base = await worker.ready(call, signal);
+  checkBase(batch, parent, base);
+  return { batch, plan, parent, base };
+}
+
+function checkBase({ parent: version }: BatchClosed, parent: WeightsManifest | undefined, base: WorkerBase): void {
+  const known = parent?.baseDigest ?? '';
+  if (known === '' || base.digest === '' || known === base.digest) return;
+  throw trainerErrors.baseChanged({ version, baseModel: base.name });
 }
 
 export async function buildStep(tools: TrainerTools, source: StepSource, signal: AbortSignal): Promise<Step> {

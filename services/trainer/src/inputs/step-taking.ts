@@ -2,20 +2,17 @@
 // and the log, so that a repeat after a crash asks for the same bytes.
 import { asBacktalkError, type Clock, type Trace } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
-import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
 import type { GivingUp } from '../domain/batch-fact.js';
 import { trippedGuards } from '../domain/step-guards.js';
 import { callOf } from '../domain/train-request.js';
 import { manifestOf, reportOf, trainedFact } from '../domain/weights-manifest.js';
-import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { Tried } from '../outputs/step-tries.js';
-import type { WorkerBase } from '../outputs/training-worker.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
-import { buildStep, type StepSource } from './step-building.js';
+import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
 
 interface Prepared {
@@ -51,17 +48,14 @@ export class StepTaking {
 
   /** All that one try needs, or the code for which there is none. */
   private async prepare(ledger: LedgerState, batch: BatchClosed, signal: AbortSignal): Promise<Prepared | string> {
-    const { store, worker, tries } = this.tools;
+    const { tries } = this.tools;
     const { policy, number } = batch;
-    const plan = await store.planOf(batch);
-    const parent = await store.manifestOfVersion(policy, batch.parent, ledger.line);
-    const base = await worker.ready(callOf(batch), signal);
-    checkBase(batch, parent, base);
+    const source = await stepSource(this.tools, ledger, batch, callOf(batch), signal);
     const before = await tries.of(policy, number);
     if (before.tries >= stepTriesMax) return before.code || 'never_ended';
     // From here on, whatever ends this process or the worker has cost the batch a try.
     await tries.keep(policy, { batch: number, tries: before.tries + 1, code: '' });
-    return { source: { batch, plan, parent, base }, before };
+    return { source, before };
   }
 
   private async attempt(
@@ -135,10 +129,4 @@ export class StepTaking {
     this.tools.events.stepEnded(batch, reason);
     if (reason !== 'burned_parent') this.tools.events.batchAbandoned(batch, reason, code);
   }
-}
-
-function checkBase({ parent: version }: BatchClosed, parent: WeightsManifest | undefined, base: WorkerBase): void {
-  const known = parent?.baseDigest ?? '';
-  if (known === '' || base.digest === '' || known === base.digest) return;
-  throw trainerErrors.baseChanged({ version, baseModel: base.name });
 }

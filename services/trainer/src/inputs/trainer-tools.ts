@@ -6,6 +6,7 @@ import type { TrainerEvents } from '../events.js';
 import type { MeasuredEffects } from '../outputs/measured-effects.js';
 import type { MeasuredProgress } from '../outputs/measured-progress.js';
 import type { PromptRenderer } from '../outputs/prompt-renderer.js';
+import type { RebuildProgressStore } from '../outputs/rebuild-progress.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { StepTries } from '../outputs/step-tries.js';
@@ -17,6 +18,7 @@ export interface TrainerTools {
   readonly turns: SourceLog;
   readonly store: StepStore;
   readonly tries: StepTries;
+  readonly rebuilds: RebuildProgressStore;
   readonly worker: TrainingWorker;
   /** How wishes stand to each other. */
   readonly relations: WishRelations;

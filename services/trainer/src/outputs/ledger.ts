@@ -96,15 +96,22 @@ export class Ledger {
     return this.marks.claim([...samples, ...settled], number, (batch, turn) => this.isIn(ledger, batch, turn));
   }
 
-  private async isIn(ledger: LedgerState, batch: number, turn: string): Promise<boolean> {
-    if (ledger.settled.has(turn)) return true;
-    const from = ledger.chain.sequenceOf(batch);
-    // Not closed, as far as this trainer knows: where it is wrong, its own batch cannot close.
-    if (from === undefined || ledger.settled.remembers(batch)) return false;
+  /** Undefined where the log no longer holds it. */
+  async batch({ chain }: LedgerState, number: number): Promise<BatchClosed | undefined> {
+    const from = chain.sequenceOf(number);
+    if (from === undefined) return undefined;
     const filter = { batchClosed: { policy: this.policy } };
     for await (const { message } of this.reader.read(['batchClosed'], { filter, from }))
-      return message.number !== batch || turnsOf(message).includes(turn);
-    return true;
+      return message.number === number ? message : undefined;
+    return undefined;
+  }
+
+  private async isIn(ledger: LedgerState, batch: number, turn: string): Promise<boolean> {
+    if (ledger.settled.has(turn)) return true;
+    // Not closed, as far as this trainer knows: where it is wrong, its own batch cannot close.
+    if (ledger.chain.sequenceOf(batch) === undefined || ledger.settled.remembers(batch)) return false;
+    const closed = await this.batch(ledger, batch);
+    return closed === undefined || turnsOf(closed).includes(turn);
   }
 
   /** Traces: of the samples, in the order of arrival. */

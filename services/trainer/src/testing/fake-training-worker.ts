@@ -49,6 +49,8 @@ export class FakeTrainingWorker {
   readonly finished: string[] = [];
   readonly blobs = new Map<string, Uint8Array>();
   plot: StepPlot = () => undefined;
+  /** Other bytes for the same request, as another processor may give. */
+  salt = '';
   /** Of the weights that it has under the name of its base model. */
   baseDigest = 'base0';
   private server: GrpcServer | undefined;
@@ -138,7 +140,8 @@ export class FakeTrainingWorker {
     yield { event: { $case: 'result', value: result } };
   }
 
-  private resultOf({ request, bytes }: FakeStep): TrainResult {
+  private resultOf({ request }: FakeStep): TrainResult {
+    const bytes = TrainRequest.encode({ ...request, call: this.salt }).finish();
     const { divergence = () => 8, measurements = () => ({}), dropped = () => '' } = this.options;
     const samples: SampleReport[] = request.samples.map(({ turn, teacherPromptIds }) => ({
       turn,

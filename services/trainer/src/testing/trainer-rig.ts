@@ -16,7 +16,7 @@ import {
 import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { LessonChanged, WeightsStaged } from '@backtalk/proto/facts';
-import { Lease } from '@backtalk/proto/weights';
+import { Lease, WeightsManifest } from '@backtalk/proto/weights';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -24,6 +24,7 @@ import { trainerSettings } from '../config.js';
 import { createTrainer, type Trainer, type TrainerOverrides } from '../service.js';
 import { recipePresets } from '../domain/recipe.js';
 import { planOf } from '../domain/step-plan.js';
+import { RebuildProgressStore, type RebuildProgress } from '../outputs/rebuild-progress.js';
 import { StepTries } from '../outputs/step-tries.js';
 import { FakeTrainingWorker, type FakeTrainingWorkerOptions, workerToken } from './fake-training-worker.js';
 import { completedTurn, judgedTurn, openedTurn, type TurnShape } from './turns.js';
@@ -255,6 +256,30 @@ export class TrainerRig {
 
   async abandon(batch: number): Promise<void> {
     await this.set('abandon', { batch });
+  }
+
+  async rebuild(version: string, id: string): Promise<void> {
+    await this.set('rebuild', { id, version });
+  }
+
+  /** How the newest rebuild ended. */
+  untilRebuilt(id: string): Promise<RebuildProgress> {
+    const rebuilds = new RebuildProgressStore(this.speakers.trainer);
+    const ended = async () => {
+      const progress = await rebuilds.of(testPolicy);
+      return progress?.asked === id && progress.state !== 'running' ? progress : undefined;
+    };
+    return until(ended, { what: `The end of rebuild ${id}` });
+  }
+
+  /** As a sweep of old files does. */
+  async loseFilesOf(version: string): Promise<string[]> {
+    const { manifestDigest } = (await this.versions()).find((one) => one.version === version) ?? { manifestDigest: '' };
+    const { adapter, trainingState } = WeightsManifest.decode(await this.blobs.get(manifestDigest));
+    const digests = [...adapter, ...trainingState].map(({ digest }) => digest);
+    for (const digest of digests) await this.blobs.delete(digest);
+    this.worker.blobs.clear();
+    return digests;
   }
 
   async trimTurns(): Promise<void> {

@@ -1,0 +1,36 @@
+// How far a version that is made again has come, in bucket `tries` under `trainer.rebuild.<policy>`: an operator's command reads it.
+import { jsonCodec, kvBucket, type Broker, type KvBucket } from '@backtalk/kit';
+import { z } from 'zod';
+
+const progressSchema = z.object({
+  /** Of what was asked. */
+  asked: z.string(),
+  version: z.string(),
+  state: z.enum(['running', 'equal', 'different', 'failed']),
+  /** Versions that were made again, its parents among them, and how many are to be. */
+  done: z.number().int(),
+  of: z.number().int(),
+  detail: z.string(),
+});
+
+export type RebuildProgress = Readonly<z.infer<typeof progressSchema>>;
+
+export class RebuildProgressStore {
+  private readonly bucket: KvBucket<RebuildProgress>;
+
+  constructor(broker: Broker) {
+    this.bucket = kvBucket<RebuildProgress>(broker, 'tries', jsonCodec(progressSchema));
+  }
+
+  async of(policy: string): Promise<RebuildProgress | undefined> {
+    return (await this.bucket.get(keyOf(policy)))?.value;
+  }
+
+  async keep(policy: string, progress: RebuildProgress): Promise<void> {
+    await this.bucket.put(keyOf(policy), progress);
+  }
+}
+
+function keyOf(policy: string): string {
+  return `trainer.rebuild.${policy}`;
+}
