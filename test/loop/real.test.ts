@@ -1,7 +1,8 @@
-import { folderBlobStore, grpcClient } from '@backtalk/kit';
+import { folderBlobStore, grpcClient, jsonCodec, kvBucket } from '@backtalk/kit';
 import { freePort, until } from '@backtalk/kit/testing';
 import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
 import { WeightsManifest } from '@backtalk/proto/weights';
+import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mixedTurns } from './audit.js';
 import { audited } from './audited.js';
@@ -183,6 +184,31 @@ describe('the loop with the laptop model', () => {
       const undisturbed = await tap.again(broken);
       expect(undisturbed).toMatchObject({ adapter, trainingState });
       expect(await audited(book, ledger)).toEqual([]);
+    },
+    8 * minute,
+  );
+
+  it(
+    'its third version is made again from the log with the two before it, whose files were swept, byte for byte',
+    async () => {
+      const blobs = folderBlobStore(machine.data.blobs);
+      const [first, second, third] = (await book.read()).trained;
+      if (first === undefined || second === undefined || third === undefined) expect.unreachable();
+      for (const { message } of [first, second]) {
+        const { adapter, trainingState } = WeightsManifest.decode(await blobs.get(message.manifestDigest));
+        for (const { digest } of [...adapter, ...trainingState]) await blobs.delete(digest);
+      }
+      const broker = await machine.broker();
+      const plain = jsonCodec(z.record(z.string(), z.unknown()));
+      const asked = { id: 'again', version: third.message.version };
+      await kvBucket(broker, 'settings', plain).put('backtalk.rebuild', asked);
+      const ended = async () => {
+        const progress = (await kvBucket(broker, 'tries', plain).get('trainer.rebuild.backtalk'))?.value;
+        return progress?.['state'] === 'running' ? undefined : progress;
+      };
+      const told = await until(ended, { what: 'The end of the rebuild', timeoutMs: 6 * minute, everyMs: 250 });
+      await broker.close();
+      expect(told).toMatchObject({ version: asked.version, asked: asked.id, state: 'equal', done: 3, detail: '' });
     },
     8 * minute,
   );
