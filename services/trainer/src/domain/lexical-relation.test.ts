@@ -4,6 +4,19 @@ import { lexicalRelations, relateByWords } from './lexical-relation.js';
 
 describe('how two wishes stand to each other', () => {
   it.each([
+    ['Be thoughtful in your answers.', 'Be thoughtless in your answers.'],
+    ['Use colourful words.', 'Use colourless words.'],
+    ['Give percentages.', 'Give percentiles.'],
+    ['Antworte respektvoll.', 'Antworte respektlos.'],
+    ['Bundan sonra emoji kullan.', 'Bundan sonra emoji kullanma.'],
+    ['Vastaa emojeilla.', 'Vastaa emojeitta.'],
+    ['箇条書きを使って', '箇条書きを使わないで'],
+  ])('an ending that no form of a word has tells “%s” from “%s”', (a, b) => {
+    expect(relateByWords(a, b)).not.toBe('same');
+    expect(relateByWords(b, a)).not.toBe('same');
+  });
+
+  it.each([
     ['Use metric units.', 'Metric units, please!'],
     ['Never use more than fifty words.', 'At most 50 words per answer.'],
     ['Answer in French.', 'Please always reply in French from now on.'],
@@ -33,6 +46,10 @@ describe('how two wishes stand to each other', () => {
     ['Use metric units.', 'Use imperial units.'],
     ['No, use bullet points.', 'Without bullet points, please.'],
     ['Answer in one brief sentence.', 'Give a longer answer.'],
+    ['Use emojis.', 'Emoji-free, please.'],
+    ['Emojilerle yaz.', 'Emojisiz yaz.'],
+    ['Használj emojikat.', 'Ne használj emojikat.'],
+    ['Utilise des émojis.', 'N’utilise plus d’émojis.'],
   ])('finds that “%s” and “%s” cannot both hold', (a, b) => {
     expect(relateByWords(a, b)).toBe('opposite');
     expect(relateByWords(b, a)).toBe('opposite');

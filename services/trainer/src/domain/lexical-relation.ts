@@ -16,9 +16,11 @@ const report =
 const askedAllTheSame = /\b(?:too|should|shall|must|need|want|asked)\b/u;
 const wordCharsMin = 4;
 const endingCharsMax = 3;
-/** "Compare", "comparisons". */
+/** "Compare", "comparisons"; and "colourful", "colourless". */
 const stemCharsMin = 6;
 const suffixCharsMax = 5;
+/** What makes no other word, in the languages whose words are known here: in others an ending may say "without", or "not". */
+const inflections = new Set(" s es 's ed d ing ly e en n em er ern a o as os i ar ir x st t".split(' '));
 
 export const lexicalRelations: WishRelations = { among: () => Promise.resolve(wordRelations()) };
 
@@ -58,6 +60,7 @@ function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
   const verdicts = pairs.map(verdict);
   const isWhole = spokenOf - shared < 1;
   if (verdicts.includes('different')) return 'different';
+  if (pairs.some(([, , , isSure]) => !isSure)) return 'different';
   if (verdicts.includes('opposite')) return 'opposite';
   // One says how short, the other only that it is short.
   return isWhole && (sizesOf(a).join() === sizesOf(b).join() || pairs.some(([key]) => key.startsWith('#')))
@@ -65,7 +68,8 @@ function relationOf(a: WishFeatures, b: WishFeatures): WishRelation {
     : 'different';
 }
 
-type Pair = readonly [key: string, valueOfA: string, valueOfB: string];
+/** Not sure where the two words are only alike. */
+type Pair = readonly [key: string, valueOfA: string, valueOfB: string, isSure: boolean];
 
 interface Comparison {
   readonly pairs: readonly Pair[];
@@ -85,7 +89,7 @@ function comparison(a: WishFeatures, b: WishFeatures): Comparison {
     if (other === undefined) continue;
     rest.delete(other);
     shared += weightOf(key);
-    pairs.push([key, value, b.get(other) ?? '']);
+    pairs.push([key, value, b.get(other) ?? '', isInflected(key, other)]);
   }
   for (const key of rest) if (!isSize(key)) spokenOf += weightOf(key);
   const [sizesA, sizesB] = [sizesOf(a), sizesOf(b)];
@@ -99,8 +103,8 @@ function comparison(a: WishFeatures, b: WishFeatures): Comparison {
 
 function sizePairs(a: WishFeatures, b: WishFeatures, sizesA: readonly string[], sizesB: readonly string[]): Pair[] {
   const both = sizesA.filter((key) => key.startsWith('#') && sizesB.includes(key));
-  if (both.length > 0) return both.map((key) => [key, a.get(key) ?? '', b.get(key) ?? '']);
-  return [['~length', lengthOf(a, sizesA), lengthOf(b, sizesB)]];
+  if (both.length > 0) return both.map((key) => [key, a.get(key) ?? '', b.get(key) ?? '', true]);
+  return [['~length', lengthOf(a, sizesA), lengthOf(b, sizesB), true]];
 }
 
 /** A bound from below asks for more; any other count for less. */
@@ -149,7 +153,15 @@ function countsVerdict(one: string, other: string): WishRelation {
   return least > most ? 'opposite' : 'different';
 }
 
-/** The same but for an ending ("emoji", "emojis"). */
+/** The same word, or one in another form. */
+function isInflected(a: string, b: string): boolean {
+  if (a === b) return true;
+  const common = [...a].findIndex((letter, index) => letter !== b[index]);
+  const stem = common < 0 ? a.length : common;
+  return stem >= wordCharsMin && inflections.has(a.slice(stem)) && inflections.has(b.slice(stem));
+}
+
+/** Alike but for an ending ("emoji", "emojis"). */
 function sameWord(a: string, b: string): boolean {
   if (a === b) return true;
   const [short, long] = a.length <= b.length ? [a, b] : [b, a];

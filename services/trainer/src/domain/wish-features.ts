@@ -42,6 +42,7 @@ function plain(wish: string): string {
     .replace(/[\u2018\u2019]/g, "'")
     .trim()
     .replace(exclamation, ' ')
+    .replace(/(?<!\p{L})n'(?=\p{L})/gu, 'ne ')
     .replace(/\b(one|two|three|four|five|\d+)-(?=\p{L}{3})/gu, '$1 ')
     .replace(turning, ', not ');
   for (const [pattern, token] of phrases) text = text.replace(pattern, token);
@@ -54,7 +55,7 @@ function readClause(tokens: readonly string[], features: Features): void {
   let isLess = false;
   let spoken: string[] = [];
   for (const [index, token] of tokens.entries()) {
-    const isNegation = negations.has(token) && (!tooWords.has(token) || isTooMuch(tokens, index));
+    const isNegation = isNegationAt(tokens, index) && (!tooWords.has(token) || isTooMuch(tokens, index));
     if (isNegation || fewer.has(token)) {
       // A negation behind what it is about opens anew; two before it cancel each other. "Not too long" refuses what is long.
       if (spoken.length > 0) [negated, isLess] = [false, false];
@@ -73,6 +74,13 @@ function readClause(tokens: readonly string[], features: Features): void {
     }
   }
   if (negated && spoken.length === 0) turnLast(tokens, features);
+}
+
+/** "Ne" negates by itself in a dozen languages, and in French with "plus"; with "pas" it says the same twice, with "que" it is "only". */
+function isNegationAt(tokens: readonly string[], at: number): boolean {
+  const token = tokens[at] ?? '';
+  if (token === 'ne') return !tokens.some((other) => negations.has(other) || /^qu[e']/.test(other));
+  return negations.has(token);
 }
 
 const tooWords = new Set(['too', 'zu', 'trop', 'demasiado', 'demasiada', 'troppo', 'demais', 'zuviel']);
@@ -106,10 +114,14 @@ function turnLast(tokens: readonly string[], features: Features): void {
   for (const token of tokens.slice(0, negation)) if (!isForm(token)) turn(features, featureOf(token, false, false)[0]);
 }
 
+/** "Emoji-free", "emojilos", "emojisiz". */
+const without = /(?:less|-?free|los(?:e[nrs]?)?|frei(?:e[nrs]?)?|s[ıiuü]z|tt[aä]|tl[ae]n)$/u;
+
 function featureOf(token: string, negated: boolean, isLess: boolean): [key: string, value: string] {
   const language = languages.get(token);
   if (language !== undefined) return ['~language', negated ? `!${language}` : language];
   const { axis, value } = meaningOf(token) ?? { axis: token, value: '+' };
+  if (axis.startsWith('=') && without.test(token)) return [axis, negated ? value : negationOf(axis, value)];
   if (!isLess) return [axis, negated ? negationOf(axis, value) : value];
   if (/^[+-]$/.test(value) && axis.startsWith('~')) return [axis, negated ? value : negationOf(axis, value)];
   if (axis.startsWith('~')) return [axis, negated ? value : `<${value}`];
