@@ -156,8 +156,10 @@ describe('the plan of a step', () => {
 
 const user = (content: string) => ({ role: 'user', content });
 
-function after(...provenances: readonly Provenance[]): TurnContinued {
-  return TurnContinued.fromPartial({ nextState: provenances.map((provenance) => ({ provenance })) });
+const { PROVENANCE_USER, PROVENANCE_CLIENT, PROVENANCE_TOOL } = Provenance;
+
+function after(...said: readonly (readonly [Provenance, string])[]): TurnContinued {
+  return TurnContinued.fromPartial({ nextState: said.map(([provenance, text]) => ({ provenance, text })) });
 }
 
 describe('the last human message', () => {
@@ -167,12 +169,22 @@ describe('the last human message', () => {
   });
 
   it('the last human message is not the context that a client adds after it', () => {
-    const messages = [user('Hello'), { role: 'assistant' }, user('Shorter!'), user('<context/>')];
-    expect(humanMessage(messages, after(Provenance.PROVENANCE_USER, Provenance.PROVENANCE_CLIENT))).toBe(2);
+    const repeated = 'The weather is fine, and so are the files that are open.';
+    const messages = [user('Hello'), { role: 'assistant' }, user('Shorter!'), user(repeated)];
+    expect(humanMessage(messages, after([PROVENANCE_USER, 'Shorter!'], [PROVENANCE_CLIENT, repeated]))).toBe(2);
+  });
+
+  it('the last human message is found where a client puts texts of its own behind it, in the same message', () => {
+    const texts = ['Why is the sky blue?', '<environment_details>x</environment_details>', '<system-reminder/>'];
+    const parts = { role: 'user', content: texts.map((text) => ({ type: 'text', text })) };
+    const messages = [user('How do bees make honey?'), { role: 'assistant' }, parts];
+    const [words = '', ...context] = texts;
+    const said = context.map((text) => [PROVENANCE_CLIENT, text] as const);
+    expect(humanMessage(messages, after([PROVENANCE_USER, words], ...said))).toBe(2);
   });
 
   it('the last human message is an earlier one when only tools spoke since', () => {
     const messages = [user('Hello'), { role: 'assistant' }, { role: 'tool' }];
-    expect(humanMessage(messages, after(Provenance.PROVENANCE_TOOL))).toBe(0);
+    expect(humanMessage(messages, after([PROVENANCE_TOOL, 'done']))).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 // What the training worker is asked to do for a batch, the same bytes each time. What the log has lost is left out and named.
-import { isJsonObject, lastHumanMessage, type JsonObject } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage, personWords, textsIn, type JsonObject } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
@@ -99,14 +99,15 @@ export function trainSample(
 
 /**
  * Which message of a request a person wrote last: agents add context of their own behind it.
- * @param before the next state of the turn before, which says where each new message came from
+ * @param before the next state of the turn before, which says where each new text came from; a message may have several
  * @returns an index in the messages; -1 where no person wrote any, then the last user message counts
  */
 export function humanMessage(messages: readonly unknown[], before: TurnContinued | undefined): number {
-  const nextState = before?.nextState ?? [];
-  const spoken = nextState.findLastIndex(({ provenance }) => provenance === Provenance.PROVENANCE_USER);
-  const index = messages.length - nextState.length + spoken;
-  const message = messages[index];
-  const isUsers = isJsonObject(message) && message['role'] === 'user';
-  return spoken >= 0 && isUsers ? index : lastHumanMessage(messages);
+  const spoken = before?.nextState.findLast(({ provenance }) => provenance === Provenance.PROVENANCE_USER)?.text;
+  const index = messages.findLastIndex((message) => {
+    if (!isJsonObject(message) || message['role'] !== 'user') return false;
+    return textsIn(message['content']).some((text) => personWords(text) === spoken);
+  });
+  // A very long text is cut in a next state.
+  return index >= 0 ? index : lastHumanMessage(messages);
 }

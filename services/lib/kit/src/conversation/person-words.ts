@@ -78,7 +78,8 @@ export function wordsIn(content: unknown): string {
   return wordsOf(textsIn(content));
 }
 
-function textsIn(content: unknown): string[] {
+/** A message's content is a text, or parts of which some have one. */
+export function textsIn(content: unknown): string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
   return parts.flatMap((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? [part['text']] : []));
 }
