@@ -1,9 +1,10 @@
 import { fakePromptIds } from '@backtalk/dialects/testing';
-import { lessonProgress } from '@backtalk/kit';
+import { lessonProgress, systemClock } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { until } from '@backtalk/kit/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { Measured } from './domain/lesson-progress.js';
 import type { TrainerOverrides } from './service.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
@@ -209,6 +210,33 @@ describe('the progress of a lesson', () => {
     expect(asked).toEqual([`backtalk-v1 ${small}`]);
   });
 });
+
+describe('a version whose lessons nobody could measure', () => {
+  it('a version is asked again a minute later, since the engine may only have been away', async () => {
+    await rigWith();
+    const wish = 'Use small letters.';
+    const asked: string[] = [];
+    const { of } = progressOf(() => 0.8, asked);
+    const progress: typeof of = async (...given) => (asked.length === 0 ? away(asked) : of(...given));
+    let later = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + later };
+    await rig.startTrainer('one', {}, { progress: { of: progress }, clock });
+    await rig.correct(2, { hint: wish });
+    await untilServed(1);
+    await until(() => asked.length === 1, { what: 'The try that is in vain' });
+    later = 60_000;
+    await rig.correct(1, { name: 'more', hint: wish });
+    await rig.untilBatches(2);
+    expect(asked).toEqual(['away', `backtalk-v1 ${wish}`]);
+    expect((await rig.batches()).at(-1)).toMatchObject({ why: 'measured' });
+  });
+});
+
+/** No engine gives scores. */
+function away(asked: string[]): Promise<Measured> {
+  asked.push('away');
+  return Promise.resolve(new Map());
+}
 
 describe('what is said of lessons in so many words', () => {
   it('a lesson that is given is in the ledger at once, also while learning rests, and only once over restarts and repeats', async () => {

@@ -15,6 +15,8 @@ describe('isAskedElsewhere', () => {
     ['What is the capital of Norway?', 'Capital of Norway?'],
     ['Wie heißt die Hauptstadt von Norwegen?', 'Wie heißt die Hauptstadt von Norwegen nochmal?'],
     ['挪威的首都是哪里', '挪威的首都是哪里'],
+    ['澳大利亚的首都是哪里？', '请问澳大利亚的首都是哪里？'],
+    ['オーストラリアの首都はどこですか', 'オーストラリアの首都はどこ'],
   ])('takes "%s" and "%s" for one question', (first, second) => expect(elsewhere(first, second)).toBe(false));
 
   it.each([

@@ -1,5 +1,5 @@
 // Does a correction come back by itself, or with its question? What is right about one matter ("the capital is Oslo") returns where the same
-// is asked; a wish returns wherever something is. It goes by the words of the questions, in any language that parts them. Pure.
+// is asked; a wish returns wherever something is. It goes by the words of the questions, in any language. Pure.
 import type { LessonCase } from '@backtalk/proto/facts';
 
 /** What people had asked, by turn; a turn that the log holds no more is not in it. */
@@ -18,8 +18,13 @@ export function isAskedElsewhere(cases: readonly LessonCase[], turn: string, que
   });
 }
 
+const charactersMax = 2_000;
+/** Chinese, Japanese and Thai part their words by nothing that is written. */
+const words = new Intl.Segmenter('en', { granularity: 'word' });
+
 function wordsIn(question = ''): ReadonlySet<string> {
-  return new Set(question.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+  const segments = [...words.segment(question.slice(0, charactersMax).toLowerCase())];
+  return new Set(segments.flatMap(({ segment, isWordLike }) => (isWordLike === true ? [segment] : [])));
 }
 
 /** Long words tell more than short ones. */

@@ -78,6 +78,18 @@ describe('when a batch closes', () => {
     expect(waiting.settled).toMatchObject([{ candidate: { turn: 'again' }, reason: 'duplicate' }]);
   });
 
+  it('counts two things that are said of one answer as two', () => {
+    const answerIds = [1, 2, 3, 4, 5, 6, 7, 8];
+    const said = (turn: string, hint: string, sequence: number) => ({
+      ...candidate({ turn: 'same', hint, verdict: hint === '' ? 0 : -1, answerIds }, sequence),
+      turn,
+    });
+    const all = [said('one', shortHint, 1), said('two', 'Name the file.', 2), said('three', shortHint, 3)];
+    const waiting = weighTurns([...all, said('silent', '', 4)], learningContext(), recipeWith());
+    expect(waiting.effective.map(({ candidate: { turn } }) => turn)).toEqual(['one', 'two']);
+    expect(waiting.settled.map(({ candidate: { turn } }) => turn)).toEqual(['three', 'silent']);
+  });
+
   it('takes at most one sample of the at-least-one rule into a small batch', () => {
     const rescued = turns(4, {
       verdict: 0,

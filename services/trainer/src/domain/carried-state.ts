@@ -4,6 +4,7 @@ import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 import type { BatchChain } from './batch-chain.js';
 import { afterStep, afterVersions, type VersionsSince } from './lesson-progress.js';
 import type { Recipe } from './recipe.js';
+import { distils } from './sample-worth.js';
 
 export interface CarriedState {
   readonly lessons: readonly Lesson[];
@@ -25,7 +26,9 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const unread = chain.unreadReport();
   const report = unread?.trained.report;
   const stepped =
-    unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, report?.samples ?? []);
+    unread === undefined
+      ? last.lessons
+      : afterStep(last.lessons, unread.batch.samples, report?.samples ?? [], distils(recipe));
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,

@@ -35,7 +35,7 @@ interface Version {
 function over(versions: readonly (number | Version)[], before: Partial<Lesson> = {}): Lesson {
   return versions.reduce<Lesson>((at, version, n) => {
     const { share, divergence = 8, ...how } = typeof version === 'number' ? { share: version } : version;
-    const stepped = afterStep([at], [shown()], [report('t', { divergence })]);
+    const stepped = afterStep([at], [shown()], [report('t', { divergence })], true);
     return afterMeasures(stepped, new Map([[at.id, found(share, how)]]), n + 1, 0.7)[0] ?? at;
   }, lesson(before));
 }
@@ -118,10 +118,17 @@ describe('steps of a lesson', () => {
 
   it('a step counts for the lessons that its trained samples were shown, and for what they cover', () => {
     const samples = [shown({ turn: 't1', lessons: ['a'] }), shown({ turn: 't2', lessons: ['a', 'b'] })];
-    expect(stepsOf(afterStep([a, b, covered], samples, [report('t1'), report('t2', { dropped: 'too_long' })]))).toEqual(
-      [1, 0, 1],
-    );
-    expect(stepsOf(afterStep([a, b, covered], samples, []))).toEqual([0, 0, 0]);
+    expect(
+      stepsOf(afterStep([a, b, covered], samples, [report('t1'), report('t2', { dropped: 'too_long' })], true)),
+    ).toEqual([1, 0, 1]);
+    expect(stepsOf(afterStep([a, b, covered], samples, [], true))).toEqual([0, 0, 0]);
+  });
+
+  it('a stale sample counts where whole distributions are compared, since its reward alone was left out', () => {
+    const reports = [report('t1', { dropped: 'stale' })];
+    const samples = [shown({ turn: 't1', lessons: ['a'] })];
+    expect(stepsOf(afterStep([a, b], samples, reports, true))).toEqual([1, 0]);
+    expect(stepsOf(afterStep([a, b], samples, reports, false))).toEqual([0, 0]);
   });
 });
 

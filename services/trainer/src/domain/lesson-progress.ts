@@ -22,13 +22,18 @@ export const lessonTurnsMax = 4;
 /** More than are asked: some are gone from the log or too long, and some are those of other lessons too. */
 const turnsOfferedMax = 4 * lessonTurnsMax;
 
-/** A lesson has had one more step for each report in which a sample was trained on whose teacher was shown it, or what covers it. */
+/**
+ * A lesson has had one more step for each report in which a sample was trained on whose teacher was shown it, or what covers it.
+ * @param isWhole whole distributions are compared: then a stale sample has lost its reward alone
+ */
 export function afterStep(
   lessons: readonly Lesson[],
   samples: readonly BatchSample[],
   reports: readonly SampleReport[],
+  isWhole: boolean,
 ): Lesson[] {
-  const trained = new Set(reports.filter(({ dropped }) => dropped === '').map(({ turn }) => turn));
+  const isTrained = ({ dropped }: SampleReport) => dropped === '' || (isWhole && dropped === 'stale');
+  const trained = new Set(reports.filter(isTrained).map(({ turn }) => turn));
   const taught = new Set(samples.filter(({ turn }) => trained.has(turn)).flatMap((sample) => sample.lessons));
   return lessons.map((lesson) =>
     taught.has(lesson.coveredBy || lesson.id) ? { ...lesson, steps: lesson.steps + 1 } : lesson,

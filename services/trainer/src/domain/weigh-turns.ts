@@ -40,8 +40,10 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   }
   // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();
-  const effective = signals.filter((weighed) => unique.adds(weighed));
-  const idle = silent.filter((weighed) => unique.adds(weighed));
+  const effective = signals.filter(({ candidate }) =>
+    unique.adds(candidate, [candidate.judged.verdict, candidate.judged.hint].join(' ')),
+  );
+  const idle = silent.filter(({ candidate }) => unique.adds(candidate));
 
   // Turns without a signal are kept while there is a lesson to hold them to: one in force, or one that a waiting hint may begin.
   const hinted = effective.filter((weighed) => weighed.hinted);
@@ -69,21 +71,28 @@ function newestOfEach(weighed: readonly Weighed[], most: number): Weighed[] {
   return newest.reverse();
 }
 
+interface Waited {
+  readonly sketch: AnswerSketch;
+  readonly signal: string;
+}
+
 /** A near-duplicate of something that waits counts once. Only the same user repeats; others agree. */
 class UniqueTurns {
   readonly repeated: Settling[] = [];
-  private readonly recent = new Map<string, AnswerSketch[]>();
+  private readonly recent = new Map<string, Waited[]>();
 
-  adds({ candidate }: Weighed): boolean {
+  /** @param signal what is said of the answer: two things that are said of one answer are two; where nothing is, any turn like it will do */
+  adds(candidate: Candidate, signal?: string): boolean {
     const { sketch, tenant, user } = candidate;
     if (sketch === undefined) return true;
     const key = `${tenant}.${user}`;
     const recent = this.recent.get(key) ?? [];
-    if (recent.some((other) => nearDuplicates(sketch, other))) {
+    const isSaid = (other: Waited) => signal === undefined || signal === other.signal;
+    if (recent.some((other) => isSaid(other) && nearDuplicates(sketch, other.sketch))) {
       this.repeated.push(settling(candidate, 'duplicate'));
       return false;
     }
-    this.recent.set(key, [...recent, sketch].slice(-comparedMax));
+    this.recent.set(key, [...recent, { sketch, signal: signal ?? '' }].slice(-comparedMax));
     return true;
   }
 }

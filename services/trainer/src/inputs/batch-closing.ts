@@ -32,6 +32,9 @@ import type { PolicyState } from './policy-state.js';
 import type { TrainerTools } from './trainer-tools.js';
 
 const acksAtOnce = 64;
+/** Of the lessons of one version, so often and so far apart: an engine that starts takes a minute or several. */
+const measureTriesMax = 8;
+const measureAgainMs = 50_000;
 const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
 
 export class BatchClosing {
@@ -112,24 +115,38 @@ export class BatchClosing {
     const { recipe, progress, events } = this.tools;
     const version = ledger.line.nextParent();
     const madeBy = ledger.line.get(version)?.batch;
-    if (madeBy === undefined || state.measured === version || recipe.method === 'binary') return false;
-    state.measured = version;
+    if (madeBy === undefined || recipe.method === 'binary' || !this.isToBeMeasured(version)) return false;
     const end = this.chainEnd(ledger);
     const asked = lessonsToMeasure(end.state.lessons, madeBy, ledger.chain.recent().at(-1) ?? []);
-    if (asked.length === 0) return false;
+    if (asked.length === 0) {
+      state.measuring.tries = measureTriesMax;
+      return false;
+    }
     let measured: Measured;
     try {
       measured = await progress.of(version, asked, { ...recipe, policy: state.policy }, signal);
     } catch (thrown) {
       signal.throwIfAborted();
-      // They stay as they are until another version is asked.
+      // They stay as they are until they are asked again.
       events.lessonsNotMeasured(state.policy, version, asBacktalkError(thrown));
       return false;
     }
     if (measured.size === 0) return false;
+    state.measuring.tries = measureTriesMax;
     const lessons = afterMeasures(end.state.lessons, measured, madeBy, recipe.learnedShare);
     for (const lesson of lessons) if (measured.has(lesson.id)) events.lessonMeasured(state.policy, version, lesson);
     await this.close(ledger, measuredBatch(end, lessons));
+    return true;
+  }
+
+  /** Counts a try, where it is time for one. */
+  private isToBeMeasured(version: string): boolean {
+    const { state, clock } = this;
+    if (state.measuring.version !== version) state.measuring = { version, tries: 0, againMs: 0 };
+    const { measuring } = state;
+    if (measuring.tries >= measureTriesMax || clock.now() < measuring.againMs) return false;
+    measuring.tries += 1;
+    measuring.againMs = clock.now() + measureAgainMs;
     return true;
   }
 

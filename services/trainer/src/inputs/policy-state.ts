@@ -31,8 +31,8 @@ export class PolicyState {
   step: { readonly batch: number; readonly parent: string; readonly stop: AbortController } | undefined;
   /** The newest batch that was closed here: which version it makes, and when each of its lessons was said. */
   closed: { readonly version: string; readonly saidAtMs: readonly number[] } | undefined;
-  /** The version whose progress was asked for here last, whether or not an engine had an answer. */
-  measured = '';
+  /** The version whose progress is asked for here, how often in vain, and when again: an engine may be away for a while. */
+  measuring = { version: '', tries: 0, againMs: 0 };
   /** Messages of settled turns whose ack the broker has not confirmed yet. */
   unconfirmed: Held[] = [];
   private current: LedgerState | undefined;
