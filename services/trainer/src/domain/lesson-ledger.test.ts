@@ -200,6 +200,21 @@ describe('the bound of the ledger', () => {
     ]);
   });
 
+  it('forgets what ended before what was only heard, which a second session may bring again', () => {
+    const ended = Array.from({ length: 63 }, (_, n) =>
+      lesson({
+        id: `ended${n}`,
+        text: `Mention ${letters(n)}yy`,
+        state: STATE_RETIRED,
+        endedBy: n === 0 ? 'operator' : 'person',
+      }),
+    );
+    const ids = heard([...ended, lesson({ id: 'active' })], many(2)).map(({ id }) => id.slice(0, 7));
+    expect(ids).toHaveLength(64);
+    expect(ids.filter((id) => id === 'lesson_')).toHaveLength(2);
+    expect(ids.slice(0, 2)).toEqual(['ended0', 'ended3']);
+  });
+
   it('holds so many lessons and no more, whosever they are', () => {
     const lessons = Array.from({ length: 2_100 }, (_, n) => lesson({ id: `l${n}`, scopeUser: `u${n}` }));
     expect(bounded(lessons)).toEqual(lessons.slice(-2_048));

@@ -168,7 +168,10 @@ export function replaced(ledger: readonly Lesson[], lesson: Lesson): Lesson[] {
   return ledger.map((other) => (other.id === lesson.id ? lesson : other));
 }
 
-/** What is only heard goes first, then what ended, then what cannot be taught; what is in force goes last. Of each, the oldest. */
+/**
+ * What ended goes first, but for an operator's word; then what is only heard, which a second session can make a lesson; then what cannot be
+ * taught. What is in force goes last. Of each, the oldest.
+ */
 export function bounded(ledger: readonly Lesson[]): Lesson[] {
   const persons = new Map<string, Lesson[]>();
   for (const lesson of ledger) {
@@ -182,11 +185,15 @@ export function bounded(ledger: readonly Lesson[]): Lesson[] {
   );
 }
 
-const goFirst = [Lesson_State.STATE_HEARD, Lesson_State.STATE_RETIRED, Lesson_State.STATE_UNTEACHABLE];
+const goFirst = [Lesson_State.STATE_RETIRED, Lesson_State.STATE_HEARD, Lesson_State.STATE_UNTEACHABLE];
+
+function turnToGo(lesson: Lesson): number {
+  if (isInForce(lesson)) return goFirst.length + 1;
+  return lesson.endedBy === 'operator' ? goFirst.length : goFirst.indexOf(lesson.state);
+}
 
 function lastToGo(lessons: readonly Lesson[], most: number): Lesson[] {
   if (lessons.length <= most) return [...lessons];
-  const turnOf = (lesson: Lesson): number => (isInForce(lesson) ? goFirst.length : goFirst.indexOf(lesson.state));
-  const leaving = lessons.toSorted((a, b) => turnOf(a) - turnOf(b)).slice(0, lessons.length - most);
+  const leaving = lessons.toSorted((a, b) => turnToGo(a) - turnToGo(b)).slice(0, lessons.length - most);
   return lessons.filter((lesson) => !leaving.includes(lesson));
 }

@@ -18,6 +18,7 @@ describe('lessons in force', () => {
       lesson({ id: 'tenant', scopeUser: '' }),
       lesson({ id: 'other user', scopeUser: 'b' }),
       lesson({ id: 'other tenant', scopeTenant: 'u', scopeUser: '' }),
+      lesson({ id: 'no tenant', scopeTenant: '', scopeUser: '' }),
       of(Lesson_State.STATE_ACTIVE),
     ];
     expect(inForce(lessons, speaker).map(({ id }) => id)).toEqual([

@@ -22,9 +22,9 @@ export function isShown(lesson: Lesson): boolean {
   return lesson.coveredBy === '' && isInForce(lesson);
 }
 
-/** Never another tenant's; lessons of before name none. */
+/** Never another tenant's: one that names none could be retired by nobody, and holds for nobody. */
 export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Speaker): boolean {
-  return (scopeTenant === '' || scopeTenant === tenant) && (scopeUser === '' || scopeUser === user);
+  return scopeTenant === tenant && (scopeUser === '' || scopeUser === user);
 }
 
 /** The newest that fit, newest last. */
