@@ -189,7 +189,7 @@ describe('the loop with the laptop model', () => {
   );
 
   it(
-    'its third version is made again from the log with the two before it, whose files were swept, byte for byte',
+    'a version is made again from the log with the two before it, whose files were swept, byte for byte',
     async () => {
       const blobs = folderBlobStore(machine.data.blobs);
       const [first, second, third] = (await book.read()).trained;

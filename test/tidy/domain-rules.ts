@@ -37,6 +37,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'oneLine',
       'personWords',
       'templateTokenIn',
+      'textsIn',
       'wordsIn',
       'keyGrant',
       'policiesOf',

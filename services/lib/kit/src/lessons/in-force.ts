@@ -22,7 +22,7 @@ export function isShown(lesson: Lesson): boolean {
   return lesson.coveredBy === '' && isInForce(lesson);
 }
 
-/** Never another tenant's: one that names none could be retired by nobody, and holds for nobody. */
+/** Never another tenant's. One that names none is of an older release, in which no tenant's key could retire it: it holds for none. */
 export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Speaker): boolean {
   return scopeTenant === tenant && (scopeUser === '' || scopeUser === user);
 }
