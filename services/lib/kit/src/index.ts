@@ -86,6 +86,16 @@ export { singleton, type Singleton, type SingletonOptions } from './kv/singleton
 export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
+export {
+  attentionWidths,
+  contextMin,
+  modelConfig,
+  parametersOf,
+  unservable,
+  type ModelConfig,
+} from './model/model-config.js';
+export { fitOf, usableShare, type Fit, type Judge, type Parts, type Wanted } from './model/model-fit.js';
+export { gigabytes, memoryShort, reasonsOfBounds, tokenBounds, type Bounds, type Room } from './model/model-memory.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,
