@@ -22,9 +22,9 @@ LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
 
 KEPT_BYTES_MAX = 1_250_000_000
-"""Where a forward pass would keep more for its backward pass, only what goes from layer to layer is kept, and each layer
-is computed again: a third more work, and memory that grows with tokens × layers × hidden size. About 1,000 tokens of the
-laptop's model, 100 of one with 8B parameters."""
+"""Where a forward pass would keep more for its backward pass, only what goes from layer to layer is kept, and each
+layer is computed again: a third more work, and memory that grows with tokens × layers × hidden size. About 1,000 tokens
+of the laptop's model, 100 of one with 8B parameters."""
 
 
 @dataclass(frozen=True)
