@@ -87,6 +87,7 @@ export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
 export {
+  adapterParameters,
   attentionWidths,
   contextMin,
   modelConfig,
@@ -95,7 +96,16 @@ export {
   type ModelConfig,
 } from './model/model-config.js';
 export { fitOf, usableShare, type Fit, type Judge, type Parts, type Wanted } from './model/model-fit.js';
-export { gigabytes, memoryShort, reasonsOfBounds, tokenBounds, type Bounds, type Room } from './model/model-memory.js';
+export {
+  gigabytes,
+  memoryShort,
+  reasonsOfBounds,
+  sampleBytes,
+  stepBytes,
+  tokenBounds,
+  type Bounds,
+  type Room,
+} from './model/model-memory.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,
