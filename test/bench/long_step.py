@@ -69,7 +69,7 @@ def main() -> int:
         network = made_network(given.shape, given.device, dtype)
     step = long_step(network, given.prompt, given.answer, given.rank)
     if given.json:
-        _say(json.dumps(asdict(step)))
+        _say(json.dumps({**asdict(step), "rank": given.rank, "config": network.config.to_dict()}, default=str))
         return 0
     _say(f"{given.prompt} + {given.answer} tokens: {step.seconds:.0f} s, {step.cpu_seconds:.0f} s of CPU")
     _say("seconds by phase: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in step.phases.items()))
@@ -131,7 +131,8 @@ def _operations(policy: AdaptedNetwork, item: BatchItem, bound_passes: int) -> f
     A forward pass: two for each weight and token, and causal attention, half of 4 · tokens² · width for each layer; its
     backward pass takes twice that for attention, and once for the weights. The head is needed on the answer alone.
     """
-    decoder, config = policy.network.decoder, policy.network.model.config
+    decoder: Any = policy.network.decoder
+    config = policy.network.model.config
     tokens, answer = item.sample.length, len(item.sample.answer_ids)
     layers = [one for one in decoder.parameters() if one.ndim == 2 and one is not decoder.embed_tokens.weight]
     head: Any = policy.network.head
