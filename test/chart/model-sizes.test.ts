@@ -79,7 +79,7 @@ describe.each([
     }
   });
 
-  it('has room for as many conversations as its comment counts, and for samples as long as the context', () => {
+  it('names cards with room for as many conversations as its comment counts, and for samples as long as the context', () => {
     expect(on(card)).toMatchObject({ cards: 2, fits: 'yes', sampleTokens: contextTokens });
     expect(on(card, { conversations: conversations + 1 })?.cards).toBeGreaterThan(2);
     expect(on(smaller)?.fits).not.toBe('yes');

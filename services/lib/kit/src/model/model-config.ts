@@ -36,7 +36,7 @@ export type ModelConfig = z.infer<typeof modelConfig>;
 /** A prompt with its lessons, and an answer. */
 export const contextMin = 1_024;
 
-export const headWidth = ({ head_dim: width, hidden_size: hidden, num_attention_heads: heads }: ModelConfig) =>
+const headWidth = ({ head_dim: width, hidden_size: hidden, num_attention_heads: heads }: ModelConfig) =>
   width ?? Math.floor(hidden / heads);
 
 /** Of all heads together: what queries, and what keys and values have. */

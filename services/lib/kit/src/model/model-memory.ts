@@ -77,7 +77,7 @@ export function stepBytes(shape: ModelConfig, rank: number): number {
   return adapterCopies * floatBytes * adapterParameters(shape, rank) + chunksBytes;
 }
 /** Of the preset `small`. */
-export const usualRank = 16;
+const usualRank = 16;
 
 /** The weights stand in the engine, where it runs here, and in the training worker. */
 function weightBytes(parameters: number, { card, engineContext }: Room) {
