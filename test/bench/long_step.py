@@ -83,11 +83,12 @@ def long_step(network: Any, prompt_tokens: int, answer_tokens: int, rank: int) -
     device = next(network.parameters()).device
     draw = random.Random(0)
     vocabulary = int(network.config.vocab_size)
-    ids = tuple(draw.randrange(vocabulary) for _ in range(prompt_tokens + answer_tokens))
+    # Not of the first ones, among which are those of templates.
+    ids = tuple(draw.randrange(vocabulary // 8, vocabulary) for _ in range(prompt_tokens + answer_tokens))
     prompt, answer = ids[:prompt_tokens], ids[prompt_tokens:]
     hinted = (*prompt, *ids[:HINT_TOKENS])
-    # As unlikely as chance is: nothing of it counts as off policy.
-    logprobs = (-11.0,) * answer_tokens
+    # Less likely than the model finds chance: a sample that it finds far less likely than its sampler is dropped.
+    logprobs = (-25.0,) * answer_tokens
     item = BatchItem(Sample("long", prompt, answer, logprobs, 1.0, -1.0, False, hinted), "", True, hinted)
     recipe = replace(LAPTOP, max_answer_tokens=answer_tokens, max_tokens=10**6, ess_min=0.0, lora_rank=rank)
     phases: dict[str, float] = {}
@@ -110,9 +111,11 @@ def long_step(network: Any, prompt_tokens: int, answer_tokens: int, rank: int) -
     loaded = _bytes(device, "VmRSS")
     started, cpu = time.perf_counter(), time.process_time()
     with adapted(network, AdapterShape(rank, 2 * rank, linear_modules(network)), seed=0) as policy:
-        take_step(policy, make_optimizer(policy, recipe, {}), [item], recipe, 0, progress)
+        outcome = take_step(policy, make_optimizer(policy, recipe, {}), [item], recipe, 0, progress)
         operations = _operations(policy, item, bound_passes)
     progress("end", 0, 0, 0.0)
+    if outcome.measurements["samples_trained"] != 1 or not bound_passes:
+        raise RuntimeError(f"the step trained nothing: {outcome.samples[0].dropped or 'no gradient'}")
     return LongStep(
         tokens=len(ids),
         seconds=time.perf_counter() - started,
