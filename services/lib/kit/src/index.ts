@@ -40,7 +40,14 @@ export {
 export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export { nextStateBounds } from './conversation/next-state-bounds.js';
-export { isObservation, lastHumanMessage, personWords, templateTokenIn, textsIn, wordsIn } from './conversation/person-words.js';
+export {
+  isObservation,
+  lastHumanMessage,
+  personWords,
+  templateTokenIn,
+  textsIn,
+  wordsIn,
+} from './conversation/person-words.js';
 export {
   asBacktalkError,
   BacktalkError,
