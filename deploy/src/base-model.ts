@@ -4,19 +4,20 @@ import { execFile } from 'node:child_process';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { inheritedEnvironment } from '@backtalk/kit';
-import { z } from 'zod';
-import { deployErrors } from './errors.js';
 import {
-  contextMin,
-  headWidth,
+  attentionWidths,
+  inheritedEnvironment,
   memoryShort,
+  modelConfig,
   reasonsOfBounds,
   tokenBounds,
+  unservable,
   type Bounds,
+  type ModelConfig,
   type Room,
-} from './model-memory.js';
-
+} from '@backtalk/kit';
+import { z } from 'zod';
+import { deployErrors } from './errors.js';
 export interface BaseModel extends Bounds {
   /** As engines serve it; it stands in every adapter. */
   readonly name: string;
@@ -28,33 +29,7 @@ export interface BaseModel extends Bounds {
   readonly reasons: readonly (readonly [string, string])[];
 }
 
-/** Those whose linear layers and attention engine and training worker follow, each tested with a model made on the spot. */
-const architectures: readonly string[] = [
-  'LlamaForCausalLM',
-  'MistralForCausalLM',
-  'Qwen2ForCausalLM',
-  'Qwen3ForCausalLM',
-  'Gemma3ForCausalLM',
-];
 const tinyParametersMax = 0.3e9;
-
-const size = z.int().positive();
-const configFile = z
-  .object({
-    architectures: z.array(z.string()).default([]),
-    max_position_embeddings: size.default(1),
-    hidden_size: size,
-    intermediate_size: size,
-    num_hidden_layers: size,
-    num_attention_heads: size,
-    num_key_value_heads: size.optional(),
-    head_dim: size.nullish(),
-    attn_logit_softcapping: z.number().nullish(),
-    final_logit_softcapping: z.number().nullish(),
-    quantization_config: z.unknown().optional(),
-  })
-  .readonly();
-type Config = z.infer<typeof configFile>;
 
 export function readBaseModel(folder: string, room: Room): BaseModel {
   const config = servableConfig(folder);
@@ -85,39 +60,25 @@ export function refuseBeforeWeights(folder: string, parameters: number | undefin
 
 /** Input and output of the layer that adapters are tried on. */
 export function queryWidths(folder: string): readonly [number, number] {
-  const config = configFile.parse(jsonOf(join(folder, 'config.json')));
-  return [config.hidden_size, config.num_attention_heads * headWidth(config)];
+  const config = modelConfig.parse(jsonOf(join(folder, 'config.json')));
+  return [config.hidden_size, attentionWidths(config).queries];
 }
 
 const refusal = (folder: string, why: string) => deployErrors.modelRefused({ folder, why });
 
-function servableConfig(folder: string): Config {
+function servableConfig(folder: string): ModelConfig {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/.test(basename(folder)))
     throw refusal(folder, 'its folder has no name that can name a model (letters, digits, ".", "-" and "_")');
-  const config = configFile.safeParse(jsonOf(join(folder, 'config.json')));
+  const config = modelConfig.safeParse(jsonOf(join(folder, 'config.json')));
   if (!config.success) throw refusal(folder, 'it has no config.json that can be read');
   const why = unservable(config.data) ?? missingFile(folder);
   if (why !== undefined) throw refusal(folder, why);
   return config.data;
 }
 
-function refuseWithoutMemory(folder: string, config: Config, parameters: number, room: Room): void {
+function refuseWithoutMemory(folder: string, config: ModelConfig, parameters: number, room: Room): void {
   const why = memoryShort(config, parameters, room);
   if (why !== undefined) throw refusal(folder, why);
-}
-
-function unservable(config: Config): string | undefined {
-  const [architecture = 'none'] = config.architectures;
-  if (!architectures.includes(architecture))
-    return `the built-in engine serves ${architectures.join(', ')}, and its architecture is ${architecture}`;
-  if (config.quantization_config !== undefined && config.quantization_config !== null)
-    return 'its weights are quantised, and plain ones are needed to train on';
-  if ((config.attn_logit_softcapping ?? 0) > 0 || (config.final_logit_softcapping ?? 0) > 0)
-    return 'it caps its logits, which training does not follow';
-  const positions = config.max_position_embeddings;
-  if (positions < contextMin)
-    return `its context is ${String(positions)} tokens, and ${String(contextMin)} are the least`;
-  return undefined;
 }
 
 function missingFile(folder: string): string | undefined {

@@ -3,7 +3,7 @@
 // in one line. Starts nothing.
 import { freemem } from 'node:os';
 import { basename } from 'node:path';
-import { baseFilesIn, inheritedEnvironment } from '@backtalk/kit';
+import { baseFilesIn, inheritedEnvironment, type Room } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
 import { lastBaseFiles, lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
 import type { DataFolder } from './data-folder.js';
@@ -21,7 +21,6 @@ import { fetchHubModel, type ModelPlace } from './hub-model.js';
 import { judgeModel } from './judge-model.js';
 import { laptopModel, type LaunchOptions } from './launch.js';
 import { baseModel } from './machine.js';
-import type { Room } from './model-memory.js';
 import type { Options } from './options.js';
 import { dtypeOn } from './processes.js';
 import type { Terminal } from './terminal.js';

@@ -10,11 +10,10 @@ import {
   type CapabilityName,
   type EngineClient,
 } from '@backtalk/dialects';
-import { asBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, contextMin } from '@backtalk/kit';
 import { z } from 'zod';
 import { queryWidths } from './base-model.js';
 import { deployErrors } from './errors.js';
-import { contextMin } from './model-memory.js';
 import { isHere, keyIn, modelsAt, type ApiFlags } from './remote-api.js';
 import { isVllmInstalled } from './vllm-program.js';
 

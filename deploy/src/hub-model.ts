@@ -5,11 +5,10 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { environmentOf, folderBytes, inheritedEnvironment } from '@backtalk/kit';
+import { environmentOf, folderBytes, inheritedEnvironment, type Room } from '@backtalk/kit';
 import { z } from 'zod';
 import { refuseBeforeWeights } from './base-model.js';
 import { deployErrors } from './errors.js';
-import type { Room } from './model-memory.js';
 import type { Terminal } from './terminal.js';
 
 export type ModelPlace = { readonly folder: string } | { readonly hub: string };

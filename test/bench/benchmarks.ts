@@ -5,6 +5,7 @@ import { feedbackToWeights } from './feedback-to-weights.js';
 import { firstToken } from './first-token.js';
 import { gatewayCost } from './gateway-cost.js';
 import { judgeVotes } from './judge-votes.js';
+import { longStep } from './long-step.js';
 import { memory } from './memory.js';
 import { stepTime } from './step-time.js';
 import { swapTime } from './swap-time.js';
@@ -18,6 +19,7 @@ export const benchmarks: readonly Benchmark[] = [
   judgeVotes,
   voteScaling,
   stepTime,
+  longStep,
   feedbackToWeights,
   memory,
 ];

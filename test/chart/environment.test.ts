@@ -130,7 +130,7 @@ function isPath(name: string): boolean {
 }
 
 function isWithBuiltin(file: string): boolean {
-  return !/gpu/.test(file);
+  return !/gpu|models/.test(file);
 }
 
 /** Ports of variables that say where a process listens. */

@@ -93,6 +93,11 @@ export const cliErrors = defineErrors('cli', {
     message: () =>
       'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have, or trim by age alone.',
   },
+  notReckoned: {
+    code: 'not_reckoned',
+    retry: 'never',
+    message: (p: { model: string; why: string }) => `${p.model} cannot be reckoned with: ${p.why}.`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',
@@ -108,6 +113,7 @@ const wrongUse: ReadonlySet<string> = new Set([
   'admin_needed',
   'copies_needed',
   'checkout_needed',
+  'not_reckoned',
 ]);
 
 /** 0 done · 1 failed · 2 wrong use · 3 Backtalk does not run. */

@@ -7,6 +7,7 @@ import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
+import { fit, type FitFlags } from './commands/fit.js';
 import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
@@ -30,7 +31,7 @@ import { ensureAll } from './commands/streams.js';
 import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
-import { age, createShell, names, whole, type Run, type Shell } from './shell.js';
+import { age, createShell, names, size, whole, type Run, type Shell } from './shell.js';
 
 export function createProgram(signal: AbortSignal): Command {
   const description = 'Talk to the model that learns from what you answer, and see what it learned.';
@@ -93,6 +94,18 @@ function addWatching({ program, run, attempt }: Shell): void {
     .action((preset: string | undefined, flags: { set?: string }) =>
       attempt((output) => Promise.resolve(showRecipe(output, preset, flags.set))),
     );
+  program
+    .command('fit <model>')
+    .description(
+      'what serving, judging and training a model take of cards: a folder, a config.json, or its fields (hidden_size=…,…)',
+    )
+    .requiredOption('--gpu <size>', 'memory of each card, such as 24GB', size)
+    .option('--context <tokens>', 'prompt and answer together (default: the model’s own, 32768 at most)', whole(1_024))
+    .option('--conversations <n>', 'of full length at once', whole(1), 4)
+    .option('--rank <n>', "of the adapter (default: the recipe's)", whole(1))
+    .option('--sample <tokens>', "longest sample (default: the recipe's)", whole(16))
+    .option('--judge <model>', 'the model that judges (default: the same)')
+    .action((model: string, flags: FitFlags) => attempt((output) => Promise.resolve(fit(output, model, flags))));
   program
     .command('export')
     .addArgument(new Argument('<kind>', 'which part of it').choices(exportKinds))

@@ -82,6 +82,16 @@ export function age(text: string): number {
   return ms;
 }
 
+const unitBytes: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
+
+/** An option's value as a size, in bytes. */
+export function size(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([MGT]B)$/i.exec(text.trim()) ?? [];
+  const bytes = Number(amount) * (unitBytes[unit.toUpperCase()] ?? Number.NaN);
+  if (!(bytes > 0)) throw new InvalidArgumentError('A size such as 24GB is needed.');
+  return bytes;
+}
+
 /** An option's value as names with commas between. */
 export function names(text: string): readonly string[] {
   const list = text.split(',').map((name) => name.trim());

@@ -40,7 +40,14 @@ export {
 export { clip, oneLine } from './conversation/clip.js';
 export { decodeConversation, type DecodedConversation } from './conversation/decode.js';
 export { nextStateBounds } from './conversation/next-state-bounds.js';
-export { isObservation, lastHumanMessage, personWords, templateTokenIn, textsIn, wordsIn } from './conversation/person-words.js';
+export {
+  isObservation,
+  lastHumanMessage,
+  personWords,
+  templateTokenIn,
+  textsIn,
+  wordsIn,
+} from './conversation/person-words.js';
 export {
   asBacktalkError,
   BacktalkError,
@@ -86,6 +93,26 @@ export { singleton, type Singleton, type SingletonOptions } from './kv/singleton
 export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
+export {
+  adapterParameters,
+  attentionWidths,
+  contextMin,
+  modelConfig,
+  parametersOf,
+  unservable,
+  type ModelConfig,
+} from './model/model-config.js';
+export { fitOf, usableShare, type Fit, type Judge, type Parts, type Wanted } from './model/model-fit.js';
+export {
+  gigabytes,
+  memoryShort,
+  reasonsOfBounds,
+  sampleBytes,
+  stepBytes,
+  tokenBounds,
+  type Bounds,
+  type Room,
+} from './model/model-memory.js';
 export { run, type RunContext, type Service } from './service/run.js';
 export {
   createService,

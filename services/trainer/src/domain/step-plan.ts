@@ -33,6 +33,8 @@ export function planOf(recipe: Recipe): StoredPlan {
     klBeta: 0,
     maxAnswerTokens: recipe.answerTokensMax,
     maxTokens: recipe.sampleTokensMax,
+    // Where memory holds but a short sample, it holds no larger micro-batch of shorter ones.
+    microBatchTokens: Math.min(recipe.microBatchTokens, recipe.sampleTokensMax),
     stalenessMax: recipe.staleLogRatioNats,
     essMin: recipe.essMin,
     maskedShareMax: recipe.maskedShareMax,

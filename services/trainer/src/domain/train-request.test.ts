@@ -146,6 +146,12 @@ describe('the plan of a step', () => {
     });
   });
 
+  it('takes no micro-batch that is larger than the longest sample', () => {
+    const bytesOf = (sampleTokensMax: number) => planOf(recipeWith({ microBatchTokens: 4_096, sampleTokensMax })).bytes;
+    expect(decodePlan(bytesOf(1_500))?.training.microBatchTokens).toBe(1_500);
+    expect(decodePlan(bytesOf(32_768))?.training.microBatchTokens).toBe(4_096);
+  });
+
   it('a plan of an earlier version, which holds no recipe, is still followed', () => {
     const before = '{"training":{"method":"opd","loraRank":4},"probePrompts":["[]"]}';
     const old = decodePlan(new TextEncoder().encode(before));

@@ -134,8 +134,8 @@ def test_a_checkpointed_gradient_is_the_plain_one_on_every_layer(base: BaseModel
     ids = torch.randint(0, base.loaded.vocabulary_size, (3 * WINDOW,), generator=generator).tolist()
     gradients: list[dict[str, torch.Tensor]] = []
     with disturbed(base) as (_, policy):
-        for most in (10**9, 16):
-            monkeypatch.setattr(network_module, "CHECKPOINTED_TOKENS", most)
+        for most in (10**12, 16):
+            monkeypatch.setattr(network_module, "KEPT_BYTES_MAX", most)
             for parameter in policy.parameters.values():
                 parameter.grad = None
             states = policy.network.answer_states([ids[:-8]], [ids[-8:]])

@@ -21,7 +21,7 @@ def taken(size):
     ctypes.memset(block, 1, size)
     return block
 library.free(taken(8 << 20))
-blocks = [(taken(4 << 20), taken(64 << 10)) for _ in range(32)]
+blocks = [(taken(1 << 20), taken(64 << 10)) for _ in range(128)]
 for large, _ in blocks:
     library.free(large)
 status = Path("/proc/self/status").read_text().splitlines()

@@ -234,7 +234,7 @@ def test_layers_that_are_computed_again_give_the_same_gradient_and_keep_little(p
     recipe = replace(RECIPE, kl_beta=0.2)
     _, whole, _ = run(policy, items, recipe)
     large, _states = kept_for_backward(policy, 60)
-    monkeypatch.setattr(network_module, "CHECKPOINTED_TOKENS", 8)
+    monkeypatch.setattr(network_module, "KEPT_BYTES_MAX", 8 * policy.network.kept_bytes)
     _, again, _ = run(policy, items, recipe)
     small, _states = kept_for_backward(policy, 60)
     assert torch.equal(again, whole)

@@ -7,13 +7,13 @@ between the small ones, where they are neither joined nor given back: a process 
 import ctypes
 
 M_MMAP_THRESHOLD = -3
-LARGE_BYTES = 4 * 1024**2
+LARGE_BYTES = 1024**2
 
 
 def give_back_large_blocks() -> bool:
-    """Has every block of four megabytes or more mapped on its own, and given back when it is freed.
+    """Has every block of a megabyte or more mapped on its own, and given back when it is freed.
 
-    Shorter steps, whose blocks are smaller, pay nothing for it. False where the C library has no such bound.
+    A step of the laptop's size takes as long with it. False where the C library has no such bound.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and mallopt(M_MMAP_THRESHOLD, LARGE_BYTES) == 1

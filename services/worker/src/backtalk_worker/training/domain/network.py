@@ -21,9 +21,10 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
 
-CHECKPOINTED_TOKENS = 1024
-"""More tokens at once, and only what goes from layer to layer is kept for the backward pass, which computes each layer
-again: a third more work, and memory that grows with tokens × layers × hidden size."""
+KEPT_BYTES_MAX = 1_250_000_000
+"""Where a forward pass would keep more for its backward pass, only what goes from layer to layer is kept, and each
+layer is computed again: a third more work, and memory that grows with tokens × layers × hidden size. About 1,000 tokens
+of the laptop's model, 100 of one with 8B parameters."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class ChunkedNetwork:
     device: torch.device
     ends: tuple[int, ...]
     """Ids that end an answer."""
+    kept_bytes: int
+    """Of a token, where no layer is computed again."""
 
     def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
@@ -50,7 +53,7 @@ class ChunkedNetwork:
         for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
             ids[row, : len(tokens)] = torch.tensor(tokens)
             positions.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
-        with checkpointing(self.decoder, needed=ids.numel() > CHECKPOINTED_TOKENS):
+        with checkpointing(self.decoder, needed=ids.numel() * self.kept_bytes > KEPT_BYTES_MAX):
             states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
         return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
 
@@ -116,13 +119,24 @@ def network_of(model: Any) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
-    device = next(inner.parameters()).device
-    return ChunkedNetwork(model=model, decoder=inner.get_decoder(), head=head, device=device, ends=_ends(inner.config))
+    return ChunkedNetwork(
+        model=model,
+        decoder=inner.get_decoder(),
+        head=head,
+        device=next(inner.parameters()).device,
+        ends=_ends(inner.config),
+        kept_bytes=_kept_bytes(inner.config),
+    )
 
 
 def _ends(config: Any) -> tuple[int, ...]:
     ends = getattr(config, "eos_token_id", None)
     return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+
+
+def _kept_bytes(config: Any) -> int:
+    """In float32 whatever the base is in: adapters compute in it. Eight and seven halves are measured (README)."""
+    return 2 * int(config.num_hidden_layers * (16 * config.hidden_size + 7 * config.intermediate_size))
 
 
 @torch.no_grad()

@@ -1,16 +1,6 @@
-// How long conversations and samples may be where a base model is served and trained. In: its shape and size, and the memory that
-// may be taken. Out: bounds in tokens, with the reasons for them. Pure arithmetic.
-
-/** What `config.json` says of a model. */
-export interface ModelShape {
-  readonly max_position_embeddings: number;
-  readonly hidden_size: number;
-  readonly intermediate_size: number;
-  readonly num_hidden_layers: number;
-  readonly num_attention_heads: number;
-  readonly num_key_value_heads?: number | undefined;
-  readonly head_dim?: number | null | undefined;
-}
+// What serving and training a base model take of memory, and how long conversations and samples may be. In: its shape and size, and
+// the memory that may be taken. Out: bytes, and bounds in tokens with the reasons for them. Pure arithmetic.
+import { adapterParameters, attentionWidths, contextMin, type ModelConfig } from './model-config.js';
 
 /** Memory that may be taken, and what is done with it. */
 export interface Room {
@@ -33,8 +23,6 @@ export interface Bounds {
   readonly sampleTokens: number;
 }
 
-/** A prompt with its lessons, and an answer. */
-export const contextMin = 1_024;
 /** On a CPU longer prompts take minutes before their first token. */
 const contextMax = 32_768;
 /** Enough for several answers at once, where the context is short. */
@@ -46,27 +34,50 @@ const floatBytes = 4;
 /** Servers, services, Python and torch twice. */
 const otherBytes = 2e9;
 
-export const headWidth = ({ head_dim: width, hidden_size: hidden, num_attention_heads: heads }: ModelShape) =>
-  width ?? Math.floor(hidden / heads);
-
-/** Keys and values of one position, in float32. */
-function positionBytes(shape: ModelShape): number {
-  const { num_attention_heads: heads, num_key_value_heads: keyHeads = heads } = shape;
-  return 2 * shape.num_hidden_layers * keyHeads * headWidth(shape) * floatBytes;
+/** Keys and values of one position. */
+export function positionBytes(shape: ModelConfig, numberBytes: number): number {
+  return 2 * shape.num_hidden_layers * attentionWidths(shape).keys * numberBytes;
 }
 
-/**
- * What a step holds for each token of its longest sample: the input of every layer, and one layer at a time with all that it
- * computes and the gradients of that (services/worker/README.md has it measured, in float32).
- */
-function stepBytes(
-  { hidden_size: hidden, intermediate_size: inner, num_hidden_layers: layers }: ModelShape,
-  room: Room,
-) {
-  return (room.card?.numberBytes ?? floatBytes) * (layers * hidden + layerHiddens * hidden + layerInners * inner);
-}
+/** All that one layer computes of a token, with the gradients of that: in float32 whatever the base is in, as adapters compute. */
+const layerBytes = ({ hidden_size: hidden, intermediate_size: inner }: ModelConfig) =>
+  floatBytes * (layerHiddens * hidden + layerInners * inner);
 const layerHiddens = 16;
 const layerInners = 7;
+
+/** What a step holds for each token of a long sample: the input of every layer, and one layer at a time (npm run bench -- --only long-step). */
+const tokenBytes = (shape: ModelConfig, numberBytes: number) =>
+  numberBytes * shape.num_hidden_layers * shape.hidden_size + layerBytes(shape);
+
+/** Of a short one: all layers stand at once, without their gradients. */
+const shortTokenBytes = (shape: ModelConfig, numberBytes: number) =>
+  Math.max(tokenBytes(shape, numberBytes), (shape.num_hidden_layers * layerBytes(shape)) / 2);
+/** Where all layers at once would take more, each is computed again: the training worker's KEPT_BYTES_MAX. */
+const keptBytesMax = 1.25e9;
+
+/** What a step holds of a sample. */
+export function sampleBytes(shape: ModelConfig, tokens: number, numberBytes: number): number {
+  const short = Math.min(keptBytesMax, tokens * shortTokenBytes(shape, numberBytes));
+  return Math.max(short, tokens * tokenBytes(shape, numberBytes));
+}
+
+/** The longest sample that so many bytes hold. */
+export function sampleTokensIn(shape: ModelConfig, bytes: number, numberBytes: number): number {
+  const isLong = bytes >= keptBytesMax;
+  return Math.max(0, Math.floor(bytes / (isLong ? tokenBytes : shortTokenBytes)(shape, numberBytes)));
+}
+
+/** Of the adapter: its numbers, their gradient, two moments, what they were before the step and after it, and one of these in making. */
+const adapterCopies = 7;
+/** Logits of some positions, of policy, teacher and base, with their gradients, and what torch keeps beside. */
+const chunksBytes = 0.3e9;
+
+/** What a step holds however long its samples are: adapter and optimiser in float32, and logits, which come in chunks. */
+export function stepBytes(shape: ModelConfig, rank: number): number {
+  return adapterCopies * floatBytes * adapterParameters(shape, rank) + chunksBytes;
+}
+/** Of the preset `small`. */
+const usualRank = 16;
 
 /** The weights stand in the engine, where it runs here, and in the training worker. */
 function weightBytes(parameters: number, { card, engineContext }: Room) {
@@ -74,45 +85,52 @@ function weightBytes(parameters: number, { card, engineContext }: Room) {
   return { machine: copies * parameters * floatBytes, card: parameters * (card?.numberBytes ?? 0) };
 }
 
+const trainedBytes = ({ card }: Room) => card?.numberBytes ?? floatBytes;
+
+/** A whole step. */
+const stepOf = (shape: ModelConfig, tokens: number, room: Room) =>
+  stepBytes(shape, usualRank) + sampleBytes(shape, tokens, trainedBytes(room));
+
 /** Half of the memory that weights leave goes to the engine's keys and values at most, the rest to a step. */
-export function tokenBounds(shape: ModelShape, parameters: number, room: Room): Bounds {
+export function tokenBounds(shape: ModelConfig, parameters: number, room: Room): Bounds {
   const { freeBytes, card, engineContext } = room;
   const positions = shape.max_position_embeddings;
   const weights = weightBytes(parameters, room);
   const left = Math.max(0, freeBytes - otherBytes - weights.machine);
   const ofCard = Math.max(0, (card?.freeBytes ?? 0) - weights.card);
   const samplesOf = (contextTokens: number, kvBytes: number) => {
-    const affordable = Math.floor((card === undefined ? left - kvBytes : ofCard) / stepBytes(shape, room));
+    const bytes = (card === undefined ? left - kvBytes : ofCard) - stepBytes(shape, usualRank);
+    const affordable = sampleTokensIn(shape, bytes, trainedBytes(room));
     return Math.min(contextTokens, card === undefined ? sampleMax.machine : sampleMax.card, affordable);
   };
   if (engineContext !== undefined) {
     const contextTokens = Math.min(positions, engineContext === 0 ? positions : engineContext);
     return { contextTokens, kvTokens: 0, kvBytes: 0, sampleTokens: samplesOf(contextTokens, 0) };
   }
-  const kvAffordable = Math.floor(left / 2 / positionBytes(shape));
+  const kvAffordable = Math.floor(left / 2 / positionBytes(shape, floatBytes));
   const contextTokens = Math.min(positions, contextMax, kvAffordable);
   const kvTokens = Math.max(contextTokens, Math.min(kvTokensLeast, kvAffordable));
-  const kvBytes = kvTokens * positionBytes(shape);
+  const kvBytes = kvTokens * positionBytes(shape, floatBytes);
   return { contextTokens, kvTokens, kvBytes, sampleTokens: samplesOf(contextTokens, kvBytes) };
 }
 
 /** Why the shortest context cannot be served and trained; undefined where it can. */
-export function memoryShort(shape: ModelShape, parameters: number, room: Room): string | undefined {
+export function memoryShort(shape: ModelConfig, parameters: number, room: Room): string | undefined {
   const { contextTokens, sampleTokens } = tokenBounds(shape, parameters, room);
   if (contextTokens >= contextMin && sampleTokens >= contextMin) return undefined;
   const { freeBytes, card, engineContext } = room;
   const weights = weightBytes(parameters, room);
-  const onCard = weights.card + contextMin * stepBytes(shape, room);
+  const step = stepOf(shape, contextMin, room);
+  const onCard = weights.card + step;
   if (card !== undefined && card.freeBytes < onCard)
     return `a step needs ${gigabytes(onCard)} of the card's memory, and ${gigabytes(card.freeBytes)} are free (--device cpu computes in this machine's)`;
-  const kv = engineContext === undefined ? positionBytes(shape) : 0;
-  const each = Math.max(2 * kv, kv + (card === undefined ? stepBytes(shape, room) : 0));
-  const needed = otherBytes + weights.machine + contextMin * each;
+  const kv = contextMin * (engineContext === undefined ? positionBytes(shape, floatBytes) : 0);
+  const needed = otherBytes + weights.machine + Math.max(2 * kv, kv + (card === undefined ? step : 0));
   return `it needs ${gigabytes(needed)} of memory, and ${gigabytes(freeBytes)} are free`;
 }
 
 /** What was chosen, and why. */
-export function reasonsOfBounds(shape: ModelShape, parameters: number, bounds: Bounds, room: Room) {
+export function reasonsOfBounds(shape: ModelConfig, parameters: number, bounds: Bounds, room: Room) {
   const { contextTokens, kvBytes, sampleTokens } = bounds;
   const positions = shape.max_position_embeddings;
   const whose =
@@ -120,7 +138,7 @@ export function reasonsOfBounds(shape: ModelShape, parameters: number, bounds: B
   return {
     context: `${String(contextTokens)} tokens (${whose})`,
     samples: `up to ${String(sampleTokens)} tokens (${sampleBound(bounds, room)})`,
-    memory: memoryOf(parameters, kvBytes, sampleTokens * stepBytes(shape, room), room),
+    memory: memoryOf(parameters, kvBytes, stepOf(shape, sampleTokens, room), room),
   };
 }
 
@@ -150,4 +168,4 @@ function memoryOf(parameters: number, kvBytes: number, bytesOfStep: number, room
   return parts.join(', ');
 }
 
-const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+export const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

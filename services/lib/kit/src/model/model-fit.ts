@@ -1,0 +1,122 @@
+// What serving, judging and training a model take of cards, and on how many of them it goes. In: its shape, and what is asked of it.
+// Out: bytes by part, each split that fits, and the longest sample that a step can take. Pure arithmetic on that of model-memory;
+// what engines keep for themselves is an allowance, which no card has measured.
+import { adapterParameters, contextMin, type ModelConfig } from './model-config.js';
+import { positionBytes, sampleBytes, sampleTokensIn, stepBytes } from './model-memory.js';
+
+export interface Wanted {
+  /** Of each card. */
+  readonly cardBytes: number;
+  /** Tokens of prompt and answer together. */
+  readonly contextTokens: number;
+  /** Of full length, whose keys and values stand at once. */
+  readonly conversations: number;
+  readonly rank: number;
+  /** The recipe's longest. */
+  readonly sampleTokens: number;
+  /** Adapters that an engine computes with at once, as --max-loras has it. */
+  readonly versions: number;
+}
+
+/** Bytes by what they are for. */
+export type Parts = Readonly<Record<string, number>>;
+
+export interface Placement {
+  readonly name: string;
+  readonly cards: number;
+  /** Bytes of the fullest card. */
+  readonly bytes: number;
+  /** shorter: with samples up to `sampleTokens` alone, which are fewer than was asked for. */
+  readonly fits: 'yes' | 'shorter' | 'no';
+  /** Longest sample of a step there; 0: none. */
+  readonly sampleTokens: number;
+}
+
+export interface Fit {
+  readonly serving: Parts;
+  readonly judge: Parts;
+  readonly training: Parts;
+  readonly placements: readonly Placement[];
+}
+
+/** bfloat16, in which engines and training compute on cards. */
+const numberBytes = 2;
+/** Its graphs, its buffers and what it computes of a prompt. */
+const engineBytes = 2e9;
+/** Of CUDA and of torch's libraries, for each process. */
+const processBytes = 0.8e9;
+/** The rest is lost to what lies between blocks. */
+export const usableShare = 0.92;
+
+const sum = (parts: Parts) => Object.values(parts).reduce((total, bytes) => total + bytes, 0);
+
+/**
+ * @param parameters of the model
+ * @param judge the model that judges; it serves no versions
+ */
+export function fitOf(shape: ModelConfig, parameters: number, judge: Judge, wanted: Wanted): Fit {
+  const serving = servingParts(shape, parameters, wanted);
+  const judging = engineParts(judge.shape, judge.parameters, wanted);
+  const training = trainingParts(shape, parameters, wanted);
+  const usable = usableShare * wanted.cardBytes;
+  const engine = splitOver(shape, sum(serving), usable);
+  const ofJudge = splitOver(judge.shape, sum(judging), usable);
+  const placement = (name: string, cards: number, others: number, besideTraining: number): Placement => {
+    const left = usable - besideTraining - sum(training) + (training[sampleName] ?? 0);
+    const sampleTokens = Math.min(wanted.contextTokens, sampleTokensIn(shape, left, numberBytes));
+    const bytes = Math.max(others, besideTraining + sum(training));
+    const isShort = others <= usable && sampleTokens >= contextMin;
+    const fits = bytes <= usable ? 'yes' : isShort ? 'shorter' : 'no';
+    return { name, cards, bytes, fits, sampleTokens: fits === 'no' ? 0 : sampleTokens };
+  };
+  const { cards, bytes } = engine;
+  const fullest = Math.max(bytes, ofJudge.bytes);
+  return {
+    serving,
+    judge: judging,
+    training,
+    placements: [
+      placement('one card serves, judges with the same engine, and trains', 1, sum(serving), sum(serving)),
+      placement('one engine serves and judges; training has a card of its own', cards + 1, bytes, 0),
+      placement('serving, judge and training have cards of their own', cards + ofJudge.cards + 1, fullest, 0),
+    ],
+  };
+}
+
+export interface Judge {
+  readonly shape: ModelConfig;
+  readonly parameters: number;
+}
+
+const sampleName = 'activations of the longest sample';
+
+function engineParts(shape: ModelConfig, parameters: number, { contextTokens, conversations }: Wanted): Parts {
+  return {
+    weights: numberBytes * parameters,
+    'keys and values': conversations * contextTokens * positionBytes(shape, numberBytes),
+    'the engine itself': engineBytes,
+  };
+}
+
+function servingParts(shape: ModelConfig, parameters: number, wanted: Wanted): Parts {
+  const adapters = wanted.versions * numberBytes * adapterParameters(shape, wanted.rank);
+  return { ...engineParts(shape, parameters, wanted), adapters };
+}
+
+function trainingParts(shape: ModelConfig, parameters: number, { rank, sampleTokens }: Wanted): Parts {
+  return {
+    weights: numberBytes * parameters,
+    'adapter, optimiser and logits': stepBytes(shape, rank),
+    [sampleName]: sampleBytes(shape, sampleTokens, numberBytes),
+    'the process itself': processBytes,
+  };
+}
+
+const cardsMost = 8;
+
+/** An engine on the fewest cards that hold it and whose number divides the heads, or on the most. */
+function splitOver({ num_attention_heads: heads }: ModelConfig, bytes: number, usable: number) {
+  const counts = [1, 2, 4, cardsMost].filter((cards) => heads % cards === 0);
+  const splits = counts.map((cards) => ({ cards, bytes: engineBytes + (bytes - engineBytes) / cards }));
+  return splits.find((split) => split.bytes <= usable) ?? splits.at(-1) ?? { cards: 1, bytes };
+}
