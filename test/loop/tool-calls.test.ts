@@ -1,8 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readBaseModel, type ProcessSpec } from '@backtalk/deploy';
 import { freePort, until } from '@backtalk/kit/testing';
 import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
@@ -16,14 +11,12 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { LogBook } from './fact-log.js';
-import { root, startTestMachine, type TestMachine } from './machine.js';
+import { startTestMachine, type TestMachine } from './machine.js';
+import { MadeModel } from './made-model.js';
 import { TrainingTap } from './training-tap.js';
 
 // Models of three families made on the spot, whose answers are given to them word for word, call a tool through the whole of
 // Backtalk: the client runs it, writes the call back as JavaScript does, and corrects what is said then.
-const worker = join(root, 'services', 'worker');
-const python = join(root, '.venv', 'bin', 'python');
-const makingMs = 300_000;
 const given = '{"city": "Rome", "days": [1, 2]}';
 const calls: Readonly<Record<string, string>> = {
   qwen3: `<think>\nThe tool knows.\n</think>\n\n<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
@@ -69,38 +62,26 @@ async function gathered(chunks: Stream<ChatCompletionChunk>): Promise<ChatComple
 }
 
 describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
-  const made = mkdtempSync(join(tmpdir(), 'backtalk-calling-'));
-  const name = `tiny-${kind}`;
-  const folder = join(made, name);
+  const made = new MadeModel(kind, 4096);
   const tap = new TrainingTap();
   let machine: TestMachine;
   let book: LogBook;
 
   beforeAll(async () => {
-    const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
-    const make = [join(worker, 'tests', 'model', 'made.py'), kind, folder, '4096'];
-    execFileSync(python, make, { timeout: makingMs, env, stdio: 'ignore' });
-    const answers = join(made, 'answers.json');
-    const said = [['in bay', calls[kind]], ...Object.entries(tellings), ['short sentence', 'Dry.']];
-    writeFileSync(answers, JSON.stringify(said));
     const tapPort = await freePort();
     await tap.start(tapPort);
     machine = await startTestMachine({
       engine: 'builtin',
       training: 'real',
-      base: readBaseModel(folder, { freeBytes: 64e9 }),
+      base: made.base(),
+      adapt: made.saying([['in bay', calls[kind] ?? ''], ...Object.entries(tellings), ['short sentence', 'Dry.']]),
       environment: {
-        engine: { PYTHONPATH: join(worker, 'src'), BACKTALK_ENGINE_LOGPROBS_MODE: 'raw_logprobs' },
         trainer: {
           BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
           BACKTALK_RECIPE_SET:
             'sampleTokensMax=4096,effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
         },
       },
-      adapt: (spec): ProcessSpec =>
-        spec.name === 'engine'
-          ? { ...spec, args: [join(worker, 'tests', 'engine', 'speaking.py'), answers, ...spec.args.slice(2)] }
-          : spec,
     });
     tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`, machine.wire);
     book = await LogBook.open(machine);
@@ -110,7 +91,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     await book?.close();
     await machine?.stop();
     await tap.stop();
-    rmSync(made, { recursive: true, force: true });
+    made.remove();
   });
 
   async function ask(messages: readonly ChatCompletionMessageParam[], stream: boolean): Promise<Asked> {
@@ -143,19 +124,6 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     return [called, told, corrected];
   }
 
-  async function rendered(messages: readonly ChatCompletionMessageParam[]): Promise<number[]> {
-    const { engineKey } = z
-      .object({ engineKey: z.string() })
-      .parse(JSON.parse(readFileSync(machine.data.connection, 'utf8')));
-    const response = await fetch(`${machine.engine}/tokenize`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${engineKey}` },
-      body: JSON.stringify({ model: name, messages, tools, add_generation_prompt: true }),
-      signal: AbortSignal.timeout(makingMs),
-    });
-    return z.object({ tokens: z.array(z.int()) }).parse(await response.json()).tokens;
-  }
-
   it('calls a tool, its turns are one session, and all of them are trained with the prompt that was answered', async () => {
     const [first = '', second = ''] = Object.keys(tellings);
     const talks = [await talk(1, first, false), await talk(2, second, true)];
@@ -167,7 +135,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
         const fact = (
           await until(() => book.reader.last('turnCompleted', { turn }), { what: 'The turn is in the log' })
         ).message;
-        expect(fact.promptIds).toEqual(await rendered(messages));
+        expect(fact.promptIds).toEqual(await made.rendered(machine, { messages, tools }));
         expect(fact.untrainableReasons).toEqual([]);
         facts.push(fact);
       }
