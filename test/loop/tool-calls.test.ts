@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { freePort, until } from '@backtalk/kit/testing';
 import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
@@ -11,14 +12,17 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { LogBook } from './fact-log.js';
+import { generatedTalk, type GeneratedTalk } from './generated-talk.js';
 import { startTestMachine, type TestMachine } from './machine.js';
 import { MadeModel } from './made-model.js';
+import { randomFrom } from './random.js';
 import { TrainingTap } from './training-tap.js';
 
-// Models of three families made on the spot, whose answers are given to them word for word, call a tool through the whole of
+// Models of four families made on the spot, whose answers are given to them word for word, call a tool through the whole of
 // Backtalk: the client runs it, writes the call back as JavaScript does, and corrects what is said then.
 const given = '{"city": "Rome", "days": [1, 2]}';
 const calls: Readonly<Record<string, string>> = {
+  qwen2: `<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
   qwen3: `<think>\nThe tool knows.\n</think>\n\n<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
   llama: `{"name": "rain", "parameters": ${given}}`,
   mistral: `[TOOL_CALLS][{"name": "rain", "arguments": ${given}}]`,
@@ -40,6 +44,12 @@ const tools: OpenAI.ChatCompletionTool[] = [
   },
 ];
 
+/** Two turns a talk, and four families: 200 turns. */
+const talksEach = 25;
+const talksSeed = 11;
+const askMs = 60_000;
+
+const said = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })) });
 const thinking = z.object({ reasoning: z.string().nullish() });
 
 interface Asked {
@@ -124,6 +134,17 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     return [called, told, corrected];
   }
 
+  async function say(body: GeneratedTalk): Promise<{ readonly turn: string; readonly text: string }> {
+    const response = await fetch(`${machine.gateway}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'backtalk', max_tokens: 4, ...body }),
+      signal: AbortSignal.timeout(askMs),
+    });
+    const { choices } = said.parse(await response.json());
+    return { turn: response.headers.get('x-backtalk-turn') ?? '', text: choices[0]?.message.content ?? '' };
+  }
+
   it('calls a tool, its turns are one session, and all of them are trained with the prompt that was answered', async () => {
     const [first = '', second = ''] = Object.keys(tellings);
     const talks = [await talk(1, first, false), await talk(2, second, true)];
@@ -158,5 +179,26 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     const trained = async () => (await book.read()).trained[0]?.message.report;
     const report = await until(trained, { what: 'The step has ended', timeoutMs: 120_000, everyMs: 250 });
     expect(report.samples.map(({ dropped }) => dropped)).toEqual(samples.map(() => ''));
+  });
+
+  it('is shown for training what it was shown for answering, whatever agents sent', async () => {
+    const random = randomFrom(talksSeed);
+    const differing: unknown[] = [];
+    for (let talk = 0; talk < talksEach; talk += 1) {
+      const { messages, ...rest } = generatedTalk(random);
+      const first = await say({ messages, ...rest });
+      const answer = { role: 'assistant', content: first.text };
+      const second = await say({ messages: [...messages, answer, { role: 'user', content: correction }], ...rest });
+      for (const { turn } of [first, second]) {
+        const completed = async () => (await book.reader.last('turnCompleted', { turn }))?.message;
+        const { promptIds } = await until(completed, { what: 'The answer is in the log' });
+        // The second request is kept as what it added to the first.
+        const kept = await until(() => book.conversation(turn), { what: 'The request is in the log' });
+        const { messages: read, tools: offered, templateArguments } = kept;
+        const template = { messages: read, tools: offered, chat_template_kwargs: templateArguments };
+        if (!isDeepStrictEqual(promptIds, await made.rendered(machine, template))) differing.push(template);
+      }
+    }
+    expect(differing).toEqual([]);
   });
 });
