@@ -7,7 +7,9 @@ import { setPaused } from '../loop/learning-switch.js';
 import { startTestMachine, type TestMachine } from '../loop/machine.js';
 import { MadeModel, type GivenAnswer } from '../loop/made-model.js';
 import { TrainingTap } from '../loop/training-tap.js';
+import { ask, type Message } from '../loop/talk.js';
 import { clients, type AgentTool } from './clients.js';
+import { refusals } from './refusals.js';
 import { Wire, type Exchange } from './wire.js';
 
 // The agent clients that people use, unchanged, talk to a model of Qwen3's shape with random weights and a context of 16,384, whose
@@ -15,6 +17,7 @@ import { Wire, type Exchange } from './wire.js';
 const context = 16_384;
 const correction = 'No, that is wrong. From now on always answer in one short sentence.';
 const corrected = 'Dry.';
+const resigned = 'As you wish.';
 
 interface Scene {
   readonly client: string;
@@ -68,7 +71,13 @@ let book: LogBook;
 beforeAll(async () => {
   const tapPort = await freePort();
   await tap.start(tapPort);
-  const answers = [...scenes.flatMap((scene) => answersOf(scene)), ['one short sentence', corrected] as const];
+  const answers: GivenAnswer[] = [
+    ...scenes.flatMap((scene) => answersOf(scene)),
+    ['one short sentence', corrected],
+    ['Refused: how is', called('rain', 'the harbour')],
+    ['Tool call execution denied.', resigned],
+    ['User rejected the tool call', resigned],
+  ];
   machine = await startTestMachine({
     engine: 'builtin',
     training: 'real',
@@ -169,4 +178,42 @@ it('all turns of all clients are trained on in a step, none without its teacher,
   expect(trained.flatMap(({ message }) => message.report?.samples ?? []).map(({ dropped }) => dropped)).toEqual(
     turns.map(() => ''),
   );
+});
+
+describe.each(Object.keys(refusals))('a person who refuses a call of an agent by %s', (by) => {
+  it(`a call that is refused as ${by} does it is the next state of a bad answer`, async () => {
+    const wire = new Wire();
+    const place = `the harbour of ${by}`;
+    const baseURL = `${machine.gateway}/v1`;
+    const asked = { baseURL, fetch: wire.fetch, tool: 'rain', asks: `Refused: how is the water of ${place}?` };
+    expect(await refusals[by]?.(asked)).toBe(resigned);
+    const [first, second] = wire.exchanges.map(({ turn }) => turn);
+    const { continuedBy, nextState } = await continued(first ?? '');
+    expect(continuedBy).toBe(second);
+    expect(nextState).toMatchObject([{ provenance: Provenance.PROVENANCE_TOOL, toolName: 'rain' }]);
+    const judged = await until(async () => (await book.reader.last('turnJudged', { turn: first ?? '' }))?.message, {
+      what: 'A verdict on the call',
+    });
+    expect(judged.verdict).toBe(-1);
+    expect(judged.evidence).toContainEqual({ name: 'tool_refused', verdict: -1, detail: by });
+  });
+});
+
+it('an answer that a person has made again is judged by that, once they go on from the other one', async () => {
+  const say = (messages: readonly Message[]) => ask(machine.gateway, { messages, maxTokens: 24 });
+  const question: Message = { role: 'user', content: 'What is known of lighthouses?' };
+  const first = await say([question]);
+  const history: Message[] = [
+    question,
+    { role: 'assistant', content: first.text },
+    { role: 'user', content: 'And of the keepers?' },
+  ];
+  const [setAside, kept] = [await say(history), await say(history)];
+  await say([...history, { role: 'assistant', content: kept.text }, { role: 'user', content: 'Thanks, that helps.' }]);
+  expect(await continued(setAside.turn)).toMatchObject({ act: 'regenerated', continuedBy: kept.turn, nextState: [] });
+  expect(await continued(kept.turn)).toMatchObject({ act: '', parent: first.turn });
+  const judged = await until(async () => (await book.reader.last('turnJudged', { turn: setAside.turn }))?.message, {
+    what: 'A verdict on what was set aside',
+  });
+  expect(judged).toMatchObject({ verdict: -1, evidence: [{ name: 'regenerated', verdict: -1, detail: '' }] });
 });

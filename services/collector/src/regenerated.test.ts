@@ -1,0 +1,204 @@
+import { FactPublisher, FactReader, type Broker, type Service } from '@backtalk/kit';
+import {
+  startNats,
+  startValkey,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+  type TestValkey,
+} from '@backtalk/kit/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCollector } from './service.js';
+import { completed, configFor, opened, tenant, turnPattern, type Said } from './testing/turns.js';
+
+const ask = { role: 'user', content: 'why is the sky blue?' };
+const answer = { role: 'assistant', content: 'because of the air' };
+const more = { role: 'user', content: '[Sun 2026-11-22 11:26 UTC] and at dusk?' };
+const stamped = { role: 'user', content: '[Sun 2026-11-22 11:28 UTC] and at dusk?' };
+const thanks = { role: 'user', content: 'thanks' };
+
+describe('an answer that is made again', () => {
+  let nats: TestNats;
+  let valkey: TestValkey;
+  let broker: Broker;
+  let gateway: FactPublisher;
+  let reader: FactReader;
+  let collector: Service;
+  const blobs = new TemporaryDirectory('blobs');
+  let user = '';
+  let users = 0;
+
+  beforeAll(async () => {
+    [nats, valkey] = await Promise.all([startNats(), startValkey()]);
+    broker = await nats.connect('admin');
+    gateway = new FactPublisher(await nats.connect('gateway'));
+    reader = new FactReader(broker);
+    collector = createCollector(configFor(nats, valkey, blobs));
+    await collector.start();
+  });
+  afterAll(async () => {
+    await collector.stop();
+    await Promise.all([nats.stop(), valkey.stop()]);
+    blobs.remove();
+  });
+  beforeEach(() => {
+    users += 1;
+    user = `user${String(users)}`;
+  });
+
+  const idOf = (name: string) => turnPattern(`${user}${name}`);
+
+  async function request(name: string, said: Omit<Said, 'turn' | 'user'>): Promise<void> {
+    await gateway.publish('turnOpened', opened({ turn: idOf(name), user, ...said }));
+    await taken();
+  }
+
+  async function answered(name: string, key: string, session?: string): Promise<void> {
+    await gateway.publish('turnCompleted', completed(idOf(name), user, key, session));
+    await taken();
+  }
+
+  function taken(): Promise<boolean> {
+    return until(async () => {
+      const names = ['collector_turnOpened', 'collector_turnCompleted'];
+      const consumers = await Promise.all(names.map((name) => broker.jsm.consumers.info('TURNS', name)));
+      return consumers.every(({ num_pending, num_ack_pending }) => num_pending === 0 && num_ack_pending === 0);
+    });
+  }
+
+  async function acts(): Promise<string[][]> {
+    const found: string[][] = [];
+    for await (const { message } of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
+      if (message.act !== '') found.push([message.act, message.turn, message.continuedBy]);
+    return found;
+  }
+
+  const asked = { messages: [ask, answer, more], answerKeys: ['k1'] };
+  const askedAgain = { messages: [ask, answer, stamped], answerKeys: ['k1'] };
+  const goesOn = (key: string) => ({
+    messages: [ask, answer, stamped, { role: 'assistant', content: key }, thanks],
+    answerKeys: ['k1', key],
+  });
+
+  /** A conversation of one turn, whose answer is `k1`. */
+  async function begun(): Promise<void> {
+    await request('a', { messages: [ask] });
+    await answered('a', 'k1');
+  }
+
+  it('is heard once the person goes on from another answer to the same, each of several in its turn', async () => {
+    await begun();
+    for (const name of ['b', 'c', 'd']) {
+      await request(name, askedAgain);
+      await answered(name, `k${name}`);
+    }
+    expect(await acts()).toEqual([]);
+    await request('e', goesOn('kd'));
+    const expected = ['b', 'c'].map((name) => ['regenerated', idOf(name), idOf('d')]);
+    expect((await acts()).sort()).toEqual(expected);
+  });
+
+  it('is recognised though its client stamps the time anew, and after Valkey was emptied', async () => {
+    await begun();
+    await request('b', asked);
+    await answered('b', 'kb');
+    await request('c', askedAgain);
+    await answered('c', 'kc');
+    await valkey.flush();
+    await request('d', goesOn('kc'));
+    expect(await acts()).toEqual([['regenerated', idOf('b'), idOf('c')]]);
+    await answered('d', 'kd');
+    await valkey.flush();
+    const messages = [...goesOn('kc').messages, { role: 'assistant', content: 'kd' }, thanks];
+    await request('e', { messages, answerKeys: ['k1', 'kc', 'kd'] });
+    // What was made again is no turn before the other.
+    const fact = await reader.last('turnContinued', { tenant, user, turn: idOf('d') });
+    expect(fact?.message).toMatchObject({ continuedBy: idOf('e'), parent: idOf('c'), act: '' });
+  });
+
+  it.each([
+    [
+      'asked twice at once',
+      async () => {
+        await request('b', asked);
+        await request('c', askedAgain);
+        await answered('b', 'kb');
+        await answered('c', 'kc');
+        await request('d', goesOn('kc'));
+      },
+    ],
+    [
+      'the same in the same words',
+      async () => {
+        for (const name of ['b', 'c']) {
+          await request(name, askedAgain);
+          await answered(name, 'kc');
+        }
+        await request('d', goesOn('kc'));
+      },
+    ],
+    [
+      'an answer to something else',
+      async () => {
+        await request('b', { messages: [ask, answer, { role: 'user', content: 'and at dawn?' }], answerKeys: ['k1'] });
+        await answered('b', 'kb');
+        await request('c', askedAgain);
+        await answered('c', 'kc');
+        await request('d', goesOn('kc'));
+      },
+    ],
+    [
+      'an answer to a first question, which may begin another conversation',
+      async () => {
+        for (const name of ['b', 'c']) {
+          await request(name, { messages: [thanks] });
+          await answered(name, `k${name}`);
+        }
+        await request('d', { messages: [thanks, { role: 'assistant', content: 'kc' }, more], answerKeys: ['kc'] });
+      },
+    ],
+    [
+      'an answer to what a tool said',
+      async () => {
+        const told = [ask, answer, { role: 'tool', content: 'x', tool_call_id: '1' }];
+        for (const name of ['b', 'c']) {
+          await request(name, { messages: told, answerKeys: ['k1'] });
+          await answered(name, `k${name}`);
+        }
+        await request('d', {
+          messages: [...told, { role: 'assistant', content: 'kc' }, thanks],
+          answerKeys: ['k1', 'kc'],
+        });
+      },
+    ],
+  ])('is not %s', async (_what, talk) => {
+    await begun();
+    await talk();
+    const went = await reader.last('turnContinued', { tenant, user, turn: idOf('c') });
+    expect(went?.message.continuedBy).toBe(idOf('d'));
+    expect(await acts()).toEqual([]);
+  });
+
+  it('counts for a first question in a session that its client declares', async () => {
+    const session = `session_${user}`;
+    for (const name of ['b', 'c']) {
+      await request(name, { messages: [thanks], session, declared: 'mine' });
+      await answered(name, `k${name}`, session);
+    }
+    const messages = [thanks, { role: 'assistant', content: 'kc' }, more];
+    await request('d', { messages, answerKeys: ['kc'], session, declared: 'mine' });
+    expect(await acts()).toEqual([['regenerated', idOf('b'), idOf('c')]]);
+  });
+
+  it('is not learned from where the person said no before', async () => {
+    await begun();
+    await request('b', { ...askedAgain, train: false });
+    await answered('b', 'kb');
+    await request('c', askedAgain);
+    await answered('c', 'kc');
+    await request('d', goesOn('kc'));
+    const fact = await reader.last('turnContinued', { tenant, user, turn: idOf('b') });
+    expect(fact?.message.act).toBe('regenerated');
+    expect(fact?.message.consent?.train).toBe(false);
+  });
+});
