@@ -181,7 +181,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     expect(report.samples.map(({ dropped }) => dropped)).toEqual(samples.map(() => ''));
   });
 
-  it('is shown for training what it was shown for answering, whatever agents sent', async () => {
+  it('a model is shown for training what it was shown for answering, whatever agents sent', async () => {
     const random = randomFrom(talksSeed);
     const differing: unknown[] = [];
     for (let talk = 0; talk < talksEach; talk += 1) {

@@ -7,6 +7,7 @@ import {
   type TestNats,
   type TestValkey,
 } from '@backtalk/kit/testing';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCollector } from './service.js';
 import { completed, configFor, opened, tenant, turnPattern, type Said } from './testing/turns.js';
@@ -86,7 +87,7 @@ describe('an answer that is made again', () => {
     await answered('a', 'k1');
   }
 
-  it('is heard once the person goes on from another answer to the same, each of several in its turn', async () => {
+  it('answers that were made again are heard once the person goes on from the last of them', async () => {
     await begun();
     for (const name of ['b', 'c', 'd']) {
       await request(name, askedAgain);
@@ -98,7 +99,7 @@ describe('an answer that is made again', () => {
     expect((await acts()).sort()).toEqual(expected);
   });
 
-  it('is recognised though its client stamps the time anew, and after Valkey was emptied', async () => {
+  it('an answer that was made again is recognised though its client stamps the time anew, and after Valkey was emptied', async () => {
     await begun();
     await request('b', asked);
     await answered('b', 'kb');
@@ -111,14 +112,17 @@ describe('an answer that is made again', () => {
     await valkey.flush();
     const messages = [...goesOn('kc').messages, { role: 'assistant', content: 'kd' }, thanks];
     await request('e', { messages, answerKeys: ['k1', 'kc', 'kd'] });
-    // What was made again is no turn before the other.
     const fact = await reader.last('turnContinued', { tenant, user, turn: idOf('d') });
     expect(fact?.message).toMatchObject({ continuedBy: idOf('e'), parent: idOf('c'), act: '' });
+    // What was made again is no turn before the other.
+    const index = new Redis(valkey.url);
+    expect(await index.hget(`collector:turn:${idOf('c')}`, 'parent')).toBe(idOf('a'));
+    index.disconnect();
   });
 
   it.each([
     [
-      'asked twice at once',
+      'another to the same, asked for at once',
       async () => {
         await request('b', asked);
         await request('c', askedAgain);
@@ -128,7 +132,7 @@ describe('an answer that is made again', () => {
       },
     ],
     [
-      'the same in the same words',
+      'the same answer again',
       async () => {
         for (const name of ['b', 'c']) {
           await request(name, askedAgain);
@@ -171,7 +175,7 @@ describe('an answer that is made again', () => {
         });
       },
     ],
-  ])('is not %s', async (_what, talk) => {
+  ])('no answer was made again where there is %s', async (_what, talk) => {
     await begun();
     await talk();
     const went = await reader.last('turnContinued', { tenant, user, turn: idOf('c') });
@@ -179,7 +183,7 @@ describe('an answer that is made again', () => {
     expect(await acts()).toEqual([]);
   });
 
-  it('counts for a first question in a session that its client declares', async () => {
+  it('a first question asked again counts in a session that its client declares', async () => {
     const session = `session_${user}`;
     for (const name of ['b', 'c']) {
       await request(name, { messages: [thanks], session, declared: 'mine' });
@@ -190,7 +194,7 @@ describe('an answer that is made again', () => {
     expect(await acts()).toEqual([['regenerated', idOf('b'), idOf('c')]]);
   });
 
-  it('is not learned from where the person said no before', async () => {
+  it('an answer that was made again is not learned from where the person had said no', async () => {
     await begun();
     await request('b', { ...askedAgain, train: false });
     await answered('b', 'kb');

@@ -17,7 +17,7 @@ export interface AskedTurn {
   readonly messages: readonly ChatMessage[];
 }
 
-/** By what the index knows: it has its answer, nobody went on from it, and it goes on from the same turn as the other. */
+/** By what the index knows: it has its answer, no request went on from it, and it goes on from the same turn as the other. */
 export function mayBeSetAside(earlier: TurnEntry, chosen: Pick<AskedTurn, 'entry' | 'sequence'>): boolean {
   const { turn, parent, policy } = chosen.entry;
   const isOpen = earlier.turn !== turn && earlier.continuedBy === '';

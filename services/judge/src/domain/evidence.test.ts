@@ -20,7 +20,7 @@ describe('a call that a person refused', () => {
     ['openclaw', 'Exec denied (user-denied): rm -rf build'],
     ['openclaw', 'Denied by user. The tool call did not run.\nThis denial is final: the approval request is closed.'],
     ['openai-agents', 'Tool execution was not approved.'],
-  ])('is told by what %s says in place of a result', (detail, text) => {
+  ])('a refused call is told by what %s says in place of a result', (detail, text) => {
     expect(gatherEvidence({ next: ran(text) })).toEqual(refused(detail));
   });
 
@@ -29,11 +29,11 @@ describe('a call that a person refused', () => {
     'Tool call execution denied. Ask again.',
     'Exec denied (gateway id=6b0c2f7e, approval-timeout): rm -rf build',
     'Exec denied by auto-review (high): user-denied): ',
-  ])('is not read into "%s"', (text) => {
+  ])('no refusal is read into "%s"', (text) => {
     expect(gatherEvidence({ next: ran(text) })).toEqual([]);
   });
 
-  it('counts though another call went well, and beside what the person says', () => {
+  it('a refused call counts though another went well, and beside what the person says', () => {
     const denied = 'Tool call execution denied.';
     expect(gatherEvidence({ next: ran('{"exit_code": 0}', denied) })).toEqual(refused('ai-sdk'));
     const spoken: NextState = { ...ran('{"exit_code": 1}', denied), role: 'user', text: 'Why?', userText: 'Why?' };
