@@ -4,7 +4,7 @@
 import { asBacktalkError } from '@backtalk/kit';
 import type { Consent } from '@backtalk/proto/facts';
 import { textsOf } from '../domain/next-state.js';
-import { findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from '../domain/parent.js';
+import { beganAfter, findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from '../domain/parent.js';
 import {
   continuationOf,
   couldBeNewer,
@@ -78,7 +78,9 @@ function newestKeys(answerKeys: readonly string[]): string[] {
 
 /** The turns of one person that gave an answer, without the one that asks. */
 async function candidatesFor(index: TurnIndex, reader: RequestReader, request: OpenedTurn['message'], key: string) {
-  const answered = (await index.turnsWithAnswer(request, key)).filter((turn) => turn !== request.turn);
+  const answered = (await index.turnsWithAnswer(request, key)).filter(
+    (turn) => turn !== request.turn && !beganAfter(turn, request.turn),
+  );
   const candidates = answered.map(async (turn): Promise<Candidate[]> => {
     const entry = await index.turn(turn);
     if (entry === undefined) return [];

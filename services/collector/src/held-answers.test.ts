@@ -1,4 +1,4 @@
-import { FactPublisher, FactReader, type Broker, type Service } from '@backtalk/kit';
+import { FactPublisher, FactReader, type Service } from '@backtalk/kit';
 import {
   startNats,
   startValkey,
@@ -18,27 +18,29 @@ const more = { role: 'user', content: '[Sun 2026-11-22 11:26 UTC] and at dusk?' 
 const stamped = { role: 'user', content: '[Sun 2026-11-22 11:28 UTC] and at dusk?' };
 const thanks = { role: 'user', content: 'thanks' };
 
-describe('an answer that is made again', () => {
+describe('answers, and the requests that hold them', () => {
   let nats: TestNats;
   let valkey: TestValkey;
-  let broker: Broker;
   let gateway: FactPublisher;
   let reader: FactReader;
   let collector: Service;
+  let index: Redis;
   const blobs = new TemporaryDirectory('blobs');
   let user = '';
   let users = 0;
+  let markers = 0;
 
   beforeAll(async () => {
     [nats, valkey] = await Promise.all([startNats(), startValkey()]);
-    broker = await nats.connect('admin');
     gateway = new FactPublisher(await nats.connect('gateway'));
-    reader = new FactReader(broker);
+    reader = new FactReader(await nats.connect('admin'));
+    index = new Redis(valkey.url);
     collector = createCollector(configFor(nats, valkey, blobs));
     await collector.start();
   });
   afterAll(async () => {
     await collector.stop();
+    index.disconnect();
     await Promise.all([nats.stop(), valkey.stop()]);
     blobs.remove();
   });
@@ -50,24 +52,43 @@ describe('an answer that is made again', () => {
   const idOf = (name: string) => turnPattern(`${user}${name}`);
 
   async function request(name: string, said: Omit<Said, 'turn' | 'user'>): Promise<void> {
-    await gateway.publish('turnOpened', opened({ turn: idOf(name), user, ...said }));
-    await taken();
+    await requestAs(idOf(name), said);
+  }
+
+  async function requestAs(turn: string, said: Omit<Said, 'turn' | 'user'>): Promise<void> {
+    await gateway.publish('turnOpened', opened({ turn, user, ...said }));
+    await taken(turn, 'earlierAnswers');
   }
 
   async function answered(name: string, key: string, session?: string): Promise<void> {
-    await gateway.publish('turnCompleted', completed(idOf(name), user, key, session));
-    await taken();
+    await answeredAs(idOf(name), key, session);
   }
 
-  function taken(): Promise<boolean> {
-    return until(async () => {
-      const names = ['collector_turnOpened', 'collector_turnCompleted'];
-      const consumers = await Promise.all(names.map((name) => broker.jsm.consumers.info('TURNS', name)));
-      return consumers.every(({ num_pending, num_ack_pending }) => num_pending === 0 && num_ack_pending === 0);
+  async function answeredAs(turn: string, key: string, session?: string): Promise<void> {
+    await gateway.publish('turnCompleted', completed(turn, user, key, session));
+    await taken(turn, 'completedSequence');
+  }
+
+  /** In hand once it is in the index. */
+  async function taken(turn: string, field: string): Promise<void> {
+    await until(async () => (await index.hexists(`collector:turn:${turn}`, field)) === 1, {
+      what: `${field} of ${turn}`,
     });
   }
 
+  /** Facts are handled one after another: when one more is in hand, those before it are done with. */
+  async function settled(): Promise<void> {
+    markers += 1;
+    await request(`z${String(markers)}`, { messages: [ask] });
+  }
+
+  async function last(turn?: string) {
+    await settled();
+    return (await reader.last('turnContinued', { tenant, user, ...(turn === undefined ? {} : { turn }) }))?.message;
+  }
+
   async function acts(): Promise<string[][]> {
+    await settled();
     const found: string[][] = [];
     for await (const { message } of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
       if (message.act !== '') found.push([message.act, message.turn, message.continuedBy]);
@@ -105,19 +126,19 @@ describe('an answer that is made again', () => {
     await answered('b', 'kb');
     await request('c', askedAgain);
     await answered('c', 'kc');
+    await settled();
     await valkey.flush();
     await request('d', goesOn('kc'));
     expect(await acts()).toEqual([['regenerated', idOf('b'), idOf('c')]]);
     await answered('d', 'kd');
+    await settled();
     await valkey.flush();
     const messages = [...goesOn('kc').messages, { role: 'assistant', content: 'kd' }, thanks];
     await request('e', { messages, answerKeys: ['k1', 'kc', 'kd'] });
-    const fact = await reader.last('turnContinued', { tenant, user, turn: idOf('d') });
-    expect(fact?.message).toMatchObject({ continuedBy: idOf('e'), parent: idOf('c'), act: '' });
+    const fact = await last(idOf('d'));
+    expect(fact).toMatchObject({ continuedBy: idOf('e'), parent: idOf('c'), act: '' });
     // What was made again is no turn before the other.
-    const index = new Redis(valkey.url);
     expect(await index.hget(`collector:turn:${idOf('c')}`, 'parent')).toBe(idOf('a'));
-    index.disconnect();
   });
 
   it.each([
@@ -178,8 +199,8 @@ describe('an answer that is made again', () => {
   ])('no answer was made again where there is %s', async (_what, talk) => {
     await begun();
     await talk();
-    const went = await reader.last('turnContinued', { tenant, user, turn: idOf('c') });
-    expect(went?.message.continuedBy).toBe(idOf('d'));
+    const went = await last(idOf('c'));
+    expect(went?.continuedBy).toBe(idOf('d'));
     expect(await acts()).toEqual([]);
   });
 
@@ -201,8 +222,20 @@ describe('an answer that is made again', () => {
     await request('c', askedAgain);
     await answered('c', 'kc');
     await request('d', goesOn('kc'));
-    const fact = await reader.last('turnContinued', { tenant, user, turn: idOf('b') });
-    expect(fact?.message.act).toBe('regenerated');
-    expect(fact?.message.consent?.train).toBe(false);
+    const fact = await last(idOf('b'));
+    expect(fact?.act).toBe('regenerated');
+    expect(fact?.consent?.train).toBe(false);
+  });
+
+  it('no request goes on from an answer that was given to a later one, though its history holds the same words', async () => {
+    const idAt = (hex: string) => `turn_${hex}7${user.slice(4).padStart(19, '0')}`;
+    const [before, after] = [idAt('018bcfe56800'), idAt('018bcfe58000')];
+    await requestAs(before, asked);
+    await requestAs(after, { messages: [ask] });
+    await answeredAs(after, 'k1');
+    expect(await last()).toBeUndefined();
+    await request('a', asked);
+    const fact = await last();
+    expect(fact).toMatchObject({ turn: after, continuedBy: idOf('a') });
   });
 });
