@@ -125,7 +125,7 @@ function judgeOne(
   if (material === undefined) return { verdict: 0, sureness: 0, hint: '', stands: false };
   const weights = voting?.voter.facts(voting.engine.model).weights;
   const votes = way === 'without votes' ? [] : cast;
-  const evidence = way === 'votes alone' ? [] : gatherEvidence(material.next);
+  const evidence = way === 'votes alone' ? [] : gatherEvidence(material);
   const reading = way === 'votes alone' ? undefined : reader?.read(material, weights);
   const { message, outcome } = judge(material, votes, { evidence, reading }, mark, 'longest');
   const odds = reading?.odds(votes);

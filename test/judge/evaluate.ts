@@ -74,7 +74,7 @@ async function verdictsOf(
 ): Promise<Record<RowName, Verdict>> {
   const material = materialOfItem(item, text);
   const votes = await castAll(options, material);
-  const evidence = gatherEvidence(material.next);
+  const evidence = gatherEvidence(material);
   const { reader, voter, engine } = options;
   const reading = reader?.read(material, voter?.facts(engine?.model ?? '').weights);
   return {

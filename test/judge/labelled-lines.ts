@@ -50,7 +50,7 @@ function turnOf(json: string, number: number): LabelledTurn {
   const materialOf = (said: z.infer<typeof message>) =>
     readMaterial(
       context,
-      { text: answer, reasoning: '', toolCalls: new Uint8Array(), weightsVersion: '' },
+      { text: answer, reasoning: '', toolCalls: new Uint8Array(), weightsVersion: '', finishReason: 'stop' },
       TurnContinued.fromPartial({ turn: `line-${String(number)}`, nextState: nextStateOf(said) }),
     );
   return {

@@ -1,5 +1,14 @@
 // All that the log holds, read once and kept by fact, for the auditor and for tests that look at single turns.
-import { deadLetters, FactReader, folderBlobStore, kvBucket, type Broker, type StoredFact } from '@backtalk/kit';
+import {
+  deadLetters,
+  defineErrors,
+  FactReader,
+  folderBlobStore,
+  kvBucket,
+  TurnLog,
+  type Broker,
+  type StoredFact,
+} from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import type { TestMachine } from './machine.js';
 
@@ -14,6 +23,10 @@ export interface FactLog {
   readonly routes: Routes | undefined;
   readonly deadLetters: number;
 }
+
+const logErrors = defineErrors('test-log', {
+  turnGone: { code: 'turn_gone', retry: 'never', message: (p: { turn: string }) => `The log does not hold ${p.turn}.` },
+});
 
 /** Reads the log of one machine, as often as a test likes. */
 export class LogBook {
@@ -42,6 +55,12 @@ export class LogBook {
     const routes = await kvBucket(broker, 'routes', Routes).get('backtalk');
     const dead = await deadLetters(broker).count();
     return { opened, completed, continued, judged, batches, trained, staged, routes: routes?.value, deadLetters: dead };
+  }
+
+  /** Messages, tools and template arguments of a turn, as the trainer reads them; nothing until it is in the log. */
+  async conversation(turn: string) {
+    const opened = (await this.reader.last('turnOpened', { turn }))?.message;
+    return opened && new TurnLog(this.reader).conversation(opened, (gone) => logErrors.turnGone({ turn: gone }));
   }
 
   batches(): Promise<StoredFact<'batchClosed'>[]> {

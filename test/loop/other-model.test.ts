@@ -1,24 +1,16 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { checkTemplate, readBaseModel } from '@backtalk/deploy';
+import { checkTemplate } from '@backtalk/deploy';
 import { freePort, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { z } from 'zod';
 import { LogBook } from './fact-log.js';
 import { settleLearning } from './learning-switch.js';
 import { logprobGap } from './logprob-gap.js';
 import { root, startTestMachine, type TestMachine } from './machine.js';
+import { MadeModel } from './made-model.js';
 import { ask, type Message } from './talk.js';
 import { TrainingTap } from './training-tap.js';
 
 // A model of Qwen3's shape with random weights: what it says is noise, and the whole loop has to carry it all the same.
-const made = mkdtempSync(join(tmpdir(), 'backtalk-made-'));
-const folder = join(made, 'tiny-qwen3');
-const worker = join(root, 'services', 'worker');
-const python = join(root, '.venv', 'bin', 'python');
-const makingMs = 300_000;
+const made = new MadeModel('qwen3', 4096);
 
 const rain = {
   type: 'function',
@@ -39,18 +31,13 @@ let machine: TestMachine;
 let book: LogBook;
 
 beforeAll(async () => {
-  const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
-  execFileSync(python, [join(worker, 'tests', 'model', 'made.py'), 'qwen3', folder, '4096'], {
-    timeout: makingMs,
-    env,
-  });
-  expect(await checkTemplate(root, folder)).toMatch(/^calls as hermes/);
+  expect(await checkTemplate(root, made.folder)).toMatch(/^calls as hermes/);
   const tapPort = await freePort();
   await tap.start(tapPort);
   machine = await startTestMachine({
     engine: 'builtin',
     training: 'real',
-    base: readBaseModel(folder, { freeBytes: 64e9 }),
+    base: made.base(),
     environment: {
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
@@ -66,7 +53,7 @@ afterAll(async () => {
   await book?.close();
   await machine?.stop();
   await tap.stop();
-  rmSync(made, { recursive: true, force: true });
+  made.remove();
 });
 
 /** A question, a tool's answer, the model's words on it, and a correction of those. */
@@ -79,19 +66,6 @@ async function correct(number: number): Promise<void> {
   await ask(machine.gateway, { messages, tools, maxTokens: 24 });
 }
 
-async function rendered(messages: readonly Message[]): Promise<number[]> {
-  const { engineKey } = z
-    .object({ engineKey: z.string() })
-    .parse(JSON.parse(readFileSync(machine.data.connection, 'utf8')));
-  const response = await fetch(`${machine.engine}/tokenize`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${engineKey}` },
-    body: JSON.stringify({ model: 'tiny-qwen3', messages, tools: [rain], add_generation_prompt: true }),
-    signal: AbortSignal.timeout(makingMs),
-  });
-  return z.object({ tokens: z.array(z.int()) }).parse(await response.json()).tokens;
-}
-
 it('a made model of another architecture is taught with tools and thoughts in its prompts, and its version answers', async () => {
   await correct(1);
   await correct(2);
@@ -102,7 +76,7 @@ it('a made model of another architecture is taught with tools and thoughts in it
   const answer = await ask(machine.gateway, { messages: question, tools: [rain], maxTokens: 24 });
   expect(answer.weights).toBe('backtalk-v1');
   const fact = await book.reader.last('turnCompleted', { turn: answer.turn });
-  expect(fact?.message.promptIds).toEqual(await rendered(question));
+  expect(fact?.message.promptIds).toEqual(await made.rendered(machine, { messages: question, tools: [rain] }));
   const [request] = tap.requests;
   // Every sample has a teacher: its prompt, rendered again with the hint in it.
   expect(request?.samples.map(({ teacherPromptIds }) => teacherPromptIds.length > 0)).toEqual([true, true]);

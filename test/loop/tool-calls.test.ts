@@ -1,8 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readBaseModel, type ProcessSpec } from '@backtalk/deploy';
+import { isDeepStrictEqual } from 'node:util';
 import { freePort, until } from '@backtalk/kit/testing';
 import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
@@ -16,16 +12,17 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { LogBook } from './fact-log.js';
-import { root, startTestMachine, type TestMachine } from './machine.js';
+import { generatedTalk, type GeneratedTalk } from './generated-talk.js';
+import { startTestMachine, type TestMachine } from './machine.js';
+import { MadeModel } from './made-model.js';
+import { randomFrom } from './random.js';
 import { TrainingTap } from './training-tap.js';
 
-// Models of three families made on the spot, whose answers are given to them word for word, call a tool through the whole of
+// Models of four families made on the spot, whose answers are given to them word for word, call a tool through the whole of
 // Backtalk: the client runs it, writes the call back as JavaScript does, and corrects what is said then.
-const worker = join(root, 'services', 'worker');
-const python = join(root, '.venv', 'bin', 'python');
-const makingMs = 300_000;
 const given = '{"city": "Rome", "days": [1, 2]}';
 const calls: Readonly<Record<string, string>> = {
+  qwen2: `<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
   qwen3: `<think>\nThe tool knows.\n</think>\n\n<tool_call>\n{"name": "rain", "arguments": ${given}}\n</tool_call>`,
   llama: `{"name": "rain", "parameters": ${given}}`,
   mistral: `[TOOL_CALLS][{"name": "rain", "arguments": ${given}}]`,
@@ -47,6 +44,12 @@ const tools: OpenAI.ChatCompletionTool[] = [
   },
 ];
 
+/** Two turns a talk, and four families: 200 turns. */
+const talksEach = 25;
+const talksSeed = 11;
+const askMs = 60_000;
+
+const said = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })) });
 const thinking = z.object({ reasoning: z.string().nullish() });
 
 interface Asked {
@@ -69,38 +72,26 @@ async function gathered(chunks: Stream<ChatCompletionChunk>): Promise<ChatComple
 }
 
 describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
-  const made = mkdtempSync(join(tmpdir(), 'backtalk-calling-'));
-  const name = `tiny-${kind}`;
-  const folder = join(made, name);
+  const made = new MadeModel(kind, 4096);
   const tap = new TrainingTap();
   let machine: TestMachine;
   let book: LogBook;
 
   beforeAll(async () => {
-    const env = { PYTHONPATH: join(worker, 'src'), PATH: '/usr/bin:/bin' };
-    const make = [join(worker, 'tests', 'model', 'made.py'), kind, folder, '4096'];
-    execFileSync(python, make, { timeout: makingMs, env, stdio: 'ignore' });
-    const answers = join(made, 'answers.json');
-    const said = [['in bay', calls[kind]], ...Object.entries(tellings), ['short sentence', 'Dry.']];
-    writeFileSync(answers, JSON.stringify(said));
     const tapPort = await freePort();
     await tap.start(tapPort);
     machine = await startTestMachine({
       engine: 'builtin',
       training: 'real',
-      base: readBaseModel(folder, { freeBytes: 64e9 }),
+      base: made.base(),
+      adapt: made.saying([['in bay', calls[kind] ?? ''], ...Object.entries(tellings), ['short sentence', 'Dry.']]),
       environment: {
-        engine: { PYTHONPATH: join(worker, 'src'), BACKTALK_ENGINE_LOGPROBS_MODE: 'raw_logprobs' },
         trainer: {
           BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
           BACKTALK_RECIPE_SET:
             'sampleTokensMax=4096,effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16',
         },
       },
-      adapt: (spec): ProcessSpec =>
-        spec.name === 'engine'
-          ? { ...spec, args: [join(worker, 'tests', 'engine', 'speaking.py'), answers, ...spec.args.slice(2)] }
-          : spec,
     });
     tap.lead(`127.0.0.1:${String(machine.ports.grpc.trainingWorker)}`, machine.wire);
     book = await LogBook.open(machine);
@@ -110,7 +101,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     await book?.close();
     await machine?.stop();
     await tap.stop();
-    rmSync(made, { recursive: true, force: true });
+    made.remove();
   });
 
   async function ask(messages: readonly ChatCompletionMessageParam[], stream: boolean): Promise<Asked> {
@@ -143,17 +134,15 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     return [called, told, corrected];
   }
 
-  async function rendered(messages: readonly ChatCompletionMessageParam[]): Promise<number[]> {
-    const { engineKey } = z
-      .object({ engineKey: z.string() })
-      .parse(JSON.parse(readFileSync(machine.data.connection, 'utf8')));
-    const response = await fetch(`${machine.engine}/tokenize`, {
+  async function say(body: GeneratedTalk): Promise<{ readonly turn: string; readonly text: string }> {
+    const response = await fetch(`${machine.gateway}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${engineKey}` },
-      body: JSON.stringify({ model: name, messages, tools, add_generation_prompt: true }),
-      signal: AbortSignal.timeout(makingMs),
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'backtalk', max_tokens: 4, ...body }),
+      signal: AbortSignal.timeout(askMs),
     });
-    return z.object({ tokens: z.array(z.int()) }).parse(await response.json()).tokens;
+    const { choices } = said.parse(await response.json());
+    return { turn: response.headers.get('x-backtalk-turn') ?? '', text: choices[0]?.message.content ?? '' };
   }
 
   it('calls a tool, its turns are one session, and all of them are trained with the prompt that was answered', async () => {
@@ -167,7 +156,7 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
         const fact = (
           await until(() => book.reader.last('turnCompleted', { turn }), { what: 'The turn is in the log' })
         ).message;
-        expect(fact.promptIds).toEqual(await rendered(messages));
+        expect(fact.promptIds).toEqual(await made.rendered(machine, { messages, tools }));
         expect(fact.untrainableReasons).toEqual([]);
         facts.push(fact);
       }
@@ -190,5 +179,26 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     const trained = async () => (await book.read()).trained[0]?.message.report;
     const report = await until(trained, { what: 'The step has ended', timeoutMs: 120_000, everyMs: 250 });
     expect(report.samples.map(({ dropped }) => dropped)).toEqual(samples.map(() => ''));
+  });
+
+  it('a model is shown for training what it was shown for answering, whatever agents sent', async () => {
+    const random = randomFrom(talksSeed);
+    const differing: unknown[] = [];
+    for (let talk = 0; talk < talksEach; talk += 1) {
+      const { messages, ...rest } = generatedTalk(random);
+      const first = await say({ messages, ...rest });
+      const answer = { role: 'assistant', content: first.text };
+      const second = await say({ messages: [...messages, answer, { role: 'user', content: correction }], ...rest });
+      for (const { turn } of [first, second]) {
+        const completed = async () => (await book.reader.last('turnCompleted', { turn }))?.message;
+        const { promptIds } = await until(completed, { what: 'The answer is in the log' });
+        // The second request is kept as what it added to the first.
+        const kept = await until(() => book.conversation(turn), { what: 'The request is in the log' });
+        const { messages: read, tools: offered, templateArguments } = kept;
+        const template = { messages: read, tools: offered, chat_template_kwargs: templateArguments };
+        if (!isDeepStrictEqual(promptIds, await made.rendered(machine, template))) differing.push(template);
+      }
+    }
+    expect(differing).toEqual([]);
   });
 });

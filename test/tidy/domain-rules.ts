@@ -46,6 +46,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'tenantHash',
       'userHash',
       'keyedHash',
+      'madeAtMs',
       'sha256Hex',
       'traceFrom',
       'versionName',

@@ -26,7 +26,7 @@ export {
 export { scoreOf, verdictFromScore, type Thresholds, type WordingCalibration } from './domain/small-model/score.js';
 export { readMaterial } from './domain/read-material.js';
 export { example, saidIn, type Wordings } from './domain/small-model/wordings.js';
-export { gatherEvidence } from './domain/tool-evidence.js';
+export { gatherEvidence } from './domain/evidence.js';
 export type { Verdict } from './domain/verdict-value.js';
 export { combine, labelOf, labels, majority, type CastVote, type Likelihoods } from './domain/verdict.js';
 export { FreeVoter } from './outputs/free-voter.js';

@@ -103,6 +103,19 @@ describe('judging a continued turn', () => {
     });
   });
 
+  it('an answer that was made again needs no votes; one that was stopped is judged by what was said then', async () => {
+    await rig.judge();
+    const again = await rig.untilJudged(await rig.turn([], { act: 'regenerated' }));
+    expect(again).toMatchObject({ verdict: -1, votes: [], hint: '', judgeModel: 'rules' });
+    expect(again.evidence).toEqual([{ name: 'regenerated', verdict: -1, detail: '' }]);
+    rig.grade = () => '\\boxed{-1}';
+    const words = [{ text: 'Stop, in one sentence please.' }];
+    const stopped = await rig.untilJudged(await rig.turn(words, { finishReason: 'abort' }));
+    expect(stopped).toMatchObject({ verdict: -1, hint: 'Stop, in one sentence please.' });
+    expect(stopped.evidence).toEqual([{ name: 'stopped', verdict: 0, detail: '' }]);
+    expect(stopped.votes).toHaveLength(3);
+  });
+
   it('leaves out who said no', async () => {
     const judge = await rig.judge();
     const { user } = await rig.turn([{ text: 'thanks' }], { train: false });

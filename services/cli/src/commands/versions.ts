@@ -92,6 +92,8 @@ interface SampleRow {
   readonly question: string;
   readonly answer: string;
   readonly nextState: string;
+  /** What the person did in place of saying anything. */
+  readonly act: string;
   readonly hint: string;
   readonly votes: readonly number[];
   readonly divergence: number | undefined;
@@ -128,6 +130,7 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
       .filter(({ provenance }) => provenance !== Provenance.PROVENANCE_CLIENT)
       .map(({ text }) => text)
       .join(' · '),
+    act: continued?.message.act ?? '',
     hint: judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     divergence: report?.divergence,
@@ -158,7 +161,7 @@ function printVersion(
   for (const row of samples) {
     output.line(`${row.verdict > 0 ? '+1' : row.verdict < 0 ? '−1' : ' 0'}  ${oneLine(row.question)}`);
     output.line(`      answered  ${oneLine(row.answer)}`);
-    output.line(`      then      ${oneLine(row.nextState)}`);
+    output.line(`      then      ${row.act === '' ? oneLine(row.nextState) : `(${row.act})`}`);
     if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);
     if (row.dropped !== '') output.line(`      dropped   ${row.dropped}`);
   }

@@ -1,6 +1,7 @@
 // Which turn does a request continue? In: the answer and question keys in the request, and the turns that gave those answers.
 // Out: the parent and where in the request its answer stands, or that there is none. It never looks at time of arrival:
 // order is the parent link.
+import { madeAtMs } from '@backtalk/kit';
 import type { TurnOpened } from '@backtalk/proto/facts';
 import { isSideRequest, lastWordsOf, type ChatMessage } from './messages.js';
 
@@ -41,6 +42,18 @@ export function goesOnFrom(
   if (isSideRequest(earlier.declaredTurnType, messages)) return false;
   const lastWords = lastWordsOf(messages);
   return earlier.answerKeys.length < answers && lastWords !== undefined && said.has(lastWords);
+}
+
+/** Gateways' clocks agree within it. */
+const clocksApartMs = 2_000;
+
+/**
+ * Whether a turn began after a request, which then cannot go on from it: a history from elsewhere may hold the words of an answer that
+ * is given only later.
+ */
+export function beganAfter(turn: string, request: string): boolean {
+  const [turnMs, requestMs] = [madeAtMs(turn), madeAtMs(request)];
+  return turnMs !== undefined && requestMs !== undefined && turnMs > requestMs + clocksApartMs;
 }
 
 /** Length of the longest common suffix: answers nearest to the end tell conversations apart best. */

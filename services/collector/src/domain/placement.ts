@@ -101,7 +101,7 @@ export function placementOf(
 }
 
 /** A turn is trained on with its next state: both must agree. */
-function nextConsent(parent: TurnEntry, consent: Consent): Consent {
+export function nextConsent(parent: TurnEntry, consent: Consent): Consent {
   const parentTrains = parent.consent ?? 'unknown';
   if (parentTrains !== 'yes') return { train: false, source: parentTrains === 'no' ? 'session' : 'unknown' };
   return consent;
@@ -140,5 +140,6 @@ export function continuationOf(
     nextState,
     main: !isSideRequest(before?.message.declaredTurnType ?? '', []),
     consent: words,
+    act: '',
   };
 }

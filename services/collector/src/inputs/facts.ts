@@ -1,6 +1,7 @@
 // Facts that the collector takes: requests that opened, answers that completed, turns that are withheld, sessions that a client ended.
 import type { FactHandler, StoredFact } from '@backtalk/kit';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
+import { beganAfter } from '../domain/parent.js';
 import { answerInSession } from '../domain/placement.js';
 import { linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import { closeSession, type InTurn } from './sessions.js';
@@ -39,6 +40,7 @@ async function takeCompleted(parts: LinkParts, fact: StoredFact<'turnCompleted'>
   if (answerKey !== '') await index.addAnswer(message, answerKey, turn, sequence);
   for (const awaited of [answerKey, answerInSession(session)])
     for (const waiting of await index.waiting(message, awaited)) {
+      if (beganAfter(turn, waiting)) continue;
       const opened = await log.opened(message, waiting);
       if (opened !== undefined) await linkTurn(parts, opened);
       if ((await index.turn(waiting))?.parent !== '') await index.stopWaiting(message, awaited, waiting);

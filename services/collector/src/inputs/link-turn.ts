@@ -4,7 +4,7 @@
 import { asBacktalkError } from '@backtalk/kit';
 import type { Consent } from '@backtalk/proto/facts';
 import { textsOf } from '../domain/next-state.js';
-import { findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from '../domain/parent.js';
+import { beganAfter, findParent, goesOnFrom, linkTo, type Candidate, type ParentLink } from '../domain/parent.js';
 import {
   continuationOf,
   couldBeNewer,
@@ -15,6 +15,7 @@ import {
   type SaidBefore,
   type TurnEntry,
 } from '../domain/placement.js';
+import { isSetAside, mayBeSetAside, regenerationOf, type AskedTurn } from '../domain/regenerated.js';
 import { collectorErrors } from '../errors.js';
 import type { Events } from '../events.js';
 import type { CollectorLog, OpenedTurn, RequestReader } from '../outputs/collector-log.js';
@@ -77,7 +78,9 @@ function newestKeys(answerKeys: readonly string[]): string[] {
 
 /** The turns of one person that gave an answer, without the one that asks. */
 async function candidatesFor(index: TurnIndex, reader: RequestReader, request: OpenedTurn['message'], key: string) {
-  const answered = (await index.turnsWithAnswer(request, key)).filter((turn) => turn !== request.turn);
+  const answered = (await index.turnsWithAnswer(request, key)).filter(
+    (turn) => turn !== request.turn && !beganAfter(turn, request.turn),
+  );
   const candidates = answered.map(async (turn): Promise<Candidate[]> => {
     const entry = await index.turn(turn);
     if (entry === undefined) return [];
@@ -148,6 +151,37 @@ async function continueTurn(
   if (continuedBy !== opened.message.turn) return events.linked('branch');
   await index.addContinued(parent.session, parent.turn, parent.completedSequence);
   events.continued(fact);
+  if (before === undefined || !fact.main) return;
+  const { sequence, timeMs } = before;
+  const chosen = { entry: parent, sequence, timeMs, messages: (await read(before)).messages };
+  await setAside({ index, log, events }, reader, chosen, request.message.answerKeys[link.answerIndex] ?? '', consent);
+}
+
+/** The person went on from one answer: those that were given to the same question before it were not what they wanted. */
+async function setAside(
+  { index, log, events }: LinkParts,
+  reader: RequestReader,
+  chosen: AskedTurn,
+  answerKey: string,
+  consent: Consent,
+): Promise<void> {
+  const { session } = chosen.entry;
+  const candidates = (await index.sessionAnswers(session)).filter((turn) => turn !== chosen.entry.turn);
+  if (candidates.length === 0) return;
+  const saidTheSame = new Set(await index.turnsWithAnswer(chosen.entry, answerKey));
+  for (const turn of candidates) {
+    const entry = saidTheSame.has(turn) ? undefined : await index.turn(turn);
+    if (entry === undefined || !mayBeSetAside(entry, chosen)) continue;
+    const opened = await reader.opened(turn);
+    if (opened === undefined) continue;
+    const { sequence, timeMs, trace } = opened;
+    const earlier = { entry, sequence, timeMs, messages: await reader.messages(opened) };
+    if (!isSetAside(earlier, chosen)) continue;
+    const fact = regenerationOf(earlier, chosen.entry, consent);
+    await index.putTurn(turn, { continuedBy: await log.publishContinued(fact, trace, trace) });
+    await index.addContinued(session, turn, entry.completedSequence);
+    events.continued(fact);
+  }
 }
 
 /** The log keeps turns for a while only: what a request goes on from may have left it. */

@@ -166,13 +166,15 @@ class Filling {
       }
       case 'turnContinued':
         this.write(this.index.putTurn(turn, { ...owner, session, parent, continuedBy }));
+        this.write(this.index.addContinued(session, turn, sequence));
+        // What was asked again goes on from the same turn as the answer that it replaced.
+        if (headers.act !== undefined) break;
         this.write(this.index.putTurn(continuedBy, { ...owner, session, parent: turn }));
         // Its parent may be trained on, and it agreed: it was withheld only until that was known.
         if (train !== '' && train !== 'no') this.write(this.index.putTurn(continuedBy, { consent: 'yes' }));
         // Of a collector that was replaced late: a "no" in it may not be read here.
         if (train === '' && sequence > this.oldUntil)
           this.write(this.index.putTurn(continuedBy, { consent: 'unknown' }));
-        this.write(this.index.addContinued(session, turn, sequence));
         if (this.sessions.has(continuedBy)) this.sessions.set(continuedBy, session);
         this.unlinked.delete(continuedBy);
         break;

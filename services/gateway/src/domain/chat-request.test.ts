@@ -127,7 +127,12 @@ describe('readChatRequest', () => {
       messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
     });
     expect(refusal(withImage('http://169.254.169.254/latest'))).toMatchObject({ code: 'unsupported_parameter' });
-    expect(refusal(withImage('data:image/png;base64,AA=='))).toBeUndefined();
+    const own = withImage('data:image/png;base64,AA==');
+    expect(refusal(own)).toBeUndefined();
+    expect([own, { model: 'backtalk', messages }].map((body) => readChatRequest(body, rules).hasMedia)).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it.each([

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import { answersIn } from './answer-key.js';
 import { parseJson } from './json-body.js';
-import { flawOfPart } from './message-part.js';
+import { flawOfPart, holdsMedia } from './message-part.js';
 import { questionsIn } from './question-key.js';
 import { keyCharactersMax, readAs, unsupported } from './read-as.js';
 import { samplingOf, type Sampling } from './sampling.js';
@@ -45,6 +45,8 @@ export interface ChatRequest {
   readonly answers: readonly string[];
   /** What keys of what was said before the newest of them, and at the end, are made of. */
   readonly questions: readonly string[];
+  /** Pictures, sound, files. */
+  readonly hasMedia: boolean;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
   readonly fields: JsonObject;
   /** and all others as JSON. */
@@ -204,6 +206,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
     sampling: samplingOf(all, temperature),
     answers: answersIn(value.messages),
     questions: questionsIn(value.messages),
+    hasMedia: holdsMedia(value.messages),
     fields,
     writtenFields,
   };

@@ -3,7 +3,7 @@
 // In: one object of a message's content. Out: the key that speaks against it and why, or undefined. Text may bring what it
 // likes: engines read its text alone. Media brings its own data and nothing beside: engines would fetch any address, also
 // a private one, take embeddings in place of a picture, or a name under which another caller's picture is kept. Pure.
-import type { JsonObject } from '@backtalk/kit/pure';
+import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
 
 interface PartFlaw {
   readonly key: string;
@@ -33,6 +33,15 @@ export function flawOfPart(part: JsonObject): PartFlaw | undefined {
     } else if (!besideMedia.has(key)) return { key, why: 'it is not taken beside this kind of data' };
   }
   return undefined;
+}
+
+/** A training worker reads words alone: what is learned from such a request would be learned without its pictures. */
+export function holdsMedia(messages: readonly JsonObject[]): boolean {
+  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => isMedia(part)));
+}
+
+function isMedia(part: unknown): boolean {
+  return isJsonObject(part) && mediaKinds.has(part['type']);
 }
 
 function isOwnData(holder: string, value: unknown): boolean {

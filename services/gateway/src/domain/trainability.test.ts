@@ -15,7 +15,7 @@ const capture = {
   usage: { promptTokens: 2, completionTokens: 1 },
 };
 const turn = {
-  ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false } as const),
+  ...({ ending: 'complete', consents: true, plainSampler: true, pinned: false, hasMedia: false } as const),
   versionAsked: 'p-v1',
   versionAtStart: 'p-v1',
   versionAtEnd: 'p-v1',

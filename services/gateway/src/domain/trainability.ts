@@ -10,6 +10,7 @@ type UntrainableReason =
   | 'opted_out'
   | 'sampler_not_plain'
   | 'pinned_version'
+  | 'has_media'
   | 'version_changed'
   | 'other_version'
   | 'engine_failed'
@@ -23,6 +24,7 @@ interface TurnCircumstances {
   readonly consents: boolean;
   readonly plainSampler: boolean;
   readonly pinned: boolean;
+  readonly hasMedia: boolean;
   /** The version that the engine was asked for. */
   readonly versionAsked: string;
   /** What the engine itself said, in the first frame and in the last. */
@@ -40,6 +42,7 @@ export function reasonsAgainst(capture: Capture, turn: TurnCircumstances): Untra
   if (!turn.consents) reasons.add('opted_out');
   if (!turn.plainSampler) reasons.add('sampler_not_plain');
   if (turn.pinned) reasons.add('pinned_version');
+  if (turn.hasMedia) reasons.add('has_media');
   if (turn.logprobsUntrue) reasons.add('logprobs_untrue');
   if (turn.versionAtStart !== turn.versionAtEnd) reasons.add('version_changed');
   // An answer that never began names no weights.

@@ -17,6 +17,7 @@ const turn: Turn = {
   sampling: samplingOf({}, 0.8).parameters,
   answerKeys: [],
   questionKeys: [''],
+  hasMedia: false,
   stream: true,
 };
 const capture: Capture = {
@@ -60,6 +61,7 @@ describe('turnCompleted', () => {
     [{ consent: { train: false, source: 'key' } }, {}, 'opted_out'],
     [{ sampling: samplingOf({ top_p: 0.5 }, 1).parameters }, {}, 'sampler_not_plain'],
     [{ pinned: true }, {}, 'pinned_version'],
+    [{ hasMedia: true }, {}, 'has_media'],
     [{}, { answerIds: [4] }, 'count_mismatch'],
     [{}, { answerIds: [] }, 'no_token_ids'],
     [{}, { logprobs: [-0.5, -9999] }, 'logprob_not_finite'],

@@ -24,6 +24,7 @@ export interface Turn {
   readonly sampling: SamplingParameters;
   readonly answerKeys: readonly string[];
   readonly questionKeys: readonly string[];
+  readonly hasMedia: boolean;
   readonly stream: boolean;
 }
 
@@ -72,6 +73,7 @@ export function turnCompleted(
     consents: turn.consent.train,
     plainSampler: turn.sampling.plain,
     pinned: turn.pinned,
+    hasMedia: turn.hasMedia,
     versionAsked: turn.version,
     versionAtStart: weightsVersion,
     versionAtEnd: weightsVersionAtEnd,

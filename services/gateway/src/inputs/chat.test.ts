@@ -92,6 +92,14 @@ describe('a chat request that is not streamed', () => {
     expect(fact.untrainableReasons).toEqual(['sampler_not_plain']);
     expect(JSON.parse(Buffer.from(fact.toolCalls).toString())).toMatchObject([{ function: { name: 'get_weather' } }]);
   });
+
+  it('answers to a picture that came with the request, and keeps the turn out of training by name', async () => {
+    const picture = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } };
+    const content = [{ type: 'text' as const, text: 'What is this?' }, picture];
+    const answer = await client.chat.completions.create({ model: 'backtalk', messages: [{ role: 'user', content }] });
+    expect(answer.choices[0]?.finish_reason).toBe('stop');
+    expect((await completed(answer.id)).untrainableReasons).toEqual(['has_media']);
+  });
 });
 
 describe('a streamed chat request', () => {

@@ -50,6 +50,7 @@ export async function openTurn(
     declared,
     answerKeys,
     questionKeys,
+    hasMedia: request.hasMedia,
     parent,
     session,
     policy: model.policy,

@@ -231,6 +231,7 @@ describe('readMaterial', () => {
       text: 'hello',
       reasoning: 'hm',
       weightsVersion: 'backtalk-v7',
+      finishReason: 'abort',
       toolCalls: Buffer.from('[{"id":"1"}]'),
     };
     const nextState = [{ provenance: Provenance.PROVENANCE_USER, text: 'ok' }];
@@ -240,8 +241,11 @@ describe('readMaterial', () => {
       answer: 'hello\n[calls [{"id":"1"}]]',
       thoughts: 'hm',
       version: 'backtalk-v7',
+      ending: 'stopped',
     });
     expect(readMaterial(messages, completed, TurnContinued.fromPartial(place))).toBeUndefined();
+    const done = TurnContinued.fromPartial({ ...place, act: 'regenerated' });
+    expect(readMaterial(messages, completed, done)).toMatchObject({ act: 'regenerated', next: { text: '' } });
   });
 
   it('finds the question of a person in front of the context of an agent, and the words behind a stamp', () => {
@@ -251,7 +255,13 @@ describe('readMaterial', () => {
       { role: 'user', content: [{ type: 'text', text: context }] },
     ];
     const nextState = [{ provenance: Provenance.PROVENANCE_USER, text: '[Sun 2026-11-22 11:28 UTC] In metres!' }];
-    const completed = { text: 'A mile.', reasoning: '', weightsVersion: '', toolCalls: Buffer.alloc(0) };
+    const completed = {
+      text: 'A mile.',
+      reasoning: '',
+      finishReason: 'stop',
+      weightsVersion: '',
+      toolCalls: Buffer.alloc(0),
+    };
     const read = readMaterial(messages, completed, TurnContinued.fromPartial({ ...place, nextState }));
     expect(read).toMatchObject({ question: 'How far is it?', next: { text: 'In metres!', userText: 'In metres!' } });
   });

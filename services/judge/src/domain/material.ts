@@ -27,4 +27,8 @@ export interface Material {
   /** Weights version that answered; empty where that is not known. */
   readonly version: string;
   readonly next: NextState;
+  /** What the person did in place of saying anything; then `next` is empty. */
+  readonly act?: 'regenerated';
+  /** How an answer ended that is not whole. */
+  readonly ending?: 'stopped' | 'failed';
 }

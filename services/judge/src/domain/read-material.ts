@@ -1,16 +1,17 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
-// material, or nothing where the next state is empty. Pure.
+// material, or nothing where the next state is empty and nothing was done. Pure.
 import { isJsonObject, lastHumanMessage, wordsIn } from '@backtalk/kit';
 import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';
-import { readNextState } from './next-state.js';
+import { readNextState, type NextState } from './next-state.js';
 
 export function readMaterial(
   messages: readonly unknown[],
-  completed: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls' | 'weightsVersion'>,
+  completed: Pick<TurnCompleted, 'text' | 'reasoning' | 'toolCalls' | 'weightsVersion' | 'finishReason'>,
   continued: TurnContinued,
 ): Material | undefined {
-  const next = readNextState(continued.nextState);
+  const isRegenerated = continued.act === 'regenerated';
+  const next = isRegenerated ? nothingSaid : readNextState(continued.nextState);
   if (next === undefined) return undefined;
   const { turn, tenant, user, policy, session } = continued;
   const conversation = messages.flatMap((message): Message[] => {
@@ -30,8 +31,17 @@ export function readMaterial(
     thoughts: completed.reasoning,
     version: completed.weightsVersion,
     next,
+    ...(isRegenerated ? { act: 'regenerated' as const } : {}),
+    ...endingOf(completed.finishReason),
   };
 }
+
+function endingOf(finishReason: string): Pick<Material, 'ending'> {
+  if (finishReason === 'abort') return { ending: 'stopped' };
+  return finishReason === 'error' ? { ending: 'failed' } : {};
+}
+
+const nothingSaid: NextState = { role: 'user', text: '', userText: '', toolResults: [] };
 
 /** Agents put context of their own behind it. */
 function questionIn(messages: readonly unknown[]): string {

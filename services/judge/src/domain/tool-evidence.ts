@@ -1,7 +1,8 @@
-// Evidence in what tools returned. In: a next state. Out: what its structured fields say: exit code, HTTP status,
+// Evidence in what tools returned. In: a result. Out: what its structured fields say: that it was refused, exit code, HTTP status,
 // error fields, state, and the summary of a test run. Prose is never read: a web page may say anything it likes.
 import { clip, nextStateBounds } from '@backtalk/kit';
-import type { NextState, ToolResult } from './next-state.js';
+import type { ToolResult } from './next-state.js';
+import { refusalIn } from './refusals.js';
 import type { EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 import { testEvidence } from './test-runs.js';
@@ -12,20 +13,11 @@ const empty: EvidenceVote = { name: 'tool_error', verdict: 0, detail: 'empty' };
 const exitLine =
   /^(?:\[?(?:exit (?:code|status)|return ?code)[:= ]+(-?\d+)\]?|(?:process|command) exited with (?:code|status) (-?\d+)\.?|<returncode>(-?\d+)<\/returncode>)$/i;
 
-/**
- * What tools said is no evidence once a person has spoken: the person judges what tools did, too. Of parallel calls each
- * speaks; one failure makes the step a failure.
- */
-export function gatherEvidence({ role, toolResults }: NextState): EvidenceVote[] {
-  if (role === 'user') return [];
-  const votes = toolResults.flatMap((result) => toolEvidence(result));
-  const failures = votes.filter(({ verdict }) => verdict === -1);
-  return failures.length > 0 ? failures : votes;
-}
-
 /** Pieces of evidence, at most one of each name; the outermost field counts, fields inside text do not. */
 export function toolEvidence({ name, text }: ToolResult): EvidenceVote[] {
   if (text.trim() === '') return [empty];
+  const refused = refusalIn(text);
+  if (refused !== undefined) return [refused];
   const fields = jsonObject(text);
   if (fields !== undefined) return fromFields(fields);
   const lines = clip(text, nextStateBounds.textCharactersMax)

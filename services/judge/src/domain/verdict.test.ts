@@ -4,7 +4,7 @@ import { judgeFeedback } from './feedback.js';
 import { judge } from './judgement.js';
 import type { Material } from './material.js';
 import type { NextState } from './next-state.js';
-import { gatherEvidence } from './tool-evidence.js';
+import { gatherEvidence } from './evidence.js';
 import { combine, evidenceVerdict, majority, meanVote, type CastVote, type EvidenceVote } from './verdict.js';
 import type { Verdict } from './verdict-value.js';
 
@@ -53,7 +53,7 @@ describe('a judge that reads', () => {
       version: '',
       next,
     };
-    return judge(material, votes, { evidence: gatherEvidence(next) }, mark, 'longest');
+    return judge(material, votes, { evidence: gatherEvidence(material) }, mark, 'longest');
   };
   const said = (text: string): NextState => ({ role: 'user', text, userText: text, toolResults: [] });
   const ran = (text: string): NextState => ({ role: 'tool', text, userText: '', toolResults: [{ name: 'run', text }] });

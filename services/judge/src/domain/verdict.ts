@@ -35,9 +35,20 @@ export type Likelihoods = Readonly<Record<Label, number>>;
 export const labelOf: Readonly<Record<Verdict, Label>> = { '1': 'satisfied', '0': 'unrelated', '-1': 'correction' };
 export const verdictFrom: Readonly<Record<Label, Verdict>> = { satisfied: 1, unrelated: 0, correction: -1 };
 
+type EvidenceName =
+  | 'exit_code'
+  | 'http_status'
+  | 'tool_error'
+  | 'test_verdict'
+  | 'tool_refused'
+  | 'regenerated'
+  | 'stopped'
+  | 'words'
+  | 'feedback';
+
 export interface EvidenceVote {
   /** On the wire; `words` is the record of a reading, and `feedback` that of a later revision. */
-  readonly name: 'exit_code' | 'http_status' | 'tool_error' | 'test_verdict' | 'words' | 'feedback';
+  readonly name: EvidenceName;
   readonly verdict: Verdict;
   /** Few-valued: a code or the name of a field, never text of the next state. */
   readonly detail: string;
@@ -65,9 +76,12 @@ export function majority(votes: readonly CastVote[]): Tally {
   return { verdict: winner.verdict, confidence: winner.count / verdicts.length };
 }
 
-/** Evidence that agrees with itself; pieces that contradict each other say nothing. */
+/**
+ * Evidence that agrees with itself; pieces that contradict each other say nothing. An answer that was stopped is recorded and decides
+ * nothing: a person may have had enough of it, or their line was cut.
+ */
 export function evidenceVerdict(evidence: readonly EvidenceVote[]): Verdict | undefined {
-  const [first, ...rest] = evidence;
+  const [first, ...rest] = evidence.filter(({ name }) => name !== 'stopped');
   if (first === undefined) return undefined;
   return rest.every(({ verdict }) => verdict === first.verdict) ? first.verdict : undefined;
 }

@@ -2,10 +2,10 @@
 // stored, by this judge or another.
 import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
 import type { TurnContinued } from '@backtalk/proto/facts';
+import { gatherEvidence } from '../domain/evidence.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import { plantedBeside } from '../domain/planted.js';
-import { gatherEvidence } from '../domain/tool-evidence.js';
 import type { CastVote } from '../domain/verdict.js';
 import { leftOut } from '../domain/vote-rule.js';
 import { judgeErrors } from '../errors.js';
@@ -27,7 +27,8 @@ export async function turnContinued(
   if (redelivered && (await judgements.isJudged(message))) return events.turnSkipped('judged_before');
   const material = await turns.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
-  const voting = votingOn(parts, material, timeMs);
+  // What was done needs no reader.
+  const voting = material.act === undefined ? votingOn(parts, material, timeMs) : undefined;
   if (voting === undefined) {
     await judgeTurn(parts, material, [], evidenceOnly, trace);
   } else {
@@ -86,8 +87,8 @@ export async function judgeTurn(
   mark: JudgeMark,
   trace: Trace,
 ): Promise<void> {
-  const reading = reader?.read(material, mark.weights);
-  const evidence = gatherEvidence(material.next);
+  const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
+  const evidence = gatherEvidence(material);
   events.evidenceFound(evidence);
   const made = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
   const { message, outcome, dropped } = made;

@@ -48,6 +48,9 @@ interface SpokenTalk extends Talk {
   readonly train: boolean;
   /** Of the answers in the request. */
   readonly answerKeys: readonly string[];
+  /** What the person did in place of saying anything. */
+  readonly act: string;
+  readonly finishReason: string;
 }
 
 export class JudgeRig {
@@ -183,9 +186,11 @@ export class JudgeRig {
     const consent = { train, source: train ? 'default' : 'request' };
     const answerKeys = [...(talk.answerKeys ?? [])];
     await this.gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, conversation, consent, answerKeys }));
-    const answered = { ...ids, text: 'A very long answer about light.', provisionalSession: session };
+    const { finishReason = 'stop' } = talk;
+    const answered = { ...ids, text: 'A very long answer about light.', provisionalSession: session, finishReason };
     await this.gateway.publish('turnCompleted', TurnCompleted.fromPartial(answered));
-    if (next.length > 0) await this.collector.publish('turnContinued', continued({ ...ids, session }, next, train));
+    if (next.length > 0 || talk.act !== undefined)
+      await this.collector.publish('turnContinued', continued({ ...ids, session, act: talk.act ?? '' }, next, train));
     return { user, turn, session };
   }
 

@@ -79,7 +79,16 @@ export { TurnLog, type TurnIds } from './facts/turn-log.js';
 export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
 export { burnedInARow, isHeld, type Otherwise, type VersionFate } from './identity/burned-in-a-row.js';
-export { keyedHash, newId, newSessionId, newTurnId, sha256Hex, tenantHash, userHash } from './identity/ids.js';
+export {
+  keyedHash,
+  madeAtMs,
+  newId,
+  newSessionId,
+  newTurnId,
+  sha256Hex,
+  tenantHash,
+  userHash,
+} from './identity/ids.js';
 export { baseVersion, isBaseVersion, versionName, versionNumber, versionParts } from './identity/weights-version.js';
 export { baseFiles, baseFilesIn, type BaseFiles } from './installation/base-files.js';
 export { cappedBytes, folderBytes, modelsFolder } from './installation/data-folder.js';

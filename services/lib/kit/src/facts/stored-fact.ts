@@ -19,6 +19,8 @@ export interface FactHeaders {
   readonly continuedBy?: string;
   /** Consent to learning: "no", "yes" where the person said so, "default" where nothing was said; absent in facts of before. */
   readonly train?: string;
+  /** What a person did in place of saying anything; absent where something was said. */
+  readonly act?: string;
 }
 
 interface FactPlace {
@@ -44,8 +46,9 @@ const headerNames: Readonly<Record<keyof FactHeaders, string>> = {
   policy: 'Backtalk-Policy',
   continuedBy: 'Backtalk-Continued-By',
   train: 'Backtalk-Train',
+  act: 'Backtalk-Act',
 };
-const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continuedBy', 'train'] as const;
+const headerKeys = ['turn', 'parent', 'answerKey', 'session', 'policy', 'continuedBy', 'train', 'act'] as const;
 export const blobHeader = 'Backtalk-Blob';
 export const traceHeader = 'traceparent';
 
@@ -58,6 +61,7 @@ const headerFields: Readonly<Record<keyof FactHeaders, readonly string[]>> = {
   policy: ['policy'],
   continuedBy: ['continuedBy'],
   train: ['consent'],
+  act: ['act'],
 };
 
 /** Headers that follow from the message itself; those given win. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyedHash, newSessionId, newTurnId, sha256Hex } from './ids.js';
+import { keyedHash, madeAtMs, newSessionId, newTurnId, sha256Hex } from './ids.js';
 
 describe('ids', () => {
   it('ids are subject tokens that sort by the time of their making', () => {
@@ -8,6 +8,13 @@ describe('ids', () => {
     expect(ids.toSorted()).toEqual(ids);
     for (const id of ids) expect(id).toMatch(/^turn_[0-9a-f]{32}$/);
     expect(newSessionId()).toMatch(/^session_[0-9a-f]{32}$/);
+  });
+
+  it('ids say when they were made, and names of other kinds do not', () => {
+    expect(madeAtMs('turn_018bcfe56800700080000000000000ff')).toBe(1_700_000_000_000);
+    expect(['turn_a', 'turn_018bcfe56800400080000000000000ff', ''].map((id) => madeAtMs(id))).toEqual(
+      Array(3).fill(undefined),
+    );
   });
 });
 

@@ -33,6 +33,12 @@ export function newId(): string {
   return v7({ random, msecs: lastMs, seq: place }).replaceAll('-', '');
 }
 
+/** When an id was made, milliseconds since 1970 by its maker's clock; nothing where it is of another making. */
+export function madeAtMs(id: string): number | undefined {
+  const [, hex] = /^[a-z]+_([0-9a-f]{12})7[0-9a-f]{19}$/.exec(id) ?? [];
+  return hex === undefined ? undefined : Number.parseInt(hex, 16);
+}
+
 /** HMAC-SHA256 in hex, cut to `length` characters (64 bits at 16). */
 export function keyedHash(secret: string, text: string, length = 16): string {
   return createHmac('sha256', secret).update(text).digest('hex').slice(0, length);

@@ -1,0 +1,160 @@
+// The agent clients as their users run them, each by its own loop: ask, call the tools that the model wants, go on until it says
+// something, and hear the person's next words with all that was said before.
+// In: an endpoint, what the person says, the tools. Out: what the client has as the model's last words. Nothing is set that
+// would help anybody to recognise a session.
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { HumanMessage, type BaseMessage } from '@langchain/core/messages';
+import { ChatOpenAI } from '@langchain/openai';
+import { generateText, stepCountIs, streamText, tool as aiTool, type ModelMessage } from 'ai';
+import { createAgent, tool as langChainTool } from 'langchain';
+import OpenAI from 'openai';
+import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
+import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction';
+import { z } from 'zod';
+
+export interface AgentTool {
+  readonly name: string;
+  /** Some agents describe only a few of their tools. */
+  readonly description?: string;
+  readonly run: (place: string) => string;
+}
+
+export interface Conversation {
+  readonly baseURL: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly system: string;
+  /** Whether the model's template is asked for thoughts; nothing is said where it is. */
+  readonly thinks: boolean;
+  readonly tools: readonly AgentTool[];
+  /** What the person says, one after the other. */
+  readonly says: readonly string[];
+}
+
+export type AgentClient = (conversation: Conversation) => Promise<string>;
+
+const model = 'backtalk';
+const apiKey = 'none';
+const tokensMax = 400;
+/** As the made model's logprobs are given: by the model itself. */
+const temperature = 1;
+const callsMax = 6;
+const withoutThoughts = { chat_template_kwargs: { enable_thinking: false } };
+const place = { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] };
+const called = z.object({ place: z.string() });
+
+/** `runTools` of the OpenAI SDK. */
+function runTools(stream: boolean): AgentClient {
+  return async ({ baseURL, fetch, system, thinks, tools, says }) => {
+    const client = new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 });
+    const runnable = tools.map(({ name, description, run }) => {
+      const own: RunnableToolFunctionWithParse<z.infer<typeof called>>['function'] = {
+        name,
+        description: description ?? '',
+        parameters: place,
+        parse: (text: string) => called.parse(JSON.parse(text)),
+        function: (args) => run(args.place),
+      };
+      if (description === undefined) Reflect.deleteProperty(own, 'description');
+      return { type: 'function' as const, function: own };
+    });
+    let messages: ChatCompletionMessageParam[] = [{ role: 'system', content: system }];
+    let last = '';
+    for (const content of says) {
+      const body = {
+        model,
+        messages: [...messages, { role: 'user' as const, content }],
+        tools: runnable,
+        max_tokens: tokensMax,
+        temperature,
+        ...(thinks ? {} : withoutThoughts),
+      };
+      const runner = stream
+        ? client.chat.completions.runTools({ ...body, stream: true })
+        : client.chat.completions.runTools({ ...body, stream: false });
+      last = (await runner.finalContent()) ?? '';
+      messages = runner.messages;
+    }
+    return last;
+  };
+}
+
+/** An agent of LangChain; streamed, it is asked for its messages as they come. */
+function langChain(stream: boolean): AgentClient {
+  return async ({ baseURL, fetch, system, thinks, tools, says }) => {
+    const chat = new ChatOpenAI({
+      model,
+      apiKey,
+      maxRetries: 0,
+      maxTokens: tokensMax,
+      temperature,
+      configuration: { baseURL, fetch },
+      ...(thinks ? {} : { modelKwargs: withoutThoughts }),
+    });
+    const agent = createAgent({
+      model: chat,
+      systemPrompt: system,
+      tools: tools.map(({ name, description, run }) =>
+        langChainTool((args) => run(args.place), {
+          name,
+          schema: called,
+          ...(description === undefined ? {} : { description }),
+        }),
+      ),
+    });
+    let messages: BaseMessage[] = [];
+    for (const content of says) {
+      const input = { messages: [...messages, new HumanMessage(content)] };
+      if (!stream) ({ messages } = await agent.invoke(input));
+      else
+        for await (const [mode, state] of await agent.stream(input, { streamMode: ['messages', 'values'] }))
+          if (mode === 'values') ({ messages } = state);
+    }
+    return messages.at(-1)?.text ?? '';
+  };
+}
+
+/** `generateText` and `streamText` of the AI SDK. */
+function aiSdk(stream: boolean): AgentClient {
+  return async ({ baseURL, fetch, system, thinks, tools, says }) => {
+    const provider = createOpenAICompatible({ name: model, baseURL, apiKey, fetch });
+    const toolSet = Object.fromEntries(
+      tools.map(({ name, description, run }) => [
+        name,
+        aiTool({
+          ...(description === undefined ? {} : { description }),
+          inputSchema: called,
+          execute: (args) => Promise.resolve(run(args.place)),
+        }),
+      ]),
+    );
+    let messages: ModelMessage[] = [];
+    let last = '';
+    for (const content of says) {
+      messages = [...messages, { role: 'user', content }];
+      const body = {
+        model: provider(model),
+        system,
+        messages,
+        tools: toolSet,
+        stopWhen: stepCountIs(callsMax),
+        maxOutputTokens: tokensMax,
+        temperature,
+        maxRetries: 0,
+        ...(thinks ? {} : { providerOptions: { [model]: withoutThoughts } }),
+      };
+      const result = stream ? streamText(body) : await generateText(body);
+      last = await result.text;
+      messages = [...messages, ...(await result.response).messages];
+    }
+    return last;
+  };
+}
+
+export const clients: Readonly<Record<string, AgentClient>> = {
+  'openai runTools': runTools(false),
+  'openai runTools, streamed': runTools(true),
+  'LangChain createAgent': langChain(false),
+  'LangChain createAgent, streamed': langChain(true),
+  'AI SDK generateText': aiSdk(false),
+  'AI SDK streamText': aiSdk(true),
+};
