@@ -41,8 +41,8 @@ def binned_term(student: Tensor, teacher: Tensor, ids: Tensor, bins: Bins, clip:
     has_tail = ~alone.all(-1)
     old = bins.old
     each = torch.where(alone, _weighed(student, old, teacher, clip, bound), torch.zeros_like(student)).sum(-1)
-    tails = (_tail(log_p, alone & has_tail[:, None]) for log_p in (student, old, teacher))
-    rest = _weighed(*tails, clip, bound)
+    apart = alone & has_tail[:, None]
+    rest = _weighed(_tail(student, apart), _tail(old, apart), _tail(teacher, apart), clip, bound)
     return each + torch.where(has_tail, rest, torch.zeros_like(rest))
 
 
