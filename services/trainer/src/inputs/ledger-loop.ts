@@ -88,8 +88,9 @@ export class LedgerLoop {
   /** Why no batch may close now. */
   private rests({ chain, line }: LedgerState): LedgerActivity | undefined {
     const { state, events } = this;
-    const { resumedAfter } = state;
-    const heldFor = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    const { resumedAfter, resumedAfterBatch } = state;
+    const burned = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    const heldFor = [...burned, ...chain.heldFor(resumedAfterBatch).map((number) => `batch ${number}`)];
     if (heldFor.at(-1) !== state.heldFor.at(-1)) events.trainingHeld(state.policy, heldFor);
     state.heldFor = heldFor;
     if (state.paused) return 'paused';
