@@ -18,6 +18,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'clip',
       'childTrace',
       'decodeConversation',
+      'givenUpInARow',
       'isBacktalkError',
       'isBaseVersion',
       'isHeld',

@@ -158,7 +158,7 @@ const held: Look = ({ loop }) =>
       found(
         'held',
         `training of ${policy} rests: ${why}`,
-        `retire or edit the lesson that is not learned (npx backtalk lessons), or npx backtalk resume --policy ${policy}`,
+        `mend what it names, or retire or edit the lesson that is not learned (npx backtalk lessons); then npx backtalk resume --policy ${policy}`,
       ),
     );
 

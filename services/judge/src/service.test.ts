@@ -215,12 +215,49 @@ describe('feedback', () => {
     expect(await rig.judgements(talk.user)).toBe(9);
   });
 
-  it('feedback stands above votes that come after it', async () => {
+  const wish = 'From now on answer in one sentence.';
+
+  it('feedback stands above votes that come after it, with the words that were said beside it', async () => {
+    rig.grade = () => '\\boxed{-1}';
+    await Promise.all([rig.judge(), rig.judge()]);
+    for (const [score, words, hint] of [
+      [-1, `No. ${wish}`, `No. ${wish}`],
+      [1, `Good. ${wish}`, wish],
+    ] as const) {
+      const talk = await rig.turn([]);
+      await rig.feedback(talk, { hasScore: true, score });
+      expect(await rig.untilJudged(talk, 1)).toMatchObject({ verdict: score, hint: '' });
+      await rig.continue(talk, [{ text: words }]);
+      expect(await rig.untilJudged(talk, 2)).toMatchObject({ verdict: score, hint, stands: true });
+      expect((await rig.judged(talk))?.votes).toHaveLength(3);
+      expect(await rig.judgements(talk.user)).toBe(3);
+    }
+  });
+
+  it('a thumb down makes what the person said hindsight where votes had heard no blame in it', async () => {
     await rig.judge();
-    const talk = await rig.turn([]);
+    const talk = await rig.turn([{ text: neutral }]);
+    expect(await rig.untilJudged(talk)).toMatchObject({ verdict: 1, hint: '' });
     await rig.feedback(talk, { hasScore: true, score: -1 });
-    expect((await rig.untilJudged(talk, 1)).verdict).toBe(-1);
-    expect(await rig.judged(talk)).toBeUndefined();
+    expect(await rig.untilJudged(talk, 1)).toMatchObject({ verdict: -1, hint: neutral });
+    const withNo = await rig.turn([]);
+    await rig.continue(withNo, [{ text: neutral }], false);
+    await rig.feedback(withNo, { hasScore: true, score: -1 });
+    expect(await rig.untilJudged(withNo, 1)).toMatchObject({ verdict: -1, hint: '' });
+  });
+
+  it('words are put beside feedback by the next judge where one stored the votes and went away', async () => {
+    rig.engine.settings.faults = { busy: true };
+    const first = await rig.judge();
+    const talk = await rig.turn([{ text: wish }]);
+    await until(async () => (await rig.metric(first, 'turns_in_flight')) === 1);
+    await rig.stored(talk, { revision: 0, verdict: -1, hint: wish, stands: true });
+    await rig.stored(talk, { revision: 1, verdict: -1, source: TurnJudged_Source.SOURCE_FEEDBACK });
+    await rig.stopJudges();
+    const next = await rig.judge();
+    expect(await rig.untilJudged(talk, 2)).toMatchObject({ verdict: -1, hint: wish, stands: true });
+    expect(await rig.metric(next, 'turns_skipped_total{reason="judged_before"}')).toBe(1);
+    expect(await rig.judgements(talk.user)).toBe(3);
   });
 });
 

@@ -93,7 +93,7 @@ export const publisherSettings = {
   }),
   caseHeld: setting.number('BACKTALK_CASE_HELD', {
     description:
-      'A learned lesson is held from here on: 0 answers as the base that is not shown it, 1 as the base that is. A candidate is refused that does not hold one which what serves holds.',
+      'A learned lesson is held from here on: 0 answers as the base that is not shown it, 1 as the base that is. A candidate is refused that falls below it by 0.15 or more from what serves.',
     default: 0.5,
     min: 0,
     max: 1,

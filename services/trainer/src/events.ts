@@ -152,10 +152,10 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       else logger.info('learning_goes_on_storage_free', { policy });
     },
 
-    /** @param versions burned in a row; none: it goes on */
-    trainingHeld(policy: string, versions: readonly string[]): void {
-      if (versions.length === 0) logger.info('training_released', { policy });
-      else logger.warn('training_held', { policy, burned: versions });
+    /** @param heldFor versions burned or batches given up in a row; none: it goes on */
+    trainingHeld(policy: string, heldFor: readonly string[]): void {
+      if (heldFor.length === 0) logger.info('training_released', { policy });
+      else logger.warn('training_held', { policy, heldFor });
     },
 
     filesSwept(policy: string, files: number): void {

@@ -70,9 +70,58 @@ it('a step of which the worker left the sampled terms out makes a version, and t
   expect(await rig.metric(trainer, /guards_acted_total\{.*guard="ess",action="mask"/)).toBe(1);
 });
 
-describe('versions that are burned in a row', () => {
-  const isHeld = (trainer: Trainer) => rig.metric(trainer, /ledger_state\{.*state="held"/);
+const isHeld = (trainer: Trainer) => rig.metric(trainer, /ledger_state\{.*state="held"/);
 
+describe('batches that are given up in a row', () => {
+  /** Each step is skipped, three batches are spent, and a fourth batch's samples wait. */
+  async function skipThree(): Promise<Trainer> {
+    await rigWith({ measurements: () => ({ kl_step: 1.4 }) });
+    const trainer = await rig.startTrainer();
+    for (let n = 1; n <= 3; n += 1) {
+      await rig.correct(2, { name: `s${n}x` });
+      await rig.untilBatches(2 * n);
+    }
+    await until(async () => (await isHeld(trainer)) === 1, { what: 'Training rests' });
+    await rig.correct(2, { name: 'later' });
+    await until(async () => (await rig.metric(trainer, /turns_pending\{.*kind="effective"/)) === 2);
+    return trainer;
+  }
+
+  it('three whose steps are skipped hold training, also over a restart, until an operator resumes', async () => {
+    const first = await skipThree();
+    await rig.stopTrainer(first);
+    const second = await rig.startTrainer('two');
+    await until(async () => (await rig.metric(second, /turns_pending\{.*kind="effective"/)) === 2);
+    expect(await isHeld(second)).toBe(1);
+    expect(await rig.batches()).toHaveLength(6);
+    await rig.resume(0, 6);
+    expect((await rig.untilBatches(8))[7]).toMatchObject({ why: 'step_skipped' });
+    // Counted anew.
+    await until(async () => (await rig.metric(second, /ledger_state\{.*state="collecting"/)) === 1);
+  });
+
+  it('a lesson that is retired lets training go on after skipped steps', async () => {
+    await skipThree();
+    const [lesson] = (await rig.batches()).at(-1)?.lessons ?? [];
+    await rig.changeLesson({ id: 'c1', action: LessonChanged_Action.ACTION_RETIRE, lesson: lesson?.id ?? '' });
+    expect((await rig.untilBatches(9)).map(({ why }) => why).slice(6)).toEqual(['lessons', 'full', 'step_skipped']);
+  });
+
+  it('two, with a version between that was made, hold nothing', async () => {
+    await rigWith({ measurements: ({ version }) => ({ kl_step: version === 'backtalk-v3' ? 0.1 : 1.4 }) });
+    const trainer = await rig.startTrainer();
+    for (const [at, facts] of [2, 4, 5, 7, 9].entries()) {
+      await rig.correct(2, { name: `t${at}x` });
+      await rig.untilBatches(facts);
+      if (facts !== 5) continue;
+      await rig.untilVersions(1);
+      await rig.stage('backtalk-v3', WeightsStaged_Stage.STAGE_STABLE);
+    }
+    await until(async () => (await rig.metric(trainer, /ledger_state\{.*state="collecting"/)) === 1);
+  });
+});
+
+describe('versions that are burned in a row', () => {
   /** Three versions are trained and burned, and a fourth batch's samples wait. */
   async function burnThree(): Promise<Trainer> {
     await rigWith({});

@@ -19,6 +19,26 @@ afterEach(async () => {
   await rig.stop();
 });
 
+it('tenants that never have enough for a batch keep nobody else from being heard, however many they are', async () => {
+  await rigWith({
+    environment: {
+      BACKTALK_PENDING_MAX: '16',
+      BACKTALK_RECIPE_SET: 'effective=4,effectiveMin=4,waitMs=100,settleAtTurns=1000',
+    },
+  });
+  const trainer = await rig.startTrainer();
+  for (let n = 0; n < 10; n += 1) await rig.correct(3, { name: `few${n}x`, tenant: `few${n}` });
+  await rig.correct(4, { name: 'many', tenant: 'many' });
+  const [version] = await rig.untilVersions(1);
+  const batches = await rig.batches();
+  const trained = batches.find(({ number }) => number === version?.batch);
+  expect(trained?.samples.map(({ tenant }) => tenant)).toEqual(Array(4).fill('many'));
+  const settled = batches.flatMap((batch) => batch.settled);
+  expect(new Set(settled.map(({ reason }) => reason))).toEqual(new Set(['crowded_out']));
+  expect(settled[0]).toMatchObject({ turn: 'few0x0', tenant: 'few0' });
+  expect(await rig.metric(trainer, /turns_settled_total\{.*reason="crowded_out"/)).toBeGreaterThan(0);
+});
+
 describe('a batch', () => {
   it('a batch closes when it is full, is trained, and its version can be loaded from the blob store', async () => {
     await rigWith();

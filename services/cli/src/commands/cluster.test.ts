@@ -332,6 +332,25 @@ describe('status', () => {
     await backtalk('cli', ['pause'], environment);
     await batch({ number: 7, why: 'lessons' });
     expect(await held()).toBe('');
+    const skip = async (number: number) => {
+      await batch({
+        number,
+        version: `held-v${number}`,
+        samples: [BatchSample.fromPartial({ turn: `turn${number}` })],
+      });
+      await batch({ number: number + 1, why: 'step_skipped', detail: 'kl_step: 1.4 nats' });
+    };
+    for (const number of [8, 10]) await skip(number);
+    expect(await held()).toBe('');
+    await skip(12);
+    expect(await held()).toBe('3 batches were given up in a row, the last one for step_skipped: kl_step: 1.4 nats');
+    await backtalk('cli', ['resume'], environment);
+    expect(await held()).toBe('');
+    // Counted anew.
+    for (const number of [14, 16]) await skip(number);
+    expect(await held()).toBe('');
+    await skip(18);
+    expect(await held()).toContain('3 batches were given up in a row');
   });
 });
 

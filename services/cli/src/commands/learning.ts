@@ -1,7 +1,16 @@
 // `pause` and `resume`: learning stops and goes on; chat and judging are not touched. The switch survives restarts. And why learning rests
 // although no operator said so.
-import { burnedInARow, FactReader, isHeld, jsonCodec, kvBucket, versionNumber, type Broker } from '@backtalk/kit';
-import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
+import {
+  burnedInARow,
+  FactReader,
+  givenUpInARow,
+  isHeld,
+  jsonCodec,
+  kvBucket,
+  versionNumber,
+  type Broker,
+} from '@backtalk/kit';
+import { WeightsStaged_Stage, type BatchClosed, type WeightsTrained } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
@@ -11,6 +20,8 @@ const codec = jsonCodec(
     paused: z.boolean(),
     /** Number of the version that was the newest when `resume` was said. */
     resumedAfter: z.number().optional(),
+    /** Number of the newest batch then. */
+    resumedAfterBatch: z.number().optional(),
   }),
 );
 
@@ -25,9 +36,10 @@ export async function isStorageFull(broker: Broker, policy: string): Promise<boo
   return (await kvBucket(broker, 'settings', storageCodec).get(`${policy}.storage`))?.value.full ?? false;
 }
 
-/** Why training rests after versions that were burned in a row; empty where it does not. */
+/** Why training rests after versions that were burned in a row, or batches that were given up in a row; empty where it does not. */
 export async function heldBecause(broker: Broker, policy: string): Promise<string> {
   const reader = new FactReader(broker);
+  const resumed = (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value;
   const trained: { readonly message: WeightsTrained; readonly sequence: number }[] = [];
   const burned = new Map<string, string>();
   const served = new Set<string>();
@@ -41,7 +53,9 @@ export async function heldBecause(broker: Broker, policy: string): Promise<strin
   const fates = trained.map(({ message: { version, parent, batch } }) => {
     return { version, parent, batch, isBurned: burned.has(version), hasServed: served.has(version) };
   });
-  const resumedAfter = (await kvBucket(broker, 'settings', codec).get(`${policy}.learning`))?.value.resumedAfter ?? 0;
+  const givenUp = await heldForBatches(reader, policy, trained.at(-1)?.sequence ?? 0, resumed?.resumedAfterBatch ?? 0);
+  if (givenUp !== '') return givenUp;
+  const resumedAfter = resumed?.resumedAfter ?? 0;
   const row = burnedInARow(policy, fates, { resumedAfter, lessonsChangedAt: 0 });
   const first = trained.find(({ message }) => message.version === row[0]);
   if (first === undefined || !isHeld(row)) return '';
@@ -54,15 +68,34 @@ export async function heldBecause(broker: Broker, policy: string): Promise<strin
   return isHeld(left) ? `${left.join(', ')} were burned in a row, the last one for ${why}` : '';
 }
 
-/** To go on says also that versions burned until now hold training no longer. */
+async function heldForBatches(
+  reader: FactReader,
+  policy: string,
+  newestVersionAt: number,
+  resumedAfterBatch: number,
+): Promise<string> {
+  let row: BatchClosed[] = [];
+  const since = { filter: { batchClosed: { policy } }, from: newestVersionAt + 1 };
+  for await (const { message } of reader.read(['batchClosed'], since))
+    row = givenUpInARow([...row, message], resumedAfterBatch);
+  const last = row.at(-1);
+  if (last === undefined || !isHeld(row)) return '';
+  const why = [last.why, last.detail].filter((word) => word !== '').join(': ');
+  return `${row.length} batches were given up in a row, the last one for ${why}`;
+}
+
+/** To go on says also that what was burned or given up until now holds training no longer. */
 export async function switchLearning(connection: Connection, paused: boolean): Promise<void> {
   const { policy } = connection;
   await withBroker(connection, async (broker) => {
     const bucket = kvBucket(broker, 'settings', codec);
-    const before = (await bucket.get(`${policy}.learning`))?.value.resumedAfter ?? 0;
-    const newest = paused ? undefined : await new FactReader(broker).last('weightsTrained', { policy });
-    const resumedAfter = versionNumber(policy, newest?.message.version ?? '') ?? before;
-    await bucket.put(`${policy}.learning`, { paused, resumedAfter });
+    const before = (await bucket.get(`${policy}.learning`))?.value;
+    const reader = new FactReader(broker);
+    const newest = paused ? undefined : await reader.last('weightsTrained', { policy });
+    const batch = paused ? undefined : await reader.last('batchClosed', { policy });
+    const resumedAfter = versionNumber(policy, newest?.message.version ?? '') ?? before?.resumedAfter ?? 0;
+    const resumedAfterBatch = batch?.message.number ?? before?.resumedAfterBatch ?? 0;
+    await bucket.put(`${policy}.learning`, { paused, resumedAfter, resumedAfterBatch });
   });
 }
 

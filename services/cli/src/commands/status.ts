@@ -115,7 +115,7 @@ export interface PolicyStatus extends NewestBatches {
   readonly previous: string;
   readonly paused: boolean;
   readonly storageFull: boolean;
-  /** Why training rests after versions that were burned in a row; empty where it does not. */
+  /** Why training rests after versions burned or batches given up in a row; empty where it does not. */
   readonly held: string;
 }
 

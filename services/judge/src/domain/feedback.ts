@@ -1,7 +1,8 @@
-// Explicit feedback as a judgement. In: what a person said an answer was worth, and the judgement before, if any.
-// Out: a later revision that outranks it. Pure.
+// Explicit feedback as a judgement. In: what a person said an answer was worth, the judgement before, if any, and what was said
+// next. Out: a later revision that outranks it, and, where it has no words, with those that were said beside it. Pure.
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
-import { hindsightOfFeedback, type DropReason } from './hints/hindsight.js';
+import { hindsightOf, hindsightOfFeedback, type DropReason, type Hindsight } from './hints/hindsight.js';
+import type { NextState } from './next-state.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
 
 /** Of one person on one turn; */
@@ -12,6 +13,8 @@ const othersFeedbackMax = 32;
 export interface FeedbackParts {
   readonly feedback: FeedbackGiven;
   readonly before: TurnJudged | undefined;
+  /** Nothing where no person or tool spoke yet, or where what was said may not be learned from. */
+  readonly next: NextState | undefined;
   readonly session: string;
   readonly revision: number;
 }
@@ -21,15 +24,15 @@ export interface FeedbackJudgement {
   readonly dropped: readonly DropReason[];
 }
 
-export function judgeFeedback({ feedback, before, session, revision }: FeedbackParts): FeedbackJudgement {
+export function judgeFeedback({ feedback, before, next, session, revision }: FeedbackParts): FeedbackJudgement {
   const { turn, tenant, user, policy, digest, hasScore, score, comment, correction } = feedback;
   // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
   const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
   const verdict = hasScore ? verdictOf(score) : unscored;
   const isBad = verdict === -1 || correction !== '';
   const said = hindsightOfFeedback([comment, correction], isBad);
-  // What was said before goes on where this says nothing new.
-  const isSilent = said.hint === '' && said.dropped.length === 0 && verdict === before?.verdict;
+  const giver = otherGiver(feedback);
+  const { hint, stands } = said.hint === '' ? saidBeside(before, next, { verdict, giver }) : said;
   const message = TurnJudged.fromPartial({
     ...(before ?? {}),
     turn,
@@ -40,11 +43,11 @@ export function judgeFeedback({ feedback, before, session, revision }: FeedbackP
     revision,
     verdict,
     confidence: 1,
-    hint: isSilent ? before.hint : said.hint,
-    stands: isSilent ? before.stands : said.stands,
+    hint,
+    stands,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
-    giver: otherGiver(feedback),
+    giver,
     advantage: 0,
     hasAdvantage: false,
   });
@@ -52,12 +55,48 @@ export function judgeFeedback({ feedback, before, session, revision }: FeedbackP
 }
 
 /**
+ * The next revision where feedback without words stands above votes that had not been cast when it was given: the same, with
+ * what was said beside it. Nothing where there is no more to say, so also the second time.
+ * @param revisions all there are, lowest first
+ */
+export function withWordsBeside(revisions: readonly TurnJudged[], next: NextState | undefined): TurnJudged | undefined {
+  const [first] = revisions;
+  const highest = revisions.at(-1);
+  if (first?.revision !== 0 || highest?.source !== TurnJudged_Source.SOURCE_FEEDBACK || highest.hint !== '')
+    return undefined;
+  const verdict = verdictOf(highest.verdict);
+  const { hint, stands } = saidBeside(first, next, { verdict, giver: highest.giver });
+  return hint === '' ? undefined : TurnJudged.fromPartial({ ...highest, revision: highest.revision + 1, hint, stands });
+}
+
+/** Hindsight for a verdict that came without words: that of an earlier judgement as far as it holds, else of what was said next. */
+function saidBeside(
+  earlier: TurnJudged | undefined,
+  next: NextState | undefined,
+  { verdict, giver }: { readonly verdict: Verdict; readonly giver: string },
+): Pick<Hindsight, 'hint' | 'stands'> {
+  if (earlier !== undefined && earlier.hint !== '') {
+    if (earlier.verdict === verdict) return earlier;
+    // What stands beyond the turn is no matter of what this answer was worth.
+    const standing = hindsightOfFeedback([earlier.hint], false);
+    if (earlier.stands && standing.hint !== '') return standing;
+  }
+  if (next === undefined) return { hint: '', stands: false };
+  // Who gave the score says how their own words were meant; of another's, only those count that stand.
+  const spoken = giver === '' ? verdict : 1;
+  return hindsightOf({ next, answer: '' }, [], { verdict, spoken }, 'longest');
+}
+
+/**
  * Whether as much was said of a turn as counts: by this giver, or by all who are not its user. Each judgement holds what was
  * said before it, and all of a turn's are read for each: without an end, one turn would hold a judge up.
  */
 export function isSaidEnough(feedback: FeedbackGiven, judged: readonly TurnJudged[]): boolean {
+  if (judged.some((one) => holdsFeedback(one, feedback.digest))) return false;
   const giver = otherGiver(feedback);
-  const givers = judged.filter(({ source }) => source === TurnJudged_Source.SOURCE_FEEDBACK).map((one) => one.giver);
+  const said = judged.filter(({ source }) => source === TurnJudged_Source.SOURCE_FEEDBACK);
+  // A revision that only adds what was said beside a score is no more of it.
+  const givers = [...new Map(said.map((one) => [digestIn(one), one.giver])).values()];
   const own = givers.filter((one) => one === giver).length;
   const others = givers.filter((one) => one !== '').length;
   return own >= giverFeedbackMax || (giver !== '' && others >= othersFeedbackMax);
@@ -70,5 +109,9 @@ function otherGiver({ giver, user }: Pick<FeedbackGiven, 'giver' | 'user'>): str
 
 /** Whether a judgement already holds this feedback. */
 export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
-  return judged.source === TurnJudged_Source.SOURCE_FEEDBACK && judged.evidence.at(-1)?.detail === digest;
+  return judged.source === TurnJudged_Source.SOURCE_FEEDBACK && digestIn(judged) === digest;
+}
+
+function digestIn({ evidence }: TurnJudged): string | undefined {
+  return evidence.at(-1)?.detail;
 }

@@ -138,6 +138,7 @@ describe('feedback', () => {
     judgeFeedback({
       feedback: FeedbackGiven.fromPartial({ ...place, digest: 'abc', ...parts }),
       before: judged,
+      next: undefined,
       session: 's',
       revision: 1,
     }).message;

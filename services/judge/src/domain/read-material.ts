@@ -11,7 +11,7 @@ export function readMaterial(
   continued: TurnContinued,
 ): Material | undefined {
   const isRegenerated = continued.act === 'regenerated';
-  const next = isRegenerated ? nothingSaid : readNextState(continued.nextState);
+  const next = nextStateOf(continued);
   if (next === undefined) return undefined;
   const { turn, tenant, user, policy, session } = continued;
   const conversation = messages.flatMap((message): Message[] => {
@@ -34,6 +34,11 @@ export function readMaterial(
     ...(isRegenerated ? { act: 'regenerated' as const } : {}),
     ...endingOf(completed.finishReason),
   };
+}
+
+/** An answer that was asked for again has no words after it. */
+export function nextStateOf({ act, nextState }: TurnContinued): NextState | undefined {
+  return act === 'regenerated' ? nothingSaid : readNextState(nextState);
 }
 
 function endingOf(finishReason: string): Pick<Material, 'ending'> {

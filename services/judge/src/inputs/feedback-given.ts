@@ -1,9 +1,12 @@
-// Explicit feedback becomes a revision of the judgement that outranks the votes.
+// Explicit feedback becomes a revision of the judgement that outranks the votes, with the words that were said beside it.
 import type { StoredFact } from '@backtalk/kit';
 import { holdsFeedback, isSaidEnough, judgeFeedback } from '../domain/feedback.js';
 import type { DropReason } from '../domain/hints/hindsight.js';
+import { nextStateOf } from '../domain/read-material.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
+import { isJudgeable } from './turn-continued.js';
+import { addWordsBeside } from './words-beside.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {
   const { turns, judgements, events } = parts;
@@ -17,6 +20,9 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
   ]);
   const why = await turns.withheld(opened, continued);
   if (why !== undefined) return events.turnSkipped(why);
+  // Words that came with a "no" of their own are not learned from.
+  const isHeard = continued !== undefined && isJudgeable(continued) === undefined;
+  const next = isHeard ? nextStateOf(continued) : undefined;
   let dropped: readonly DropReason[] = [];
   const stored = await judgements.append(
     message,
@@ -24,14 +30,18 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
       isThere: (judged) => holdsFeedback(judged, message.digest),
       make: (revision, before) => {
         const session = before?.session ?? continued?.session ?? completed.provisionalSession;
-        const made = judgeFeedback({ feedback: message, before, session, revision });
+        const made = judgeFeedback({ feedback: message, before, next, session, revision });
         dropped = made.dropped;
         return made.message;
       },
     },
     trace,
   );
-  if (stored === undefined) return events.turnSkipped('judged_before');
-  events.hintsDropped(dropped);
-  events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored.hint);
+  if (stored === undefined) {
+    events.turnSkipped('judged_before');
+  } else {
+    events.hintsDropped(dropped);
+    events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored.hint);
+  }
+  await addWordsBeside(parts, message, next, trace);
 }

@@ -6,12 +6,14 @@ import { gatherEvidence } from '../domain/evidence.js';
 import { judge, type JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
 import { plantedBeside } from '../domain/planted.js';
+import { nextStateOf } from '../domain/read-material.js';
 import type { CastVote } from '../domain/verdict.js';
 import { leftOut } from '../domain/vote-rule.js';
 import { judgeErrors } from '../errors.js';
 import type { SkipReason } from '../events.js';
 import type { Judgement } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
+import { addWordsBeside } from './words-beside.js';
 
 export const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
 
@@ -24,7 +26,10 @@ export async function turnContinued(
   const startedMs = clock.now();
   const never = isJudgeable(message);
   if (never !== undefined) return events.turnSkipped(never);
-  if (redelivered && (await judgements.isJudged(message))) return events.turnSkipped('judged_before');
+  if (redelivered && (await judgements.isJudged(message))) {
+    events.turnSkipped('judged_before');
+    return addWordsBeside(parts, message, nextStateOf(message), trace);
+  }
   const material = await turns.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
   // What was done needs no reader.
@@ -79,20 +84,25 @@ export function votingOn(parts: JudgeParts, { place, version }: Material, saidMs
   return undefined;
 }
 
-/** Stores the first judgement of a turn, once. */
+/** Stores the first judgement of a turn, once, and puts its words beside feedback that came before and has none. */
 export async function judgeTurn(
-  { events, config, reader, judgements }: JudgeParts,
+  parts: JudgeParts,
   material: Material,
   votes: readonly CastVote[],
   mark: JudgeMark,
   trace: Trace,
 ): Promise<void> {
+  const { events, config, reader, judgements } = parts;
   const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
   const evidence = gatherEvidence(material);
   events.evidenceFound(evidence);
   const made = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
   const { message, outcome, dropped } = made;
-  if (!(await judgements.storeFirst(message, trace))) return events.turnSkipped('judged_before');
-  events.hintsDropped(dropped);
-  events.turnJudged(outcome.restsOn, outcome, message.hint);
+  if (await judgements.storeFirst(message, trace)) {
+    events.hintsDropped(dropped);
+    events.turnJudged(outcome.restsOn, outcome, message.hint);
+  } else {
+    events.turnSkipped('judged_before');
+  }
+  await addWordsBeside(parts, material.place, material.next, trace);
 }

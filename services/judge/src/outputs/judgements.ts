@@ -12,7 +12,12 @@ export interface NextRevision {
   /** True for a revision that holds the same already: nothing is added. */
   readonly isThere: (judged: TurnJudged) => boolean;
   /** Nothing: there is no more to say. */
-  readonly make: (revision: number, before: TurnJudged | undefined) => TurnJudged | undefined;
+  readonly make: (
+    revision: number,
+    before: TurnJudged | undefined,
+    /** All there are, lowest first. */
+    revisions: readonly TurnJudged[],
+  ) => TurnJudged | undefined;
 }
 
 const triesMax = 8;
@@ -43,6 +48,12 @@ export class Judgements {
     return (await this.reader.last('turnJudged', { tenant, user, policy, turn, revision: 0 })) !== undefined;
   }
 
+  /** Whether anything but the votes spoke. The leader is asked: a copy of the log that lags would say no for good. */
+  async isRevised({ tenant, user, policy, turn }: JudgedPlace): Promise<boolean> {
+    const ids = { tenant, user, policy, turn, revision: firstLaterRevision };
+    return (await this.reader.last('turnJudged', ids, { sure: true })) !== undefined;
+  }
+
   /** False: the same revision was stored before, by this or another judge. */
   async storeFirst(judged: TurnJudged, trace: Trace): Promise<boolean> {
     return this.store(judged, trace);
@@ -54,7 +65,7 @@ export class Judgements {
       const revisions = await this.revisions(place);
       if (revisions.some(isThere)) return undefined;
       const before = revisions.at(-1);
-      const made = make(Math.max(firstLaterRevision, (before?.revision ?? 0) + 1), before);
+      const made = make(Math.max(firstLaterRevision, (before?.revision ?? 0) + 1), before, revisions);
       if (made === undefined) return undefined;
       if (await this.store(made, trace)) return made;
     }

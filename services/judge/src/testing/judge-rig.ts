@@ -24,7 +24,7 @@ import {
   TurnCompleted,
   TurnContinued,
   TurnOpened,
-  type TurnJudged,
+  TurnJudged,
 } from '@backtalk/proto/facts';
 import type { JudgeConfig } from '../config.js';
 import { createJudge, type Judge } from '../service.js';
@@ -189,14 +189,25 @@ export class JudgeRig {
     const { finishReason = 'stop' } = talk;
     const answered = { ...ids, text: 'A very long answer about light.', provisionalSession: session, finishReason };
     await this.gateway.publish('turnCompleted', TurnCompleted.fromPartial(answered));
-    if (next.length > 0 || talk.act !== undefined)
-      await this.collector.publish('turnContinued', continued({ ...ids, session, act: talk.act ?? '' }, next, train));
-    return { user, turn, session };
+    const talked = { user, turn, session };
+    if (next.length > 0 || talk.act !== undefined) await this.continue(talked, next, train, talk.act);
+    return talked;
+  }
+
+  /** What came after a turn's answer, as the collector tells it. */
+  async continue({ user, turn, session }: Talk, next: readonly SaidNext[], train = true, act = ''): Promise<void> {
+    await this.collector.publish('turnContinued', continued({ turn, tenant, user, policy, session, act }, next, train));
   }
 
   async feedback({ user, turn }: Talk, given: Partial<FeedbackGiven>): Promise<void> {
     const message = FeedbackGiven.fromPartial({ turn, tenant, user, policy, digest: newId(), ...given });
     await this.gateway.publish('feedbackGiven', message);
+  }
+
+  /** A revision that is in the log already. */
+  async stored({ user, turn, session }: Talk, judged: Partial<TurnJudged>): Promise<void> {
+    const message = TurnJudged.fromPartial({ turn, tenant, user, policy, session, ...judged });
+    await new FactPublisher(this.admin).publish('turnJudged', message);
   }
 
   /** As the collector notes it. */

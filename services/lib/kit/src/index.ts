@@ -78,7 +78,14 @@ export { Refusals } from './facts/refusals.js';
 export { TurnLog, type TurnIds } from './facts/turn-log.js';
 export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
-export { burnedInARow, isHeld, type Otherwise, type VersionFate } from './identity/burned-in-a-row.js';
+export {
+  burnedInARow,
+  givenUpInARow,
+  isHeld,
+  type ClosedBatch,
+  type Otherwise,
+  type VersionFate,
+} from './identity/burned-in-a-row.js';
 export {
   keyedHash,
   madeAtMs,

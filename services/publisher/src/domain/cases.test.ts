@@ -76,13 +76,19 @@ describe('the gate on learned lessons', () => {
     expect(judgeCases([asked('A', 'a', -10, 20), asked('A', 'b', 20, 20)], 'p-v1', limits).why).toBe('');
   });
 
-  it('a candidate that falls step by step is refused where it crosses the bound', () => {
-    expect(judgeCases([asked('A', 'a', 1, 6)], 'p-v1', limits).why).toBe('');
-    expect(judgeCases([asked('A', 'a', -1, 1)], 'p-v1', limits).why).not.toBe('');
+  it('a candidate is refused that falls below the bound, not one that only lies on its other side', () => {
+    expect(judgeCases([asked('A', 'a', 1, 20)], 'p-v1', limits).why).toBe('');
+    expect(judgeCases([asked('A', 'a', -0.2, 0.2)], 'p-v1', limits).why).toBe('');
+    expect(judgeCases([asked('A', 'a', -1, 6)], 'p-v1', limits).why).toMatch(/^cases: A is held 0.47, beside 0.65 /);
+  });
+
+  it('a small step below the bound opens no way for a large one', () => {
+    expect(judgeCases([asked('A', 'a', -1, 1)], 'p-v1', limits).why).toBe('');
+    expect(judgeCases([asked('A', 'a', -20, -1)], 'p-v1', limits).why).toMatch(/^cases: A /);
   });
 
   it('a lesson refuses nothing that what serves does not hold, or that no answer shows', () => {
-    expect(judgeCases([asked('A', 'a', -20, -1)], 'p-v1', limits).why).toBe('');
+    expect(judgeCases([asked('A', 'a', -20, -7)], 'p-v1', limits).why).toBe('');
     const idle = { ...asked('A', 'a', -20, 20), baseTold: base.baseUntold };
     expect(judgeCases([idle], 'p-v1', limits)).toEqual({ why: '', measurements: { cases: 0, cases_lost: 0 } });
   });

@@ -1,5 +1,5 @@
 // Where the ledger of a policy stands: the batch that must still be trained, the next numbers, and the last report.
-import { versionNumber } from '@backtalk/kit';
+import { givenUpInARow, isHeld, versionNumber } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, WeightsTrained } from '@backtalk/proto/facts';
 
 /** Versions over which one voice's share is bounded, the next one not counted. */
@@ -21,6 +21,8 @@ export class BatchChain {
   private readonly sequences = new Map<number, number>();
   /** Of the newest batches that made a version or may yet, oldest first. */
   private recentSamples: (readonly BatchSample[])[] = [];
+  /** Facts that gave up a batch for its step since the newest version was made. */
+  private givenUp: readonly BatchClosed[] = [];
 
   constructor(private readonly policy: string) {}
 
@@ -30,6 +32,7 @@ export class BatchChain {
     this.batchAt = sequence;
     this.sequences.set(batch.number, sequence);
     if (batch.why === 'lessons') this.changedAt = batch.number;
+    this.givenUp = givenUpInARow([...this.givenUp, batch], 0);
     if (takesAStep(batch)) {
       this.recentSamples = [...this.recentSamples, batch.samples].slice(-versionsInWindow);
       this.lastTraining = batch;
@@ -45,6 +48,7 @@ export class BatchChain {
     if (sequence <= this.trainedAt) return;
     this.trainedAt = sequence;
     this.lastReport = fact;
+    this.givenUp = this.givenUp.filter(({ number }) => number > fact.batch);
   }
 
   /** Closed, not trained, not given up: the step that must be taken before anything else. */
@@ -62,6 +66,12 @@ export class BatchChain {
 
   private isTrained(batch: BatchClosed): boolean {
     return takesAStep(batch) && this.lastReport !== undefined && this.lastReport.batch >= batch.number;
+  }
+
+  /** Numbers of the facts that gave up a batch for its step, where they were so many in a row that training rests; otherwise none. */
+  heldFor(resumedAfterBatch: number): readonly number[] {
+    const row = givenUpInARow(this.givenUp, resumedAfterBatch);
+    return isHeld(row) ? row.map(({ number }) => number) : [];
   }
 
   sequenceOf(batch: number): number | undefined {

@@ -42,6 +42,11 @@ export class PendingTurns<M> {
     return [...this.byTurn.values()].map(({ candidate }) => candidate);
   }
 
+  /** With the number of messages that carry each. */
+  held(): { readonly candidate: Candidate; readonly messages: number }[] {
+    return [...this.byTurn.values()].map(({ candidate, messages }) => ({ candidate, messages: messages.size }));
+  }
+
   take(turns: Iterable<string>): M[] {
     const messages: M[] = [];
     for (const turn of turns) {

@@ -28,6 +28,7 @@ export type SettleReason =
   | 'stale'
   | 'duplicate'
   | 'anchor_surplus'
+  | 'crowded_out'
   | 'nothing_to_learn'
   | 'step_failed'
   | 'step_skipped'

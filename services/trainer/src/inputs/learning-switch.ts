@@ -1,5 +1,5 @@
-// Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators and names the version from which on
-// burned ones count, `<policy>.storage` where the data
+// Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators and names the version and the batch from which on
+// burned ones and given-up ones count, `<policy>.storage` where the data
 // folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it, unless key
 // `<policy>.abandon` names it: then an operator has given it up. `<policy>.rebuild` names a version that is to be made again.
 import { kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
@@ -22,9 +22,10 @@ export async function watchLearning(
     `${policy}.learning`,
     switchOf,
     signal,
-    ({ paused, resumedAfter } = learns) => {
-      // Said again it counts as well: versions burned until then hold training no longer.
+    ({ paused, resumedAfter, resumedAfterBatch } = learns) => {
+      // Said again it counts as well: what was burned or given up until then holds training no longer.
       state.resumedAfter = Math.max(state.resumedAfter, resumedAfter);
+      state.resumedAfterBatch = Math.max(state.resumedAfterBatch, resumedAfterBatch);
       state.wake.notify();
       if (paused === state.paused) return;
       state.paused = paused;
@@ -49,9 +50,13 @@ export async function watchLearning(
 }
 
 const rebuildOf = z.object({ id: z.string(), version: z.string() });
-const switchOf = z.object({ paused: z.boolean().default(false), resumedAfter: z.number().int().default(0) });
+const switchOf = z.object({
+  paused: z.boolean().default(false),
+  resumedAfter: z.number().int().default(0),
+  resumedAfterBatch: z.number().int().default(0),
+});
 type LearningSwitch = z.infer<typeof switchOf>;
-const learns: LearningSwitch = { paused: false, resumedAfter: 0 };
+const learns: LearningSwitch = { paused: false, resumedAfter: 0, resumedAfterBatch: 0 };
 const fullOf = z.object({ full: z.boolean().default(false) }).transform(({ full }) => full);
 const batchOf = z.object({ batch: z.number().int() }).transform(({ batch }) => batch);
 

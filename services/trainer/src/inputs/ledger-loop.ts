@@ -3,12 +3,14 @@
 import { asBacktalkError, type ServiceContext } from '@backtalk/kit';
 
 import type { TrainerConfig } from '../config.js';
-import type { LedgerActivity, TrainerEvents } from '../events.js';
+import { crowdedOut, crowdedOutReason } from '../domain/crowding.js';
+import type { LedgerActivity } from '../events.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
 import type { Rebuilding } from './rebuilding.js';
 import type { StepTaking } from './step-taking.js';
+import type { TrainerTools } from './trainer-tools.js';
 
 export interface LoopParts {
   readonly ledger: Ledger;
@@ -26,13 +28,14 @@ export class LedgerLoop {
 
   constructor(
     private readonly service: ServiceContext<TrainerConfig>,
-    private readonly events: TrainerEvents,
+    private readonly tools: Pick<TrainerTools, 'events' | 'recipe'>,
     private readonly state: PolicyState,
     private readonly parts: LoopParts,
   ) {}
 
   async run(signal: AbortSignal): Promise<void> {
-    const { state, events } = this;
+    const { state } = this;
+    const { events } = this.tools;
     const { clock, config, fail } = this.service;
     for (let failures = 0; !signal.aborted;) {
       try {
@@ -58,7 +61,8 @@ export class LedgerLoop {
 
   /** How long to wait before the next turn; 0 = not at all. */
   private async turn(signal: AbortSignal): Promise<number> {
-    const { state, events } = this;
+    const { state } = this;
+    const { events } = this.tools;
     const { clock } = this.service;
     const { closing, steps } = this.parts;
     if (this.reading) {
@@ -81,15 +85,27 @@ export class LedgerLoop {
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined, signal);
     // What people teach comes first.
-    if (untilMs !== 'closed' && (await this.parts.rebuilding.next(ledger, signal))) return 0;
-    return untilMs === 'closed' ? 0 : Math.min(lookEveryMs, Math.max(1, untilMs - clock.now()));
+    if (untilMs === 'closed' || (await this.parts.rebuilding.next(ledger, signal))) return 0;
+    const crowdedMs = rests === undefined ? this.makeRoom() : Infinity;
+    return crowdedMs === 0 ? 0 : Math.min(lookEveryMs, Math.max(1, Math.min(untilMs, crowdedMs) - clock.now()));
+  }
+
+  /** Nothing closes, and soon nothing more would be delivered. Out: 0 where places were given, else the time of the next look. */
+  private makeRoom(): number {
+    const { pending } = this.state;
+    const { clock, config } = this.service;
+    const { turns, untilMs = Infinity } = crowdedOut(pending.held(), this.tools.recipe, clock.now(), config.pendingMax);
+    for (const turn of turns) pending.learn(turn, { reason: crowdedOutReason });
+    return turns.length > 0 ? 0 : untilMs;
   }
 
   /** Why no batch may close now. */
   private rests({ chain, line }: LedgerState): LedgerActivity | undefined {
-    const { state, events } = this;
-    const { resumedAfter } = state;
-    const heldFor = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    const { state } = this;
+    const { events } = this.tools;
+    const { resumedAfter, resumedAfterBatch } = state;
+    const burned = line.heldFor({ resumedAfter, lessonsChangedAt: chain.lessonsChangedAt() });
+    const heldFor = [...burned, ...chain.heldFor(resumedAfterBatch).map((number) => `batch ${number}`)];
     if (heldFor.at(-1) !== state.heldFor.at(-1)) events.trainingHeld(state.policy, heldFor);
     state.heldFor = heldFor;
     if (state.paused) return 'paused';

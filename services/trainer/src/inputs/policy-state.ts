@@ -19,7 +19,9 @@ export class PolicyState {
   paused = false;
   /** Number of the version that was the newest when an operator last said that learning goes on. */
   resumedAfter = 0;
-  /** Versions burned in a row for which training rests. */
+  /** Number of the newest batch then. */
+  resumedAfterBatch = 0;
+  /** Versions burned in a row, or batches given up in a row, for which training rests. */
   heldFor: readonly string[] = [];
   /** The data folder has reached its cap. */
   storageFull = false;

@@ -57,7 +57,7 @@ export async function trainPolicy(
   const closing = new BatchClosing(tools, state, ledger, config.seed, clock);
   const steps = new StepTaking(tools, state, ledger, closing, clock);
   const rebuilding = new Rebuilding(tools, state, ledger);
-  const loop = new LedgerLoop(service, tools.events, state, { ledger, closing, steps, rebuilding });
+  const loop = new LedgerLoop(service, tools, state, { ledger, closing, steps, rebuilding });
   try {
     await watchLearning(broker, state, tools.events, signal);
     await Promise.all([judged.start(), staged.start(), changed.start()]);

@@ -245,9 +245,9 @@ export class TrainerRig {
     await this.set('learning', { paused });
   }
 
-  /** As `backtalk resume` does when that version is the newest. */
-  async resume(resumedAfter: number): Promise<void> {
-    await this.set('learning', { paused: false, resumedAfter });
+  /** As `backtalk resume` does when that version and that batch are the newest. */
+  async resume(resumedAfter: number, resumedAfterBatch = 0): Promise<void> {
+    await this.set('learning', { paused: false, resumedAfter, resumedAfterBatch });
   }
 
   async fillStorage(full: boolean): Promise<void> {

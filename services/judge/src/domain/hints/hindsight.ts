@@ -36,7 +36,7 @@ const agreeingShareMin = 2 / 3;
 const none: Hindsight = { hint: '', stands: false, dropped: [] };
 
 export function hindsightOf(
-  { next, answer }: Material,
+  { next, answer }: Pick<Material, 'next' | 'answer'>,
   votes: readonly CastVote[],
   { verdict, spoken }: Judged,
   choice: HintChoice,

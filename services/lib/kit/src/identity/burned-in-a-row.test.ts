@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { burnedInARow, isHeld, type VersionFate } from './burned-in-a-row.js';
+import { burnedInARow, givenUpInARow, isHeld, type VersionFate } from './burned-in-a-row.js';
 
 const nothing = { resumedAfter: 0, lessonsChangedAt: 0 };
 
@@ -39,5 +39,26 @@ describe('versions burned in a row', () => {
     expect(burnedInARow('p', given, { ...nothing, resumedAfter: 3 })).toEqual(['p-v4']);
     expect(burnedInARow('p', given, { ...nothing, lessonsChangedAt: 4 })).toEqual(['p-v4']);
     expect(burnedInARow('p', given, { ...nothing, lessonsChangedAt: 5 })).toEqual([]);
+  });
+});
+
+describe('batches that were given up in a row', () => {
+  const closed = (...whys: readonly string[]) => whys.map((why, at) => ({ number: at + 1, why }));
+  const numbers = (whys: readonly string[], resumedAfterBatch = 0) =>
+    givenUpInARow(closed(...whys), resumedAfterBatch).map(({ number }) => number);
+
+  it('count where their step was skipped or failed, whatever is settled between', () => {
+    expect(numbers(['full', 'step_skipped', 'settled', 'timeout', 'step_failed'])).toEqual([2, 5]);
+  });
+
+  it('count for nothing where an operator gave them up, or their parent was burned', () => {
+    expect(numbers(['full', 'abandoned', 'full', 'burned_parent'])).toEqual([]);
+  });
+
+  it('count anew after an operator resumed, and after the lessons changed', () => {
+    const whys = ['step_skipped', 'step_failed', 'step_failed'];
+    expect(numbers(whys, 2)).toEqual([3]);
+    expect(numbers([...whys, 'lessons', 'step_failed'])).toEqual([5]);
+    expect(isHeld(givenUpInARow(closed(...whys), 0))).toBe(true);
   });
 });

@@ -1,10 +1,11 @@
 // Versions of a policy that were burned one after the other, none served between. A version that never served is never measured, so what
 // it was to teach is neither learned nor given up: the same is trained from the same parent again, and each round spends people's
-// corrections. From three on, training rests until something is otherwise. Pure.
+// corrections. A batch whose step was skipped or failed makes no version at all, and spends them too. From three in a row of either,
+// training rests until something is otherwise. Pure.
 import { versionNumber } from './weights-version.js';
 
-/** So many in a row, and training rests. */
-const burnedInARowMax = 3;
+/** So many in a row, burned or given up, and training rests. */
+const inARowMax = 3;
 
 /** What became of a trained version. */
 export interface VersionFate {
@@ -38,6 +39,24 @@ export function burnedInARow(policy: string, fates: readonly VersionFate[], sinc
   return row;
 }
 
-export function isHeld(row: readonly string[]): boolean {
-  return row.length >= burnedInARowMax;
+/** A fact that closes a batch, as far as it says what became of the one before. */
+export interface ClosedBatch {
+  readonly number: number;
+  readonly why: string;
+}
+
+const spent: ReadonlySet<string> = new Set(['step_skipped', 'step_failed']);
+
+/**
+ * The facts that gave up a batch for its step, one after the other.
+ * @param closed all since the newest version was made, oldest first
+ * @param resumedAfterBatch number of the newest fact when an operator last said `resume`; 0: never
+ */
+export function givenUpInARow<B extends ClosedBatch>(closed: readonly B[], resumedAfterBatch: number): B[] {
+  const changedAt = closed.findLastIndex(({ why }) => why === 'lessons');
+  return closed.slice(changedAt + 1).filter(({ number, why }) => number > resumedAfterBatch && spent.has(why));
+}
+
+export function isHeld(row: readonly unknown[]): boolean {
+  return row.length >= inARowMax;
 }
