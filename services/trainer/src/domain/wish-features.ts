@@ -114,8 +114,8 @@ function turnLast(tokens: readonly string[], features: Features): void {
   for (const token of tokens.slice(0, negation)) if (!isForm(token)) turn(features, featureOf(token, false, false)[0]);
 }
 
-/** "Emoji-free", "emojilos", "emojisiz". */
-const without = /(?:less|-?free|los(?:e[nrs]?)?|frei(?:e[nrs]?)?|s[ıiuü]z|tt[aä]|tl[ae]n)$/u;
+/** "Emoji-free", "emojifrei", "emojisiz": endings that no word for form has otherwise, in the languages whose words are known here. */
+const without = /(?:less|free|frei(?:e[nrs]?)?|s[ıiuü]z)$/u;
 
 function featureOf(token: string, negated: boolean, isLess: boolean): [key: string, value: string] {
   const language = languages.get(token);
