@@ -79,8 +79,10 @@ function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
   const isAlike = (folder: string) =>
     folder.startsWith(`${digest}-`) && folder.endsWith(`-${String(questions)}-${String(samples)}`) && folder !== own;
   const all = [own, ...folders.filter(isAlike)].flatMap((folder) => new ResultStore(join(plan.results, folder)).all());
-  const named = new Map(all.toReversed().map((one) => [`${one.part} ${one.name} ${String(one.seed)}`, one]));
-  return [...named.values()].sort((a, b) => a.part.localeCompare(b.part) || a.name.localeCompare(b.name));
+  const keyOf = ({ part, name, seed }: UnitResult) => `${part} ${name} ${String(seed)}`;
+  // What a unit is compared with stands beside it, so that of the base each run's own measurement stays.
+  const isFirst = (one: UnitResult) => one.part === 'base' || one === all.find((other) => keyOf(other) === keyOf(one));
+  return all.filter(isFirst).sort((a, b) => a.part.localeCompare(b.part) || a.name.localeCompare(b.name));
 }
 
 function folderOf({ sizes }: LearningPlan, digest: string): string {

@@ -53,6 +53,16 @@ describe('a version that is made again', () => {
     expect(detail).toMatch(/v1-0, v1-1/);
   });
 
+  it('a version is given up whose worker stays away, and learning goes on once it is back', async () => {
+    await withVersions(1);
+    await rig.worker.kill();
+    await rig.rebuild('backtalk-v1', 'one');
+    expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'failed' });
+    await rig.worker.start();
+    await rig.correct(2, { name: 'more', hint: 'Use colours.' });
+    await rig.untilVersions(2);
+  });
+
   it('a version that never was is refused by name, and learning goes on', async () => {
     await withVersions(1);
     await rig.rebuild('backtalk-v9', 'one');

@@ -123,7 +123,7 @@ describe('results of the learning experiment', () => {
     const store = new ResultStore(join(folder, 'kept'));
     expect(store.find(turns)).toBeUndefined();
     store.keep(turns);
-    expect(store.all()).toEqual([turns]);
+    expect(store.all()).toEqual([{ ...turns, folder: join(folder, 'kept') }]);
     writeFileSync(join(folder, 'kept', 'b-one_two-1.json'), '{"part": "b"');
     expect(store.find(turns)).toBeUndefined();
   });

@@ -44,9 +44,9 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
   const of = (part: string) => results.filter((result) => result.part === part);
   const sections = [
     eachAlone(results, of('a')),
-    ...of('b').map((result) => inTurn(results, result)),
-    ...of('c').map((result) => twoPeople(results, result)),
-    ...of('d').map((result) => blocks(results, result, 'd', 'A person who changes their mind')),
+    ...of('b').map((result) => inTurn(nearestFirst(results, result), result)),
+    ...of('c').map((result) => twoPeople(nearestFirst(results, result), result)),
+    ...of('d').map((result) => blocks(nearestFirst(results, result), result, 'd', 'A person who changes their mind')),
     controls(results, of('e')),
     besideAlone(results, of('f'), '(f) Mixed temperatures', 'half of the sessions at .1, half at .8'),
     besideAlone(results, of('g'), '(g) Hostile feedback', 'three of ten sessions hostile'),
@@ -60,6 +60,11 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
   if (halves.length > 0 && !halves.includes(false)) missing.push('(c) on one adapter');
   const unrun = { title: 'Not run', lines: [`Parts ${missing.join(', ')}.`] };
   return [...sections.filter((section) => section !== undefined), ...(missing.length === 0 ? [] : [unrun])];
+}
+
+/** A unit is compared with what was measured beside it, where that was. */
+function nearestFirst(results: readonly UnitResult[], { folder }: UnitResult): UnitResult[] {
+  return results.toSorted((a, b) => Number(b.folder === folder) - Number(a.folder === folder));
 }
 
 const table = (header: readonly string[], rows: readonly (readonly string[])[]) => [

@@ -76,7 +76,8 @@ export const oneEach = 'one each';
 export type Row = z.infer<typeof row>;
 export type Step = z.infer<typeof step>;
 export type Lesson = z.infer<typeof lessonSchema>;
-export type UnitResult = z.infer<typeof unitResult>;
+/** `folder`: where it was read from; units of one folder were measured with the same sizes, and compared in the same run. */
+export type UnitResult = z.infer<typeof unitResult> & { readonly folder?: string };
 
 /** This machine, today. */
 export function ranOn(): Pick<UnitResult, 'processor' | 'day'> {
@@ -114,7 +115,8 @@ export class ResultStore {
 
   private read(path: string): UnitResult | undefined {
     try {
-      return unitResult.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+      const { data } = unitResult.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+      return data === undefined ? undefined : { ...data, folder: this.folder };
     } catch {
       // Not there, or cut by a stop.
       return undefined;

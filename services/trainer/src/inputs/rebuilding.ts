@@ -20,8 +20,12 @@ interface Running {
   readonly of: number;
 }
 
+const triesMax = 6;
+
 export class Rebuilding {
   private running: Running | undefined;
+  /** In a row, for what may pass: an engine or the worker is away or busy. */
+  private putOff = 0;
 
   constructor(
     private readonly tools: TrainerTools,
@@ -35,11 +39,14 @@ export class Rebuilding {
     if (asked === undefined) return false;
     try {
       await this.step(ledger, asked, signal);
+      this.putOff = 0;
     } catch (thrown) {
       signal.throwIfAborted();
       const error = asBacktalkError(thrown);
-      // An engine or the worker is away or busy: the same step later.
-      if (error.retry === 'later') throw error;
+      this.putOff += 1;
+      // Without an end, an old wish of an operator would keep the ledger in trouble.
+      if (error.retry === 'later' && this.putOff < triesMax) throw error;
+      this.putOff = 0;
       await this.end(asked, 'failed', error.message);
     }
     return true;
