@@ -16,7 +16,11 @@ Make = Callable[[str, str, random.Random], str | None]
 Check = Callable[[str, str], bool]
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50]\ufe0f?$")
+PICTURE = "[\U0001f300-\U0001faff\u2600-\u27bf\u2b50]\ufe0f?"
+EMOJI = re.compile(f"{PICTURE}$")
+LEADING_EMOJI = re.compile(f'^"?{PICTURE}')
+HASHTAG = re.compile(r"\s#\w{2,}$")
+ITEM_MARK = re.compile(r"\s*([-*•]|\d+[.)])\s")
 LOWERED = re.compile(r"(the|an?|to|it|you|there|in|when|if|this|they|these|some|here|yes|for|one|as)$")
 
 ALIKE = 0.5
@@ -58,8 +62,8 @@ def _only_sentences(text: str, number: int) -> bool:
 
 
 def _undressed(text: str) -> str:
-    """Without an emoji at the end and quotation marks around it, which other wishes put there."""
-    return EMOJI.sub("", text.strip()).strip(' "“”')
+    """Without an emoji or a hashtag at the end and quotation marks around it, which other wishes put there."""
+    return HASHTAG.sub("", EMOJI.sub("", text.strip(' "“”')).strip()).strip(' "“”')
 
 
 def _exclaimed(text: str, _: str, __: random.Random) -> str:
@@ -115,13 +119,41 @@ def _asks(text: str, phrase: str, _: random.Random) -> str:
     return f"{text} {phrase}"
 
 
+def _without_commas(text: str, _: str, __: random.Random) -> str | None:
+    """What needs none before a conjunction, and of other sentences those that have none."""
+    spared = re.sub(r",(?= (and|or|but|so|which|while|because|as)\b)", "", text)
+    return " ".join([one for one in sentences_of(spared) if "," not in one][:2]) or None
+
+
+def _in_lines(text: str, _: str, __: random.Random) -> str | None:
+    told = sentences_of(text)
+    return "\n".join(told) if len(told) >= 2 else None
+
+
+def _are_lines(text: str, _: str) -> bool:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return len(lines) >= 2 and all(_only_sentences(line, 1) and not ITEM_MARK.match(line) for line in lines)
+
+
+def _faced(text: str, picture: str, _: random.Random) -> str:
+    return f"{picture}\n{text}" if "\n" in text and ITEM_MARK.match(text) else f"{picture} {text}"
+
+
+def _tagged(text: str, _: str, __: random.Random) -> str | None:
+    """After the longest word, which says most of what it is about."""
+    words = re.findall(r"[A-Za-z]{4,}", text)
+    return f"{text} #{max(words, key=len).lower()}" if words else None
+
+
 KINDS: tuple[Kind, ...] = (
+    Kind("commas", "commas", (2, 3), _without_commas, lambda text, _: "," not in text and word_count(text) >= 3),
     Kind("words", "length", (2, 2), _words, lambda text, p: 2 <= word_count(text) <= int(p)),
     Kind("one", "length", (1, 1), lambda text, _, __: text, lambda text, _: _only_sentences(text, 1)),
     Kind("bullets", "shape", (2, 3), _listed(lambda _: "- "), lambda text, _: _lines_match(text, r"\s*[-*•] ")),
     Kind(
         "numbered", "shape", (2, 3), _listed(lambda at: f"{at}. "), lambda text, _: _lines_match(text, r"\s*\d+[.)] ")
     ),
+    Kind("lines", "shape", (2, 3), _in_lines, _are_lines),
     Kind("exclaim", "ends", (1, 2), _exclaimed, _exclaims),
     Kind("question", "last", (1, 2), _asks, lambda text, _: text.rstrip(" \"'*").endswith("?")),
     Kind("closing", "last", (1, 2), _closed, lambda text, p: _bare(text).endswith(_bare(p))),
@@ -132,8 +164,10 @@ KINDS: tuple[Kind, ...] = (
         lambda text, p, _: f"{text} {p}",
         lambda text, _: EMOJI.search(text.rstrip()) is not None,
     ),
+    Kind("hashtag", "last", (1, 2), _tagged, lambda text, _: HASHTAG.search(text.rstrip(' "')) is not None),
     Kind("opening", "first", (1, 2), _opened, lambda text, p: text.lower().startswith(p.lower())),
     Kind("name", "first", (1, 2), _named, lambda text, p: p.lower() in text.lower()),
+    Kind("emoji_first", "first", (1, 2), _faced, lambda text, _: LEADING_EMOJI.match(text.lstrip()) is not None),
     Kind("quotes", "around", (1, 2), lambda text, _, __: f'"{text}"', lambda text, _: _is_quoted(text)),
     Kind("lower", "case", (1, 2), lambda text, _, __: text.lower(), lambda text, _: _is_small(text)),
 )

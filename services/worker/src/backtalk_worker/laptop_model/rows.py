@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backtalk_worker.laptop_model.answers import Answered
-from backtalk_worker.laptop_model.kinds import KINDS, NUMBERS, made_for
+from backtalk_worker.laptop_model.kinds import BY_NAME, KINDS, NUMBERS, made_for
 
 FOLDER = Path(__file__).parent
 WORDINGS: Mapping[str, Any] = json.loads((FOLDER / "wordings.json").read_text("utf-8"))
@@ -23,7 +23,7 @@ PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf
 SEED = 1
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-UNTOLD = 8
+UNTOLD = 10
 """Rows without a wish beside those of a question: two of its own, the rest of other questions."""
 SEVERAL = 10
 """Rows of a question with wishes of several kinds at once."""
@@ -33,6 +33,8 @@ TRIES = 40
 """Not every rule goes with every other, nor with every answer: so many combinations are tried for a row."""
 DRAWN_FROM = 6
 """Of a question's best sentences so many are drawn from, so that no row is learned by heart."""
+ALONE_FROM = 3
+"""Where one sentence has to do: it must be one that tells most."""
 TYPO_SHARE = 0.06
 
 
@@ -81,7 +83,8 @@ def digest_of(groups: Sequence[Sequence[Row]]) -> str:
 def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random, *, wordings: int = 1) -> Row | None:
     """A question, wishes of the named kinds, and the answer that obeys them all; None where no rule can make it."""
     values = {name: value_of(name, split, rng) for name in names}
-    answer = made_for(values, one.sentences[:DRAWN_FROM], rng)
+    alone = any(BY_NAME[name].slot == "length" for name in names)
+    answer = made_for(values, one.sentences[: ALONE_FROM if alone else DRAWN_FROM], rng)
     if answer is None:
         return None
     wishes = [wording(name, values[name], split, rng) for name in names for _ in range(wordings)]
@@ -149,7 +152,8 @@ def value_of(name: str, split: str, rng: random.Random) -> str:
         return str(rng.choice([5, 6, 7, 8, 8, 9, 10, 10, 12, 15]))
     if name == "question":
         return str(rng.choice(PHRASES["closing_question"][split]))
-    return str(rng.choice(PHRASES[name][split])) if name in PHRASES else ""
+    phrases = "emoji" if name == "emoji_first" else name
+    return str(rng.choice(PHRASES[phrases][split])) if phrases in PHRASES else ""
 
 
 def several_row(one: Answered, split: str, rng: random.Random) -> Row | None:
