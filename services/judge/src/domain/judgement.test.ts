@@ -139,6 +139,7 @@ describe('feedback', () => {
       feedback: FeedbackGiven.fromPartial({ ...place, digest: 'abc', ...parts }),
       before: judged,
       next: undefined,
+      read: () => 0,
       session: 's',
       revision: 1,
     }).message;
