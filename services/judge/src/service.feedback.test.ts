@@ -186,4 +186,3 @@ describe('consent to feedback', () => {
     expect((await rig.untilJudged(other, 1)).verdict).toBe(-1);
   });
 });
-

@@ -197,6 +197,14 @@ describe('what the turn’s user asked for', () => {
     expect(ownWish(anns)).toMatchObject({ text: 'Trains are meant.', stands: false });
   });
 
+  it('a reason for refusing a call is no wish, also under a thumb down', () => {
+    const text = '{"status":"denied","feedback":"From now on use rg."}';
+    const next = readNextState([{ text, provenance: Provenance.PROVENANCE_TOOL, toolName: 'run', toolCallId: '' }]);
+    const down = judgeFeedback({ ...bare, feedback: given('ann', -1), next }).message;
+    expect(down).toMatchObject({ hint: 'From now on use rg.', stands: false });
+    expect(ownWish(down).text).toBe('');
+  });
+
   it('a later complaint of the user leaves a wish of theirs that stands', () => {
     const asked = votes(0, wish, true);
     expect(judged({ score: -1, comment: 'Wrong city.' }, asked, wish)).toMatchObject({ hint: 'Wrong city.' });

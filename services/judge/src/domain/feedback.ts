@@ -140,10 +140,15 @@ function wishAfter(said: Words, before: TurnJudged | undefined, next: NextState 
   if (isOwn && said.hint !== '') return asWish(said.stands || !earlier.stands ? said : standingIn(earlier));
   // Another's score says nothing of what the user meant by their words; their own does.
   const kept = isOwn && voice.verdict !== -1 ? standingIn(earlier) : earlier;
-  return asWish(kept.hint === '' ? saidNext(next, voice) : kept);
+  return asWish(kept.hint === '' ? heardNext(next, voice) : kept);
 }
 
-function saidNext(next: NextState | undefined, { verdict, giver }: Voice): Words {
+function heardNext(next: NextState | undefined, voice: Voice): Words {
+  const said = saidNext(next, voice);
+  return said.told === true ? noWords : said;
+}
+
+function saidNext(next: NextState | undefined, { verdict, giver }: Voice): Words & Pick<Hindsight, 'told'> {
   if (next === undefined) return noWords;
   // Who gave the score says how their own words were meant; of another's, only those count that stand.
   const spoken = giver === '' ? verdict : 1;
