@@ -73,7 +73,7 @@ const wrappers = ['error', 'message', 'output', 'content', 'result'];
 /** Longer texts are results; a reason is a person's message. */
 const charactersMax = 4_096;
 
-export function refusalOf(text: string): Refusal | undefined {
+function refusalOf(text: string): Refusal | undefined {
   const whole = text.trim();
   if (whole.length > charactersMax) return undefined;
   const fields = objectIn(whole);
