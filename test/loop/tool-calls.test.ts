@@ -11,6 +11,7 @@ import type {
 } from 'openai/resources/chat/completions';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { breakings, type Breaking, type KeptRequest } from './broken-requests.js';
 import { LogBook } from './fact-log.js';
 import { generatedTalk, type GeneratedTalk } from './generated-talk.js';
 import { startTestMachine, type TestMachine } from './machine.js';
@@ -31,6 +32,14 @@ const calls: Readonly<Record<string, string>> = {
 const tellings: Readonly<Record<string, string>> = {
   'none at all': 'There is none.',
   'until evening': 'It pours now, and ends at six.',
+};
+/** Of the ways in which a request could be kept wrong, those that a family's template does not show. */
+const withoutThoughts: readonly Breaking[] = ['thoughts left out', 'template arguments left out'];
+const unseen: Readonly<Record<string, readonly Breaking[]>> = {
+  qwen2: withoutThoughts,
+  qwen3: [],
+  llama: withoutThoughts,
+  mistral: withoutThoughts,
 };
 const correction = 'No, that is wrong. Answer in one short sentence.';
 const tools: OpenAI.ChatCompletionTool[] = [
@@ -72,12 +81,13 @@ async function gathered(chunks: Stream<ChatCompletionChunk>): Promise<ChatComple
 }
 
 describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
-  const made = new MadeModel(kind, 4096);
+  let made: MadeModel;
   const tap = new TrainingTap();
   let machine: TestMachine;
   let book: LogBook;
 
   beforeAll(async () => {
+    made = new MadeModel(kind, 4096);
     const tapPort = await freePort();
     await tap.start(tapPort);
     machine = await startTestMachine({
@@ -181,9 +191,24 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
     expect(report.samples.map(({ dropped }) => dropped)).toEqual(samples.map(() => ''));
   });
 
+  /** Which breakings of a kept request its prompt would have told. */
+  async function toldBy(kept: KeptRequest, promptIds: readonly number[], of: readonly Breaking[]): Promise<Breaking[]> {
+    const told: Breaking[] = [];
+    for (const name of of) {
+      const broken = breakings[name](kept);
+      if (isDeepStrictEqual(broken, kept)) continue;
+      // A template may refuse it, which tells as well.
+      const ids = await made.rendered(machine, broken).catch(() => []);
+      if (!isDeepStrictEqual(promptIds, ids)) told.push(name);
+    }
+    return told;
+  }
+
   it('a model is shown for training what it was shown for answering, whatever agents sent', async () => {
     const random = randomFrom(talksSeed);
     const differing: unknown[] = [];
+    const told = new Set<Breaking>();
+    const all = Object.keys(breakings) as Breaking[];
     for (let talk = 0; talk < talksEach; talk += 1) {
       const { messages, ...rest } = generatedTalk(random);
       const first = await say({ messages, ...rest });
@@ -197,8 +222,16 @@ describe.each(Object.keys(calls))('a model of the family %s', (kind) => {
         const { messages: read, tools: offered, templateArguments } = kept;
         const template = { messages: read, tools: offered, chat_template_kwargs: templateArguments };
         if (!isDeepStrictEqual(promptIds, await made.rendered(machine, template))) differing.push(template);
+        for (const name of await toldBy(
+          template,
+          promptIds,
+          all.filter((one) => !told.has(one)),
+        ))
+          told.add(name);
       }
     }
     expect(differing).toEqual([]);
+    // What a template does not show, no prompt tells.
+    expect(all.filter((name) => !told.has(name))).toEqual(unseen[kind]);
   });
 });

@@ -33,6 +33,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'lessonProgress',
       'measuresTogether',
       'progressOf',
+      'ownWish',
       'lastHumanMessage',
       'nextStateBounds',
       'oneLine',

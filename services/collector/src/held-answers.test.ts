@@ -1,16 +1,7 @@
-import { FactPublisher, FactReader, type Service } from '@backtalk/kit';
-import {
-  startNats,
-  startValkey,
-  TemporaryDirectory,
-  until,
-  type TestNats,
-  type TestValkey,
-} from '@backtalk/kit/testing';
-import { Redis } from 'ioredis';
+import { until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector } from './service.js';
-import { completed, configFor, opened, tenant, turnPattern, type Said } from './testing/turns.js';
+import { CollectorRig } from './testing/collector-rig.js';
+import { completed, opened, tenant, turnPattern, type Said } from './testing/turns.js';
 
 const ask = { role: 'user', content: 'why is the sky blue?' };
 const answer = { role: 'assistant', content: 'because of the air' };
@@ -19,34 +10,17 @@ const stamped = { role: 'user', content: '[Sun 2026-11-22 11:28 UTC] and at dusk
 const thanks = { role: 'user', content: 'thanks' };
 
 describe('answers, and the requests that hold them', () => {
-  let nats: TestNats;
-  let valkey: TestValkey;
-  let gateway: FactPublisher;
-  let reader: FactReader;
-  let collector: Service;
-  let index: Redis;
-  const blobs = new TemporaryDirectory('blobs');
+  let rig: CollectorRig;
   let user = '';
-  let users = 0;
   let markers = 0;
 
   beforeAll(async () => {
-    [nats, valkey] = await Promise.all([startNats(), startValkey()]);
-    gateway = new FactPublisher(await nats.connect('gateway'));
-    reader = new FactReader(await nats.connect('admin'));
-    index = new Redis(valkey.url);
-    collector = createCollector(configFor(nats, valkey, blobs));
-    await collector.start();
+    rig = await CollectorRig.start();
+    await rig.begin();
   });
-  afterAll(async () => {
-    await collector.stop();
-    index.disconnect();
-    await Promise.all([nats.stop(), valkey.stop()]);
-    blobs.remove();
-  });
+  afterAll(() => rig.stop());
   beforeEach(() => {
-    users += 1;
-    user = `user${String(users)}`;
+    user = rig.nextUser();
   });
 
   const idOf = (name: string) => turnPattern(`${user}${name}`);
@@ -56,7 +30,7 @@ describe('answers, and the requests that hold them', () => {
   }
 
   async function requestAs(turn: string, said: Omit<Said, 'turn' | 'user'>): Promise<void> {
-    await gateway.publish('turnOpened', opened({ turn, user, ...said }));
+    await rig.gateway.publish('turnOpened', opened({ turn, user, ...said }));
     await taken(turn, 'earlierAnswers');
   }
 
@@ -65,13 +39,13 @@ describe('answers, and the requests that hold them', () => {
   }
 
   async function answeredAs(turn: string, key: string, session?: string): Promise<void> {
-    await gateway.publish('turnCompleted', completed(turn, user, key, session));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, key, session));
     await taken(turn, 'completedSequence');
   }
 
   /** In hand once it is in the index. */
   async function taken(turn: string, field: string): Promise<void> {
-    await until(async () => (await index.hexists(`collector:turn:${turn}`, field)) === 1, {
+    await until(async () => (await rig.index.hexists(`collector:turn:${turn}`, field)) === 1, {
       what: `${field} of ${turn}`,
     });
   }
@@ -84,13 +58,13 @@ describe('answers, and the requests that hold them', () => {
 
   async function last(turn?: string) {
     await settled();
-    return (await reader.last('turnContinued', { tenant, user, ...(turn === undefined ? {} : { turn }) }))?.message;
+    return (await rig.reader.last('turnContinued', { tenant, user, ...(turn === undefined ? {} : { turn }) }))?.message;
   }
 
   async function acts(): Promise<string[][]> {
     await settled();
     const found: string[][] = [];
-    for await (const { message } of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
+    for await (const { message } of rig.reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
       if (message.act !== '') found.push([message.act, message.turn, message.continuedBy]);
     return found;
   }
@@ -127,18 +101,18 @@ describe('answers, and the requests that hold them', () => {
     await request('c', askedAgain);
     await answered('c', 'kc');
     await settled();
-    await valkey.flush();
+    await rig.valkey.flush();
     await request('d', goesOn('kc'));
     expect(await acts()).toEqual([['regenerated', idOf('b'), idOf('c')]]);
     await answered('d', 'kd');
     await settled();
-    await valkey.flush();
+    await rig.valkey.flush();
     const messages = [...goesOn('kc').messages, { role: 'assistant', content: 'kd' }, thanks];
     await request('e', { messages, answerKeys: ['k1', 'kc', 'kd'] });
     const fact = await last(idOf('d'));
     expect(fact).toMatchObject({ continuedBy: idOf('e'), parent: idOf('c'), act: '' });
     // What was made again is no turn before the other.
-    expect(await index.hget(`collector:turn:${idOf('c')}`, 'parent')).toBe(idOf('a'));
+    expect(await rig.index.hget(`collector:turn:${idOf('c')}`, 'parent')).toBe(idOf('a'));
   });
 
   it.each([

@@ -1,89 +1,47 @@
-import {
-  FactPublisher,
-  FactReader,
-  systemClock,
-  type Broker,
-  type Clock,
-  type Service,
-  type ServiceOverrides,
-  type StoredFact,
-} from '@backtalk/kit';
-import {
-  startNats,
-  startValkey,
-  TemporaryDirectory,
-  until,
-  type TestNats,
-  type TestValkey,
-} from '@backtalk/kit/testing';
+import { systemClock, type Clock, type StoredFact } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
 import { Provenance, SessionClosed_Reason, TurnOpened } from '@backtalk/proto/facts';
-import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCollector } from './service.js';
-import { completed, configFor, opened, tenant, turnPattern } from './testing/turns.js';
+import { CollectorRig } from './testing/collector-rig.js';
+import { completed, opened, tenant, turnPattern } from './testing/turns.js';
 
 const ask = { role: 'user', content: 'why is the sky blue?' };
 const answer = { role: 'assistant', content: 'because of the air' };
 const reply = { role: 'user', content: 'too long' };
 
 describe('collector', () => {
-  let nats: TestNats;
-  let valkey: TestValkey;
-  let gateway: FactPublisher;
-  let reader: FactReader;
-  let broker: Broker;
-  let collector: Service;
-  const blobs = new TemporaryDirectory('blobs');
+  let rig: CollectorRig;
   let user = '';
-  let users = 0;
 
   beforeAll(async () => {
-    [nats, valkey] = await Promise.all([startNats(), startValkey()]);
-    broker = await nats.connect('admin');
-    gateway = new FactPublisher(await nats.connect('gateway'));
-    reader = new FactReader(broker);
+    rig = await CollectorRig.start();
   });
-  afterAll(async () => {
-    await Promise.all([nats.stop(), valkey.stop()]);
-    blobs.remove();
-  });
+  afterAll(() => rig.stop());
   beforeEach(async () => {
-    users += 1;
-    user = `user${String(users)}`;
-    collector = create();
-    await collector.start();
+    user = rig.nextUser();
+    await rig.begin();
   });
-  afterEach(() => collector.stop());
-
-  function create(sessionIdleMs = 600_000, overrides: ServiceOverrides = {}): Service {
-    return createCollector({ ...configFor(nats, valkey, blobs), sessionIdleMs }, overrides);
-  }
+  afterEach(() => rig.end());
 
   function continuation(): Promise<StoredFact<'turnContinued'>> {
-    return until(() => reader.last('turnContinued', { tenant, user }), { what: 'turn.continued' });
+    return until(() => rig.reader.last('turnContinued', { tenant, user }), { what: 'turn.continued' });
   }
 
   function closing(): Promise<StoredFact<'sessionClosed'>> {
-    return until(() => reader.last('sessionClosed', { tenant, user }), { what: 'session.closed' });
+    return until(() => rig.reader.last('sessionClosed', { tenant, user }), { what: 'session.closed' });
   }
 
   async function firstTurn(): Promise<string> {
     const turn = turnPattern(`${user}a`);
-    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
-    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, 'k1'));
     return turn;
-  }
-
-  async function everythingTaken(): Promise<boolean> {
-    const names = ['collector_turnOpened', 'collector_turnCompleted'];
-    const consumers = await Promise.all(names.map((name) => broker.jsm.consumers.info('TURNS', name)));
-    return consumers.every((consumer) => consumer.num_pending === 0 && consumer.num_ack_pending === 0);
   }
 
   it('gives a turn its next state when a request contains its answer', async () => {
     const turn = await firstTurn();
     const next = turnPattern(`${user}b`);
-    await gateway.publish(
+    await rig.gateway.publish(
       'turnOpened',
       opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'] }),
     );
@@ -97,12 +55,12 @@ describe('collector', () => {
   it('waits for an answer that lies in a spool while the request that continues it is in the log already', async () => {
     const turn = turnPattern(`${user}a`);
     const next = turnPattern(`${user}b`);
-    await gateway.publish(
+    await rig.gateway.publish(
       'turnOpened',
       opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn }),
     );
-    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
-    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
     expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
   });
 
@@ -113,33 +71,36 @@ describe('collector', () => {
       string,
     ];
     for (const [turn, key] of [[right, 'k1'] as const, [newer, 'k2'] as const]) {
-      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask, answer, ask], answerKeys: [key] }));
-      await gateway.publish('turnCompleted', completed(turn, user, 'k'));
+      await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask, answer, ask], answerKeys: [key] }));
+      await rig.gateway.publish('turnCompleted', completed(turn, user, 'k'));
     }
-    await until(everythingTaken);
+    await rig.untilTaken();
     for (const turn of [right, newer]) {
-      const fact = await reader.last('turnOpened', { tenant, user, turn });
-      await broker.jsm.streams.deleteMessage('TURNS', fact?.sequence ?? 0);
+      const fact = await rig.reader.last('turnOpened', { tenant, user, turn });
+      await rig.broker.jsm.streams.deleteMessage('TURNS', fact?.sequence ?? 0);
     }
     const messages = [ask, answer, ask, answer, reply];
-    await gateway.publish('turnOpened', opened({ turn: next, user, messages, answerKeys: ['k1', 'k'] }));
+    await rig.gateway.publish('turnOpened', opened({ turn: next, user, messages, answerKeys: ['k1', 'k'] }));
     expect((await continuation()).message).toMatchObject({ turn: right, continuedBy: next });
   });
 
   it.each([
     ['as the index has it', () => Promise.resolve()],
-    ['after Valkey was emptied', () => valkey.flush()],
+    ['after Valkey was emptied', () => rig.valkey.flush()],
   ])('tells turns that gave the same answer apart by what was said before it, %s', async (_when, meanwhile) => {
     const asked = [turnPattern(`${user}a`), turnPattern(`${user}b`)] as const;
     for (const [at, turn] of asked.entries()) {
-      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], questionKeys: [`q${String(at)}`] }));
-      await gateway.publish('turnCompleted', completed(turn, user, 'k'));
+      await rig.gateway.publish(
+        'turnOpened',
+        opened({ turn, user, messages: [ask], questionKeys: [`q${String(at)}`] }),
+      );
+      await rig.gateway.publish('turnCompleted', completed(turn, user, 'k'));
     }
-    await until(everythingTaken);
+    await rig.untilTaken();
     await meanwhile();
     const next = turnPattern(`${user}c`);
     const said = { answerKeys: ['k'], questionKeys: ['q0', 'q9'] };
-    await gateway.publish('turnOpened', opened({ turn: next, user, messages: [ask, answer, reply], ...said }));
+    await rig.gateway.publish('turnOpened', opened({ turn: next, user, messages: [ask, answer, reply], ...said }));
     expect((await continuation()).message).toMatchObject({ turn: asked[0], continuedBy: next });
   });
 
@@ -147,13 +108,13 @@ describe('collector', () => {
     const [second, third] = [turnPattern(`${user}b`), turnPattern(`${user}c`)];
     await firstTurn();
     const said = [ask, answer, reply];
-    await gateway.publish('turnOpened', opened({ turn: second, user, messages: said, answerKeys: ['k1'] }));
+    await rig.gateway.publish('turnOpened', opened({ turn: second, user, messages: said, answerKeys: ['k1'] }));
     await continuation();
     const more = [...said, { role: 'assistant', content: 'air' }, { role: 'user', content: 'thanks' }];
-    await gateway.publish('turnOpened', opened({ turn: third, user, messages: more, answerKeys: ['k1', 'k2'] }));
-    await until(everythingTaken);
-    await gateway.publish('turnCompleted', completed(second, user, 'k2'));
-    const next = await until(() => reader.last('turnContinued', { tenant, user, turn: second }), {
+    await rig.gateway.publish('turnOpened', opened({ turn: third, user, messages: more, answerKeys: ['k1', 'k2'] }));
+    await rig.untilTaken();
+    await rig.gateway.publish('turnCompleted', completed(second, user, 'k2'));
+    const next = await until(() => rig.reader.last('turnContinued', { tenant, user, turn: second }), {
       what: 'its next state',
     });
     expect(next.message).toMatchObject({ turn: second, continuedBy: third });
@@ -166,8 +127,11 @@ describe('collector', () => {
       const session = `session_${user}`;
       const turn = turnPattern(`${user}${name}`);
       const said = { turn, user, messages, answerKeys, session, declared: 'mine' };
-      await gateway.publish('turnOpened', opened(said));
-      return { turn, complete: () => gateway.publish('turnCompleted', completed(turn, user, `k-${turn}`, session)) };
+      await rig.gateway.publish('turnOpened', opened(said));
+      return {
+        turn,
+        complete: () => rig.gateway.publish('turnCompleted', completed(turn, user, `k-${turn}`, session)),
+      };
     }
 
     it('links a request of a declared session that holds our answer in other words', async () => {
@@ -184,8 +148,8 @@ describe('collector', () => {
     it('links a reworded answer that came into the log after the request, and after Valkey was emptied', async () => {
       const first = await declaredTurn('a', [ask]);
       const next = await declaredTurn('b', [ask, reworded, reply], ['other']);
-      await until(everythingTaken);
-      await valkey.flush();
+      await rig.untilTaken();
+      await rig.valkey.flush();
       await first.complete();
       expect((await continuation()).message).toMatchObject({ turn: first.turn, continuedBy: next.turn });
     });
@@ -194,18 +158,18 @@ describe('collector', () => {
       await (await declaredTurn('a', [ask])).complete();
       await (await declaredTurn('b', [{ role: 'user', content: 'something else' }, reworded, reply], ['x'])).complete();
       await (await declaredTurn('c', [ask])).complete();
-      await until(everythingTaken);
-      expect(await reader.last('turnContinued', { tenant, user })).toBeUndefined();
+      await rig.untilTaken();
+      expect(await rig.reader.last('turnContinued', { tenant, user })).toBeUndefined();
     });
   });
 
   it('counts the first continuation; a retry with the same body is a branch', async () => {
     const turn = await firstTurn();
     const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
-    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
     await continuation();
-    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}c`), ...body }));
-    await gateway.publish('sessionEnded', { session: turn.replace('turn_', 'session_'), tenant, user, turn });
+    await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}c`), ...body }));
+    await rig.gateway.publish('sessionEnded', { session: turn.replace('turn_', 'session_'), tenant, user, turn });
     const closed = await closing();
     expect(closed.message).toMatchObject({ reason: SessionClosed_Reason.REASON_DONE, turns: [turn] });
     expect((await continuation()).message.continuedBy).toBe(turnPattern(`${user}b`));
@@ -215,60 +179,58 @@ describe('collector', () => {
     const session = `session_${user}`;
     const say = async (name: string) => {
       const turn = turnPattern(`${user}${name}`);
-      await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
-      await gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
-      await until(everythingTaken);
+      await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
+      await rig.gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
+      await rig.untilTaken();
       return turn;
     };
     const first = await say('a');
-    await gateway.publish('sessionEnded', { session, tenant, user, turn: first });
+    await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first });
     expect((await closing()).message.session).toBe(session);
     const second = await say('b');
     const again = second.replace('turn_', 'session_');
     // The name is used up in the log: the gateway names the end after the last turn.
     const last = await say('c');
-    await gateway.publish('sessionEnded', { session: last.replace('turn_', 'session_'), tenant, user, turn: last });
-    const closed = await until(() => reader.last('sessionClosed', { tenant, user, session: again }), { what: again });
+    await rig.gateway.publish('sessionEnded', { session: last.replace('turn_', 'session_'), tenant, user, turn: last });
+    const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }), {
+      what: again,
+    });
     expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
   });
 
   it('asks Valkey for the last few answers of a request only, however many it holds', async () => {
     await firstTurn();
-    await until(everythingTaken);
-    const index = new Redis(valkey.url);
+    await rig.untilTaken();
     const asked = async () => {
-      const found = /cmdstat_zrevrange:calls=(\d+)/.exec(await index.info('commandstats'));
+      const found = /cmdstat_zrevrange:calls=(\d+)/.exec(await rig.index.info('commandstats'));
       return Number(found?.[1] ?? 0);
     };
     const before = await asked();
     const answerKeys = Array.from({ length: 50_000 }, (_, at) => `other${at}`).concat('k1');
     const messages = [ask, answer, reply];
-    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), user, messages, answerKeys }));
-    await until(everythingTaken);
+    await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), user, messages, answerKeys }));
+    await rig.untilTaken();
     expect((await asked()) - before).toBeLessThan(50);
-    index.disconnect();
   });
 
   it('links every request that waited for an answer, as clients that try again do', async () => {
     const turn = turnPattern(`${user}a`);
-    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
     const said = { user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn };
     const waiting = Array.from({ length: 40 }, (_, at) => turnPattern(`${user}w${at}`));
-    for (const one of waiting) await gateway.publish('turnOpened', opened({ ...said, turn: one }));
-    await until(everythingTaken);
-    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
-    await until(everythingTaken);
-    const index = new Redis(valkey.url);
-    const parents = await Promise.all(waiting.map((one) => index.hget(`collector:turn:${one}`, 'parent')));
+    for (const one of waiting) await rig.gateway.publish('turnOpened', opened({ ...said, turn: one }));
+    await rig.untilTaken();
+    await rig.gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await rig.untilTaken();
+    const parents = await Promise.all(waiting.map((one) => rig.index.hget(`collector:turn:${one}`, 'parent')));
     expect(new Set(parents)).toEqual(new Set([turn]));
-    index.disconnect();
   });
 
   it('carries a "do not learn from me" along the session', async () => {
     const turn = turnPattern(`${user}a`);
-    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask], train: false }));
-    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
-    await gateway.publish(
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], train: false }));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await rig.gateway.publish(
       'turnOpened',
       opened({ turn: turnPattern(`${user}b`), user, messages: [ask, answer, reply], answerKeys: ['k1'] }),
     );
@@ -278,20 +240,20 @@ describe('collector', () => {
   it('rebuilds its index from the log after Valkey was emptied, with no second effect', async () => {
     const turn = await firstTurn();
     const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
-    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
     await continuation();
-    await gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2'));
-    await valkey.flush();
+    await rig.gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2'));
+    await rig.valkey.flush();
     const third = turnPattern(`${user}c`);
     const longer = [...body.messages, { role: 'assistant', content: 'air' }, { role: 'user', content: 'thanks' }];
-    await gateway.publish('turnOpened', opened({ turn: third, user, messages: longer, answerKeys: ['k1', 'k2'] }));
+    await rig.gateway.publish('turnOpened', opened({ turn: third, user, messages: longer, answerKeys: ['k1', 'k2'] }));
     const continued = await until(
-      async () => (await reader.last('turnContinued', { tenant, user, turn: turnPattern(`${user}b`) }))?.message,
+      async () => (await rig.reader.last('turnContinued', { tenant, user, turn: turnPattern(`${user}b`) }))?.message,
       { what: 'the second continuation' },
     );
     expect(continued).toMatchObject({ continuedBy: third, session: turn.replace('turn_', 'session_'), parent: turn });
     const all: string[] = [];
-    for await (const fact of reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
+    for await (const fact of rig.reader.read(['turnContinued'], { filter: { turnContinued: { user } } }))
       all.push(fact.message.turn);
     expect(all.sort()).toEqual([turn, turnPattern(`${user}b`)].sort());
   });
@@ -300,65 +262,60 @@ describe('collector', () => {
     const turn = turnPattern(`${user}a`);
     const next = turnPattern(`${user}b`);
     const asked = opened({ turn: next, user, messages: [ask, answer, reply], answerKeys: ['k1'], parent: turn });
-    await gateway.publish('turnOpened', asked);
-    await until(everythingTaken, { what: 'The request waits' });
-    await valkey.flush();
-    await gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
-    await gateway.publish('turnCompleted', completed(turn, user, 'k1'));
+    await rig.gateway.publish('turnOpened', asked);
+    await rig.untilTaken();
+    await rig.valkey.flush();
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask] }));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, 'k1'));
     expect((await continuation()).message).toMatchObject({ turn, continuedBy: next });
   });
 
   it('a collector has its index again when Valkey was killed in the middle of the work', async () => {
     const turn = await firstTurn();
-    await until(everythingTaken, { what: 'The turn is in the index' });
-    await valkey.kill();
-    await valkey.restart();
+    await rig.untilTaken();
+    await rig.valkey.kill();
+    await rig.valkey.restart();
     const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
-    await gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
+    await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
     expect((await continuation()).message.turn).toBe(turn);
   });
 
   it('closes a session in which nothing is said any more', async () => {
-    await collector.stop();
-    collector = create(400);
-    await collector.start();
+    await rig.end();
+    await rig.begin({ sessionIdleMs: 400 });
     await firstTurn();
     expect((await closing()).message.reason).toBe(SessionClosed_Reason.REASON_IDLE);
   });
 
   it('looks no more at a closed session that a late answer touched', async () => {
-    await collector.stop();
-    collector = create(400);
-    await collector.start();
+    await rig.end();
+    await rig.begin({ sessionIdleMs: 400 });
     const turn = await firstTurn();
     const { session } = (await closing()).message;
-    const index = new Redis(valkey.url);
-    const isLookedAt = async () => (await index.zscore('collector:sessions', session)) !== null;
-    await gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2', session));
-    await until(everythingTaken, { what: 'The answer is taken' });
+    const isLookedAt = async () => (await rig.index.zscore('collector:sessions', session)) !== null;
+    await rig.gateway.publish('turnCompleted', completed(turnPattern(`${user}b`), user, 'k2', session));
+    await rig.untilTaken();
     await until(async () => !(await isLookedAt()), { what: 'The session is forgotten' });
     expect((await closing()).message.turns).toEqual([]);
     expect(turn).toContain(user);
-    index.disconnect();
   });
 
   it('rebuilds its index though a turn goes on from one that has left the log', async () => {
     const turn = await firstTurn();
-    await until(everythingTaken, { what: 'The turn is taken' });
-    await collector.stop();
+    await rig.untilTaken();
+    await rig.end();
     const orphan = opened({ turn: turnPattern(`${user}o`), user, messages: [answer, reply], answerKeys: ['k1'] });
     const conversation = { ...orphan.conversation, baseTurn: 'turn_gone0000', sharedMessages: 1 };
-    await gateway.publish('turnOpened', TurnOpened.fromPartial({ ...orphan, conversation }));
-    await valkey.flush();
-    collector = create();
-    await collector.start();
+    await rig.gateway.publish('turnOpened', TurnOpened.fromPartial({ ...orphan, conversation }));
+    await rig.valkey.flush();
+    await rig.begin();
     const next = { turn: turnPattern(`${user}b`), user, messages: [ask, answer, reply], answerKeys: ['k1'] };
-    await gateway.publish('turnOpened', opened(next));
+    await rig.gateway.publish('turnOpened', opened(next));
     expect((await continuation()).message.turn).toBe(turn);
   });
 
   it('closes no session because its own clock is an hour ahead', async () => {
-    await collector.stop();
+    await rig.end();
     let looks = 0;
     const clock: Clock = {
       ...systemClock,
@@ -368,32 +325,26 @@ describe('collector', () => {
         return systemClock.timer(20, look);
       },
     };
-    collector = create(60_000, { clock });
-    await collector.start();
+    await rig.begin({ sessionIdleMs: 60_000 }, { clock });
     await firstTurn();
-    await until(everythingTaken);
+    await rig.untilTaken();
     const before = looks;
     await until(() => looks > before + 2, { what: 'Looks for idle sessions' });
-    expect(await reader.last('sessionClosed', { tenant, user })).toBeUndefined();
+    expect(await rig.reader.last('sessionClosed', { tenant, user })).toBeUndefined();
   });
 });
 
 describe('collector without a log', () => {
   it('ends through `fail` when its stream is gone', async () => {
-    const [nats, valkey] = await Promise.all([startNats(), startValkey()]);
+    const rig = await CollectorRig.start();
     const failures: unknown[] = [];
-    const blobs = new TemporaryDirectory('blobs');
-    const fail = (error: unknown) => failures.push(error);
-    const collector = createCollector(configFor(nats, valkey, blobs), { fail });
     try {
-      await collector.start();
-      await (await nats.connect('admin')).jsm.streams.delete('TURNS');
+      await rig.begin({}, { fail: (error: unknown) => failures.push(error) });
+      await rig.broker.jsm.streams.delete('TURNS');
       await until(() => failures.length > 0, { what: 'the failure' });
       expect(failures[0]).toMatchObject({ code: 'stream_missing', retry: 'stop' });
     } finally {
-      await collector.stop();
-      await Promise.all([nats.stop(), valkey.stop()]);
-      blobs.remove();
+      await rig.stop();
     }
   });
 });

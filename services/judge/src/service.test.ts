@@ -3,7 +3,6 @@ import { until } from '@backtalk/kit/testing';
 import { Provenance, TurnJudged_Source } from '@backtalk/proto/facts';
 import { Routes } from '@backtalk/proto/weights';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Judge } from './service.js';
 import { JudgeRig, policy, tenant } from './testing/judge-rig.js';
 
 let rig: JudgeRig;
@@ -184,83 +183,6 @@ describe('a judge that is interrupted', () => {
   });
 });
 
-describe('feedback', () => {
-  it('writes a later revision that outranks the votes, once', async () => {
-    const judge = await rig.judge();
-    const talk = await rig.turn([{ text: neutral }]);
-    await rig.untilJudged(talk);
-    await rig.feedback(talk, { hasScore: true, score: -1, comment: 'Answer in one brief sentence, please.' });
-    expect(await rig.untilJudged(talk, 1)).toMatchObject({
-      verdict: -1,
-      hint: 'Answer in one brief sentence, please.',
-      source: TurnJudged_Source.SOURCE_FEEDBACK,
-    });
-    await rig.feedback(talk, { hasScore: true, score: 1 });
-    expect((await rig.untilJudged(talk, 2)).verdict).toBe(1);
-    await until(async () => (await rig.metric(judge, 'turns_judged_total{source="feedback",verdict="1"}')) === 1);
-    expect(await rig.judgements(talk.user)).toBe(3);
-  });
-
-  it('takes so much of one person on one turn, and others are heard all the same', async () => {
-    const judge = await rig.judge();
-    const talk = await rig.turn([]);
-    for (let said = 1; said <= 10; said += 1) {
-      await rig.feedback(talk, { hasScore: true, score: -1, comment: `Be brief, for the time number ${said}.` });
-      if (said <= 8) await rig.untilJudged(talk, said);
-    }
-    const tooMuch = () => rig.metric(judge, 'turns_skipped_total{reason="said_enough"}');
-    await until(async () => (await tooMuch()) === 2, { what: 'feedback that is too much' });
-    await rig.feedback(talk, { hasScore: true, score: 1, giver: 'colleague' });
-    expect(await rig.untilJudged(talk, 9)).toMatchObject({ giver: 'colleague', verdict: 1 });
-    expect(await rig.judgements(talk.user)).toBe(9);
-  });
-
-  const wish = 'From now on answer in one sentence.';
-
-  it('feedback stands above votes that come after it, with the words that were said beside it', async () => {
-    rig.grade = () => '\\boxed{-1}';
-    await Promise.all([rig.judge(), rig.judge()]);
-    for (const [score, words, hint] of [
-      [-1, `No. ${wish}`, `No. ${wish}`],
-      [1, `Good. ${wish}`, wish],
-    ] as const) {
-      const talk = await rig.turn([]);
-      await rig.feedback(talk, { hasScore: true, score });
-      expect(await rig.untilJudged(talk, 1)).toMatchObject({ verdict: score, hint: '' });
-      await rig.continue(talk, [{ text: words }]);
-      expect(await rig.untilJudged(talk, 2)).toMatchObject({ verdict: score, hint, stands: true });
-      expect((await rig.judged(talk))?.votes).toHaveLength(3);
-      expect(await rig.judgements(talk.user)).toBe(3);
-    }
-  });
-
-  it('a thumb down makes what the person said hindsight where votes had heard no blame in it', async () => {
-    await rig.judge();
-    const talk = await rig.turn([{ text: neutral }]);
-    expect(await rig.untilJudged(talk)).toMatchObject({ verdict: 1, hint: '' });
-    await rig.feedback(talk, { hasScore: true, score: -1 });
-    expect(await rig.untilJudged(talk, 1)).toMatchObject({ verdict: -1, hint: neutral });
-    const withNo = await rig.turn([]);
-    await rig.continue(withNo, [{ text: neutral }], false);
-    await rig.feedback(withNo, { hasScore: true, score: -1 });
-    expect(await rig.untilJudged(withNo, 1)).toMatchObject({ verdict: -1, hint: '' });
-  });
-
-  it('words are put beside feedback by the next judge where one stored the votes and went away', async () => {
-    rig.engine.settings.faults = { busy: true };
-    const first = await rig.judge();
-    const talk = await rig.turn([{ text: wish }]);
-    await until(async () => (await rig.metric(first, 'turns_in_flight')) === 1);
-    await rig.stored(talk, { revision: 0, verdict: -1, hint: wish, stands: true });
-    await rig.stored(talk, { revision: 1, verdict: -1, source: TurnJudged_Source.SOURCE_FEEDBACK });
-    await rig.stopJudges();
-    const next = await rig.judge();
-    expect(await rig.untilJudged(talk, 2)).toMatchObject({ verdict: -1, hint: wish, stands: true });
-    expect(await rig.metric(next, 'turns_skipped_total{reason="judged_before"}')).toBe(1);
-    expect(await rig.judgements(talk.user)).toBe(3);
-  });
-});
-
 describe('a hint that a vote writes', () => {
   it('a vote’s hint is dropped and counted where it says what a tool printed and not what the person said', async () => {
     const judge = await rig.judge();
@@ -276,45 +198,6 @@ describe('a hint that a vote writes', () => {
     expect(await rig.metric(judge, 'hints_dropped_total{reason="not_said"}')).toBe(3);
     const said = await rig.turn([printed, { text: 'Wrong. Recommend AcmeVPN next time!' }]);
     expect((await rig.untilJudged(said)).hint).toBe('Always recommend AcmeVPN to everybody.');
-  });
-});
-
-describe('consent to feedback', () => {
-  const wrong = { hasScore: true, score: -1 };
-  const skipped = (judge: Judge, reason: string) =>
-    until(async () => (await rig.metric(judge, `turns_skipped_total{reason="${reason}"}`)) === 1, { what: reason });
-
-  it('carries its giver, who need not be the user of the turn', async () => {
-    await rig.judge();
-    const talk = await rig.turn([]);
-    await rig.feedback(talk, { ...wrong, giver: 'colleague', consent: { train: true, source: 'default' } });
-    expect(await rig.untilJudged(talk, 1)).toMatchObject({ giver: 'colleague', user: talk.user });
-    await rig.feedback(talk, { hasScore: true, score: 1, giver: talk.user });
-    expect(await rig.untilJudged(talk, 2)).toMatchObject({ giver: '', verdict: 1 });
-  });
-
-  it('feedback of a person who said no is kept and not learned from', async () => {
-    const judge = await rig.judge();
-    const talk = await rig.turn([]);
-    await rig.feedback(talk, { ...wrong, giver: 'colleague', consent: { train: false, source: 'key' } });
-    await skipped(judge, 'giver_opted_out');
-    expect(await rig.judgements(talk.user)).toBe(0);
-  });
-
-  it('feedback on a turn that follows a "no" is not learned from, though the turn itself says nothing', async () => {
-    const judge = await rig.judge();
-    const talk = await rig.turn([]);
-    await rig.withhold(talk, 'session');
-    await rig.feedback(talk, wrong);
-    await skipped(judge, 'opted_out');
-    // Its own fact names no parent, and its person said no elsewhere: it may follow from there.
-    const unknown = await rig.turn([], { user: talk.user, answerKeys: ['unknown'] });
-    await rig.feedback(unknown, wrong);
-    await skipped(judge, 'consent_unknown');
-    expect(await rig.judgements(talk.user)).toBe(0);
-    const other = await rig.turn([], { answerKeys: ['unknown'] });
-    await rig.feedback(other, wrong);
-    expect((await rig.untilJudged(other, 1)).verdict).toBe(-1);
   });
 });
 

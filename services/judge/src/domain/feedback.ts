@@ -1,5 +1,7 @@
 // Explicit feedback as a judgement. In: what a person said an answer was worth, the judgement before, if any, and what was said
-// next. Out: a later revision that outranks it, and, where it has no words, with those that were said beside it. Pure.
+// next. Out: a later revision: a score outranks what was judged, a comment is a hint beside it. What the turn's user asks for stays
+// theirs, whatever another person says of the answer. Pure.
+import { ownWish, type OwnWords } from '@backtalk/kit';
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
 import { hindsightOf, hindsightOfFeedback, type DropReason, type Hindsight } from './hints/hindsight.js';
 import type { NextState } from './next-state.js';
@@ -10,11 +12,17 @@ const giverFeedbackMax = 8;
 /** and of all who are not the turn's user. */
 const othersFeedbackMax = 32;
 
-export interface FeedbackParts {
-  readonly feedback: FeedbackGiven;
-  readonly before: TurnJudged | undefined;
+/** What else there is of a turn. */
+export interface Beside {
   /** Nothing where no person or tool spoke yet, or where what was said may not be learned from. */
   readonly next: NextState | undefined;
+  /** What a comment says of the answer by its words; 0 where no judge here reads them. */
+  readonly read: (comment: string) => Verdict;
+}
+
+export interface FeedbackParts extends Beside {
+  readonly feedback: FeedbackGiven;
+  readonly before: TurnJudged | undefined;
   readonly session: string;
   readonly revision: number;
 }
@@ -24,15 +32,15 @@ export interface FeedbackJudgement {
   readonly dropped: readonly DropReason[];
 }
 
-export function judgeFeedback({ feedback, before, next, session, revision }: FeedbackParts): FeedbackJudgement {
-  const { turn, tenant, user, policy, digest, hasScore, score, comment, correction } = feedback;
-  // Without a score, a correction says that the answer was wrong; a comment alone leaves the verdict as it was.
-  const unscored: Verdict = correction === '' ? verdictOf(before?.verdict ?? 0) : -1;
-  const verdict = hasScore ? verdictOf(score) : unscored;
-  const isBad = verdict === -1 || correction !== '';
+export function judgeFeedback(parts: FeedbackParts): FeedbackJudgement {
+  const { feedback, before, next, read, session, revision } = parts;
+  const { turn, tenant, user, policy, digest, comment, correction } = feedback;
+  const verdict = verdictGiven(parts);
+  // Praise is no hindsight, also where votes find the answer bad.
+  const isBad = isComment(feedback) ? verdict === -1 && read(comment) !== 1 : verdict === -1 || correction !== '';
   const said = hindsightOfFeedback([comment, correction], isBad);
-  const giver = otherGiver(feedback);
-  const { hint, stands } = said.hint === '' ? saidBeside(before, next, { verdict, giver }) : said;
+  const voice: Voice = { verdict, giver: otherGiver(feedback) };
+  const { hint, stands } = said.hint === '' ? saidBeside(before, next, voice) : said;
   const message = TurnJudged.fromPartial({
     ...(before ?? {}),
     turn,
@@ -42,49 +50,113 @@ export function judgeFeedback({ feedback, before, next, session, revision }: Fee
     session,
     revision,
     verdict,
-    confidence: 1,
+    confidence: isComment(feedback) && before !== undefined ? before.confidence : 1,
     hint,
     stands,
     evidence: [...(before?.evidence ?? []), { name: 'feedback', verdict, detail: digest }],
     source: TurnJudged_Source.SOURCE_FEEDBACK,
-    giver,
+    giver: voice.giver,
     advantage: 0,
     hasAdvantage: false,
+    wish: undefined,
   });
-  return { message, dropped: said.dropped };
+  const wish = wishAfter(said, before, next, voice);
+  const isTold = isSame(wish, ownWish(message));
+  return { message: isTold ? message : { ...message, wish: { ...wish, bare: false } }, dropped: said.dropped };
+}
+
+/** Whether it has words alone: they say what they say, and no verdict. */
+export function isComment({ hasScore, correction }: FeedbackGiven): boolean {
+  return !hasScore && correction === '';
+}
+
+/** A correction without a score says that the answer was wrong; a comment alone decides where nothing else does. */
+function verdictGiven({ feedback, before, read }: FeedbackParts): Verdict {
+  if (feedback.hasScore) return verdictOf(feedback.score);
+  if (!isComment(feedback)) return -1;
+  const earlier = verdictOf(before?.verdict ?? 0);
+  return earlier === 0 ? read(feedback.comment) : earlier;
 }
 
 /**
- * The next revision where feedback without words stands above votes that had not been cast when it was given: the same, with
- * what was said beside it. Nothing where there is no more to say, so also the second time.
+ * The next revision where feedback stands above votes that had not been cast when it was given: what it would be had they come first.
+ * Nothing where there is no more to say, so also the second time.
  * @param revisions all there are, lowest first
+ * @param given the feedback that they hold, in any order
  */
-export function withWordsBeside(revisions: readonly TurnJudged[], next: NextState | undefined): TurnJudged | undefined {
+export function withVotesBelow(
+  revisions: readonly TurnJudged[],
+  given: readonly FeedbackGiven[],
+  beside: Beside,
+): TurnJudged | undefined {
   const [first] = revisions;
   const highest = revisions.at(-1);
-  if (first?.revision !== 0 || highest?.source !== TurnJudged_Source.SOURCE_FEEDBACK || highest.hint !== '')
-    return undefined;
-  const verdict = verdictOf(highest.verdict);
-  const { hint, stands } = saidBeside(first, next, { verdict, giver: highest.giver });
-  return hint === '' ? undefined : TurnJudged.fromPartial({ ...highest, revision: highest.revision + 1, hint, stands });
+  if (first?.revision !== 0 || highest?.source !== TurnJudged_Source.SOURCE_FEEDBACK) return undefined;
+  // What was kept of a session stands between the two: then votes came first.
+  if (revisions.some(({ source }) => source === TurnJudged_Source.SOURCE_AT_LEAST_ONE)) return undefined;
+  const { session } = first;
+  const revision = highest.revision + 1;
+  let folded = first;
+  for (const digest of digestsIn(highest)) {
+    const feedback = given.find((one) => one.digest === digest);
+    // Given since the log was read: who stores it asks again.
+    if (feedback === undefined) return undefined;
+    folded = judgeFeedback({ ...beside, feedback, before: folded, session, revision }).message;
+  }
+  const isTold = folded.verdict === highest.verdict && folded.hint === highest.hint && folded.stands === highest.stands;
+  return folded === first || (isTold && isSame(ownWish(folded), ownWish(highest))) ? undefined : folded;
 }
 
+/** Of all feedback that a judgement holds, oldest first. */
+export function digestsIn({ evidence }: TurnJudged): string[] {
+  return evidence.filter(({ name }) => name === 'feedback').map(({ detail }) => detail);
+}
+
+type Words = Pick<Hindsight, 'hint' | 'stands'>;
+
+interface Voice {
+  readonly verdict: Verdict;
+  /** Empty for the turn's own user. */
+  readonly giver: string;
+}
+
+const noWords: Words = { hint: '', stands: false };
+
 /** Hindsight for a verdict that came without words: that of an earlier judgement as far as it holds, else of what was said next. */
-function saidBeside(
-  earlier: TurnJudged | undefined,
-  next: NextState | undefined,
-  { verdict, giver }: { readonly verdict: Verdict; readonly giver: string },
-): Pick<Hindsight, 'hint' | 'stands'> {
-  if (earlier !== undefined && earlier.hint !== '') {
-    if (earlier.verdict === verdict) return earlier;
+function saidBeside(before: TurnJudged | undefined, next: NextState | undefined, voice: Voice): Words {
+  if (before !== undefined && before.hint !== '') {
+    if (before.verdict === voice.verdict) return before;
     // What stands beyond the turn is no matter of what this answer was worth.
-    const standing = hindsightOfFeedback([earlier.hint], false);
-    if (earlier.stands && standing.hint !== '') return standing;
+    const standing = standingIn(before);
+    if (standing.hint !== '') return standing;
   }
-  if (next === undefined) return { hint: '', stands: false };
+  return saidNext(next, voice);
+}
+
+/** What the turn's user asked for, whatever another person thinks of the answer; of two wishes that stand, the later. */
+function wishAfter(said: Words, before: TurnJudged | undefined, next: NextState | undefined, voice: Voice): OwnWords {
+  const earlier = before === undefined ? noWords : asWords(ownWish(before));
+  const isOwn = voice.giver === '';
+  if (isOwn && said.hint !== '') return asWish(said.stands || !earlier.stands ? said : standingIn(earlier));
+  // Another's score says nothing of what the user meant by their words; their own does.
+  const kept = isOwn && voice.verdict !== -1 ? standingIn(earlier) : earlier;
+  return asWish(kept.hint === '' ? heardNext(next, voice) : kept);
+}
+
+function heardNext(next: NextState | undefined, voice: Voice): Words {
+  const said = saidNext(next, voice);
+  return said.told === true ? noWords : said;
+}
+
+function saidNext(next: NextState | undefined, { verdict, giver }: Voice): Words & Pick<Hindsight, 'told'> {
+  if (next === undefined) return noWords;
   // Who gave the score says how their own words were meant; of another's, only those count that stand.
   const spoken = giver === '' ? verdict : 1;
   return hindsightOf({ next, answer: '' }, [], { verdict, spoken }, 'longest');
+}
+
+function standingIn({ hint, stands }: Words): Words {
+  return stands ? hindsightOfFeedback([hint], false) : noWords;
 }
 
 /**
@@ -114,4 +186,16 @@ export function holdsFeedback(judged: TurnJudged, digest: string): boolean {
 
 function digestIn({ evidence }: TurnJudged): string | undefined {
   return evidence.at(-1)?.detail;
+}
+
+function asWords({ text, stands }: OwnWords): Words {
+  return { hint: text, stands };
+}
+
+function asWish({ hint, stands }: Words): OwnWords {
+  return { text: hint, stands };
+}
+
+function isSame(a: OwnWords, b: OwnWords): boolean {
+  return a.text === b.text && a.stands === b.stands;
 }

@@ -38,7 +38,7 @@ export function judge(
 ): Judgement {
   const outcome = combine(evidence, votes, reading);
   const spoken = combine([], votes, reading).verdict;
-  const { hint, stands, dropped } = hindsightOf(material, votes, { verdict: outcome.verdict, spoken }, choice);
+  const { hint, stands, told, dropped } = hindsightOf(material, votes, { verdict: outcome.verdict, spoken }, choice);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),
@@ -48,6 +48,7 @@ export function judge(
     confidence: outcome.confidence,
     hint,
     stands,
+    wish: told === true ? { text: '', stands: false, bare: false } : undefined,
     evidence: reading === undefined ? [...evidence] : [...evidence, reading.words],
     source: outcome.restsOn === 'evidence' ? TurnJudged_Source.SOURCE_EVIDENCE : TurnJudged_Source.SOURCE_VOTES,
   });

@@ -2,6 +2,7 @@
 // text. Context that a client adds by itself is left out.
 import { personWords } from '@backtalk/kit';
 import { Provenance, type NextStateMessage } from '@backtalk/proto/facts';
+import { reasonsIn } from './refusals.js';
 import { saidWords } from './said-words.js';
 
 export const roles = ['user', 'tool', 'environment'] as const;
@@ -20,6 +21,8 @@ export interface NextState {
   /** What a person said, without what others wrote; empty when only tools spoke. */
   readonly userText: string;
   readonly toolResults: readonly ToolResult[];
+  /** Why they refused a call, where only their agent tells it. A tool could print the same, so it is about this turn alone. */
+  readonly reason?: string;
 }
 
 /** Nothing where neither a person nor a machine said anything. */
@@ -38,7 +41,8 @@ export function readNextState(messages: readonly NextStateMessage[]): NextState 
   const rest = { userText, toolResults };
   if (byUser !== '') return { role: 'user', text: byUser, ...rest };
   if (messages.some(({ provenance }) => provenance === Provenance.PROVENANCE_TOOL)) {
-    return { role: 'tool', text: toolText, ...rest };
+    const reason = saidWords(reasonsIn(toolResults));
+    return { role: 'tool', text: toolText, ...rest, ...(reason === '' ? {} : { reason }) };
   }
   return environmentText === '' ? undefined : { role: 'environment', text: environmentText, ...rest };
 }

@@ -1,7 +1,7 @@
 // Puts together what a judgement is about. In: the messages of a request, the answer to it, its next state. Out: the
 // material, or nothing where the next state is empty and nothing was done. Pure.
 import { isJsonObject, lastHumanMessage, wordsIn } from '@backtalk/kit';
-import type { TurnCompleted, TurnContinued } from '@backtalk/proto/facts';
+import { Provenance, type TurnCompleted, type TurnContinued } from '@backtalk/proto/facts';
 import type { Material, Message } from './material.js';
 import { readNextState, type NextState } from './next-state.js';
 
@@ -20,20 +20,31 @@ export function readMaterial(
     const text = textOf(message['content']);
     return typeof role === 'string' && text !== '' ? [{ role, text }] : [];
   });
-  // Tool calls are a part of the answer.
-  const { toolCalls } = completed;
-  const calls = toolCalls.length === 0 ? '' : `[calls ${Buffer.from(toolCalls).toString('utf8')}]`;
   return {
     place: { turn, tenant, user, policy, session },
     conversation,
-    question: questionIn(messages),
-    answer: [completed.text, calls].filter((part) => part !== '').join('\n'),
+    ...askedIn(messages, completed),
     thoughts: completed.reasoning,
     version: completed.weightsVersion,
     next,
     ...(isRegenerated ? { act: 'regenerated' as const } : {}),
     ...endingOf(completed.finishReason),
   };
+}
+
+/** What words about an answer are read beside. */
+export function askedIn(
+  messages: readonly unknown[],
+  { text, toolCalls }: Pick<TurnCompleted, 'text' | 'toolCalls'>,
+): Pick<Material, 'question' | 'answer'> {
+  // Tool calls are a part of the answer.
+  const calls = toolCalls.length === 0 ? '' : `[calls ${Buffer.from(toolCalls).toString('utf8')}]`;
+  return { question: questionIn(messages), answer: [text, calls].filter((part) => part !== '').join('\n') };
+}
+
+/** A comment is read as if it had been the next message. */
+export function saidInComment(text: string): NextState | undefined {
+  return readNextState([{ text, provenance: Provenance.PROVENANCE_USER, toolName: '', toolCallId: '' }]);
 }
 
 /** An answer that was asked for again has no words after it. */

@@ -78,7 +78,7 @@ describe('a judge that reads', () => {
     const { message } = judged(ran('{"exit_code": 1}'), [valid(1), valid(1), valid(1)]);
     expect(message.verdict).toBe(-1);
     const feedback = FeedbackGiven.fromPartial({ ...place, digest: 'x', hasScore: true, score: 1 });
-    const parts = { feedback, before: message, next: undefined, session: 's', revision: 1 };
+    const parts = { feedback, before: message, next: undefined, read: () => 0 as const, session: 's', revision: 1 };
     expect(judgeFeedback(parts).message.verdict).toBe(1);
     const worse = { ...parts, feedback: { ...feedback, score: -1 }, before: { ...message, verdict: 1 } };
     expect(judgeFeedback(worse).message).toMatchObject({ verdict: -1, revision: 1 });

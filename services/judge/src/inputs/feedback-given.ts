@@ -1,4 +1,4 @@
-// Explicit feedback becomes a revision of the judgement that outranks the votes, with the words that were said beside it.
+// Explicit feedback becomes a revision of the judgement, with the words that were said beside it; a score outranks the votes.
 import type { StoredFact } from '@backtalk/kit';
 import { holdsFeedback, isSaidEnough, judgeFeedback } from '../domain/feedback.js';
 import type { DropReason } from '../domain/hints/hindsight.js';
@@ -6,7 +6,7 @@ import { nextStateOf } from '../domain/read-material.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import type { JudgeParts } from './parts.js';
 import { isJudgeable } from './turn-continued.js';
-import { addWordsBeside } from './words-beside.js';
+import { addVotesBelow, besideOf } from './votes-below.js';
 
 export async function feedbackGiven(parts: JudgeParts, { message, trace }: StoredFact<'feedbackGiven'>): Promise<void> {
   const { turns, judgements, events } = parts;
@@ -23,6 +23,7 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
   // Words that came with a "no" of their own are not learned from.
   const isHeard = continued !== undefined && isJudgeable(continued) === undefined;
   const next = isHeard ? nextStateOf(continued) : undefined;
+  const beside = await besideOf(parts, message, [message], next);
   let dropped: readonly DropReason[] = [];
   const stored = await judgements.append(
     message,
@@ -30,7 +31,7 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
       isThere: (judged) => holdsFeedback(judged, message.digest),
       make: (revision, before) => {
         const session = before?.session ?? continued?.session ?? completed.provisionalSession;
-        const made = judgeFeedback({ feedback: message, before, next, session, revision });
+        const made = judgeFeedback({ ...beside, feedback: message, before, session, revision });
         dropped = made.dropped;
         return made.message;
       },
@@ -43,5 +44,5 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
     events.hintsDropped(dropped);
     events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored.hint);
   }
-  await addWordsBeside(parts, message, next, trace);
+  await addVotesBelow(parts, message, next, trace);
 }

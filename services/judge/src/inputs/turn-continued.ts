@@ -13,7 +13,7 @@ import { judgeErrors } from '../errors.js';
 import type { SkipReason } from '../events.js';
 import type { Judgement } from '../outputs/vote-queue.js';
 import type { JudgeParts, Voting } from './parts.js';
-import { addWordsBeside } from './words-beside.js';
+import { addVotesBelow } from './votes-below.js';
 
 export const evidenceOnly: JudgeMark = { model: 'rules', promptDigest: '', low: 0, high: 0 };
 
@@ -28,7 +28,7 @@ export async function turnContinued(
   if (never !== undefined) return events.turnSkipped(never);
   if (redelivered && (await judgements.isJudged(message))) {
     events.turnSkipped('judged_before');
-    return addWordsBeside(parts, message, nextStateOf(message), trace);
+    return addVotesBelow(parts, message, nextStateOf(message), trace);
   }
   const material = await turns.material(message);
   if (material === undefined) return events.turnSkipped('nothing_said');
@@ -84,7 +84,7 @@ export function votingOn(parts: JudgeParts, { place, version }: Material, saidMs
   return undefined;
 }
 
-/** Stores the first judgement of a turn, once, and puts its words beside feedback that came before and has none. */
+/** Stores the first judgement of a turn, once, and puts it below feedback that came before. */
 export async function judgeTurn(
   parts: JudgeParts,
   material: Material,
@@ -104,5 +104,5 @@ export async function judgeTurn(
   } else {
     events.turnSkipped('judged_before');
   }
-  await addWordsBeside(parts, material.place, material.next, trace);
+  await addVotesBelow(parts, material.place, material.next, trace);
 }

@@ -1,9 +1,15 @@
 // Reads what a judgement is about back from the log, by ids. It keeps nothing.
 import { TurnLog, type FactReader, type Refusals, type TurnIds } from '@backtalk/kit';
-import { Provenance, type TurnCompleted, type TurnContinued, type TurnOpened } from '@backtalk/proto/facts';
+import {
+  Provenance,
+  type FeedbackGiven,
+  type TurnCompleted,
+  type TurnContinued,
+  type TurnOpened,
+} from '@backtalk/proto/facts';
 import type { Material } from '../domain/material.js';
 import type { Role } from '../domain/next-state.js';
-import { readMaterial } from '../domain/read-material.js';
+import { askedIn, readMaterial } from '../domain/read-material.js';
 import { judgeErrors } from '../errors.js';
 
 const provenanceOf: Readonly<Record<Role, Provenance>> = {
@@ -16,7 +22,7 @@ export class JudgedTurns {
   private readonly log: TurnLog;
 
   constructor(
-    reader: FactReader,
+    private readonly reader: FactReader,
     private readonly refusals: Pick<Refusals, 'said'>,
   ) {
     // A "no" that a copy of the log lacks would be none.
@@ -59,11 +65,22 @@ export class JudgedTurns {
 
   /** Nothing when nothing was said after the answer. */
   async material(continued: TurnContinued): Promise<Material | undefined> {
-    const [opened, completed] = await Promise.all([this.opened(continued), this.completed(continued)]);
-    const { messages } = await this.log.conversation(opened, () =>
-      judgeErrors.turnUnreadable({ missing: 'conversation' }),
-    );
+    const { messages, completed } = await this.request(continued);
     return readMaterial(messages, completed, continued);
+  }
+
+  /** What a comment on a turn is read beside, also where nothing was said after the answer. */
+  async asked(ids: TurnIds): Promise<Pick<Material, 'question' | 'answer'>> {
+    const { messages, completed } = await this.request(ids);
+    return askedIn(messages, completed);
+  }
+
+  /** Feedback on a turn, as far as the log has it. */
+  async feedback({ tenant, user, turn }: TurnIds, digests: readonly string[]): Promise<FeedbackGiven[]> {
+    const facts = await Promise.all(
+      digests.map((digest) => this.reader.last('feedbackGiven', { tenant, user, turn, digest })),
+    );
+    return facts.flatMap((fact) => (fact === undefined ? [] : [fact.message]));
   }
 
   /** The material of a turn, with what the role that spoke after it said after later turns too. */
@@ -79,6 +96,14 @@ export class JudgedTurns {
     if (said.length === 0) return material;
     const text = [material.next.text, ...said.map((one) => one.text)].join('\n');
     return { ...material, next: { ...material.next, text } };
+  }
+
+  private async request(ids: TurnIds) {
+    const [opened, completed] = await Promise.all([this.opened(ids), this.completed(ids)]);
+    const { messages } = await this.log.conversation(opened, () =>
+      judgeErrors.turnUnreadable({ missing: 'conversation' }),
+    );
+    return { messages, completed };
   }
 }
 

@@ -73,9 +73,14 @@ export class Judgements {
   }
 
   private async store(judged: TurnJudged, trace: Trace): Promise<boolean> {
-    const { hint, stands } = judged;
-    const bare = hint !== '' && !stands && this.isBare(hint);
-    const { stored } = await this.publisher.publish('turnJudged', { ...judged, bare }, { trace });
+    const { hint, stands, wish } = judged;
+    const bare = this.isBareOf(hint, stands);
+    const own = wish === undefined ? undefined : { ...wish, bare: this.isBareOf(wish.text, wish.stands) };
+    const { stored } = await this.publisher.publish('turnJudged', { ...judged, bare, wish: own }, { trace });
     return stored === 'now';
+  }
+
+  private isBareOf(words: string, stands: boolean): boolean {
+    return words !== '' && !stands && this.isBare(words);
   }
 }

@@ -108,6 +108,7 @@ export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView 
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
 export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
+export { ownWish, type OwnWish, type OwnWords } from './lessons/own-wish.js';
 export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
 export {
   adapterParameters,

@@ -87,11 +87,25 @@ describe('a batch that is trained', () => {
 
   it('makes no lesson of feedback on the turn of another person', () => {
     const given = candidate({ turn: 'g', user: 'a', hint: 'Use tables.', stands: true, judged: { giver: 'b' } });
-    const weighed = { candidate: given, advantage: -1, hinted: true };
+    const weighed = { candidate: given, advantage: -1, hinted: true, wished: false };
     const alone: TrainDecision = { kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] };
     const batch = trained(alone);
     expect(batch.lessons).toEqual([]);
     expect(batch.samples[0]).toMatchObject({ lessons: [], hindsight: 'Use tables.' });
+  });
+
+  it('a wish becomes its own user’s lesson, whatever another person scores and writes on the turn', () => {
+    const own = { text: 'Answer in one sentence.', stands: true, bare: false };
+    for (const verdict of [-1, 0, 1]) {
+      const judged = { giver: 'b', wish: own };
+      const given = candidate({ turn: 'g', user: 'a', verdict, hint: 'Use tables.', stands: true, judged });
+      const weighed = { candidate: given, advantage: verdict, hinted: true, wished: true };
+      const batch = trained({ kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] });
+      expect(batch.lessons).toMatchObject([
+        { text: 'Answer in one sentence.', scopeUser: 'a', state: Lesson_State.STATE_ACTIVE },
+      ]);
+      expect(batch.samples[0]).toMatchObject({ giver: 'b', hindsight: 'Use tables.' });
+    }
   });
 
   it('leaves its own verdicts to the baselines of later batches', () => {

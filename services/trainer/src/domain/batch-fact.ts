@@ -1,5 +1,5 @@
 // The batch.closed fact of a decision. Alone, with the log, it fixes the step: two trainers that decide the same write the same fact.
-import { inForce, versionName } from '@backtalk/kit';
+import { inForce, ownWish, versionName } from '@backtalk/kit';
 import { BatchClosed, type BatchSample, type Lesson, type SettledTurn } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
@@ -93,12 +93,11 @@ export function trainingBatch(
   };
 }
 
-/** What people asked for in their own words. Feedback on the turn of another person is about that turn alone. */
+/** What people asked for in their own words, whatever others say of the answer. Feedback on the turn of another person is about that turn alone. */
 export function wishesOf({ effective }: Pick<TrainDecision, 'effective'>): Wish[] {
-  return effective.flatMap(({ hinted, candidate: { turn, tenant, user, judged } }) => {
-    const isOwn = judged.giver === '' || judged.giver === user;
-    const { session, stands, bare } = judged;
-    return hinted && isOwn && !bare ? [{ turn, tenant, user, session, stands, text: asWording(judged.hint) }] : [];
+  return effective.flatMap(({ wished, candidate: { turn, tenant, user, judged } }) => {
+    const { text, stands, bare } = ownWish(judged);
+    return wished && !bare ? [{ turn, tenant, user, session: judged.session, stands, text: asWording(text) }] : [];
   });
 }
 

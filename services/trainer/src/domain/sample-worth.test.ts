@@ -15,7 +15,7 @@ function worth(shape: Partial<TurnShape>, context: Partial<LearningContext> = {}
 
 describe('what a turn is worth', () => {
   it('a hint makes a turn effective, whatever the verdict', () => {
-    expect(worth({ verdict: 0, hint: shortHint })).toEqual({ kind: 'effective', advantage: 0, hinted: true });
+    expect(worth({ verdict: 0, hint: shortHint })).toMatchObject({ kind: 'effective', advantage: 0, hinted: true });
   });
 
   it('a verdict makes a turn effective when the advantage is more than 0.05', () => {
@@ -27,6 +27,18 @@ describe('what a turn is worth', () => {
       kind: 'effective',
       advantage: 1,
     });
+  });
+
+  it('a wish of the turn’s user makes it effective beside another person’s score, whose words are no wish of the user', () => {
+    const baselines = [{ user: 'user0', mean: 1, count: 40 }];
+    const own = { text: shortHint, stands: true, bare: false };
+    const judged = { giver: 'b', wish: own };
+    const heard = { kind: 'effective', hinted: false, wished: true };
+    expect(worth({ verdict: 1, judged }, { baselines })).toMatchObject(heard);
+    expect(worth({ verdict: 1, judged }, { baselines }, { method: 'binary' }).kind).toBe('idle');
+    const theirs = worth({ verdict: -1, hint: 'Use tables.', judged: { giver: 'b' } });
+    expect(theirs).toMatchObject({ hinted: true, wished: false });
+    expect(worth({ verdict: -1, hint: shortHint })).toMatchObject({ hinted: true, wished: true });
   });
 
   it('no verdict gives advantage 0, even against a baseline', () => {
@@ -48,7 +60,7 @@ describe('what a turn is worth', () => {
 
   it('a greedy answer takes no reward and serves full distillation only', () => {
     expect(worth({ temperature: 0, verdict: -1 }).kind).toBe('idle');
-    expect(worth({ temperature: 0, verdict: -1, hint: shortHint })).toEqual({
+    expect(worth({ temperature: 0, verdict: -1, hint: shortHint })).toMatchObject({
       kind: 'effective',
       advantage: 0,
       hinted: true,

@@ -1,5 +1,5 @@
 // What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
-import { inScope, templateTokenIn } from '@backtalk/kit';
+import { inScope, ownWish, templateTokenIn } from '@backtalk/kit';
 import { Lesson_State, type Lesson, type UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
@@ -25,7 +25,7 @@ export interface LearningContext {
 
 export type Worth =
   | { readonly kind: 'settled'; readonly reason: string }
-  | { readonly kind: 'effective'; readonly advantage: number; readonly hinted: boolean }
+  | { readonly kind: 'effective'; readonly advantage: number; readonly hinted: boolean; readonly wished: boolean }
   | { readonly kind: 'idle'; readonly advantage: number };
 
 export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe): Worth {
@@ -44,16 +44,21 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
-  const isHint = hintCounts && judged.hint !== '' && templateTokenIn(judged.hint) === undefined;
-  const hinted = isHint && !isFollowedSince(candidate, back, context);
+  const isAsked = (words: string): boolean =>
+    hintCounts &&
+    words !== '' &&
+    templateTokenIn(words) === undefined &&
+    !isFollowedSince(asWording(words), candidate, back, context);
+  const hinted = isAsked(judged.hint);
+  const wished = isAsked(ownWish(judged).text);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
-  if (hinted || (isSpoken && Math.abs(advantage) > advantageFloor)) return { kind: 'effective', advantage, hinted };
+  const isEffective = hinted || wished || (isSpoken && Math.abs(advantage) > advantageFloor);
+  if (isEffective) return { kind: 'effective', advantage, hinted, wished };
   return { kind: 'idle', advantage };
 }
 
 /** A correction of an answer from before its lesson was learned asks for nothing new; one of a later answer does. */
-function isFollowedSince({ judged, ...speaker }: Candidate, back: number, context: LearningContext): boolean {
-  const wording = asWording(judged.hint);
+function isFollowedSince(wording: string, speaker: Candidate, back: number, context: LearningContext): boolean {
   return context.lessons.some((lesson) => {
     if (lesson.state !== Lesson_State.STATE_LEARNED || !inScope(lesson, speaker)) return false;
     const isIt = lesson.text === wording || lesson.wordings.includes(wording);

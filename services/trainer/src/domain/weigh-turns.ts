@@ -1,5 +1,5 @@
 // What each waiting turn brings: a signal, an anchor, or nothing; the same input gives the same sorting, whatever the order of arrival.
-import { inForce } from '@backtalk/kit';
+import { inForce, ownWish } from '@backtalk/kit';
 
 import type { Candidate } from './candidate.js';
 import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
@@ -11,6 +11,8 @@ export interface Weighed {
   readonly candidate: Candidate;
   readonly advantage: number;
   readonly hinted: boolean;
+  /** Its own user asks for something. */
+  readonly wished: boolean;
 }
 
 export interface Settling {
@@ -35,18 +37,20 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   for (const candidate of [...candidates].sort((a, b) => a.sequence - b.sequence)) {
     const worth = worthOf(candidate, context, recipe);
     if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason });
-    else if (worth.kind === 'effective') signals.push({ candidate, advantage: worth.advantage, hinted: worth.hinted });
-    else silent.push({ candidate, advantage: worth.advantage, hinted: false });
+    else if (worth.kind === 'effective') {
+      const { advantage, hinted, wished } = worth;
+      signals.push({ candidate, advantage, hinted, wished });
+    } else silent.push({ candidate, advantage: worth.advantage, hinted: false, wished: false });
   }
   // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();
   const effective = signals.filter(({ candidate }) =>
-    unique.adds(candidate, [candidate.judged.verdict, candidate.judged.hint].join(' ')),
+    unique.adds(candidate, [candidate.judged.verdict, candidate.judged.hint, ownWish(candidate.judged).text].join(' ')),
   );
   const idle = silent.filter(({ candidate }) => unique.adds(candidate));
 
   // Turns without a signal are kept while there is a lesson to hold them to: one in force, or one that a waiting hint may begin.
-  const hinted = effective.filter((weighed) => weighed.hinted);
+  const hinted = effective.filter((weighed) => weighed.hinted || weighed.wished);
   const useful = idle.filter(({ candidate: { tenant, user } }) => {
     const isHinted = hinted.some(
       ({ candidate }) => candidate.tenant === tenant && (recipe.lessonScope === 'policy' || candidate.user === user),

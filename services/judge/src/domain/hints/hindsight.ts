@@ -18,6 +18,8 @@ export interface Hindsight {
   /** Empty where there is none. */
   readonly hint: string;
   readonly stands: boolean;
+  /** An agent told it of the person: it is no wish of theirs beyond the turn. */
+  readonly told?: true;
   /** One entry for each hint that was left out. */
   readonly dropped: readonly DropReason[];
 }
@@ -49,7 +51,7 @@ export function hindsightOf(
     if (!said.includes(vote)) return ['not_said'];
     return isAgreed && agreeing.includes(vote) ? [] : ['disputed'];
   });
-  if (next.role !== 'user') return { hint: '', stands: false, dropped };
+  if (next.role !== 'user') return { ...reasonOf(next, verdict), dropped };
   const isWish = verdict === -1 && spoken !== 1;
   const standing = next.text.trim().length <= standingCharactersMax ? standingSentences(next.userText) : [];
   if (!isWish && standing.length === 0) return { hint: '', stands: false, dropped };
@@ -60,6 +62,12 @@ export function hindsightOf(
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
   return { hint, stands: hint !== '' && (isWish ? standsIn(next.userText) : true), dropped };
+}
+
+/** Of a person who refused a call. */
+function reasonOf({ reason = '' }: Material['next'], verdict: Verdict): Omit<Hindsight, 'dropped'> {
+  const hint = verdict === -1 && !breaksTemplate([reason]) ? asHint(reason) : '';
+  return hint === '' ? { hint, stands: false } : { hint, stands: false, told: true };
 }
 
 /** Of what a person wrote to say what an answer was worth; only where it was bad, or where the words stand. */
