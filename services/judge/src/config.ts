@@ -1,12 +1,14 @@
 // What the judge reads from its environment.
-import { baseSettings, installationSettings, setting, type ConfigOf } from '@backtalk/kit';
+import { baseSettings, installationSettings, setting, settings, type ConfigOf } from '@backtalk/kit';
+import { fixedTokens } from './domain/free-vote.js';
 import { hintChoices } from './domain/hints/choose.js';
+import { answerTokensMax } from './domain/vote-budget.js';
 
 const { natsUrl, natsUser, natsPassword, valkeyUrl, healthAddress, logLevel, ackWaitMs, instance } = baseSettings;
 
 const atLeastOneRules = ['always', 'agree', 'off'] as const;
 
-export const judgeSettings = {
+const shape = {
   natsUrl,
   natsUser,
   natsPassword,
@@ -32,6 +34,39 @@ export const judgeSettings = {
     secret: true,
   }),
   model: baseSettings.judgeModel,
+  verdictTokens: setting.integer('BACKTALK_JUDGE_VERDICT_TOKENS', {
+    description:
+      'Tokens that all votes of one verdict may have together (backend free): prompts, estimated at three bytes each, thoughts and answers.',
+    default: 24_000,
+    min: 2_000,
+  }),
+  thinkingTokens: setting.integer('BACKTALK_JUDGE_THINKING_TOKENS', {
+    description:
+      'Tokens that a vote may think for before its answer of 512 (backend free); 0 switches thoughts off where the template of the model can.',
+    default: 0,
+    min: 0,
+  }),
+  contextTokens: setting.integer('BACKTALK_JUDGE_CONTEXT_TOKENS', {
+    description: 'Context of the model that votes, where its engine does not say (backend free).',
+    default: 8_192,
+    min: 2_048,
+  }),
+  pricePrompt: setting.number('BACKTALK_JUDGE_PRICE_PROMPT', {
+    description: 'Price of a million tokens of prompts, in any currency; 0: costs are not counted.',
+    default: 0,
+    min: 0,
+  }),
+  priceCached: setting.number('BACKTALK_JUDGE_PRICE_CACHED_SHARE', {
+    description: 'Share of that price for tokens that the model had in its cache and says so.',
+    default: 1,
+    min: 0,
+    max: 1,
+  }),
+  priceAnswer: setting.number('BACKTALK_JUDGE_PRICE_ANSWER', {
+    description: 'Price of a million tokens that the model writes, thoughts among them.',
+    default: 0,
+    min: 0,
+  }),
   voteShare: setting.number('BACKTALK_JUDGE_VOTE_SHARE', {
     description: 'Share of turns that get votes, 0 to 1, drawn by turn; evidence alone decides the others.',
     default: 1,
@@ -93,5 +128,20 @@ export const judgeSettings = {
   }),
 };
 
+/** A vote that cannot be shown the turn, or cannot answer, is none. */
+export const judgeSettings = settings(shape, ({ backend, votes, verdictTokens, thinkingTokens, contextTokens }) => {
+  if (backend !== 'free') return [];
+  const needed = fixedTokens + answerTokensMax + thinkingTokens;
+  return [
+    ...(verdictTokens >= votes * needed
+      ? []
+      : [
+          `BACKTALK_JUDGE_VERDICT_TOKENS is too small for BACKTALK_JUDGE_VOTES votes with BACKTALK_JUDGE_THINKING_TOKENS each: make it ${String(votes * needed)} or more.`,
+        ]),
+    ...(contextTokens >= needed
+      ? []
+      : ['BACKTALK_JUDGE_CONTEXT_TOKENS has no room for BACKTALK_JUDGE_THINKING_TOKENS and a prompt: raise it.']),
+  ];
+});
+
 export type JudgeConfig = ConfigOf<typeof judgeSettings>;
-export type Backend = JudgeConfig['backend'];

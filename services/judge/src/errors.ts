@@ -9,6 +9,20 @@ export const judgeErrors = defineErrors('judge', {
     retry: 'later',
     message: () => 'No engine of the judge pool can be reached: votes wait until there is one.',
   },
+  /** The vote waits until the engines may be asked again, and so do all others. */
+  engineLimited: {
+    code: 'judge_engine_limited',
+    status: 503,
+    retry: 'later',
+    message: (p: { waitMs: number }) => `Every engine of the judge pool asks to be left alone for ${p.waitMs} ms.`,
+  },
+  /** No vote is to blame for a key: all wait until it is right. */
+  keyRefused: {
+    code: 'judge_key_refused',
+    status: 503,
+    retry: 'later',
+    message: () => 'The judge pool refuses the key that it is given, or its account has nothing left: votes wait.',
+  },
   /** The vote waits for another engine, unless it was the second one. */
   engineLost: {
     code: 'judge_engine_lost',

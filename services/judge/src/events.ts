@@ -4,6 +4,7 @@ import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
 import { dropReasons, type DropReason } from './domain/hints/hindsight.js';
 import type { CastVote, EvidenceVote, NullReason, Outcome } from './domain/verdict.js';
 import type { PlantedFigures } from './domain/planted.js';
+import { costOf, type Prices, type UsedTokens } from './domain/vote-budget.js';
 import { leftOutReasons, type LeftOut } from './domain/vote-rule.js';
 
 export const skipReasons = [
@@ -50,6 +51,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   return {
     ...voteEvents(logger, metrics),
     ...plantedEvents(logger, metrics),
+    ...spendingEvents(logger, metrics),
     turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
       judged.inc({ source, verdict: String(outcome.verdict) });
       agreement.observe(outcome.confidence);
@@ -124,6 +126,33 @@ function voteEvents(logger: Logger, metrics: Metrics) {
     },
     queueNotMeasured: (error: unknown): void => {
       logger.warn('queue_not_measured', { error: asBacktalkError(error) });
+    },
+  };
+}
+
+/** What asking in words costs, and what engines refuse of it. */
+function spendingEvents(logger: Logger, metrics: Metrics) {
+  const requests = metrics.counter('requests_total', 'Requests of votes in words, by what came of them.', ['outcome']);
+  const tokens = metrics.counter('tokens_total', 'Tokens of votes in words, as their engines count them.', ['kind']);
+  for (const kind of ['prompt', 'cached', 'answer']) tokens.inc({ kind }, 0);
+  const cost = metrics.counter('cost_total', 'What those tokens cost, at the prices of the settings.');
+  const refused = metrics.gauge('fields_refused', '1 for a field of requests that an engine refused.', ['field']);
+  return {
+    asked: (outcome: string, usage: UsedTokens | undefined, prices: Prices): void => {
+      requests.inc({ outcome });
+      if (usage === undefined) return;
+      const { promptTokens, cachedTokens = 0, completionTokens } = usage;
+      tokens.inc({ kind: 'prompt' }, Math.max(0, promptTokens - cachedTokens));
+      tokens.inc({ kind: 'cached' }, cachedTokens);
+      tokens.inc({ kind: 'answer' }, completionTokens);
+      cost.inc(costOf(usage, prices));
+    },
+    fieldsRefused: (fields: readonly string[], model: string): void => {
+      for (const field of fields) refused.set({ field }, 1);
+      logger.warn('fields_refused', { fields, model });
+    },
+    promptShortened: (model: string): void => {
+      logger.warn('prompt_shortened', { model });
     },
   };
 }

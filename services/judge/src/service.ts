@@ -14,7 +14,7 @@ import {
   type ServiceWithPorts,
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
-import type { Backend, JudgeConfig } from './config.js';
+import type { JudgeConfig } from './config.js';
 import { PlantedRecord } from './domain/planted.js';
 import { createEvents, type JudgeEvents } from './events.js';
 import { feedbackGiven } from './inputs/feedback-given.js';
@@ -62,7 +62,7 @@ export function createJudge(config: JudgeConfig, overrides: JudgeOverrides = {})
 async function start(context: Context, { voter, backOff }: JudgeOverrides): Promise<Readonly<Record<string, number>>> {
   const { config, broker, blobs, reader, clock, logger, metrics, lifecycle } = context;
   const events = createEvents(logger, metrics);
-  const voting = await startVoting(context, voter ?? voterOf(config.backend), backOff, events);
+  const voting = await startVoting(context, voter ?? voterOf(config, events), backOff, events);
   const parts: JudgeParts = {
     config,
     clock,
@@ -126,12 +126,12 @@ async function startVoting(
   return { queue: new VoteQueue(context, backOff, events), caster, versionTimes, planted: readPlanted(), record };
 }
 
-function voterOf(backend: Backend): Voter | undefined {
-  switch (backend) {
+function voterOf(config: JudgeConfig, events: JudgeEvents): Voter | undefined {
+  switch (config.backend) {
     case 'scored':
       return new ScoredVoter(scoredPrompts(), readCalibrationTable());
     case 'free':
-      return new FreeVoter();
+      return new FreeVoter(config, { ...events, asked: (outcome, usage) => events.asked(outcome, usage, config) });
     case 'rules':
       return undefined;
   }

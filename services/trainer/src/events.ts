@@ -198,6 +198,10 @@ function turnEvents(logger: Logger, metrics: Numbers) {
       logger.warn('wishes_left_to_words', { reason, wishes });
     },
 
+    judgeFieldsRefused(fields: readonly string[], model: string): void {
+      logger.warn('judge_fields_refused', { fields, model });
+    },
+
     judgeEngineRefused(reason: string): void {
       logger.debug('judge_engine_refused', { reason });
     },

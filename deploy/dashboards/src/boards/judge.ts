@@ -123,6 +123,30 @@ const votes: Row = {
       ],
     },
     {
+      title: 'Requests for votes in words',
+      description:
+        'By what came of them. engine_overloaded: a limit, votes wait. invalid_request: once a field that the engine does not take; more of them make votes null.',
+      kind: 'stacked',
+      unit: 'ops',
+      queries: [{ expr: perSecond('backtalk_judge_requests_total', 'outcome'), legend: '{{outcome}}' }],
+    },
+    {
+      title: 'Tokens of votes in words',
+      description:
+        'As the engines count them. prompt is what their caches did not have: of the votes of one turn, all but the first share nearly all of their prompts.',
+      kind: 'stacked',
+      unit: 'short',
+      queries: [{ expr: perSecond('backtalk_judge_tokens_total', 'kind'), legend: '{{kind}}' }],
+    },
+    {
+      title: 'Cost of votes in the time range',
+      description: 'At the prices that are set (BACKTALK_JUDGE_PRICE_PROMPT and _ANSWER); 0 where none are.',
+      kind: 'number',
+      unit: 'short',
+      width: 8,
+      queries: [{ expr: inRange('backtalk_judge_cost_total'), legend: 'cost' }],
+    },
+    {
       title: 'Turns judged without votes',
       description:
         'share: left out by BACKTALK_JUDGE_VOTE_SHARE. behind: the policy had moved on while the turn waited, so that evidence alone decides. Much of it means that the judge pool is too small: BacktalkJudgeBehind.',

@@ -24,3 +24,19 @@ it('a judge whose votes count has nothing to say', async () => {
   const url = await readyPart('backtalk_judge_votes_trusted 1\n');
   expect(await partStatus('judge', url)).toEqual({ part: 'judge', url, ready: true, why: '' });
 });
+
+it('says what a judge that reads has used, and what its engine refuses', async () => {
+  const metrics = [
+    'backtalk_judge_requests_total{outcome="answered"} 30',
+    'backtalk_judge_requests_total{outcome="engine_overloaded"} 2',
+    'backtalk_judge_tokens_total{kind="prompt"} 9000',
+    'backtalk_judge_tokens_total{kind="cached"} 18000',
+    'backtalk_judge_tokens_total{kind="answer"} 1500',
+    'backtalk_judge_cost_total 0.01234',
+    'backtalk_judge_fields_refused{field="response_format"} 1',
+  ];
+  const used =
+    '32 requests, 2 engine_overloaded: 9000 tokens of prompts, 18000 more from a cache, 1500 written, cost 0.0123';
+  const { ready, why } = await partStatus('judge', await readyPart(`${metrics.join('\n')}\n`));
+  expect({ ready, why }).toEqual({ ready: true, why: `since its start ${used}; its engine forces no form of answers` });
+});

@@ -3,6 +3,7 @@ import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactN
 import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
+import { Metrics } from '../prometheus.js';
 import { givenUpBy } from './batches.js';
 import { heldBecause, isLearningPaused, isStorageFull } from './learning.js';
 
@@ -39,8 +40,28 @@ async function complaintOf(part: string, url: string): Promise<string> {
   const [, refused] = /^backtalk_\w+_leased_engines_refused ([1-9]\d*)$/m.exec(text) ?? [];
   if (refused !== undefined)
     return `sends nothing to ${refused} leased engines: BACKTALK_ENGINE_HOSTS does not list their hosts`;
+  const unforced = /^backtalk_judge_fields_refused\{field="response_format"\} 1$/m.test(text);
   const isUntrusted = /^backtalk_judge_votes_trusted 0$/m.test(text);
-  return isUntrusted ? 'its votes do not count: too few planted turns are judged right' : '';
+  if (isUntrusted) return 'its votes do not count: too few planted turns are judged right';
+  return [spentBy(text), unforced ? 'its engine forces no form of answers' : '']
+    .filter((said) => said !== '')
+    .join('; ');
+}
+
+/** What a judge that reads has used since its start; empty where it has asked nothing. */
+function spentBy(text: string): string {
+  const metrics = new Metrics(text);
+  const requests = metrics.by('backtalk_judge_requests_total', 'outcome');
+  const asked = Object.values(requests).reduce((sum, count) => sum + count, 0);
+  if (asked === 0) return '';
+  const tokens = (kind: string) => String(metrics.sum('backtalk_judge_tokens_total', { kind }));
+  const cost = metrics.sum('backtalk_judge_cost_total');
+  const failed = Object.entries(requests)
+    .filter(([outcome]) => outcome !== 'answered')
+    .map(([outcome, count]) => `, ${String(count)} ${outcome}`);
+  const used = `${tokens('prompt')} tokens of prompts, ${tokens('cached')} more from a cache, ${tokens('answer')} written`;
+  const price = cost === 0 ? '' : `, cost ${cost.toPrecision(3)}`;
+  return `since its start ${String(asked)} requests${failed.join('')}: ${used}${price}`;
 }
 
 /** A machine's folder names every part; in a cluster those are asked that hold a lease. */

@@ -3,7 +3,8 @@ import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { Provenance } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { withoutAddressed } from './addressed.js';
-import { freePrompt, readFreeAnswer } from './free-vote.js';
+import { readReply } from './free-reply.js';
+import { freePrompt } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
 import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
 import { isSaidBy } from './hints/said-by.js';
@@ -42,8 +43,8 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text })],
   ['the evidence of its last line', (text) => toolEvidence({ name: 'bash', text: `x\n${text} =` })],
   ['a scored vote', (text) => entryOf(saidIn(byUser(text).next))],
-  ['a free vote', (text) => freePrompt(byUser(text), 'token', 0)],
-  ['the answer to a free vote', (text) => readFreeAnswer(`${text}\\boxed{1}`)],
+  ['a free vote', (text) => freePrompt(byUser(text), { wording: 0, isForced: false, tokensMax: 4_000 })],
+  ['the answer to a free vote', (text) => readReply({ text: `${text}\\boxed{1}`, isWhole: true })],
   ['chooseHint', (text) => chooseHint([text, 'Answer in one brief sentence.'], text, 'overlap')],
   ['isSaidBy', (text) => isSaidBy('Answer in one brief sentence.', text)],
   ['clip', (text) => oneLine(clip(text, 100))],

@@ -3,8 +3,9 @@
 // below it the votes alone decide.
 import type { Verdict } from './verdict-value.js';
 
-/** Why a vote has no verdict; `given_up`: two engines ended while they had votes of its turn. */
-export type NullReason = 'timeout' | 'unparsable' | 'engine' | 'given_up' | 'uncalibrated' | 'refused' | 'untrusted';
+/** Why a vote has no verdict; `cut`: its answer was, before the grade; `given_up`: two engines ended while they had votes of its turn. */
+export type NullReason =
+  'timeout' | 'unparsable' | 'cut' | 'engine' | 'given_up' | 'uncalibrated' | 'refused' | 'untrusted';
 
 export type CastVote = ValidVote | NullVote;
 

@@ -18,6 +18,8 @@ export interface VoteOfModel {
 }
 
 const timeoutCodes = new Set(['deadline_exceeded', 'engine_timeout']);
+/** What proxies before an engine say when it is not there, or not yet; 500 may be about the vote itself. */
+const awayStatuses = new Set([502, 504, 520, 521, 522, 523, 524, 529, 530]);
 const abortCodes = new Set(['cancelled', 'request_aborted']);
 
 export class VoteCaster {
@@ -56,7 +58,11 @@ export class VoteCaster {
       if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       if (abortCodes.has(error.code)) throw judgeErrors.votesLeft({}, error);
       if (lost !== undefined) throw judgeErrors.engineLost({ engine: lost }, error);
-      if (error.status === 503) throw judgeErrors.engineAway({}, error);
+      const waitMs = error.code === 'engine_overloaded' ? this.pool.limitedForMs : 0;
+      if (waitMs > 0) throw judgeErrors.engineLimited({ waitMs }, error);
+      if (error.code === 'engine_unauthorized') throw judgeErrors.keyRefused({}, error);
+      if (error.status === 503 || awayStatuses.has(Number(error.detail['engineStatus'])))
+        throw judgeErrors.engineAway({}, error);
       throw judgeErrors.voteFailed({ reason: error.code }, error);
     }
   }

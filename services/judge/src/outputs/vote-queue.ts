@@ -263,6 +263,11 @@ export class VoteQueue {
       await job.moveToWait(token);
       throw new WaitingError();
     }
+    if (error.code === 'judge_engine_limited') {
+      // For all judges: they ask the same engines, with the same key.
+      await this.votes.rateLimit(Math.ceil(Number(error.detail['waitMs'])));
+      throw Worker.RateLimitError();
+    }
     if (waits) {
       // What the job needs cannot be reached, for which the job is not to blame: the try is not counted.
       await job.moveToDelayed(clock.now() + backOffMs(job.attemptsStarted, this.backOff), token);

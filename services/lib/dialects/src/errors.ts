@@ -28,7 +28,8 @@ const specs = {
     code: 'engine_overloaded',
     status: 503,
     retry: 'later',
-    message: (p: { retryAfterSeconds: number }) =>
+    /** `isAsked`: the engine itself named the time, so that nothing is to be asked before. */
+    message: (p: { retryAfterSeconds: number; isAsked?: boolean }) =>
       `All places of the engine are taken. Try again in ${p.retryAfterSeconds} s.`,
   },
   unreachable: {

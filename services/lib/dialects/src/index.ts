@@ -1,6 +1,6 @@
 // How engines are spoken to: one interface, one implementation for each dialect.
 export { EnginePool, type EnginePoolEvents } from './asking/engine-pool.js';
-export { foreignPiece, foreignRule, inWords, type AskedEngine, type PromptMessage } from './asking/in-words.js';
+export * from './asking/in-words.js';
 export { ResolvedUrls } from './asking/resolved-urls.js';
 export * from './capture/accumulator.js';
 export * from './capture/capture.js';

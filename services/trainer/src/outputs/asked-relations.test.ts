@@ -49,6 +49,7 @@ beforeEach(async () => {
   };
   events = {
     wishRead: () => outcomes.push('read'),
+    judgeFieldsRefused: (fields) => outcomes.push(`without ${fields.join()}`),
     wishesLeftToWords: (reason, wishes) => outcomes.push(`${reason} ${wishes}`),
   };
   relations = new AskedRelations(pool, events);

@@ -1,7 +1,7 @@
 // How new wishes stand to earlier ones, asked of the judge's model, where it reads: one request for each new wish. In: the wishes of a batch.
 // Out: what the model said, where words do not say the contrary; of what was not asked, or not answered in time or in form, words decide.
 // It never throws for want of an answer: a batch closes all the same.
-import { inWords, type EnginePool } from '@backtalk/dialects';
+import { Asking, randomMarker, type EnginePool } from '@backtalk/dialects';
 import { asBacktalkError } from '@backtalk/kit';
 
 import { wordRelations } from '../domain/lexical-relation.js';
@@ -20,15 +20,19 @@ const askedWithinMs = 60_000;
 /** Remembered, so that a batch that is decided anew asks nothing again. */
 const pairsMax = 16_384;
 const seed = 0;
+const answerTokensMax = 512;
 
 export class AskedRelations implements WishRelations {
   private readonly known = new Map<string, WishRelation>();
+  private readonly asking: Asking;
 
   constructor(
     private readonly pool: Pick<EnginePool, 'use' | 'lastModel'>,
-    private readonly events: Pick<TrainerEvents, 'wishRead' | 'wishesLeftToWords'>,
+    private readonly events: Pick<TrainerEvents, 'wishRead' | 'wishesLeftToWords' | 'judgeFieldsRefused'>,
     private readonly withinMs = askedWithinMs,
-  ) {}
+  ) {
+    this.asking = new Asking({ asked: () => undefined, fieldsRefused: events.judgeFieldsRefused });
+  }
 
   async among(wishes: readonly NewWish[], stopped: AbortSignal): Promise<Relate> {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(this.withinMs)]);
@@ -68,8 +72,10 @@ export class AskedRelations implements WishRelations {
     const options = { deadlineMs: callDeadlineMs, signal };
     try {
       await this.pool.use(options, async (engine) => {
-        const answer = await inWords(engine, (token) => relationQuestion(wish, token), seed, options);
-        const relations = readRelations(answer, wish.beside.length);
+        const prompt = () => relationQuestion(wish, randomMarker());
+        const question = { prompt, seed, answerTokensMax, thinkingTokensMax: 0 };
+        const answer = await this.asking.ask(engine, question, options);
+        const relations = readRelations(answer.text, wish.beside.length);
         if (relations === undefined) {
           this.events.wishesLeftToWords('unreadable', 1);
           return;

@@ -36,9 +36,13 @@ interface Member {
   inFlight: number;
   /** Others are asked first until then: it was not there. */
   restsUntilMs: number;
+  /** Nothing is asked until then: it said so itself, with its limit. */
+  limitedUntilMs: number;
 }
 
 const restMs = 5_000;
+/** However long an engine asks to be left alone. */
+const askedRestMaxMs = 5 * 60_000;
 
 interface Place {
   readonly url: string;
@@ -75,7 +79,10 @@ export class EnginePool {
 
   async use<T>(options: CallOptions, work: (engine: PooledEngine) => Promise<T>): Promise<T> {
     const { clock } = this.options;
-    const all = [...this.members];
+    const all = [...this.members].filter(([, { limitedUntilMs }]) => limitedUntilMs <= clock.now());
+    const limitedMs = this.limitedForMs;
+    if (limitedMs > 0)
+      throw engineErrors.overloaded({ retryAfterSeconds: Math.ceil(limitedMs / 1_000), isAsked: true });
     const there = all.filter(([, { restsUntilMs }]) => restsUntilMs <= clock.now());
     const [first, ...rest] = there.length > 0 ? there : all;
     if (first === undefined) throw engineErrors.unreachable({ why: 'no engine of the pool is known' });
@@ -90,11 +97,21 @@ export class EnginePool {
       this.newestModel = member.model;
       return await work({ url, client: member.client, model: member.model });
     } catch (error) {
+      if (isEngineError(error, 'engine_overloaded') && error.detail['isAsked'] === true) {
+        const askedMs = Number(error.detail['retryAfterSeconds']) * 1_000;
+        member.limitedUntilMs = clock.now() + Math.min(askedMs, askedRestMaxMs);
+      }
       if (isLostEngine(error) || isEngineError(error, 'engine_unreachable')) member.restsUntilMs = clock.now() + restMs;
       throw error;
     } finally {
       member.inFlight -= 1;
     }
+  }
+
+  /** How long no engine is to be asked, because each has said so with its limit; 0 where one may be. */
+  get limitedForMs(): number {
+    const all = [...this.members.values()].map(({ limitedUntilMs }) => limitedUntilMs - this.options.clock.now());
+    return all.length === 0 ? 0 : Math.max(0, Math.min(...all));
   }
 
   async stop(): Promise<void> {
@@ -127,6 +144,7 @@ export class EnginePool {
         model,
         inFlight: 0,
         restsUntilMs: 0,
+        limitedUntilMs: 0,
       });
     }
     events.enginesKnown(this.members.size);

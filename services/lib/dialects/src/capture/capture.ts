@@ -2,6 +2,8 @@
 
 export interface TokenUsage {
   readonly promptTokens: number;
+  /** Of these, what the engine had in its cache; absent where it does not say. */
+  readonly cachedTokens?: number;
   readonly completionTokens: number;
 }
 

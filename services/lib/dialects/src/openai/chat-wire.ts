@@ -14,7 +14,8 @@ interface WireToolCall {
 }
 
 interface WireMessage {
-  readonly content?: string | null;
+  /** A text, or parts: some hosted models give thoughts and text as parts of one answer. */
+  readonly content?: string | readonly unknown[] | null;
   readonly reasoning?: string | null;
   readonly reasoning_content?: string | null;
   readonly tool_calls?: readonly WireToolCall[] | null;
@@ -32,6 +33,9 @@ interface WireChoice {
 interface WireUsage {
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null;
+  /** DeepSeek's word for it. */
+  readonly prompt_cache_hit_tokens?: number | null;
 }
 
 export interface WireError {
@@ -83,7 +87,7 @@ export function frameOf(raw: WireChat): EngineFrame {
     ids: choice.token_ids ?? undefined,
     logprobs: choice.logprobs?.content?.map(({ logprob }) => logprob),
     promptIds: raw.prompt_token_ids ?? undefined,
-    content: delta?.content ?? undefined,
+    content: delta?.content === undefined || delta.content === null ? undefined : textOf(delta.content),
     reasoning: delta?.reasoning ?? delta?.reasoning_content ?? undefined,
     toolCallDeltas: delta?.tool_calls?.map((call) => ({
       index: call.index ?? 0,
@@ -106,7 +110,7 @@ export function captureOf(raw: WireChat): Capture {
     promptIds: raw.prompt_token_ids ?? undefined,
     answerIds: choice.token_ids ?? [],
     logprobs: choice.logprobs?.content?.map(({ logprob }) => logprob) ?? [],
-    text: message.content ?? '',
+    text: textOf(message.content ?? ''),
     reasoning: message.reasoning ?? message.reasoning_content ?? '',
     toolCalls: (message.tool_calls ?? []).map((call) => {
       const { name, arguments: words } = call.function ?? {};
@@ -120,11 +124,20 @@ export function captureOf(raw: WireChat): Capture {
   };
 }
 
+/** Parts of any other kind are no text of the answer: thoughts least of all. */
+function textOf(content: string | readonly unknown[]): string {
+  if (typeof content === 'string') return content;
+  const parts = content.filter(isJsonObject).filter(({ type }) => type === 'text');
+  return parts.map(({ text }) => (typeof text === 'string' ? text : '')).join('');
+}
+
 function modelOf({ model }: RawObject): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
 function usageOf(usage: WireUsage | null | undefined): TokenUsage | undefined {
   if (usage === undefined || usage === null) return undefined;
-  return { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 };
+  const cachedTokens = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? undefined;
+  const counts = { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 };
+  return cachedTokens === undefined ? counts : { ...counts, cachedTokens };
 }

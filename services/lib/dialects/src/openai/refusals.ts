@@ -14,11 +14,15 @@ export interface CallContext {
 }
 
 const retryAfterDefaultSeconds = 1;
+/** No conversation holds these by chance. */
+const namedField = /\b(?:response_format|chat_template_kwargs|thinking_token_budget)\b/;
 
 export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
   const error = errorIn(reply.text);
   switch (reply.status) {
+    // 402: nothing is left on the account that the key belongs to.
     case 401:
+    case 402:
     case 403:
       return engineErrors.unauthorized({});
     case 404:
@@ -31,9 +35,12 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     // Admission limits answer 503 or 429, mostly without Retry-After.
     case 429:
     case 503: {
-      const seconds = Number(reply.headers['retry-after']);
-      const isGiven = Number.isFinite(seconds) && seconds > 0;
-      return engineErrors.overloaded({ retryAfterSeconds: isGiven ? Math.ceil(seconds) : retryAfterDefaultSeconds });
+      const asked = askedSeconds(reply.headers);
+      return engineErrors.overloaded(
+        asked === undefined
+          ? { retryAfterSeconds: retryAfterDefaultSeconds }
+          : { retryAfterSeconds: asked, isAsked: true },
+      );
     }
     default:
   }
@@ -42,7 +49,8 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
   const message = error?.message ?? '';
-  const param = error?.param?.replace(/^body\./, '').slice(0, 80);
+  // Some name the field in their words alone.
+  const param = error?.param?.replace(/^body\./, '').slice(0, 80) ?? namedField.exec(reply.text)?.[0];
   const isTooLong =
     error?.code === 'context_length_exceeded' ||
     error?.param === 'input_tokens' ||
@@ -56,6 +64,15 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
   const schema = /'msg': '([^']{1,160})'/.exec(message)?.[1];
   const valueError = error?.param && !error.param.startsWith('body') && message.length <= 200 ? message : undefined;
   return engineErrors.invalidRequest({ param, why: schema ?? valueError });
+}
+
+/** `Retry-After` in seconds or as a date; OpenAI's in milliseconds beside it. */
+function askedSeconds(headers: Reply['headers']): number | undefined {
+  const ms = Number(headers['retry-after-ms'] ?? Number.NaN);
+  const given = String(headers['retry-after'] ?? '');
+  const seconds = Number.isFinite(ms) ? ms / 1_000 : Number(given === '' ? Number.NaN : given);
+  const until = Number.isNaN(seconds) ? (Date.parse(given) - Date.now()) / 1_000 : seconds;
+  return Number.isFinite(until) && until > 0 ? Math.ceil(until) : undefined;
 }
 
 /** An error frame inside a stream: the answer is lost, whatever `[DONE]` follows. */
