@@ -43,6 +43,7 @@ Options of start:
   --gpus CARDS      with --dry-run: cards that are not here, such as 8x80GB
   --dry-run         with --profile gpu: say what would run on which card, and start nothing
   --json            with --dry-run: as JSON
+  --compose         with --dry-run: the variables of deploy/compose.gpu.yaml, for docker compose --env-file
   --restore DIR     start a new data folder from a backup   (npx backtalk backup --to DIR makes one)
   --without-build   skip the look for changed sources
   --help            this text
@@ -94,7 +95,7 @@ const handedOver = [
   'profile',
   'gpus',
 ];
-const switches = ['yes', 'dry-run', 'json'];
+const switches = ['yes', 'dry-run', 'json', 'compose'];
 
 function readCommandLine() {
   const text = { type: 'string' };

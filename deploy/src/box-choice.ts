@@ -1,7 +1,7 @@
 // What a start on cards serves, judges with and trains: `--profile gpu`. In: options with the launch variables, the cards, the data
 // folder. Out: the plan with all that a start chooses elsewhere too, each printed with its reasons; or one line that says why not.
 // A dry run fetches nothing and asks neither torch nor the engine.
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { environmentOf, inheritedEnvironment, usableShare, type Room } from '@backtalk/kit';
@@ -29,7 +29,11 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
   if (asked.cards !== undefined && !asked.dryRun)
     throw deployErrors.boxRefused({ why: '--gpus plans for cards that are not here: add --dry-run' });
   const environment = inheritedEnvironment();
-  if (!asked.dryRun) refuseWithoutVllm(vllmOnCards(environment));
+  const checkpoints = said.SAVE_CKPT === undefined ? undefined : resolve(root, said.SAVE_CKPT);
+  if (!asked.dryRun) {
+    refuseWithoutVllm(vllmOnCards(environment));
+    if (checkpoints !== undefined) refuseUnwritable(checkpoints);
+  }
   const cards = asked.cards ?? (await cardsHere());
   const policies = options.policies ?? lastPolicies(data);
   const last = lastModel(data);
@@ -46,6 +50,8 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
     rank: adapterRank({ base: place === undefined ? undefined : { recipe: recipeFor(model.parameters) }, environment }),
     policies: policies.length,
     trainsOnCard: flag !== 'cpu',
+    // Compose has one serving engine.
+    ...(asked.compose ? { enginesMax: 1 } : {}),
   });
   for (const [what, why] of box.reasons) terminal.step(`cards: ${what}: ${why}`);
   const device = asked.dryRun
@@ -58,7 +64,7 @@ export async function chosenOnCards(choosing: Choosing, { said, ...asked }: BoxO
     ...(place === undefined ? {} : await baseOf(choosing, model, box, asked.dryRun)),
     box,
     ...(said.PRM_M === undefined ? {} : { votes: said.PRM_M }),
-    ...(said.SAVE_CKPT === undefined ? {} : { checkpoints: resolve(root, said.SAVE_CKPT) }),
+    ...(checkpoints === undefined ? {} : { checkpoints }),
   };
 }
 
@@ -81,6 +87,15 @@ function refuseWithoutVllm(program: string): void {
   throw deployErrors.boxRefused({
     why: `${program} is not here: install vLLM for your cards (pip install vllm), or name its program with BACKTALK_VLLM`,
   });
+}
+
+function refuseUnwritable(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+  } catch {
+    throw deployErrors.boxRefused({ why: `SAVE_CKPT=${folder} is no folder that can be written to` });
+  }
 }
 
 function isProgram(path: string): boolean {

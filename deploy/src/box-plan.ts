@@ -40,6 +40,8 @@ export interface BoxWanted {
   readonly rank: number;
   readonly policies: number;
   readonly trainsOnCard: boolean;
+  /** Serving engines at most; as many as ports are kept for when left out. */
+  readonly enginesMax?: number | undefined;
 }
 
 export interface PlannedEngine {
@@ -156,7 +158,7 @@ interface Trial {
 /** The plan; or why there is none. */
 function place(trial: Trial): BoxPlan | string {
   const { wanted, seats, judges, split } = trial;
-  const groups = groupsOf(seats.serving, split);
+  const groups = groupsOf(seats.serving, split, wanted.enginesMax);
   const last = groups.at(-1) ?? [];
   const shared = last.at(-1);
   const leastBytes = bytesOfCard(leastOfServing(trial), split);
@@ -177,8 +179,8 @@ function place(trial: Trial): BoxPlan | string {
   return planOf(trial, { engines, judge: judge?.engine, training });
 }
 
-function groupsOf(cards: readonly Card[], split: number): readonly (readonly Card[])[] {
-  const count = Math.min(enginesMax, Math.floor(cards.length / split));
+function groupsOf(cards: readonly Card[], split: number, most = enginesMax): readonly (readonly Card[])[] {
+  const count = Math.min(most, Math.floor(cards.length / split));
   return Array.from({ length: count }, (_, at) => cards.slice(at * split, (at + 1) * split));
 }
 

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { repositoryRoot, TemporaryDirectory } from '@backtalk/kit/testing';
@@ -162,6 +163,23 @@ describe('a dry run', () => {
     expect(lines).toContain('Nothing was started. No card has confirmed these figures');
     expect(lines).not.toContain(key);
     expect(existsSync(directory.join('data'))).toBe(false);
+  });
+
+  it('says it in the variables that the compose file reads, every one of them', async () => {
+    const all = { ...seeds, PRM_MODEL_PATH: folders.reader, SAVE_CKPT: directory.join('saved') };
+    const lines = (await said(['--gpus', '8x80GB', '--compose'], all)).trim().split('\n');
+    const given = new Map(lines.map((line) => line.split('=', 2) as [string, string]));
+    const wanted = { SERVING_CARDS: '0,1', SERVING_SPLIT: '2', JUDGE_CARDS: '2,3', TRAINING_CARDS: '4', PORT: '31000' };
+    for (const [name, value] of Object.entries(wanted)) expect(given.get(`BACKTALK_${name}`), name).toBe(value);
+    expect(given.get('COMPOSE_PROFILES')).toBe('judge,checkpoints');
+    const files = ['compose.yaml', 'compose.gpu.yaml'].map((name) =>
+      readFileSync(join(repositoryRoot(), 'deploy', name), 'utf8'),
+    );
+    const unread = [...given.keys()].filter(
+      (name) => name !== 'COMPOSE_PROFILES' && !files.join('').includes(`\${${name}`),
+    );
+    expect(unread).toEqual([]);
+    expect(lines.join('\n')).not.toContain(key);
   });
 
   it.each<[readonly string[], Readonly<Record<string, string>>, string]>([

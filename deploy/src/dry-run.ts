@@ -2,6 +2,7 @@
 // takes how much of each, then each process with its ports, variables and command line, as text or JSON; no key is shown.
 import { gigabytes, inheritedEnvironment } from '@backtalk/kit';
 import { chosenOnCards, type ChosenOnCards } from './box-choice.js';
+import { composeVariables } from './compose-variables.js';
 import type { ProcessSpec } from './child.js';
 import { dataFolderAt } from './data-folder.js';
 import { noJudge, type JudgeModel } from './judge-model.js';
@@ -32,9 +33,13 @@ export async function dryRun(
 ): Promise<void> {
   const data = dataFolderAt(options.data);
   // Reasons are for people: what reads JSON gets nothing else.
-  const terminal = createTerminal(asked.json ? process.stderr : out);
+  const terminal = createTerminal(asked.json || asked.compose ? process.stderr : out);
   const never = new AbortController();
   const chosen = await chosenOnCards({ root, options, data, terminal, signal: never.signal }, asked);
+  if (asked.compose) {
+    for (const [name, value] of Object.entries(composeVariables(chosen, options.port))) out.write(`${name}=${value}\n`);
+    return;
+  }
   const ports = portsFrom(options.port);
   const judge = judgeElsewhere(options);
   const { host } = options;

@@ -44,6 +44,8 @@ export interface BoxOptions {
   /** Says what would run where, and starts nothing. */
   readonly dryRun: boolean;
   readonly json: boolean;
+  /** The variables of `compose.gpu.yaml`, in place of what would run here. */
+  readonly compose: boolean;
 }
 
 const units: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
@@ -64,6 +66,7 @@ export function readOptions(
       gpus: { type: 'string' },
       'dry-run': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      compose: { type: 'boolean', default: false },
       host: { type: 'string', default: '127.0.0.1' },
       yes: { type: 'boolean', default: false },
       restore: { type: 'string' },
@@ -106,16 +109,17 @@ interface BoxValues {
   readonly gpus?: string | undefined;
   readonly 'dry-run'?: boolean | undefined;
   readonly json?: boolean | undefined;
+  readonly compose?: boolean | undefined;
 }
 
 function boxOptions(values: BoxValues, environment?: Readonly<Record<string, string>>): BoxOptions | undefined {
-  const { profile, gpus, 'dry-run': dryRun = false, json = false } = values;
+  const { profile, gpus, 'dry-run': dryRun = false, json = false, compose = false } = values;
   if (profile !== undefined && profile !== 'gpu' && profile !== 'laptop')
     throw deployErrors.badOption({ option: 'profile', value: profile, wanted: 'laptop or gpu' });
   const cards = gpus === undefined ? undefined : cardsOfFlag(gpus);
-  if (profile === 'gpu') return { said: boxSaid(environment), cards, dryRun, json };
-  if (!dryRun && !json) return undefined;
-  const option = dryRun ? 'dry-run' : 'json';
+  if (profile === 'gpu') return { said: boxSaid(environment), cards, dryRun, json, compose };
+  if (!dryRun && !json && !compose) return undefined;
+  const option = dryRun ? 'dry-run' : json ? 'json' : 'compose';
   throw deployErrors.badOption({ option, value: 'true', wanted: 'usable without --profile gpu' });
 }
 

@@ -58,6 +58,7 @@ export const vllmOnCards = (environment: Readonly<Record<string, string>>) => en
 
 /** On cards vLLM takes these ranks alone. */
 const ranksOnCards = [8, 16, 32, 64, 128, 256, 320, 512];
+export const rankServed = (rank: number) => ranksOnCards.find((taken) => taken >= rank) ?? rank;
 
 /** @param adapters false: of an engine that judges alone */
 export function vllmArgumentsOnCards(start: VllmOnCards, adapters = true): string[] {
@@ -65,7 +66,7 @@ export function vllmArgumentsOnCards(start: VllmOnCards, adapters = true): strin
   return [
     ...['serve', model, ...servedAs(start), '--dtype=bfloat16'],
     ...[`--tensor-parallel-size=${String(split)}`, `--gpu-memory-utilization=${String(share)}`],
-    ...(adapters ? adapterFlags(start, ranksOnCards.find((taken) => taken >= rank) ?? rank) : []),
+    ...(adapters ? adapterFlags(start, rankServed(rank)) : []),
     ...(adapters ? toolFlags(start) : []),
   ];
 }
