@@ -20,23 +20,23 @@ function driverSays(lines: readonly string[]): string {
 const two = ['index, memory.total [MiB]', '0, 81559 MiB', '1, 24564 MiB'];
 
 describe('the cards of a machine', () => {
-  it('are what nvidia-smi says', async () => {
-    const PATH = driverSays(two);
-    expect(await cardsHere({ PATH })).toEqual([
+  it('cards are what nvidia-smi says', async () => {
+    const path = driverSays(two);
+    expect(await cardsHere({ PATH: path })).toEqual([
       { index: 0, bytes: 81_559 * 1024 * 1024 },
       { index: 1, bytes: 24_564 * 1024 * 1024 },
     ]);
   });
 
-  it('are those that CUDA_VISIBLE_DEVICES leaves, in its order', async () => {
-    const PATH = driverSays(two);
+  it('cards are those that CUDA_VISIBLE_DEVICES leaves, in its order', async () => {
+    const path = driverSays(two);
     const indexesOf = async (visible: string) =>
-      (await cardsHere({ PATH, CUDA_VISIBLE_DEVICES: visible })).map(({ index }) => index);
+      (await cardsHere({ PATH: path, CUDA_VISIBLE_DEVICES: visible })).map(({ index }) => index);
     expect(await indexesOf('1,0')).toEqual([1, 0]);
     await expect(indexesOf('7')).rejects.toThrow('CUDA_VISIBLE_DEVICES=7 leaves no card');
   });
 
-  it('are missed in one line that says how to plan without them', async () => {
+  it('missing cards are one line that says how to plan without them', async () => {
     await expect(cardsHere({ PATH: '/nowhere' })).rejects.toThrow(
       '--profile gpu: nvidia-smi is not here (--gpus 8x80GB --dry-run plans for cards that are not here).',
     );

@@ -155,12 +155,12 @@ describe('what does not fit or contradicts itself is one line that says what to 
     ['80GB', { NUM_GPUS: 'all' }, 'NUM_GPUS=all is no whole number of 1 or more.'],
     ['80GB', { PRM_M: '16' }, 'PRM_M=16 is no whole number of 1 to 15.'],
     ['80GB', { MEM_FRACTION_STATIC: '85' }, 'MEM_FRACTION_STATIC=85 is no share of a card'],
-  ])('of %s with %j', (cards, said, line) => {
+  ])('refuses %s with %j', (cards, said, line) => {
     expect(() => planned(cards, said)).toThrow(line);
     expect(() => planned(cards, said)).toThrow(/^--profile gpu: [^\n]+\.$/);
   });
 
-  it('of a judge that its cards do not hold', () => {
+  it('refuses a judge that its cards do not hold', () => {
     const judge = modelOf('reader-42b', 420);
     expect(() => planned('3x80GB', { PRM_GPUS: '1' }, { judge })).toThrow(
       /^--profile gpu: reader-42b, which judges, needs [\d.]+ GB of a card, and 73\.6 GB can be used: PRM_GPUS=2, or a smaller PRM_MODEL_PATH\.$/,

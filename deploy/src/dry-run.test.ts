@@ -83,7 +83,7 @@ const seeds = {
 };
 
 describe('a dry run', () => {
-  it('names every process with its cards, ports and command line, as the launch variables have it', async () => {
+  it('a dry run names every process with its cards, ports and command line, as the launch variables have it', async () => {
     const all = { ...seeds, PRM_MODEL_PATH: folders.reader, SAVE_CKPT: directory.join('saved') };
     const { endpoint, by } = await processesOf(['--gpus', '8x80GB'], all);
     expect(endpoint).toBe(31_000);
@@ -123,7 +123,7 @@ describe('a dry run', () => {
     expect(by.get('checkpoints')?.command.slice(-4)).toEqual(['weights', '--follow', '--to', directory.join('saved')]);
   });
 
-  it('gives each of several engines a loader, a port and a folder of versions of its own', async () => {
+  it('each of several engines has a loader, a port and a folder of versions of its own', async () => {
     const { by, processes } = await processesOf(['--gpus', '4x80GB']);
     const engines = processes.filter(({ name }) => name.startsWith('engine'));
     expect(engines.map(({ name, cards, port }) => [name, cards, port])).toEqual([
@@ -156,7 +156,7 @@ describe('a dry run', () => {
     expect(by.has('judge-engine')).toBe(false);
   });
 
-  it('says the same for people, shows no key and writes nothing', async () => {
+  it('a dry run says the same for people, shows no key and writes nothing', async () => {
     const lines = await said(['--gpus', '2x80GB'], { SGLANG_API_KEY: key });
     expect(lines).toContain('card 0  engine 73.6 GB');
     expect(lines).toContain('  vllm serve ');
@@ -165,7 +165,7 @@ describe('a dry run', () => {
     expect(existsSync(directory.join('data'))).toBe(false);
   });
 
-  it('says it in the variables that the compose file reads, every one of them', async () => {
+  it('a dry run says it in the variables that the compose file reads, every one of them', async () => {
     const all = { ...seeds, PRM_MODEL_PATH: folders.reader, SAVE_CKPT: directory.join('saved') };
     const lines = (await said(['--gpus', '8x80GB', '--compose'], all)).trim().split('\n');
     const given = new Map(lines.map((line) => line.split('=', 2) as [string, string]));
@@ -216,7 +216,7 @@ describe('options of a start on cards', () => {
 });
 
 describe('the key that SGLANG_API_KEY names', () => {
-  it('opens the endpoint beside the keys that there are, and stands in no file', () => {
+  it('the key opens the endpoint beside the keys that there are, and stands in no file', () => {
     const data = dataFolderAt(directory.join('keys'));
     mkdirSync(data.path);
     openTo(data, key, '127.0.0.1');
@@ -227,7 +227,7 @@ describe('the key that SGLANG_API_KEY names', () => {
     expect(file).not.toContain(key);
   });
 
-  it('has to be long where the endpoint is open to other machines', () => {
+  it('the key has to be long where the endpoint is open to other machines', () => {
     const data = dataFolderAt(directory.join('open'));
     expect(() => openTo(data, 'short', '0.0.0.0')).toThrow(
       '--profile gpu: SGLANG_API_KEY has 5 characters, and --host 0.0.0.0 opens the endpoint to other machines: 16 are the least.',
