@@ -38,11 +38,18 @@ Options of start:
                                                             (default: that of the last start; words and tools' fields)
   --judge-model NAME      its name there                    (default: the only one that is served there)
   --judge-key-file FILE   file with the key for it, which only you can read
+  --profile NAME    gpu: vLLM and training on this machine's cards, as NUM_GPUS, HF_CKPT and the rest say
+                                                            (docs/gpu.md has them all; default: laptop)
+  --gpus CARDS      with --dry-run: cards that are not here, such as 8x80GB
+  --dry-run         with --profile gpu: say what would run on which card, and start nothing
+  --json            with --dry-run: as JSON
+  --compose         with --dry-run: the variables of deploy/compose.gpu.yaml, for docker compose --env-file
   --restore DIR     start a new data folder from a backup   (npx backtalk backup --to DIR makes one)
   --without-build   skip the look for changed sources
   --help            this text
 
-Environment: BACKTALK_PYTHON names the Python to use; BACKTALK_TORCH=cuda takes the CUDA build of torch.`;
+Environment: BACKTALK_PYTHON names the Python to use; BACKTALK_TORCH=cuda takes the CUDA build of torch;
+BACKTALK_VLLM names the vLLM of --profile gpu.`;
 
 async function setUp(extras, { skipBuild = false } = {}) {
   checkPlatform();
@@ -85,7 +92,10 @@ const handedOver = [
   'engine',
   'engine-key-file',
   'device',
+  'profile',
+  'gpus',
 ];
+const switches = ['yes', 'dry-run', 'json', 'compose'];
 
 function readCommandLine() {
   const text = { type: 'string' };
@@ -94,7 +104,7 @@ function readCommandLine() {
     options: {
       ...Object.fromEntries(handedOver.map((name) => [name, text])),
       with: { type: 'string', multiple: true },
-      yes: { type: 'boolean' },
+      ...Object.fromEntries(switches.map((name) => [name, { type: 'boolean' }])),
       'without-build': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -114,7 +124,7 @@ async function main() {
   await setUp(values.with ?? [], { skipBuild: values['without-build'] === true });
   if (verb === 'setup') return;
   const passed = handedOver.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
-  handOver([verb, ...passed, ...(values.yes === true ? ['--yes'] : [])]);
+  handOver([verb, ...passed, ...switches.filter((name) => values[name] === true).map((name) => `--${name}`)]);
 }
 
 /** In one line, what the person can mend; undefined for what only we can. */

@@ -9,6 +9,7 @@ import {
   inheritedEnvironment,
   memoryShort,
   modelConfig,
+  parametersOf,
   reasonsOfBounds,
   tokenBounds,
   unservable,
@@ -17,7 +18,9 @@ import {
   type Room,
 } from '@backtalk/kit';
 import { z } from 'zod';
+import type { PlannedModel } from './box-plan.js';
 import { deployErrors } from './errors.js';
+
 export interface BaseModel extends Bounds {
   /** As engines serve it; it stands in every adapter. */
   readonly name: string;
@@ -37,7 +40,7 @@ export function readBaseModel(folder: string, room: Room): BaseModel {
   if (parameters === 0) throw refusal(folder, 'it has no weights in .safetensors files that can be read');
   refuseWithoutMemory(folder, config, parameters, room);
   const bounds = tokenBounds(config, parameters, room);
-  const recipe = parameters <= tinyParametersMax ? 'tiny' : 'small';
+  const recipe = recipeFor(parameters);
   const { context, samples, memory } = reasonsOfBounds(config, parameters, bounds, room);
   const ofRecipe = `${recipe} (${(parameters / 1e9).toFixed(2)}B parameters; tiny is for up to 0.3B)`;
   const reasons = [
@@ -48,6 +51,20 @@ export function readBaseModel(folder: string, room: Room): BaseModel {
   ] as const;
   return { name: basename(folder), folder, parameters, ...bounds, recipe, reasons };
 }
+
+/**
+ * What a plan needs to know of a model.
+ * @param complete whether all of it has to be there; otherwise its config.json is enough
+ */
+export function plannedModel(folder: string, complete: boolean): PlannedModel {
+  const shape = servableConfig(folder, complete);
+  const parameters = (existsSync(folder) ? parametersIn(folder) : 0) || (parametersOf(shape) ?? 0);
+  if (parameters === 0) throw refusal(folder, 'neither its weights nor its config.json tell its size');
+  return { name: basename(folder), folder, shape, parameters };
+}
+
+/** Preset of the recipe, by size. */
+export const recipeFor = (parameters: number) => (parameters <= tinyParametersMax ? 'tiny' : 'small');
 
 /**
  * Refuses a model whose weights are not here yet.
@@ -66,12 +83,12 @@ export function queryWidths(folder: string): readonly [number, number] {
 
 const refusal = (folder: string, why: string) => deployErrors.modelRefused({ folder, why });
 
-function servableConfig(folder: string): ModelConfig {
+function servableConfig(folder: string, complete = true): ModelConfig {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/.test(basename(folder)))
     throw refusal(folder, 'its folder has no name that can name a model (letters, digits, ".", "-" and "_")');
   const config = modelConfig.safeParse(jsonOf(join(folder, 'config.json')));
   if (!config.success) throw refusal(folder, 'it has no config.json that can be read');
-  const why = unservable(config.data) ?? missingFile(folder);
+  const why = unservable(config.data) ?? (complete ? missingFile(folder) : undefined);
   if (why !== undefined) throw refusal(folder, why);
   return config.data;
 }
@@ -106,14 +123,14 @@ function hasTemplate(folder: string): boolean {
 /** Of all tensors, by the headers of the files; 0 where one cannot be read. */
 function parametersIn(folder: string): number {
   const files = readdirSync(folder).filter((name) => name.endsWith('.safetensors'));
-  const counts = files.map((name) => parametersOf(join(folder, name)));
+  const counts = files.map((name) => numbersIn(join(folder, name)));
   return counts.includes(undefined) ? 0 : counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }
 
 const headerBytesMax = 100_000_000;
 const header = z.record(z.string(), z.object({ shape: z.array(z.int().nonnegative()).optional() }));
 
-function parametersOf(path: string): number | undefined {
+function numbersIn(path: string): number | undefined {
   const file = openSync(path, 'r');
   try {
     const length = Buffer.alloc(8);

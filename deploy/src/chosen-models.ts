@@ -5,6 +5,7 @@ import { freemem } from 'node:os';
 import { basename } from 'node:path';
 import { baseFilesIn, inheritedEnvironment, type Room } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
+import { chosenOnCards } from './box-choice.js';
 import { lastBaseFiles, lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import {
@@ -34,10 +35,31 @@ export interface Choosing {
   readonly signal: AbortSignal;
 }
 
-export type ChosenModels = Pick<LaunchOptions, 'base' | 'answers' | 'baseFiles' | 'judge'> &
+export type ChosenModels = Pick<
+  LaunchOptions,
+  'base' | 'answers' | 'baseFiles' | 'judge' | 'box' | 'votes' | 'checkpoints'
+> &
   Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device'>>;
 
 export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
+  const { root, options, data, terminal } = choosing;
+  const { box } = options;
+  const chosen = box === undefined ? await chosenHere(choosing) : await chosenOnCards(choosing, box);
+  const { policies, base } = chosen;
+  if (base !== undefined && policies.includes(base.name))
+    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
+  const files = await baseFilesIn(base?.folder ?? laptopModel(root), lastBaseFiles(data));
+  const judge = chosen.box?.judge === undefined ? await judgeModel(options.judge, lastJudge(data)) : undefined;
+  if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
+  return {
+    ...chosen,
+    ...(files === undefined ? {} : { baseFiles: files }),
+    ...(judge === undefined ? {} : { judge }),
+  };
+}
+
+/** Without a plan for cards: what answers may be here or elsewhere. */
+async function chosenHere(choosing: Choosing): Promise<ChosenModels> {
   const { root, options, data, terminal } = choosing;
   const policies = options.policies ?? lastPolicies(data);
   const engine = await engineChoice(options.engine, lastEngine(data), root, choosing.signal);
@@ -47,23 +69,16 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   terminal.step(`engine: ${reasonOfEngine(engine)}`);
   terminal.step(`training: ${device.reason}`);
   const { base, answers } = await baseOf(choosing, engine, device);
-  if (base !== undefined && policies.includes(base.name))
-    throw deployErrors.modelRefused({ folder: base.folder, why: 'a policy has its name' });
   if (isElsewhere(engine)) {
     const rank = adapterRank({ base, environment: inheritedEnvironment() });
     await refuseUnsharedFolder(engine, { model: base?.folder ?? laptopModel(root), adapters: data.adapters, rank });
   }
-  const files = await baseFilesIn(base?.folder ?? laptopModel(root), lastBaseFiles(data));
-  const judge = await judgeModel(options.judge, lastJudge(data));
-  if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
   return {
     policies,
     engine,
     device,
     ...(base === undefined ? {} : { base }),
     ...(answers === undefined ? {} : { answers }),
-    ...(files === undefined ? {} : { baseFiles: files }),
-    ...(judge === undefined ? {} : { judge }),
   };
 }
 

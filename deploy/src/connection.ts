@@ -2,12 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { baseFiles, type BaseFiles } from '@backtalk/kit';
 import type { BaseModel } from './base-model.js';
+import type { BoxPlan } from './box-plan.js';
 import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, keptEngine, type EngineChoice, type KeptEngine } from './engine-choice.js';
 import { engineAccess } from './engine-process.js';
 import { deployErrors } from './errors.js';
 import { keptJudge, type KeptJudge } from './judge-model.js';
-import { endpointUrl, type Ports } from './ports.js';
+import { endpointUrl, replicaPorts, type Ports } from './ports.js';
 import { z } from 'zod';
 import { baseModel, policy } from './machine.js';
 import type { Secrets } from './secrets.js';
@@ -111,16 +112,18 @@ interface Started {
   readonly base?: Pick<BaseModel, 'name' | 'folder'> | undefined;
   readonly judge?: KeptJudge | undefined;
   readonly engine?: EngineChoice | undefined;
+  /** Of a start on cards, which every such start is told anew. */
+  readonly box?: BoxPlan | undefined;
   readonly device?: Pick<TrainingDevice, 'said'> | undefined;
   readonly dataCapBytes?: number;
   readonly baseFiles?: BaseFiles | undefined;
 }
 
 /** How commands reach the engine, and what the next start is to choose. */
-function engineIn({ engine = 'builtin', ports, secrets }: Started) {
+function engineIn({ engine = 'builtin', box, ports, secrets }: Started) {
   const { url, key } = engineAccess({ engine, ports, secrets });
-  if (!isElsewhere(engine))
-    return { engine: url, engineKey: key, ...(engine === 'vllm' ? { engineChoice: engine } : {}) };
+  const isKept = engine === 'vllm' && box === undefined;
+  if (!isElsewhere(engine)) return { engine: url, engineKey: key, ...(isKept ? { engineChoice: engine } : {}) };
   const { keyFile } = engine;
   const file = keyFile === undefined ? {} : { engineKeyFile: keyFile };
   return { engine: url, engineKey: '', ...file, engineChoice: keptEngine.parse(engine) };
@@ -146,7 +149,15 @@ export function writeConnection(started: Started): void {
     natsPassword: secrets.passwords.cli,
     blobStore: `folder:${data.blobs}`,
     data: data.path,
-    health: Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
+    health: {
+      ...Object.fromEntries(Object.entries(ports.health).map(([name, port]) => [name, at(port)])),
+      ...Object.fromEntries(
+        (started.box?.engines.slice(1) ?? []).map((_, i) => [
+          `loader-${i + 2}`,
+          at(replicaPorts(ports, i + 1).loaderHealth),
+        ]),
+      ),
+    },
   };
   writePrivate(data.connection, `${JSON.stringify(connection, null, 2)}\n`);
 }

@@ -30,15 +30,20 @@ const files = {
 
 export type DataFolder = Readonly<Record<'path' | keyof typeof folders | keyof typeof files, string>>;
 
-export function openDataFolder(path: string): DataFolder {
+/** Its paths, whether it is there or not. */
+export function dataFolderAt(path: string): DataFolder {
   const within = <K extends string>(names: Readonly<Record<K, string>>) =>
     Object.fromEntries(Object.entries<string>(names).map(([key, name]) => [key, join(path, name)])) as Record<
       K,
       string
     >;
-  const made = within(folders);
-  for (const folder of Object.values(made)) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return { path, ...made, ...within(files) };
+  return { path, ...within(folders), ...within(files) };
+}
+
+export function openDataFolder(path: string): DataFolder {
+  const data = dataFolderAt(path);
+  for (const name of Object.values(folders)) mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
+  return data;
 }
 
 /** A file that only its owner reads, whatever its mode was; a full disk leaves the old one. */

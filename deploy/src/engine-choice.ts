@@ -13,6 +13,7 @@ import {
 import { asBacktalkError, contextMin } from '@backtalk/kit';
 import { z } from 'zod';
 import { queryWidths } from './base-model.js';
+import type { BoxPlan } from './box-plan.js';
 import { deployErrors } from './errors.js';
 import { isHere, keyIn, modelsAt, type ApiFlags } from './remote-api.js';
 import { isVllmInstalled } from './vllm-program.js';
@@ -183,7 +184,8 @@ export function refuseUnsharedFolder(engine: EngineElsewhere, { model, adapters,
 }
 
 /** What answers, and why, in one line. */
-export function reasonOfEngine(engine: EngineChoice): string {
+export function reasonOfEngine(engine: EngineChoice, box?: BoxPlan): string {
+  if (box !== undefined) return `vLLM on cards ${box.engines.flatMap(({ cards }) => cards).join(', ')} (--profile gpu)`;
   if (engine === 'builtin') return 'the built-in one, on the CPU (--engine URL or vllm names another)';
   if (engine === 'vllm') return 'vLLM, its CPU build, started here (--engine vllm)';
   const { url, dialect, keyFile, contextTokens, takesTools: tools } = engine;

@@ -1,17 +1,32 @@
 // The engine of one machine as a process, and how the other parts reach it. In: the machine, with which engine was chosen. Out: its
-// process, or none where it runs elsewhere; its address, dialect and keys. Starts nothing.
+// process, several on cards, none where it runs elsewhere; its address, dialect and keys. Starts nothing.
 import { join } from 'node:path';
+import type { BaseModel } from './base-model.js';
+import type { BoxPlan, PlannedEngine } from './box-plan.js';
 import type { ProcessSpec } from './child.js';
 import { isElsewhere } from './engine-choice.js';
 import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
 import { answersOk } from './readiness.js';
-import { toolParserOf, vllmArguments, vllmCommand, vllmEnvironment } from './vllm-program.js';
+import { judgeEnginePort, replicaPorts } from './ports.js';
+import {
+  toolParserOf,
+  vllmArguments,
+  vllmArgumentsOnCards,
+  vllmCommand,
+  vllmEnvironment,
+  vllmEnvironmentOnCards,
+  vllmOnCards,
+} from './vllm-program.js';
 
 /** Of the recipes' presets. */
 const ranks: Readonly<Record<string, number>> = { tiny: 8, small: 16 };
 
+interface RankedBy extends Pick<Machine, 'environment'> {
+  readonly base?: Pick<BaseModel, 'recipe'> | undefined;
+}
+
 /** Rank of the adapters that are trained; what the operator says goes before. */
-export function adapterRank({ base, environment }: Pick<Machine, 'base' | 'environment'>): number {
+export function adapterRank({ base, environment }: RankedBy): number {
   const [, said] = /(?:^|,)\s*loraRank=(\d+)/.exec(environment['BACKTALK_RECIPE_SET'] ?? '') ?? [];
   const preset = environment['BACKTALK_RECIPE'] ?? base?.recipe ?? 'tiny';
   return Number(said ?? ranks[preset] ?? Math.max(...Object.values(ranks)));
@@ -34,19 +49,52 @@ function engineBounds(base: Machine['base']): Readonly<Record<string, string>> {
 
 export function engineProcesses(machine: Machine, env: Machine['environment']): ProcessSpec[] {
   if (isElsewhere(machine.engine)) return [];
-  const { ports } = machine;
-  const health = `http://${loopback(ports.engine)}/health`;
+  if (machine.box !== undefined) return enginesOnCards(machine, machine.box, env);
   const own = machine.engine === 'vllm' ? vllm(machine, env) : builtin(machine, env);
-  return [
-    {
-      name: 'engine',
-      ...own,
-      ready: () => answersOk(health),
-      watch: watchOf(health),
-      stopSignal: 'SIGTERM',
-    },
-  ];
+  return [engineSpec('engine', machine.ports.engine, own)];
 }
+
+function engineSpec(name: string, port: number, own: Program): ProcessSpec {
+  const health = `http://${loopback(port)}/health`;
+  return { name, ...own, ready: () => answersOk(health), watch: watchOf(health), stopSignal: 'SIGTERM' };
+}
+
+function enginesOnCards(machine: Machine, { engines, judge }: BoxPlan, env: Machine['environment']): ProcessSpec[] {
+  const { ports, secrets } = machine;
+  const serving = engines.map((engine, at) => {
+    const { engine: port } = replicaPorts(ports, at);
+    return engineSpec(engine.name, port, vllmOf(machine, env, { engine, port, key: secrets.engineKey, adapts: true }));
+  });
+  if (judge === undefined) return serving;
+  const port = judgeEnginePort(ports);
+  const own = { engine: judge, port, key: secrets.judgeEngineKey, adapts: false };
+  return [...serving, engineSpec(judge.name, port, vllmOf(machine, env, own))];
+}
+
+interface EngineOnCards {
+  readonly engine: PlannedEngine;
+  readonly port: number;
+  readonly key: string;
+  /** Whether it serves versions. */
+  readonly adapts: boolean;
+}
+
+function vllmOf(machine: Machine, env: Machine['environment'], { engine, port, key, adapts }: EngineOnCards): Program {
+  const { cards, share, contextTokens: lengthMax, model } = engine;
+  const started = { model: model.folder, baseModel: model.name, port, lengthMax, split: cards.length, share };
+  return {
+    command: vllmOnCards(env),
+    args: vllmArgumentsOnCards({ ...started, ...adaptersOf(machine) }, adapts),
+    env: { ...env, ...vllmEnvironmentOnCards(key, cards, adapts) },
+    readyWithinMs: vllmReadyWithinMs,
+  };
+}
+
+const adaptersOf = (machine: Machine) => ({
+  rank: adapterRank(machine),
+  policies: machine.policies.length,
+  toolParser: toolParserOf(machine.answers ?? ''),
+});
 
 type Program = Pick<ProcessSpec, 'command' | 'args' | 'env' | 'readyWithinMs'>;
 
@@ -70,15 +118,13 @@ function builtin(machine: Machine, env: Machine['environment']): Program {
 }
 
 function vllm(machine: Machine, env: Machine['environment']): Program {
-  const { root, ports, model, secrets, base, policies, answers = '' } = machine;
+  const { root, ports, model, secrets, base } = machine;
   const started = {
     model,
     baseModel: baseNameOf(machine),
     port: ports.engine,
     lengthMax: base?.contextTokens ?? 0,
-    rank: adapterRank(machine),
-    policies: policies.length,
-    toolParser: toolParserOf(answers),
+    ...adaptersOf(machine),
   };
   return {
     command: vllmCommand(root),
@@ -126,6 +172,8 @@ export function rankTrialOf(machine: Machine): Readonly<Record<string, string>> 
 /** The bound for numbers of half the width, which engines on cards compute with; an address does not tell. */
 const parityMax = '0.06';
 
-export function gateOf({ engine, environment }: Machine): Readonly<Record<string, string>> {
-  return isElsewhere(engine) ? { BACKTALK_PARITY_MAX: environment['BACKTALK_PARITY_MAX'] ?? parityMax } : {};
+export function gateOf({ engine, box, environment }: Machine): Readonly<Record<string, string>> {
+  return isElsewhere(engine) || box !== undefined
+    ? { BACKTALK_PARITY_MAX: environment['BACKTALK_PARITY_MAX'] ?? parityMax }
+    : {};
 }

@@ -62,6 +62,11 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: () => `--engine vllm: vLLM is not installed; npm start -- setup --with vllm installs it.`,
   },
+  boxRefused: {
+    code: 'gpu_profile_refused',
+    retry: 'never',
+    message: (p: { why: string }) => `--profile gpu: ${p.why}.`,
+  },
   noCuda: {
     code: 'no_cuda',
     retry: 'never',

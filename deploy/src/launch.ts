@@ -24,9 +24,10 @@ import { writePrivate, type DataFolder } from './data-folder.js';
 import { isElsewhere, type EngineChoice } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import type { JudgeModel } from './judge-model.js';
-import { busyPorts, type Ports } from './ports.js';
+import type { BoxPlan } from './box-plan.js';
+import { busyPorts, judgeEnginePort, replicaPorts, type Ports } from './ports.js';
 import { ProcessRecord } from './process-record.js';
-import { baseModel, policy } from './machine.js';
+import { baseModel, policy, type Machine } from './machine.js';
 import { machineProcesses } from './processes.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { Supervisor } from './supervisor.js';
@@ -50,6 +51,12 @@ export interface LaunchOptions {
   readonly answers?: string;
   /** What answers; the built-in engine when left out. */
   readonly engine?: EngineChoice;
+  /** What runs on which card, where vLLM serves on cards. */
+  readonly box?: BoxPlan;
+  /** Votes for each turn. */
+  readonly votes?: number;
+  /** Folder that staged versions are written to, in Hugging Face's layout. */
+  readonly checkpoints?: string;
   /** Where steps compute; on the CPU when left out. */
   readonly device?: TrainingDevice;
   /** The model that judges; left out: what the environment names, or words and tools' fields. */
@@ -76,7 +83,7 @@ export interface Launched {
 const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
-  const { data, ports, host, root, terminal, policies = [policy], base, answers, judge, engine, device } = options;
+  const { data, ports, host, terminal, policies = [policy], base, judge, engine, device } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) {
     const { files } = readManifest(options.restore);
@@ -94,7 +101,7 @@ export function launch(options: LaunchOptions): Launched {
     secrets,
     up: async () => {
       refuseOtherBase(data, base?.name, options.baseFiles);
-      const [busy] = await busyPorts(ports, host, !isElsewhere(engine));
+      const [busy] = await busyPorts(ports, host, !isElsewhere(engine), portsOnCards(ports, options.box));
       if (busy !== undefined) throw deployErrors.portBusy({ name: busy[0], port: busy[1], endpoint: ports.endpoint });
       const { nats: port, natsMonitor: monitorPort } = ports;
       const nats = natsConfig({
@@ -107,28 +114,66 @@ export function launch(options: LaunchOptions): Launched {
       });
       writePrivate(data.natsConfig, nats);
       writePrivate(data.valkeyConfig, `requirepass ${secrets.valkeyPassword}\n`);
-      const { servers, workers, services } = machineProcesses({
-        root,
-        data,
-        ports,
-        host,
-        secrets,
-        base,
-        answers,
-        engine,
-        device: device?.device,
-        judge,
-        model: base?.folder ?? laptopModel(root),
-        policies,
-        environment: inheritedEnvironment(),
-      });
+      const { servers, workers, services } = machineProcesses(machineOf(options, secrets));
       await supervisor.start(servers.map(adapt));
       await prepareBroker(options, secrets);
       const { dataCapBytes, baseFiles } = options;
-      writeConnection({ data, ports, secrets, host, policies, base, judge, engine, device, dataCapBytes, baseFiles });
+      const { box } = options;
+      writeConnection({
+        data,
+        ports,
+        secrets,
+        host,
+        policies,
+        base,
+        judge,
+        engine,
+        box,
+        device,
+        dataCapBytes,
+        baseFiles,
+      });
       await supervisor.start(workers.map(adapt), services.map(adapt));
     },
   };
+}
+
+/** What its processes are made from; also of a machine that is only talked about. */
+export function machineOf(options: Omit<LaunchOptions, 'terminal' | 'dataCapBytes'>, secrets: Secrets): Machine {
+  const { root, data, ports, host, base, answers, engine, box, votes, checkpoints, device, judge } = options;
+  return {
+    root,
+    data,
+    ports,
+    host,
+    secrets,
+    base,
+    answers,
+    engine,
+    box,
+    votes,
+    checkpoints,
+    device: device?.device,
+    judge,
+    model: base?.folder ?? laptopModel(root),
+    policies: options.policies ?? [policy],
+    environment: inheritedEnvironment(),
+  };
+}
+
+/** Beside those that every start takes. */
+function portsOnCards(ports: Ports, box: BoxPlan | undefined): readonly (readonly [string, number])[] {
+  if (box === undefined) return [];
+  const replicas = box.engines.slice(1).flatMap(({ name }, at) => {
+    const { engine, loaderHealth, loaderGrpc } = replicaPorts(ports, at + 1);
+    const own = [
+      [name, engine],
+      [`loader of ${name} metrics`, loaderHealth],
+      [`loader of ${name} gRPC`, loaderGrpc],
+    ];
+    return own as [string, number][];
+  });
+  return [...replicas, ...(box.judge === undefined ? [] : ([[box.judge.name, judgeEnginePort(ports)]] as const))];
 }
 
 const brokerReadyWithinMs = 30_000;

@@ -1,6 +1,7 @@
 // What one machine is, to those who say how its processes run: where its state lies, what it serves and with what, and the few
 // words that all of them share. Starts nothing.
 import type { BaseModel } from './base-model.js';
+import type { BoxPlan } from './box-plan.js';
 import type { ProcessWatch } from './child.js';
 import type { DataFolder } from './data-folder.js';
 import type { EngineChoice } from './engine-choice.js';
@@ -24,10 +25,16 @@ export interface Machine {
   readonly answers?: string | undefined;
   /** What answers; the built-in engine when left out. */
   readonly engine?: EngineChoice | undefined;
+  /** What runs on which card, where vLLM serves on cards. */
+  readonly box?: BoxPlan | undefined;
   /** Where steps compute; on the CPU when left out. */
   readonly device?: TrainingDevice['device'] | undefined;
   /** The model that judges, where flags named one. */
   readonly judge?: Pick<JudgeModel, 'url' | 'model' | 'key'> | undefined;
+  /** Votes for each turn, where a launch variable says how many. */
+  readonly votes?: number | undefined;
+  /** Folder that staged versions are written to, in Hugging Face's layout. */
+  readonly checkpoints?: string | undefined;
   /** The policies that are served and trained, each with weights of its own on the one engine. */
   readonly policies: readonly string[];
   readonly environment: Readonly<Record<string, string>>;

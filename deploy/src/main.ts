@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { asBacktalkError } from '@backtalk/kit';
+import { dryRun } from './dry-run.js';
 import { readOptions } from './options.js';
 import { resetMachine } from './reset.js';
 import { startMachine } from './start-machine.js';
@@ -13,7 +14,14 @@ const terminal = createTerminal(process.stdout);
 try {
   const options = readOptions(process.argv.slice(2), root);
   if (options.verb === 'reset') await resetMachine(options, terminal);
-  else await startMachine(root, options, terminal);
+  else if (options.box?.dryRun === true) {
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      // The reader has enough, as `head` has: that is no failure.
+      process.exit(0);
+    });
+    await dryRun(root, options, options.box, process.stdout);
+  } else await startMachine(root, options, terminal);
 } catch (error) {
   terminal.warn(asBacktalkError(error).message);
   process.exitCode = 1;

@@ -2,11 +2,13 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { versionParts } from '@backtalk/kit';
+import { cardsOfFlag, type Card } from './box-cards.js';
+import { boxSaid, type BoxSaid } from './box-variables.js';
 import { engineApi, type EngineFlags } from './engine-choice.js';
 import { deployErrors } from './errors.js';
 import { modelPlace, type ModelPlace } from './hub-model.js';
 import { judgeApi, noJudge, type JudgeFlags } from './judge-model.js';
-import { portsFrom, refusedPort } from './ports.js';
+import { highestOffset, portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './machine.js';
 import { wantedOfUrl, type ApiFlags } from './remote-api.js';
 import { devices, type DeviceFlag } from './training-device.js';
@@ -30,19 +32,41 @@ export interface Options {
   readonly device: DeviceFlag | undefined;
   /** Folder of a backup that a new data folder starts from. */
   readonly restore: string | undefined;
+  /** What is asked of a machine with cards; undefined without `--profile gpu`. */
+  readonly box: BoxOptions | undefined;
+}
+
+export interface BoxOptions {
+  /** What launch variables say. */
+  readonly said: BoxSaid;
+  /** In place of those that are here. */
+  readonly cards: readonly Card[] | undefined;
+  /** Says what would run where, and starts nothing. */
+  readonly dryRun: boolean;
+  readonly json: boolean;
+  /** The variables of `compose.gpu.yaml`, in place of what would run here. */
+  readonly compose: boolean;
 }
 
 const units: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, TB: 1e12 };
-const highestOffset = 42;
 
-export function readOptions(args: readonly string[], root: string): Options {
+export function readOptions(
+  args: readonly string[],
+  root: string,
+  environment?: Readonly<Record<string, string>>,
+): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
       data: { type: 'string', default: '.backtalk' },
       'data-cap': { type: 'string', default: '10GB' },
-      port: { type: 'string', default: '30000' },
+      port: { type: 'string' },
+      profile: { type: 'string' },
+      gpus: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      compose: { type: 'boolean', default: false },
       host: { type: 'string', default: '127.0.0.1' },
       yes: { type: 'boolean', default: false },
       restore: { type: 'string' },
@@ -61,30 +85,82 @@ export function readOptions(args: readonly string[], root: string): Options {
   const unit = units[size?.[2]?.toUpperCase() ?? ''];
   if (size?.[1] === undefined || unit === undefined)
     throw deployErrors.badOption({ option: 'data-cap', value: cap, wanted: 'a size such as 500MB or 10GB' });
-  const port = Number(values.port);
-  if (!Number.isInteger(port) || port < 1024 || port + highestOffset > 65_535) {
-    const wanted = `a port from 1024 to ${String(65_535 - highestOffset)}`;
-    throw deployErrors.badOption({ option: 'port', value: values.port, wanted });
-  }
-  const refused = refusedPort(portsFrom(port));
-  if (refused !== undefined) {
-    const wanted = `usable: a part would listen on ${String(refused)}, which browsers refuse to call`;
-    throw deployErrors.badOption({ option: 'port', value: values.port, wanted });
-  }
+  const box = boxOptions(values, environment);
+  const { port: portSaid, ...said } = fromVariables(values, box?.said ?? {});
   return {
     verb: positionals[0] === 'reset' ? 'reset' : 'start',
     data: resolve(root, values.data),
     dataCapBytes: Number(size[1]) * unit,
-    port,
+    port: portOf(portSaid, box !== undefined),
     host: values.host,
     yes: values.yes,
-    policies: values.policies === undefined ? undefined : policiesOf(values.policies),
-    model: values.model === undefined ? undefined : modelPlace(values.model, root),
+    policies: said.policies === undefined ? undefined : policiesOf(said.policies),
+    model: said.model === undefined ? undefined : modelPlace(said.model.value, root),
     judge: judgeFlags(values, root),
     engine: engineFlags(values, root),
     device: values.device === undefined ? undefined : deviceFlag(values.device),
     restore: values.restore === undefined ? undefined : resolve(root, values.restore),
+    box,
   };
+}
+
+interface BoxValues {
+  readonly profile?: string | undefined;
+  readonly gpus?: string | undefined;
+  readonly 'dry-run'?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly compose?: boolean | undefined;
+}
+
+function boxOptions(values: BoxValues, environment?: Readonly<Record<string, string>>): BoxOptions | undefined {
+  const { profile, gpus, 'dry-run': dryRun = false, json = false, compose = false } = values;
+  if (profile !== undefined && profile !== 'gpu' && profile !== 'laptop')
+    throw deployErrors.badOption({ option: 'profile', value: profile, wanted: 'laptop or gpu' });
+  const cards = gpus === undefined ? undefined : cardsOfFlag(gpus);
+  if (profile === 'gpu') return { said: boxSaid(environment), cards, dryRun, json, compose };
+  if (!dryRun && !json && !compose) return undefined;
+  const option = dryRun ? 'dry-run' : json ? 'json' : 'compose';
+  throw deployErrors.badOption({ option, value: 'true', wanted: 'usable without --profile gpu' });
+}
+
+/** A value with what named it. */
+interface Said {
+  readonly by: string;
+  readonly value: string;
+}
+
+type VariableFlags = Readonly<Partial<Record<'port' | 'policies' | 'model', string | undefined>>>;
+
+/** Flags go before the variables of launch scripts, which only a start on cards reads. */
+function fromVariables(flags: VariableFlags, { PORT, SERVED_MODEL_NAME, HF_CKPT }: BoxSaid) {
+  const said = (flag: keyof VariableFlags, variable: string, value: string | undefined): Said | undefined => {
+    const given = flags[flag];
+    if (given !== undefined) return { by: `--${flag}`, value: given };
+    return value === undefined ? undefined : { by: variable, value };
+  };
+  return {
+    port: said('port', 'PORT', PORT),
+    policies: said('policies', 'SERVED_MODEL_NAME', SERVED_MODEL_NAME),
+    model: said('model', 'HF_CKPT', HF_CKPT),
+  };
+}
+
+function refusalOf({ by, value }: Said, wanted: string) {
+  if (by.startsWith('--')) return deployErrors.badOption({ option: by.slice(2), value, wanted });
+  return deployErrors.boxRefused({ why: `${by}=${value} is not ${wanted}` });
+}
+
+const portUsual: Said = { by: '--port', value: '30000' };
+
+function portOf(said: Said = portUsual, onCards = false): number {
+  const port = Number(said.value);
+  const highest = highestOffset[onCards ? 'gpu' : 'laptop'];
+  if (!Number.isInteger(port) || port < 1024 || port + highest > 65_535)
+    throw refusalOf(said, `a port from 1024 to ${String(65_535 - highest)}`);
+  const refused = refusedPort(portsFrom(port));
+  if (refused !== undefined)
+    throw refusalOf(said, `usable: a part would listen on ${String(refused)}, which browsers refuse to call`);
+  return port;
 }
 
 type JudgeValues = Readonly<Record<'judge-url' | 'judge-model' | 'judge-key-file', string | undefined>>;
@@ -121,11 +197,11 @@ const withoutSecrets = (url = '') => (/[@?]/.test(url) ? '…' : url);
 const policiesMax = 16;
 
 /** A name becomes a part of paths, of subjects on the broker and of versions' names, which end with -v and a number. */
-function policiesOf(value: string): readonly string[] {
-  const names = value.split(',').map((name) => name.trim());
+function policiesOf(said: Said): readonly string[] {
+  const names = said.value.split(',').map((name) => name.trim());
   const areNames = names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name) && versionParts(name) === undefined);
   if (areNames && !names.includes(baseModel) && new Set(names).size === names.length && names.length <= policiesMax)
     return names;
   const wanted = `one to ${String(policiesMax)} different names with commas between, each of letters, digits, - and _, none like a version (ada-v1) or the base model`;
-  throw deployErrors.badOption({ option: 'policies', value, wanted });
+  throw refusalOf(said, wanted);
 }

@@ -35,6 +35,17 @@ export function portsFrom(endpoint: number): Ports {
   };
 }
 
+/** Of the second engine and those after it on cards, each with a loader of its own. */
+export function replicaPorts({ endpoint }: Pick<Ports, 'endpoint'>, at: number) {
+  return { engine: endpoint + 30 + at, loaderHealth: endpoint + 50 + at, loaderGrpc: endpoint + 60 + at };
+}
+
+/** Of an engine that judges alone. */
+export const judgeEnginePort = ({ endpoint }: Pick<Ports, 'endpoint'>) => endpoint + 38;
+
+/** How far above the endpoint's port others go: without cards, and with them. */
+export const highestOffset = { laptop: 42, gpu: 67 } as const;
+
 /** The endpoint as clients on this machine write it. */
 export function endpointUrl(host: string, { endpoint }: Pick<Ports, 'endpoint'>): string {
   const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
@@ -59,8 +70,14 @@ export function refusedPort({ endpoint, health, grpc, engine, nats, natsMonitor,
 /**
  * Names and numbers of the ports that another program listens on, in ascending order.
  * @param engineIsHere an engine elsewhere may have the port that one here would take
+ * @param others further ones that this start takes
  */
-export async function busyPorts(ports: Ports, endpointHost: string, engineIsHere = true): Promise<[string, number][]> {
+export async function busyPorts(
+  ports: Ports,
+  endpointHost: string,
+  engineIsHere = true,
+  others: readonly (readonly [string, number])[] = [],
+): Promise<[string, number][]> {
   const named: [string, number][] = [
     ['the endpoint', ports.endpoint],
     ...Object.entries(ports.health).map(([name, port]): [string, number] => [`${name} metrics`, port]),
@@ -69,6 +86,7 @@ export async function busyPorts(ports: Ports, endpointHost: string, engineIsHere
     ['nats', ports.nats],
     ['nats monitor', ports.natsMonitor],
     ['valkey', ports.valkey],
+    ...others.map(([name, port]): [string, number] => [name, port]),
   ];
   const free = await Promise.all(
     named.map(async ([, port]) => {

@@ -15,9 +15,10 @@ import {
   vllmReadyWithinMs,
 } from './engine-process.js';
 import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
-import { addressOf, type Ports } from './ports.js';
+import { addressOf, judgeEnginePort, replicaPorts, type Ports } from './ports.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
+import { onlyCards } from './vllm-program.js';
 
 type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
 
@@ -110,6 +111,7 @@ function workers(machine: Machine): ProcessSpec[] {
         BACKTALK_MODEL_DIR: model,
         BACKTALK_BASE_MODEL: baseNameOf(machine),
         ...deviceSettings(machine),
+        ...(machine.box?.training === undefined ? {} : onlyCards([machine.box.training.card])),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
         ...tokensOf('training', secrets),
@@ -122,13 +124,13 @@ function workers(machine: Machine): ProcessSpec[] {
   ];
 }
 
-/** An engine here computes in float32, by whose logprobs versions are checked; one elsewhere as a card does. */
-export const dtypeOn = (device: Machine['device'], engine: Machine['engine']) =>
-  device === 'cuda' && isElsewhere(engine) ? 'bfloat16' : 'float32';
+/** An engine on this CPU computes in float32, by whose logprobs versions are checked; one elsewhere or on cards in half of that. */
+export const dtypeOn = (device: Machine['device'], engine: Machine['engine'], box?: Machine['box']) =>
+  device === 'cuda' && (isElsewhere(engine) || box !== undefined) ? 'bfloat16' : 'float32';
 
-function deviceSettings({ device, engine, environment }: Machine): Readonly<Record<string, string>> {
+function deviceSettings({ device, engine, box, environment }: Machine): Readonly<Record<string, string>> {
   if (device === undefined) return {};
-  return { BACKTALK_DEVICE: device, BACKTALK_DTYPE: environment['BACKTALK_DTYPE'] ?? dtypeOn(device, engine) };
+  return { BACKTALK_DEVICE: device, BACKTALK_DTYPE: environment['BACKTALK_DTYPE'] ?? dtypeOn(device, engine, box) };
 }
 
 /**
@@ -200,35 +202,113 @@ interface NamedJudge {
 }
 
 /** What flags name, or else the environment, whose variables every process has but for the key. */
-function namedJudge({ judge }: Machine, environment: Machine['environment']): NamedJudge | undefined {
+function namedJudge(machine: Machine, environment: Machine['environment']): NamedJudge | undefined {
+  const { judge, box, ports, secrets } = machine;
+  if (judge === undefined && box?.judge !== undefined) {
+    const url = `http://${loopback(judgeEnginePort(ports))}`;
+    return {
+      variables: judgeVariables({ url, model: box.judge.model.name }, 'vllm', environment),
+      key: secrets.judgeEngineKey,
+    };
+  }
   if (judge === undefined) {
     const isNamed = (environment['BACKTALK_JUDGE_URL'] ?? '') !== '';
     return isNamed ? { variables: {}, key: environment['BACKTALK_ENGINE_KEY'] ?? '' } : undefined;
   }
-  const variables = {
-    BACKTALK_JUDGE_URL: judge.url,
-    BACKTALK_JUDGE_MODEL: judge.model,
-    BACKTALK_JUDGE_DIALECT: environment['BACKTALK_JUDGE_DIALECT'] ?? 'openai',
-    BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
-  };
-  return { variables, key: judge.key };
+  return { variables: judgeVariables(judge, 'openai', environment), key: judge.key };
+}
+
+const judgeVariables = (
+  { url, model }: Readonly<Record<'url' | 'model', string>>,
+  dialect: string,
+  environment: Machine['environment'],
+) => ({
+  BACKTALK_JUDGE_URL: url,
+  BACKTALK_JUDGE_MODEL: model,
+  BACKTALK_JUDGE_DIALECT: environment['BACKTALK_JUDGE_DIALECT'] ?? dialect,
+  BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free',
+});
+
+/** No thresholds are fitted for a model of one's own: on cards it votes in words, in the engines that serve it. */
+function readsItself({ box, base }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  if (box === undefined || base === undefined) return {};
+  return { BACKTALK_JUDGE_BACKEND: environment['BACKTALK_JUDGE_BACKEND'] ?? 'free' };
 }
 
 /** Engines that the operator named for the judge are others, which get the operator's key or none, never this machine's. */
 function judgeOf(machine: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
   const named = namedJudge(machine, environment);
-  if (named !== undefined) return { ...named.variables, BACKTALK_ENGINE_KEY: named.key };
+  const votes = machine.votes === undefined ? {} : { BACKTALK_JUDGE_VOTES: String(machine.votes) };
+  if (named !== undefined) return { ...named.variables, ...votes, BACKTALK_ENGINE_KEY: named.key };
+  const reads = readsItself(machine, environment);
+  const share = 'BACKTALK_JUDGE_BACKEND' in reads ? '1' : votesOfLaptop;
   return {
+    ...reads,
+    ...votes,
     BACKTALK_ENGINE_KEY: engineAccess(machine).judgeKey,
-    BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? votesOfLaptop,
+    BACKTALK_JUDGE_VOTE_SHARE: environment['BACKTALK_JUDGE_VOTE_SHARE'] ?? share,
   };
 }
 
 /** The trainer asks a judge that reads, with that judge's key beside the one of this machine's engine. */
 function readerOf(machine: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
-  const { variables, key } = namedJudge(machine, environment) ?? { variables: {}, key: '' };
+  const named = namedJudge(machine, environment);
+  if (named === undefined) return readsItself(machine, environment);
+  const { variables, key } = named;
   const backend = { ...environment, ...variables }['BACKTALK_JUDGE_BACKEND'];
   return backend === 'free' ? { ...variables, BACKTALK_JUDGE_KEY: key } : {};
+}
+
+/** One beside each engine. */
+function loaders(machine: Machine): ProcessSpec[] {
+  const { ports, data } = machine;
+  const access = engineAccess(machine);
+  const first = service(machine, 'loader', {
+    BACKTALK_ENGINE_KEY: access.key,
+    BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
+    BACKTALK_ENGINE_URL: access.url,
+    BACKTALK_ENGINE_DIALECT: access.dialect,
+    ...rankTrialOf(machine),
+    BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
+    BACKTALK_ADAPTER_DIR: data.adapters,
+    BACKTALK_MODEL_DIR: machine.model,
+  });
+  return [first, ...(machine.box?.engines.slice(1) ?? []).map((_, at) => loaderBeside(machine, first, at + 1))];
+}
+
+function loaderBeside({ ports, data }: Machine, first: ProcessSpec, at: number): ProcessSpec {
+  const { engine, loaderHealth, loaderGrpc } = replicaPorts(ports, at);
+  const name = `loader-${at + 1}`;
+  return {
+    ...first,
+    name,
+    env: {
+      ...first.env,
+      BACKTALK_INSTANCE: name,
+      BACKTALK_HEALTH_ADDRESS: loopback(loaderHealth),
+      BACKTALK_GRPC_ADDRESS: loopback(loaderGrpc),
+      BACKTALK_ENGINE_URL: `http://${loopback(engine)}`,
+      BACKTALK_ADAPTER_DIR: join(data.adapters, name),
+    },
+    ready: () => answersOk(`http://${loopback(loaderHealth)}/readyz`),
+  };
+}
+
+/** Writes what is staged into a folder of the operator's, as `backtalk export weights` does. */
+function checkpoints({ root, data, environment, checkpoints: folder }: Machine): ProcessSpec[] {
+  if (folder === undefined) return [];
+  const command = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
+  return [
+    {
+      name: 'checkpoints',
+      command: process.execPath,
+      args: [command, '--data', data.path, 'export', 'weights', '--follow', '--to', folder],
+      env: { ...environment },
+      ready: () => Promise.resolve(true),
+      readyWithinMs: 20_000,
+      stopSignal: 'SIGTERM',
+    },
+  ];
 }
 
 /** Services stand on workers, and both on servers. */
@@ -239,22 +319,12 @@ export function machineProcesses(given: Machine): MachineProcesses {
   delete environment['BACKTALK_JUDGE_KEY'];
   const machine = { ...given, environment };
   const { ports, data, host } = machine;
-  const access = engineAccess(machine);
-  const engineKey = { BACKTALK_ENGINE_KEY: access.key };
+  const engineKey = { BACKTALK_ENGINE_KEY: engineAccess(machine).key };
   return {
     servers: servers(machine),
     workers: workers(machine),
     services: [
-      service(machine, 'loader', {
-        ...engineKey,
-        BACKTALK_GRPC_ADDRESS: loopback(ports.grpc.loader),
-        BACKTALK_ENGINE_URL: access.url,
-        BACKTALK_ENGINE_DIALECT: access.dialect,
-        ...rankTrialOf(machine),
-        BACKTALK_ENGINE_POOLS: 'serving,judge,evaluation,rollout',
-        BACKTALK_ADAPTER_DIR: data.adapters,
-        BACKTALK_MODEL_DIR: machine.model,
-      }),
+      ...loaders(machine),
       service(machine, 'publisher', {
         ...engineKey,
         ...quickGate,
@@ -280,6 +350,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
         ...recipeOf(machine.base, environment),
         BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker),
       }),
+      ...checkpoints(machine),
     ],
   };
 }

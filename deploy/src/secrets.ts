@@ -40,6 +40,27 @@ const schema = z.object({
 });
 export type Secrets = z.infer<typeof schema>;
 
+const hidden = '***';
+/** In the place of secrets where a start is only talked about. */
+export const hiddenSecrets: Secrets = {
+  hashSecret: hidden,
+  valkeyPassword: hidden,
+  natsMonitor: hidden,
+  engineKey: hidden,
+  judgeEngineKey: hidden,
+  passwords: Object.fromEntries(brokerUsers.map((user) => [user, hidden])) as Secrets['passwords'],
+  callTokens: Object.fromEntries(callPairs.map((pair) => [pair, hidden])) as Secrets['callTokens'],
+};
+
+/** Of an environment that is shown: what it inherits may hold secrets of others. */
+export const withoutSecrets = (environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [
+      name,
+      /(?:KEY|TOKEN|SECRET|PASSWORD)$/.test(name) && value !== '' ? hidden : value,
+    ]),
+  );
+
 /**
  * Any may be missing but the one that stands behind what is stored: a file without it is damaged, and no reason to make another
  * secret of all hashes.

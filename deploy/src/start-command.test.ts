@@ -18,6 +18,8 @@ const values: Readonly<Record<string, string>> = {
   '--judge-url': 'http://judge/v1',
   '--engine': 'vllm',
   '--device': 'auto',
+  '--profile': 'gpu',
+  '--gpus': '8x80GB',
 };
 
 describe('the start command', () => {

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { inheritedEnvironment } from '@backtalk/kit';
 import { chosenModels, type ChosenModels } from './chosen-models.js';
+import { loopbackHosts, openTo } from './endpoint-key.js';
 import { lockDataFolder, openDataFolder, type DataFolder } from './data-folder.js';
 import { isElsewhere, reasonOfEngine } from './engine-choice.js';
 import { deployErrors } from './errors.js';
@@ -12,8 +13,6 @@ import { endpointUrl, portsFrom, type Ports } from './ports.js';
 import { endSurvivors } from './process-record.js';
 import { SizeWatch } from './size-watch.js';
 import type { Terminal } from './terminal.js';
-
-const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '::1']);
 
 interface Welcome {
   readonly ports: Ports;
@@ -34,7 +33,7 @@ function welcome(terminal: Terminal, { ports, host, data, models }: Welcome): vo
     ['endpoint', endpoint],
     ['page', `${new URL(endpoint).origin}/`],
     [policies.length === 1 ? 'model' : 'models', policies.join(', ')],
-    ['engine', reasonOfEngine(engine)],
+    ['engine', reasonOfEngine(engine, models.box)],
     ['training', device.reason],
     ['judge', reasonOfJudge(judge, inheritedEnvironment())],
     ['key', isKeyless ? 'none needed on this machine (any string works)' : `one of ${data.keys}`],
@@ -64,6 +63,7 @@ export async function startMachine(root: string, options: Options, terminal: Ter
   });
   const data = openDataFolder(options.data);
   const { host } = options;
+  if (options.box?.said.SGLANG_API_KEY !== undefined) openTo(data, options.box.said.SGLANG_API_KEY, host);
   if (!loopbackHosts.has(host) && !existsSync(data.keys)) throw deployErrors.needsKeys({ host, file: data.keys });
   const release = lockDataFolder(data);
   const survivors = await endSurvivors(data.processes);

@@ -1,6 +1,6 @@
-// How the vLLM that the set-up installs is run here: its build for CPU, in an environment of its own, with adapters by name. In:
-// the installation's root, a model, a port and bounds. Out: command, arguments and environment; starts nothing. What the chart
-// and Compose give to vLLM on GPUs has the same flags for swaps, which a test compares.
+// How vLLM is run here, with adapters by name: the build for CPU that the set-up installs in an environment of its own, or the
+// operator's own one on cards. In: the installation's root, a model, a port and bounds. Out: command, arguments and environment;
+// starts nothing. What the chart and Compose give to vLLM on GPUs has the same flags for swaps, which a test compares.
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -36,33 +36,87 @@ export const swapFlags = [
 ];
 export const swapEnvironment = { VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True' };
 
-export function vllmArguments({ model, baseModel, port, lengthMax, rank, policies, toolParser }: VllmStart): string[] {
+export function vllmArguments(start: VllmStart): string[] {
   return [
-    ...['-m', 'vllm.entrypoints.openai.api_server', `--model=${model}`, `--served-model-name=${baseModel}`],
-    ...['--host=127.0.0.1', `--port=${String(port)}`, '--dtype=float32', '--enforce-eager', '--shutdown-timeout=3'],
-    ...(lengthMax === 0 ? [] : [`--max-model-len=${String(lengthMax)}`]),
-    ...swapFlags,
-    // Stable, previous and candidate, and one that is on its way out. Of the policy's rank and no higher: on CPU vLLM pads
-    // every adapter to the highest one, and copies it for every token of a prompt.
-    ...[`--max-loras=${String(4 * policies)}`, `--max-cpu-loras=${String(8 * policies)}`],
-    `--max-lora-rank=${String(rank)}`,
-    // Without them it refuses each request that has tools.
-    ...['--enable-auto-tool-choice', `--tool-call-parser=${toolParser}`],
+    ...['-m', 'vllm.entrypoints.openai.api_server', `--model=${start.model}`, ...servedAs(start)],
+    ...['--dtype=float32', '--enforce-eager'],
+    ...adapterFlags(start, start.rank),
+    ...toolFlags(start),
   ];
 }
+
+/** Of one engine on cards. */
+export interface VllmOnCards extends VllmStart {
+  /** Cards that it is split over. */
+  readonly split: number;
+  /** Of each card's memory. */
+  readonly share: number;
+}
+
+/** The operator's own program; the set-up installs none for cards. */
+export const vllmOnCards = (environment: Readonly<Record<string, string>>) => environment['BACKTALK_VLLM'] ?? 'vllm';
+
+/** On cards vLLM takes these ranks alone. */
+const ranksOnCards = [8, 16, 32, 64, 128, 256, 320, 512];
+export const rankServed = (rank: number) => ranksOnCards.find((taken) => taken >= rank) ?? rank;
+
+/** @param adapters false: of an engine that judges alone */
+export function vllmArgumentsOnCards(start: VllmOnCards, adapters = true): string[] {
+  const { model, split, share, rank } = start;
+  return [
+    ...['serve', model, ...servedAs(start), '--dtype=bfloat16'],
+    ...[`--tensor-parallel-size=${String(split)}`, `--gpu-memory-utilization=${String(share)}`],
+    ...(adapters ? adapterFlags(start, rankServed(rank)) : []),
+    ...(adapters ? toolFlags(start) : []),
+  ];
+}
+
+function servedAs({ baseModel, port, lengthMax }: VllmStart): string[] {
+  return [
+    ...[`--served-model-name=${baseModel}`, '--host=127.0.0.1', `--port=${String(port)}`, '--shutdown-timeout=3'],
+    ...(lengthMax === 0 ? [] : [`--max-model-len=${String(lengthMax)}`]),
+  ];
+}
+
+/** Stable, previous and candidate, and one that is on its way out. */
+export const adaptersAtOnce = (policies: number) => 4 * policies;
+
+function adapterFlags({ policies }: VllmStart, rankMax: number): string[] {
+  return [
+    ...swapFlags,
+    // Of the policy's rank and no higher: on CPU vLLM pads every adapter to the highest one, and copies it for every token of a
+    // prompt.
+    ...[`--max-loras=${String(adaptersAtOnce(policies))}`, `--max-cpu-loras=${String(8 * policies)}`],
+    `--max-lora-rank=${String(rankMax)}`,
+  ];
+}
+
+/** Without them it refuses each request that has tools. */
+const toolFlags = ({ toolParser }: VllmStart) => ['--enable-auto-tool-choice', `--tool-call-parser=${toolParser}`];
 
 const gibibyte = 1024 ** 3;
 /** Enough for the laptop's model with its whole context, twice. */
 const kvBytesDefault = gibibyte;
 
+/** Not as an argument, the key: these stand in the machine's list of processes. */
+const quietly = (key: string) => ({ VLLM_API_KEY: key, VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1' });
+
+/** Cards by the numbers that nvidia-smi gives them. */
+export const onlyCards = (cards: readonly number[]) => ({
+  CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
+  CUDA_VISIBLE_DEVICES: cards.join(','),
+});
+
+/** @param adapters false: of an engine that judges alone */
+export function vllmEnvironmentOnCards(key: string, cards: readonly number[], adapters = true) {
+  return { ...(adapters ? swapEnvironment : {}), ...quietly(key), ...onlyCards(cards) };
+}
+
 export function vllmEnvironment(key: string, kvBytes = kvBytesDefault): Readonly<Record<string, string>> {
   return {
     ...swapEnvironment,
-    // Not as an argument: these stand in the machine's list of processes.
-    VLLM_API_KEY: key,
+    ...quietly(key),
     VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.ceil(kvBytes / gibibyte))),
-    VLLM_NO_USAGE_STATS: '1',
-    DO_NOT_TRACK: '1',
     // The training worker has one; vLLM would bind its own to the first cores, where others work, too.
     OMP_NUM_THREADS: String(Math.max(1, availableParallelism() - 1)),
     VLLM_CPU_OMP_THREADS_BIND: 'nobind',

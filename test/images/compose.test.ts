@@ -45,6 +45,7 @@ function readBy(readme: string): Set<string> {
 
 const readmes: Readonly<Record<string, string>> = {
   streams: 'services/cli/README.md',
+  checkpoints: 'services/cli/README.md',
   engine: 'services/worker/README.md',
   training: 'services/worker/README.md',
 };
@@ -155,6 +156,23 @@ describe('compose.yaml', () => {
 it('judge and trainer in Compose ask a model of one’s own in words', () => {
   for (const name of ['judge', 'trainer'])
     expect(gpu.services[name]?.environment, name).toMatchObject({ BACKTALK_JUDGE_BACKEND: 'free' });
+});
+
+it('containers on cards see the ones that a plan gives them, and one card where there is no plan', () => {
+  const cards = { engine: 'SERVING', 'judge-engine': 'JUDGE', training: 'TRAINING' };
+  for (const [name, role] of Object.entries(cards))
+    expect(gpu.services[name]?.environment, name).toMatchObject({
+      CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
+      CUDA_VISIBLE_DEVICES: `\${BACKTALK_${role}_CARDS:-0}`,
+    });
+});
+
+it('an engine that judges alone is another model’s, and starts where a plan has one', () => {
+  const judge = gpu.services['judge-engine'];
+  expect(judge).toMatchObject({ profiles: ['judge'] });
+  expect(judge?.command).not.toContain('--enable-lora');
+  for (const name of ['judge', 'trainer'])
+    expect(gpu.services[name]?.environment['BACKTALK_ENGINE_HOSTS'], name).toBe('engine,judge-engine');
 });
 
 it('vLLM in Compose has the flags for swaps that a start on one machine gives it', () => {

@@ -36,5 +36,9 @@ function chartLines(): string[][] {
 function composeLine(): string[] {
   const text = readFileSync(join(root, 'deploy', 'compose.gpu.yaml'), 'utf8');
   const file: unknown = parse(text, { merge: true, customTags: [{ tag: '!reset', resolve: () => null }] });
-  return compose.parse(file).services.engine.command;
+  return compose.parse(file).services.engine.command.map(asByDefault);
 }
+
+/** As Compose reads it where no variable is set; what has to be set is any name. */
+const asByDefault = (word: string) =>
+  word.replaceAll(/\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}/g, (_, standard: string | undefined) => standard ?? 'name');

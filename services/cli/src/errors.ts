@@ -93,6 +93,11 @@ export const cliErrors = defineErrors('cli', {
     message: () =>
       'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have, or trim by age alone.',
   },
+  mergeFailed: {
+    code: 'merge_failed',
+    retry: 'never',
+    message: (p: { why: string }) => `The version could not be merged into its base model: ${p.why}.`,
+  },
   notReckoned: {
     code: 'not_reckoned',
     retry: 'never',

@@ -6,6 +6,7 @@ import { chat } from './commands/chat.js';
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.js';
 import { doctor } from './commands/doctor.js';
 import { exportFacts, exportKinds, type ExportKind } from './commands/export.js';
+import { exportWeights, type WeightsFlags } from './commands/export-weights.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { fit, type FitFlags } from './commands/fit.js';
 import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
@@ -32,6 +33,8 @@ import { trimTurns, type TrimFlags } from './commands/turns.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
 import { age, createShell, names, size, whole, type Run, type Shell } from './shell.js';
+
+const weightsKind = 'weights';
 
 export function createProgram(signal: AbortSignal): Command {
   const description = 'Talk to the model that learns from what you answer, and see what it learned.';
@@ -106,12 +109,7 @@ function addWatching({ program, run, attempt }: Shell): void {
     .option('--sample <tokens>', "longest sample (default: the recipe's)", whole(16))
     .option('--judge <model>', 'the model that judges (default: the same)')
     .action((model: string, flags: FitFlags) => attempt((output) => Promise.resolve(fit(output, model, flags))));
-  program
-    .command('export')
-    .addArgument(new Argument('<kind>', 'which part of it').choices(exportKinds))
-    .description('write the log as JSON lines')
-    .option('--to <file>', 'write to a file instead of standard output')
-    .action((kind: ExportKind, flags: { to?: string }) => run((context) => exportFacts(context, kind, flags.to)));
+  addExports(program, run);
   const judge = program.command('judge').description('look at the judge');
   judge
     .command('eval')
@@ -123,6 +121,25 @@ function addWatching({ program, run, attempt }: Shell): void {
     .option('--votes <n>', 'votes for each turn of the file; 0: words and the fields of tools alone', whole(0), 3)
     .addOption(new Option('--backend <name>', 'how votes are cast').choices(['scored', 'free']).default('scored'))
     .action((flags: JudgeEvalFlags) => run((context) => evaluateJudge(context, flags)));
+}
+
+function addExports(program: Command, run: Run): void {
+  program
+    .command('export')
+    .addArgument(new Argument('<kind>', 'which part of the log, or weights').choices([...exportKinds, weightsKind]))
+    .argument('[version]', 'weights: which version (default: the one that answers)')
+    .description('write the log as JSON lines; or weights as a folder in Hugging Face’s layout')
+    .option('--to <path>', 'write to a file instead of standard output; weights: to a new folder')
+    .option('--merged', 'weights: merged into the base model, not as an adapter', false)
+    .option('--follow', 'weights: each version that comes to answer, in a folder of its own in this one', false)
+    .option('--keep <n>', 'weights with --follow: so many of the newest', whole(1), 5)
+    .action((kind: ExportKind | typeof weightsKind, version: string | undefined, flags: WeightsFlags) => {
+      if (kind === weightsKind) return run((context) => exportWeights(context, version, flags));
+      if (version === undefined && !flags.merged && !flags.follow)
+        return run((context) => exportFacts(context, kind, flags.to));
+      const name = version === undefined ? (flags.merged ? '--merged' : '--follow') : 'version';
+      throw cliErrors.badArgument({ name, value: version ?? 'true', wanted: 'usable but with weights' });
+    });
 }
 
 function addLessons({ program, run }: Shell): void {

@@ -119,10 +119,25 @@ export {
   unservable,
   type ModelConfig,
 } from './model/model-config.js';
-export { fitOf, usableShare, type Fit, type Judge, type Parts, type Wanted } from './model/model-fit.js';
+export {
+  bytesOfCard,
+  engineParts,
+  fitOf,
+  processBytes,
+  servingParts,
+  splitsOf,
+  sumOf,
+  trainingParts,
+  usableShare,
+  type Fit,
+  type Judge,
+  type Parts,
+  type Wanted,
+} from './model/model-fit.js';
 export {
   gigabytes,
   memoryShort,
+  positionBytes,
   reasonsOfBounds,
   sampleBytes,
   stepBytes,

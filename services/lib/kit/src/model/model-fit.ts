@@ -44,11 +44,11 @@ const numberBytes = 2;
 /** Its graphs, its buffers and what it computes of a prompt. */
 const engineBytes = 2e9;
 /** Of CUDA and of torch's libraries, for each process. */
-const processBytes = 0.8e9;
+export const processBytes = 0.8e9;
 /** The rest is lost to what lies between blocks. */
 export const usableShare = 0.92;
 
-const sum = (parts: Parts) => Object.values(parts).reduce((total, bytes) => total + bytes, 0);
+export const sumOf = (parts: Parts) => Object.values(parts).reduce((total, bytes) => total + bytes, 0);
 
 /**
  * @param parameters of the model
@@ -59,12 +59,12 @@ export function fitOf(shape: ModelConfig, parameters: number, judge: Judge, want
   const judging = engineParts(judge.shape, judge.parameters, wanted);
   const training = trainingParts(shape, parameters, wanted);
   const usable = usableShare * wanted.cardBytes;
-  const engine = splitOver(shape, sum(serving), usable);
-  const ofJudge = splitOver(judge.shape, sum(judging), usable);
+  const engine = splitOver(shape, sumOf(serving), usable);
+  const ofJudge = splitOver(judge.shape, sumOf(judging), usable);
   const placement = (name: string, cards: number, others: number, besideTraining: number): Placement => {
-    const left = usable - besideTraining - sum(training) + (training[sampleName] ?? 0);
+    const left = usable - besideTraining - sumOf(training) + (training[sampleName] ?? 0);
     const sampleTokens = Math.min(wanted.contextTokens, sampleTokensIn(shape, left, numberBytes));
-    const bytes = Math.max(others, besideTraining + sum(training));
+    const bytes = Math.max(others, besideTraining + sumOf(training));
     const isShort = others <= usable && sampleTokens >= contextMin;
     const fits = bytes <= usable ? 'yes' : isShort ? 'shorter' : 'no';
     return { name, cards, bytes, fits, sampleTokens: fits === 'no' ? 0 : sampleTokens };
@@ -76,7 +76,7 @@ export function fitOf(shape: ModelConfig, parameters: number, judge: Judge, want
     judge: judging,
     training,
     placements: [
-      placement('one card serves, judges with the same engine, and trains', 1, sum(serving), sum(serving)),
+      placement('one card serves, judges with the same engine, and trains', 1, sumOf(serving), sumOf(serving)),
       placement('one engine serves and judges; training has a card of its own', cards + 1, bytes, 0),
       placement('serving, judge and training have cards of their own', cards + ofJudge.cards + 1, fullest, 0),
     ],
@@ -90,7 +90,12 @@ export interface Judge {
 
 const sampleName = 'activations of the longest sample';
 
-function engineParts(shape: ModelConfig, parameters: number, { contextTokens, conversations }: Wanted): Parts {
+/** Of an engine that serves no versions. */
+export function engineParts(
+  shape: ModelConfig,
+  parameters: number,
+  { contextTokens, conversations }: Pick<Wanted, 'contextTokens' | 'conversations'>,
+): Parts {
   return {
     weights: numberBytes * parameters,
     'keys and values': conversations * contextTokens * positionBytes(shape, numberBytes),
@@ -98,12 +103,20 @@ function engineParts(shape: ModelConfig, parameters: number, { contextTokens, co
   };
 }
 
-function servingParts(shape: ModelConfig, parameters: number, wanted: Wanted): Parts {
+export function servingParts(
+  shape: ModelConfig,
+  parameters: number,
+  wanted: Omit<Wanted, 'cardBytes' | 'sampleTokens'>,
+): Parts {
   const adapters = wanted.versions * numberBytes * adapterParameters(shape, wanted.rank);
   return { ...engineParts(shape, parameters, wanted), adapters };
 }
 
-function trainingParts(shape: ModelConfig, parameters: number, { rank, sampleTokens }: Wanted): Parts {
+export function trainingParts(
+  shape: ModelConfig,
+  parameters: number,
+  { rank, sampleTokens }: Pick<Wanted, 'rank' | 'sampleTokens'>,
+): Parts {
   return {
     weights: numberBytes * parameters,
     'adapter, optimiser and logits': stepBytes(shape, rank),
@@ -114,9 +127,15 @@ function trainingParts(shape: ModelConfig, parameters: number, { rank, sampleTok
 
 const cardsMost = 8;
 
+/** Over how many cards one engine can be split: their number divides the heads. */
+export const splitsOf = ({ num_attention_heads: heads }: ModelConfig) =>
+  [1, 2, 4, cardsMost].filter((cards) => heads % cards === 0);
+
+/** Of each card of an engine that is split over so many. */
+export const bytesOfCard = (bytes: number, cards: number) => engineBytes + (bytes - engineBytes) / cards;
+
 /** An engine on the fewest cards that hold it and whose number divides the heads, or on the most. */
-function splitOver({ num_attention_heads: heads }: ModelConfig, bytes: number, usable: number) {
-  const counts = [1, 2, 4, cardsMost].filter((cards) => heads % cards === 0);
-  const splits = counts.map((cards) => ({ cards, bytes: engineBytes + (bytes - engineBytes) / cards }));
+function splitOver(shape: ModelConfig, bytes: number, usable: number) {
+  const splits = splitsOf(shape).map((cards) => ({ cards, bytes: bytesOfCard(bytes, cards) }));
   return splits.find((split) => split.bytes <= usable) ?? splits.at(-1) ?? { cards: 1, bytes };
 }
