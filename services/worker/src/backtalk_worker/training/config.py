@@ -48,6 +48,16 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
+    processes: int = setting(
+        "BACKTALK_TRAINING_PROCESSES",
+        1,
+        "processes that take one step together, each on a device of its own",
+        ge=1,
+        le=64,
+    )
+    group_seconds: float = setting(
+        "BACKTALK_TRAINING_GROUP_SECONDS", 900, "how long one of them may keep the others waiting", ge=1, le=86400
+    )
     nice: int = setting("BACKTALK_NICE", nice_of_the_device, "how far it yields to other processes", ge=0, le=19)
     blob_cache_dir: Path = setting(
         "BACKTALK_BLOB_CACHE_DIR", folder_for_temporary_files, "cache of adapters and optimiser states"
