@@ -60,7 +60,8 @@ def _make_room(config: TrainingWorkerConfig) -> None:
 
 def _loaded(config: TrainingWorkerConfig) -> BaseModel:
     """The base model, on the device of this process."""
-    return load_base_model(config.model_dir, config.base_model, own_device(config.device), config.dtype)
+    device, packs = own_device(config.device), config.packing == "on"
+    return load_base_model(config.model_dir, config.base_model, device, config.dtype, packs=packs)
 
 
 class TrainingWorker:

@@ -79,7 +79,8 @@ class GradientPass:
             parameter.grad = None
         sums = PassSums()
         indices = list(self.items)
-        groups = micro_batches([self.items[i].sample.length for i in indices], token_budget)
+        lengths = [self.items[i].sample.length for i in indices]
+        groups = micro_batches(lengths, token_budget, packed=self.network.packs)
         for number, group in enumerate(groups):
             tick(number, len(groups), sums.loss)
             self._micro_batch([indices[i] for i in group], first, sums)
