@@ -101,3 +101,14 @@ describe.each([
     expect(Number(envOf(worker, 'BACKTALK_BLOB_CACHE_BYTES'))).toBeGreaterThanOrEqual(50 * version);
   });
 });
+
+describe('training on several cards', () => {
+  it.each([1, 2, 4])('takes %i in one pod, and as many processes', (count) => {
+    const values = { pools: { training: { gpu: { count } } } };
+    const worker = podsOf(render(values, ['ci/models-4-8b.yaml'])).find(({ component }) =>
+      component.includes('training'),
+    )?.spec.containers[0];
+    expect(Number(worker?.resources.limits['nvidia.com/gpu'])).toBe(count);
+    expect(envOf(worker, 'BACKTALK_TRAINING_PROCESSES') ?? '1').toBe(String(count));
+  });
+});

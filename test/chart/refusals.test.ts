@@ -173,11 +173,6 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     /pools\.serving\.gpu\.count: 3 GPUs divide few/,
   ],
   [
-    'devices of all pools for training',
-    { poolDefaults: { gpu: { count: 2 } }, pools: { serving: { gpu: { count: 0 } } } },
-    /pools\.training\.gpu\.count: training is one process/,
-  ],
-  [
     'the CPU model’s memory for vLLM',
     { model: gpuModel, judge: { backend: 'free' }, pools: { serving: { engine: 'vllm', gpu: { count: 1 } } } },
     /pools\.serving\.resources\.limits\.memory: 4Gi leaves less than 4Gi beside shm/,

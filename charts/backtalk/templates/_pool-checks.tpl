@@ -11,7 +11,6 @@
 {{- if and (ne .pool.engine "builtin") (eq $count 0) (not $claimed) }}{{ fail (printf "%s.gpu.count: %s runs on a GPU; set gpu.count, or engine=builtin." .at .pool.engine) }}{{ end }}
 {{- if and (eq .pool.engine "builtin") (gt $count 0) }}{{ fail (printf "%s.gpu.count: the built-in engine runs on the CPU and would hold a GPU for nothing; set 0, or engine=vllm." .at) }}{{ end }}
 {{- if and (gt $count 1) (not (has $count (list 2 4 8 16))) (not (regexMatch "--(tensor-parallel-size|tp-size|pipeline-parallel-size|pp-size)" (join " " .pool.extraArgs))) }}{{ fail (printf "%s.gpu.count: %d GPUs divide few models' heads; set 2, 4, 8 or 16, or give the engine's own parallel size in extraArgs." .at $count) }}{{ end }}
-{{- else if gt $count 1 }}{{ fail (printf "%s.gpu.count: training is one process on one device, so that further GPUs would be held for nothing; set 0 or 1." .at) }}
 {{- end }}
 {{- include "backtalk.checkMemory" (dict "at" .at "name" .name "pool" .pool "limits" $limits "count" $count) }}
 {{- end }}

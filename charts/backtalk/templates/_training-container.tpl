@@ -9,6 +9,9 @@ BACKTALK_LOG_LEVEL: {{ .root.Values.logLevel }}
 HF_HUB_OFFLINE: 1
 HOME: /tmp
 PYTHONUNBUFFERED: 1
+{{- if gt (int .pool.gpu.count) 1 }}
+BACKTALK_TRAINING_PROCESSES: {{ int .pool.gpu.count | quote }}
+{{- end }}
 {{- with .pool.model.dtype }}
 BACKTALK_DTYPE: {{ . }}
 {{- end }}

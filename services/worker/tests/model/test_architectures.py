@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,11 @@ def disturbed(base: BaseModel) -> Iterator[tuple[AdapterShape, AdaptedNetwork]]:
         yield shape, policy
 
 
+BUDGET = TokenBudget(2048)
+
+
 def scores(network: network_module.ChunkedNetwork, prompt: list[int], answer: list[int]) -> list[float]:
-    return score_answers(network, [prompt], [answer], [1.0], TokenBudget(2048), lambda *_: None)[0]
+    return score_answers(network, [prompt], [answer], [1.0], BUDGET, lambda *_: None)[0]
 
 
 def test_engine_and_training_worker_give_the_same_logprobs(base: BaseModel, folder: Path, tmp_path: Path):
@@ -111,6 +115,18 @@ def test_engine_and_training_worker_give_the_same_logprobs(base: BaseModel, fold
             plain = merged.network.model.merge_and_unload()
             assert found["v1"][0] == pytest.approx(scores(network_of(plain), prompt, choice["token_ids"]), abs=1e-4)
     assert found[BASE][0] != pytest.approx(found["v1"][0], abs=1e-2)
+
+
+def test_samples_that_lie_end_to_end_see_themselves_alone(base: BaseModel):
+    """Longer than a window, and as short as can be."""
+    prompts, answers = [[5] * 40, [6], list(range(7, 40))], [[9, 8, 7], [4], [3, 2]]
+    with disturbed(base) as (_, policy):
+        padded, packed = (
+            score_answers(replace(policy.network, packs=packs), prompts, answers, [1.0] * 3, BUDGET, lambda *_: None)
+            for packs in (False, True)
+        )
+    for expected, found in zip(padded, packed, strict=True):
+        assert found == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("arguments", [None, {"enable_thinking": False}])

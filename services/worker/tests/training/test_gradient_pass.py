@@ -11,7 +11,7 @@ from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.gradient_pass import GradientPass
 from backtalk_worker.training.domain.step import base_states
-from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 from backtalk_worker.training.errors import OutOfMemoryError
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6), (4, 1))
@@ -200,6 +200,58 @@ def test_any_split_into_micro_batches_gives_the_same_gradient(policy, items, rec
     for tokens in (1, 12, 25):
         _, split, _ = run(policy, items, recipe, tokens)
         assert float((split - whole).abs().max()) < 1e-9
+
+
+@pytest.fixture
+def packing():
+    """The same policy as `policy`, whose samples lie end to end."""
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), seed=1, packs=True) as one:
+        disturb(one)
+        yield one
+
+
+@pytest.mark.parametrize("recipe", FORMS, ids=name_of)
+def test_packed_samples_give_the_gradient_and_the_figures_of_padded_ones(policy, packing, items, recipe):
+    sums, padded, passes = run(policy, items, recipe)
+    for tokens in (10_000, 30):
+        packed_sums, packed, packed_passes = run(packing, items, recipe, tokens)
+        assert float((packed - padded).abs().max()) < 1e-9
+        assert packed_sums.loss == pytest.approx(sums.loss, abs=1e-12)
+        for index, seen in passes.observed.items():
+            found = packed_passes.observed[index]
+            assert found.entropy == pytest.approx(seen.entropy, abs=1e-9)
+            assert torch.allclose(found.log_old, seen.log_old, atol=1e-9)
+
+
+def test_packed_samples_give_the_gradient_of_padded_ones_in_float32(items):
+    found = []
+    for packs in (False, True):
+        model = tiny_model().float()
+        with adapted(model, tiny_shape(model), seed=1, packs=packs) as one:
+            disturb(one)
+            found.append(run(one, items, replace(RECIPE, kl_beta=0.2))[1])
+    assert relative_error(found[1], found[0]) < 1e-6
+
+
+def test_packed_samples_are_one_sequence_without_padding_and_one_alone_has_no_mask(packing, items, monkeypatch):
+    seen = []
+    forward = packing.network.decoder.forward
+
+    def noted(**given):
+        seen.append((tuple(given["input_ids"].shape), "position_ids" in given))
+        return forward(**given)
+
+    monkeypatch.setattr(packing.network.decoder, "forward", noted)
+    samples = [item.sample for item in items]
+    packing.network.answer_states([s.prompt_ids for s in samples], [s.answer_ids for s in samples])
+    packing.network.answer_states([samples[0].prompt_ids], [samples[0].answer_ids])
+    assert seen == [((1, sum(s.length for s in samples)), True), ((1, samples[0].length), False)]
+
+
+def test_a_micro_batch_of_packed_samples_is_as_long_as_their_sum():
+    assert micro_batches([10, 2, 3, 9, 30], 15, packed=True) == [[1, 2, 3], [0], [4]]
+    assert micro_batches([10, 2, 3, 9, 30], 15) == [[1, 2], [3], [0], [4]]
 
 
 def test_logits_in_small_chunks_give_the_same_gradient_and_figures(policy, items, monkeypatch):

@@ -19,7 +19,8 @@ from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc, wei
 from backtalk_worker.model.load import load_model
 from backtalk_worker.model.location import default_model_dir
 
-DEADLINE_S = 60
+DEADLINE_S = 300
+"""So long that only what hangs meets it, on a busy machine too."""
 QUESTIONS = ("Why is the sky blue?", "How do I boil an egg?", "What is jazz?", "Who was Ada Lovelace?")
 HINT = "Answer in one short sentence."
 
@@ -67,6 +68,13 @@ class WorkerProcess:
     health: str
     stub: training_pb2_grpc.TrainingWorkerServiceStub
     channel: grpc.Channel
+    ranks: dict[int, int]
+    """Process ids of those that take steps together, by rank; none where it is one."""
+
+    def started_again(self) -> "WorkerProcess":
+        """The same launcher with the processes that it starts next."""
+        self.channel.close()
+        return _started(self.process, len(self.ranks))
 
     def kill(self) -> None:
         self.process.kill()
@@ -76,7 +84,7 @@ class WorkerProcess:
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=DEADLINE_S)
         self.channel.close()
         return code
 
@@ -111,13 +119,25 @@ def start_worker(model: Path, cache: Path, **environment: str) -> WorkerProcess:
         stderr=subprocess.PIPE,
         text=True,
     )
+    processes = int(environment.get("BACKTALK_TRAINING_PROCESSES", "1"))
+    return _started(process, processes if processes > 1 else 0)
+
+
+def _started(process: subprocess.Popen[str], processes: int) -> WorkerProcess:
+    """Reads the log until the worker has started, and all that share its steps."""
     assert process.stderr is not None
+    started: dict[str, str] = {}
+    ranks: dict[int, int] = {}
     for line in process.stderr:
+        if '"msg": "joined"' in line:
+            joined = json.loads(line)
+            ranks[joined["rank"]] = joined["pid"]
         if '"msg": "started"' in line:
-            fields = json.loads(line)
-            channel = grpc.insecure_channel(fields["address"])
+            started = json.loads(line)
+        if started and len(ranks) == processes:
+            channel = grpc.insecure_channel(started["address"])
             stub = training_pb2_grpc.TrainingWorkerServiceStub(grpc.intercept_channel(channel, AsTrainer()))
-            return WorkerProcess(process, fields["address"], fields["health"], stub, channel)
+            return WorkerProcess(process, started["address"], started["health"], stub, channel, ranks)
     raise AssertionError("the worker did not start")
 
 

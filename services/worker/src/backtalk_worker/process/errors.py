@@ -16,6 +16,10 @@ class WorkerError(Exception):
 
     def __init__(self, *facts: object) -> None:
         super().__init__(self.words.format(*facts))
+        self._facts = facts
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), self._facts
 
     @classmethod
     def catalogue(cls) -> list[type[Self]]:

@@ -28,6 +28,10 @@ def nice_of_the_device(known: dict[str, Any]) -> int:
     return 10 if known["device"] == "cpu" else 0
 
 
+def packing_of_the_device(known: dict[str, Any]) -> Literal["on", "off"]:
+    return "off" if known["device"] == "cpu" else "on"
+
+
 def folder_for_temporary_files() -> Path:
     return Path(tempfile.gettempdir()) / "backtalk-training-blobs"
 
@@ -47,7 +51,20 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     )
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
+    packing: Literal["on", "off"] = setting(
+        "BACKTALK_TRAINING_PACKING", packing_of_the_device, "whether short samples lie end to end, in place of padding"
+    )
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
+    processes: int = setting(
+        "BACKTALK_TRAINING_PROCESSES",
+        1,
+        "processes that take one step together, each on a device of its own",
+        ge=1,
+        le=64,
+    )
+    group_seconds: float = setting(
+        "BACKTALK_TRAINING_GROUP_SECONDS", 900, "how long one of them may keep the others waiting", ge=1, le=86400
+    )
     nice: int = setting("BACKTALK_NICE", nice_of_the_device, "how far it yields to other processes", ge=0, le=19)
     blob_cache_dir: Path = setting(
         "BACKTALK_BLOB_CACHE_DIR", folder_for_temporary_files, "cache of adapters and optimiser states"

@@ -88,6 +88,20 @@ class OutOfMemoryError(TrainingWorkerError):
     words = "a micro-batch of {} tokens does not fit into memory"
 
 
+class GroupLostError(TrainingWorkerError):
+    """Of several processes that take steps together one ended or stands still: all of them start anew."""
+
+    code, status, retry = "group_lost", StatusCode.UNAVAILABLE, "later"
+    words = "the group of training processes is lost: {}; it starts anew, and the same call can be made again"
+
+
+class ProcessFailedError(TrainingWorkerError):
+    """Another process of the group failed in a way that has no code; its own log has the cause."""
+
+    code, status, retry = "process_failed", StatusCode.INTERNAL, "later"
+    words = "another process of the group failed ({})"
+
+
 class ModelUnsupportedError(TrainingWorkerError):
     """The base model computes its logits in a way that the chunked loss does not follow."""
 

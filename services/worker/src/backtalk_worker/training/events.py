@@ -1,6 +1,7 @@
 """Every event of the training worker that is logged or counted. Texts, token ids and turn ids never go through here."""
 
 import logging
+import os
 
 from backtalk_worker.gen.backtalk.v1 import weights_pb2
 from backtalk_worker.process.events import ProcessEvents
@@ -22,6 +23,14 @@ class TrainingEvents(ProcessEvents):
         self._busy = self.gauge("backtalk_training_busy_steps", "Steps that are running, 0 or 1.")
         self._refused = self.counter("backtalk_training_calls_refused_total", "Calls that ended in an error.", "code")
         self.blob_bytes = self.gauge("backtalk_training_blob_cache_bytes", "Bytes in the cache.")
+
+    def joined(self, rank: int, processes: int) -> None:
+        """This process takes its part in the steps of several."""
+        self.log("joined", {"rank": rank, "processes": processes, "pid": os.getpid()})
+
+    def group_lost(self, error: TrainingWorkerError) -> None:
+        """This process ends, for torchrun to start all of them anew."""
+        self.log("group_lost", {"code": error.code}, logging.WARNING, error)
 
     def step_started(self, call: str, samples: int) -> None:
         """A step begins."""

@@ -9,9 +9,9 @@ from backtalk_worker.training.config import TrainingWorkerConfig
 def _create() -> Service:
     config = TrainingWorkerConfig.read(sys.argv[1:])
     # Imported late, so that --help and a bad setting answer at once.
-    from backtalk_worker.training.service import TrainingWorker
+    from backtalk_worker.training.service import create_worker
 
-    return TrainingWorker(config)
+    return create_worker(config, sys.argv[1:])
 
 
 def main() -> int:

@@ -1,8 +1,13 @@
-"""Puts the training worker together: model, blob cache, calls, gRPC and health; `run` serves until a signal."""
+"""Puts the training worker together: model, blob cache, calls, gRPC and health; `run` serves until a signal.
+
+Of several processes rank 0 is such a worker, and the others follow it.
+"""
 
 import asyncio
 import os
+import signal
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc.aio
@@ -11,29 +16,62 @@ import torch
 from backtalk_worker.gen.backtalk.v1 import training_pb2_grpc
 from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainRequest, TrainResult
 from backtalk_worker.process.config import host_and_port
+from backtalk_worker.process.end_with_parent import end_with_parent
 from backtalk_worker.process.log import create_logger
 from backtalk_worker.process.memory import give_back_large_blocks
-from backtalk_worker.process.run import on_signal
+from backtalk_worker.process.run import Service, on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
+from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.callers import CallerGuard, server_credentials
 from backtalk_worker.training.inputs.decode import train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
+from backtalk_worker.training.inputs.orders import follow, lead
 from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
-from backtalk_worker.training.outputs.base_model import load_base_model
+from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from backtalk_worker.training.outputs.blob_cache import BlobCache
+from backtalk_worker.training.outputs.launcher import Launcher
+from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
 STOP_GRACE_S = 1.0
+LOST = 3
+"""Exit code of a process whose group is lost, so that torchrun starts all of them anew."""
+
+
+def create_worker(config: TrainingWorkerConfig, arguments: Sequence[str]) -> Service:
+    """The one worker; or, where several processes are wanted, what starts them, and in each of them its part."""
+    if not is_launched():
+        return TrainingWorker(config) if config.processes == 1 else Launcher(config.processes, arguments)
+    end_with_parent()
+    group = ProcessGroup(config.device, config.group_seconds)
+    return TrainingWorker(config, group) if group.rank == 0 else Follower(config, group)
+
+
+def _make_room(config: TrainingWorkerConfig) -> None:
+    """Memory, threads and niceness of this process."""
+    give_back_large_blocks()
+    torch.set_num_threads(config.threads)
+    if config.nice:
+        os.nice(config.nice)
+
+
+def _loaded(config: TrainingWorkerConfig) -> BaseModel:
+    """The base model, on the device of this process."""
+    device, packs = own_device(config.device), config.packing == "on"
+    return load_base_model(config.model_dir, config.base_model, device, config.dtype, packs=packs)
 
 
 class TrainingWorker:
     """Servers, model and the one thread that computes."""
 
-    def __init__(self, config: TrainingWorkerConfig) -> None:
+    def __init__(self, config: TrainingWorkerConfig, group: ProcessGroup | None = None) -> None:
         self._config = config
+        self._group = group
+        self._stopped = asyncio.Event()
+        self._exit_code = 0
         self._started = time.monotonic()
         self._ready = False
         self._events = TrainingEvents(create_logger("training", config.log_level))
@@ -51,35 +89,33 @@ class TrainingWorker:
         self._calls: TrainingCalls | None = None
 
     async def run(self) -> int:
-        """Serves until SIGINT or SIGTERM."""
-        stopped = asyncio.Event()
+        """Serves until SIGINT or SIGTERM, or until the other processes are gone."""
         # Until it takes calls, a signal ends the process at once (`first_signal`).
         await self._start()
-        on_signal(stopped.set)
-        await stopped.wait()
+        on_signal(self._stopped.set)
+        await self._stopped.wait()
         await self._stop()
-        return 0
+        return self._exit_code
 
     async def _start(self) -> None:
         """Loads the model, then takes calls."""
-        give_back_large_blocks()
+        _make_room(self._config)
         self._health.start()
-        torch.set_num_threads(self._config.threads)
-        if self._config.nice:
-            os.nice(self._config.nice)
-        base = await asyncio.get_running_loop().run_in_executor(
-            self._executor,
-            load_base_model,
-            self._config.model_dir,
-            self._config.base_model,
-            self._config.device,
-            self._config.dtype,
-        )
-        loaded, files = base.loaded, VersionFiles(self._blobs)
+        loop = asyncio.get_running_loop()
+        base = await loop.run_in_executor(self._executor, _loaded, self._config)
+        loaded, group = base.loaded, self._group
+        if group is not None:
+            self._events.joined(group.rank, group.size)
 
         def take(request: TrainRequest, progress: Progress) -> TrainResult:
             order = train_order(request, loaded.vocabulary_size, loaded.context_length)
-            return work.train(order, base, files, progress)
+            if group is None:
+                return work.train_alone(order, base, VersionFiles(self._blobs), progress)
+            try:
+                return lead(order, base, self._blobs, progress, group)
+            except GroupLostError:
+                loop.call_soon_threadsafe(self._lose_group)
+                raise
 
         self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
         servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)
@@ -91,6 +127,10 @@ class TrainingWorker:
         self._events.started(
             time.monotonic() - self._started, address=f"{host}:{port}", health=f"{health_host}:{self._health.port}"
         )
+
+    def _lose_group(self) -> None:
+        self._exit_code = LOST
+        self._stopped.set()
 
     def _listen(self) -> int:
         """The port of the gRPC server; TLS where there are certificates."""
@@ -109,3 +149,26 @@ class TrainingWorker:
             await self._calls.stop()
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._health.stop()
+
+
+class Follower:
+    """A process that takes its part in the steps of rank 0, and answers no calls."""
+
+    def __init__(self, config: TrainingWorkerConfig, group: ProcessGroup) -> None:
+        self._config = config
+        self._group = group
+
+    async def run(self) -> int:
+        """Nothing else runs on this loop, so it may wait here."""
+        # It waits outside of Python, where no handler of Python's would run.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        events = TrainingEvents(create_logger("training", self._config.log_level))
+        _make_room(self._config)
+        base = _loaded(self._config)
+        events.joined(self._group.rank, self._group.size)
+        try:
+            follow(base, self._group, events)
+        except GroupLostError as error:
+            events.group_lost(error)
+        return LOST

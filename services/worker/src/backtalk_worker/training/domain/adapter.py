@@ -67,7 +67,9 @@ def linear_modules(model: Any) -> tuple[str, ...]:
 
 
 @contextmanager
-def adapted(model: Any, shape: AdapterShape, seed: int) -> Generator[AdaptedNetwork, None, None]:
+def adapted(
+    model: Any, shape: AdapterShape, seed: int, *, packs: bool = False
+) -> Generator[AdaptedNetwork, None, None]:
     """Puts a fresh adapter around the model, and takes it off: A by the seed, B zero, so the base's own answers."""
     config = LoraConfig(
         r=shape.rank,
@@ -87,7 +89,7 @@ def adapted(model: Any, shape: AdapterShape, seed: int) -> Generator[AdaptedNetw
         if parameter.requires_grad
     }
     try:
-        yield AdaptedNetwork(network_of(wrapped), dict(sorted(named.items())))
+        yield AdaptedNetwork(network_of(wrapped, packs=packs), dict(sorted(named.items())))
     finally:
         wrapped.unload()
 

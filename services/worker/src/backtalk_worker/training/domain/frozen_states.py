@@ -28,7 +28,7 @@ def frozen_states(
 
     def work(tokens: int) -> dict[int, Tensor]:
         found: dict[int, Tensor] = {}
-        groups = micro_batches(lengths, tokens)
+        groups = micro_batches(lengths, tokens, packed=network.packs)
         for number, group in enumerate(groups):
             tick(number, len(groups))
             states = network.answer_states([prompts[i] for i in group], [answers[i] for i in group])

@@ -7,7 +7,7 @@ The first pass of a batch also records what π_old gives, since there π_θ = π
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import torch
 from torch import Tensor
@@ -40,6 +40,11 @@ class PassSums:
     """Sum of ρ over tokens."""
     tokens: int = 0
     clipped: int = 0
+
+    @classmethod
+    def total(cls, parts: Sequence["PassSums"]) -> "PassSums":
+        """Of the parts of one batch."""
+        return cls(*(sum(getattr(part, one.name) for part in parts) for one in fields(cls)))
 
     def add(self, terms: Terms, loss: Tensor, normaliser: float) -> None:
         """Adds one chunk."""
@@ -74,7 +79,8 @@ class GradientPass:
             parameter.grad = None
         sums = PassSums()
         indices = list(self.items)
-        groups = micro_batches([self.items[i].sample.length for i in indices], token_budget)
+        lengths = [self.items[i].sample.length for i in indices]
+        groups = micro_batches(lengths, token_budget, packed=self.network.packs)
         for number, group in enumerate(groups):
             tick(number, len(groups), sums.loss)
             self._micro_batch([indices[i] for i in group], first, sums)

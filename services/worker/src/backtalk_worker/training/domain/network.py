@@ -39,23 +39,25 @@ class ChunkedNetwork:
     """Ids that end an answer."""
     kept_bytes: int
     """Of a token, where no layer is computed again."""
+    packs: bool = False
+    """Whether rows lie end to end in one sequence, each seeing itself alone, in place of padding."""
 
     def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
 
         Rows are padded on the right, where causal attention never looks, so no mask is needed and padding changes
-        nothing.
+        nothing. Packed rows need a mask, of the size of the sequence squared, so one alone is never packed.
         """
         rows = [[*prompt, *answer[:-1]] for prompt, answer in zip(prompts, answers, strict=True)]
-        time = max(map(len, rows))
-        ids = torch.zeros(len(rows), time, dtype=torch.long)  # [batch, time]
-        positions: list[Tensor] = []
-        for row, (tokens, answer) in enumerate(zip(rows, answers, strict=True)):
-            ids[row, : len(tokens)] = torch.tensor(tokens)
-            positions.append(torch.arange(len(tokens) - len(answer), len(tokens)) + row * time)
+        lengths = [len(answer) for answer in answers]
+        ids, places, starts = _packed(rows) if self.packs and len(rows) > 1 else _padded(rows)
+        ends = [start + len(row) for start, row in zip(starts, rows, strict=True)]
+        predicting = [torch.arange(end - length, end) for end, length in zip(ends, lengths, strict=True)]
         with checkpointing(self.decoder, needed=ids.numel() * self.kept_bytes > KEPT_BYTES_MAX):
-            states: Tensor = self.decoder(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
-        return states.flatten(0, 1)[torch.cat(positions).to(self.device)]
+            # Places that begin again are where transformers cuts the mask.
+            at = {} if places is None else {"position_ids": places.to(self.device)}
+            states: Tensor = self.decoder(input_ids=ids.to(self.device), **at, use_cache=False).last_hidden_state
+        return states.flatten(0, 1)[torch.cat(predicting).to(self.device)]
 
     def log_probabilities(self, states: Tensor) -> Tensor:
         """log softmax(logits), at least in float32. [tokens, hidden] → [tokens, vocabulary]."""
@@ -82,6 +84,23 @@ class ChunkedNetwork:
         """Inside, the network is the frozen base."""
         disable = getattr(self.model, "disable_adapter", None)
         return disable() if disable is not None else nullcontext()
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, None, list[int]]:
+    """Ids [rows, longest], and where each row begins in them."""
+    time = max(map(len, rows))
+    ids = torch.zeros(len(rows), time, dtype=torch.long)
+    for number, tokens in enumerate(rows):
+        ids[number, : len(tokens)] = torch.tensor(tokens)
+    return ids, None, [number * time for number in range(len(rows))]
+
+
+def _packed(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, list[int]]:
+    """Ids and places of all rows [1, all], and where each row begins in them."""
+    ends = list(accumulate(map(len, rows)))
+    ids = torch.tensor([[token for row in rows for token in row]])
+    places = torch.cat([torch.arange(len(row)) for row in rows])[None]
+    return ids, places, [end - len(row) for end, row in zip(ends, rows, strict=True)]
 
 
 @contextmanager
@@ -115,7 +134,7 @@ def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def network_of(model: Any) -> ChunkedNetwork:
+def network_of(model: Any, *, packs: bool = False) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
@@ -126,6 +145,7 @@ def network_of(model: Any) -> ChunkedNetwork:
         device=next(inner.parameters()).device,
         ends=_ends(inner.config),
         kept_bytes=_kept_bytes(inner.config),
+        packs=packs,
     )
 
 

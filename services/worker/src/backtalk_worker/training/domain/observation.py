@@ -4,7 +4,7 @@ A divergence to teacher or base is exact, over the whole vocabulary at T = 1, in
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -35,6 +35,10 @@ class Observation:
     """Of the base on the same tokens, where it was asked."""
     kl_base: float | None = None
     divergence: float | None = None
+
+    def without_states(self) -> "Observation":
+        """What other processes are told of it."""
+        return replace(self, states=self.states.new_empty(0), log_old=self.log_old.cpu(), log_v=self.log_v.cpu())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """One step: teacher and base passes, gradients, AdamW, the step bound, and what was measured on the way.
 
-The same input gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone.
+The same input gives the same numbers on CPU: order, seeds and micro-batches follow from the input alone. Several
+processes each take a share of the samples; gradients and what was measured are of all of them.
 """
 
 import math
@@ -15,6 +16,7 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.divergence import reverse_kl
 from backtalk_worker.training.domain.frozen_states import frozen_states
 from backtalk_worker.training.domain.gradient_pass import GradientPass, PassSums
+from backtalk_worker.training.domain.group import ALONE, Group, shares
 from backtalk_worker.training.domain.observation import (
     Observation,
     SampleOutcome,
@@ -50,48 +52,93 @@ def take_step(
     recipe: Recipe,
     seed: int,
     progress: Progress,
+    group: Group = ALONE,
 ) -> StepOutcome:
     """Moves the adapter by one batch. A batch without any gradient moves nothing, momentum included."""
     trained = {index: item for index, item in enumerate(items) if item.trained}
     budget = TokenBudget(recipe.micro_batch_tokens)
-    hinted = {i: item.teacher_prompt for i, item in trained.items() if item.teacher_prompt}
-    # The base is needed on every answer if the loss holds the policy near it, else on a few, to be measured.
-    measured = list(trained) if recipe.kl_beta > 0 else drawn(list(trained), BASE_ANSWERS_MAX, seed)
-    plain = {i: trained[i].sample.prompt_ids for i in measured}
-    passes = GradientPass(
-        adapted,
-        trained,
-        base_states(adapted, trained, hinted, budget, progress),
-        base_states(adapted, trained, plain, budget, progress),
-        recipe,
-        # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
-        normaliser=len(items) * recipe.mean_answer_length,
-    )
+    passes = group.apart(lambda: _passes(adapted, trained, len(items), recipe, seed, budget, progress, group))
     start = adapted.tensors()
     sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
+    observed: dict[int, Observation] = {}
     guards: dict[str, float] = {}
+
+    def run(first: bool) -> PassSums:
+        """The gradient of the whole batch, in the parameters of every process."""
+
+        def tick(number: int, count: int, loss: float) -> None:
+            progress("forward_backward", number, count, loss)
+
+        own = group.apart(lambda: budget.spend(lambda tokens: passes.run(tokens, first, tick)))
+        _total_gradients(adapted, group)
+        return PassSums.total(group.gather(own))
+
     for number in range(recipe.optimizer_steps if trained else 0):
-
-        def run(tokens: int, first: bool = number == 0) -> PassSums:
-            return passes.run(tokens, first, lambda i, n, loss: progress("forward_backward", i, n, loss))
-
-        sums = budget.spend(run)
-        if number == 0 and (guards := tripped_guards(list(passes.observed.values()), recipe)):
-            # Its gradient is thrown away: v is known only once every answer was seen.
-            passes.takes_sampled_terms = False
-            sums = budget.spend(lambda tokens: run(tokens, first=False))
+        sums = run(first=number == 0)
+        if number == 0:
+            observed = _observed_by_all(passes, group)
+            if guards := tripped_guards(list(observed.values()), recipe):
+                # Its gradient is thrown away: v is known only once every answer was seen.
+                passes.takes_sampled_terms = False
+                sums = run(first=False)
         parameters = list(adapted.parameters.values())
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip, foreach=False))
         if not math.isfinite(norm):
             raise StepNotFiniteError("the gradient")
         if norm == 0:
             break
-        progress("optimizer", number, recipe.optimizer_steps, sums.loss)
+        loss = sums.loss
+        group.apart(lambda number=number, loss=loss: progress("optimizer", number, recipe.optimizer_steps, loss))
         optimizer.step()
-        bounded = _bound_step(adapted, start, passes, seed, budget, progress)
-    measured_v = batch_measurements(list(passes.observed.values()))
+        kept = sorted(index for index, seen in observed.items() if seen.kept)
+        chosen = drawn(kept, ANSWERS_MAX, seed)
+        bounded = _bound_step(adapted, start, passes, chosen, budget, progress, group)
+    measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, norm, bounded) | guards
-    return StepOutcome(measurements, sample_outcomes(items, passes.observed))
+    return StepOutcome(measurements, sample_outcomes(items, observed))
+
+
+def _passes(
+    adapted: AdaptedNetwork,
+    trained: Mapping[int, BatchItem],
+    count: int,
+    recipe: Recipe,
+    seed: int,
+    budget: TokenBudget,
+    progress: Progress,
+    group: Group,
+) -> GradientPass:
+    """Passes over this process's share of the batch, with what teacher and base say of it."""
+    indices = list(trained)
+    share = shares([trained[i].sample.length for i in indices], group.size)[group.rank]
+    own = {indices[at]: trained[indices[at]] for at in share}
+    hinted = {i: item.teacher_prompt for i, item in own.items() if item.teacher_prompt}
+    # The base is needed on every answer if the loss holds the policy near it, else on a few, to be measured.
+    measured = indices if recipe.kl_beta > 0 else drawn(indices, BASE_ANSWERS_MAX, seed)
+    plain = {i: own[i].sample.prompt_ids for i in measured if i in own}
+    return GradientPass(
+        adapted,
+        own,
+        base_states(adapted, own, hinted, budget, progress),
+        base_states(adapted, own, plain, budget, progress),
+        recipe,
+        # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
+        normaliser=count * recipe.mean_answer_length,
+    )
+
+
+def _total_gradients(adapted: AdaptedNetwork, group: Group) -> None:
+    if group.size == 1:
+        return
+    for parameter in adapted.parameters.values():
+        own = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        parameter.grad = group.total(own)
+
+
+def _observed_by_all(passes: GradientPass, group: Group) -> dict[int, Observation]:
+    """What the first pass saw of each answer of the batch; the states stay where they are."""
+    own = {index: seen.without_states() for index, seen in passes.observed.items()}
+    return {index: seen for part in group.gather(own) for index, seen in part.items()}
 
 
 def base_states(
@@ -118,23 +165,26 @@ def _bound_step(
     adapted: AdaptedNetwork,
     start: Mapping[str, Tensor],
     passes: GradientPass,
-    seed: int,
+    chosen: Sequence[int],
     budget: TokenBudget,
     progress: Progress,
+    group: Group,
 ) -> BoundedStep:
-    """Shrinks the way from the batch's starting weights until KL(π_old ‖ π_new) fits."""
+    """Shrinks the way from the batch's starting weights until KL(π_old ‖ π_new) of the chosen answers fits."""
     end = adapted.tensors()
-    kept = sorted(index for index, seen in passes.observed.items() if seen.kept)
-    measured = [(passes.items[i].sample, passes.observed[i]) for i in drawn(kept, ANSWERS_MAX, seed)]
+    own = [(passes.items[i].sample, passes.observed[i]) for i in chosen if i in passes.items]
     attempt = 0
 
-    def measure_at(scale: float) -> float:
+    def measure_own(scale: float) -> float:
         nonlocal attempt
         progress("step_bound", attempt, 0, 0.0)
         attempt += 1
         if scale < 1:
             adapted.set_tensors({name: old + scale * (end[name] - old) for name, old in start.items()})
-        return _mean_step_kl(adapted, measured, budget, progress)
+        return _step_kl(adapted, own, budget, progress)
+
+    def measure_at(scale: float) -> float:
+        return sum(group.gather(group.apart(lambda: measure_own(scale)))) / max(1, len(chosen))
 
     bounded = shrink_to_fit(measure_at, passes.recipe.step_bound)
     if not math.isfinite(bounded.kl):
@@ -143,13 +193,15 @@ def _bound_step(
 
 
 @torch.no_grad()
-def _mean_step_kl(
+def _step_kl(
     adapted: AdaptedNetwork,
     answers: Sequence[tuple[Sample, Observation]],
     budget: TokenBudget,
     progress: Progress,
 ) -> float:
-    """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over an answer's tokens, mean over answers."""
+    """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over the answers' tokens."""
+    if not answers:
+        return 0.0
     network = adapted.network
     states = frozen_states(
         network,
@@ -165,7 +217,7 @@ def _mean_step_kl(
         before = network.log_probabilities(old[part])
         after = network.log_probabilities(new[part])
         total += float(reverse_kl(before, after).sum())
-    return total / max(1, len(answers))
+    return total
 
 
 def _pass_measurements(sums: PassSums, norm: float, bounded: BoundedStep) -> dict[str, float]:

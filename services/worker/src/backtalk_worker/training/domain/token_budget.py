@@ -13,7 +13,7 @@ TOKENS_MIN = 32
 
 
 class TokenBudget:
-    """Tokens of one micro-batch, padding included."""
+    """Tokens of one micro-batch, with padding where there is any."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
@@ -38,15 +38,17 @@ def _lack_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
 
 
-def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Groups of indices of similar length whose padded size (count × longest) keeps the budget.
+def micro_batches(lengths: Sequence[int], token_budget: int, *, packed: bool = False) -> list[list[int]]:
+    """Groups of indices of similar length whose size keeps the budget: count × longest, or their sum where packed.
 
     The same lengths give the same groups. A sample longer than the budget goes alone.
     """
     groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         # Lengths ascend, so the newcomer is the longest of its group.
-        if groups and (len(groups[-1]) + 1) * lengths[index] <= token_budget:
+        padded = (len(groups[-1]) + 1) * lengths[index] if groups else 0
+        size = sum(lengths[i] for i in groups[-1]) + lengths[index] if groups and packed else padded
+        if groups and size <= token_budget:
             groups[-1].append(index)
         else:
             groups.append([index])

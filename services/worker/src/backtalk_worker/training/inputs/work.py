@@ -9,14 +9,16 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 from torch import Tensor
+from torch.optim import AdamW
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.frozen_states import score_answers
+from backtalk_worker.training.domain.group import ALONE, Group
 from backtalk_worker.training.domain.network import network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
-from backtalk_worker.training.domain.probes import answer_probes
+from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import AdapterInvalidError
@@ -28,38 +30,44 @@ SCORE_TOKENS = 2048
 """Tokens of one forward pass of a scoring, padding included."""
 
 
-def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Progress) -> training_pb2.TrainResult:
-    """Takes the step and stores its files; nothing is stored unless the whole step worked."""
+def train(
+    order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Progress, group: Group = ALONE
+) -> training_pb2.TrainResult | None:
+    """Takes the step and stores its files; nothing is stored unless the whole step worked, and by rank 0 alone.
+
+    Only rank 0 has a result.
+    """
     started = time.monotonic()
-    progress("load", 0, 0, 0.0)
     shape = AdapterShape(order.recipe.lora_rank, order.recipe.lora_alpha, base.target_modules)
     loaded = base.loaded
     items = prepare_batch(order.samples, order.recipe, loaded.context_length, loaded.vocabulary_size)
-    with adapted(base.network, shape, order.seed) as policy:
-        if order.parent_adapter:
-            found, tensors = files.read_adapter(order.parent_adapter)
-            if found != shape:
-                raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base")
-            _set_tensors(policy, tensors)
-        state = files.read_training_state(order.parent_training_state)
-        if problem := state_mismatch(policy, state):
-            raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
-        optimizer = make_optimizer(policy, order.recipe, state)
-        outcome = take_step(policy, optimizer, items, order.recipe, order.seed, progress)
-        answers = answer_probes(
-            policy.network,
-            order.probes,
-            loaded.end_ids,
-            order.seed,
-            TokenBudget(order.recipe.micro_batch_tokens),
-            lambda: progress("probes", 0, 0, 0.0),
-        )
+    with adapted(base.network, shape, order.seed, packs=base.packs) as policy:
+
+        def load() -> tuple[AdamW, bool]:
+            progress("load", 0, 0, 0.0)
+            return _restored(policy, shape, order, files)
+
+        def probe() -> list[ProbeAnswer]:
+            return answer_probes(
+                policy.network,
+                order.probes,
+                loaded.end_ids,
+                order.seed,
+                TokenBudget(order.recipe.micro_batch_tokens),
+                lambda: progress("probes", 0, 0, 0.0),
+            )
+
+        optimizer, was_restored = group.apart(load)
+        outcome = take_step(policy, optimizer, items, order.recipe, order.seed, progress, group)
+        answers = group.apart(probe)
+        if group.rank > 0:
+            return None
         progress("save", 0, 0, 0.0)
         return training_pb2.TrainResult(
             adapter=files.write_adapter(shape, policy.tensors(), base.name),
             training_state=files.write_training_state(optimizer_state(policy, optimizer)),
             report=weights_pb2.TrainingReport(
-                measurements={**outcome.measurements, "optimizer_restored": float(bool(state))}
+                measurements={**outcome.measurements, "optimizer_restored": float(was_restored)}
                 | {"seconds": time.monotonic() - started},
                 samples=[weights_pb2.SampleReport(**asdict(sample)) for sample in outcome.samples],
             ),
@@ -70,15 +78,39 @@ def train(order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Pro
         )
 
 
+def train_alone(
+    order: TrainOrder, base: BaseModel, files: VersionFiles, progress: Progress
+) -> training_pb2.TrainResult:
+    """The step of one process."""
+    result = train(order, base, files, progress)
+    assert result is not None
+    return result
+
+
+def _restored(
+    policy: AdaptedNetwork, shape: AdapterShape, order: TrainOrder, files: VersionFiles
+) -> tuple[AdamW, bool]:
+    """Sets the parent's adapter; the optimiser with the parent's state, and whether it had one."""
+    if order.parent_adapter:
+        found, tensors = files.read_adapter(order.parent_adapter)
+        if found != shape:
+            raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base")
+        _set_tensors(policy, tensors)
+    state = files.read_training_state(order.parent_training_state)
+    if problem := state_mismatch(policy, state):
+        raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
+    return make_optimizer(policy, order.recipe, state), bool(state)
+
+
 def score(
     order: ScoreOrder, base: BaseModel, files: VersionFiles, tick: Callable[[], None]
 ) -> training_pb2.ScoreResponse:
     """Logprobs of the given ids under the given adapter, or under the base."""
     with ExitStack() as stack:
-        network = network_of(base.network)
+        network = network_of(base.network, packs=base.packs)
         if order.adapter:
             shape, tensors = files.read_adapter(order.adapter)
-            policy = stack.enter_context(adapted(base.network, shape, seed=0))
+            policy = stack.enter_context(adapted(base.network, shape, seed=0, packs=base.packs))
             _set_tensors(policy, tensors)
             network = policy.network
         budget = TokenBudget(SCORE_TOKENS)

@@ -23,6 +23,8 @@ class BaseModel:
     digest: str
     """Of weights and vocabulary: a base that was changed under its name is known by it."""
     loaded: LoadedModel
+    packs: bool = False
+    """Whether samples of one micro-batch lie end to end."""
 
     @property
     def network(self) -> Any:
@@ -43,14 +45,14 @@ class BaseModel:
         return tuple(sorted(token.content for token in added if token.special or token.content in template))
 
 
-def load_base_model(folder: Path, name: str, device: str, dtype: str) -> BaseModel:
+def load_base_model(folder: Path, name: str, device: str, dtype: str, *, packs: bool = False) -> BaseModel:
     """Reads the folder, and refuses a model that the chunked loss would get wrong."""
     loaded = load_model(folder, dtype=getattr(torch, dtype))
     loaded.network.to(torch.device(device))  # type: ignore[arg-type]
     loaded.network.requires_grad_(False)
     if not head_is_plain(network_of(loaded.network)):
         raise ModelUnsupportedError(name)
-    return BaseModel(name, dtype, _digest(folder), loaded)
+    return BaseModel(name, dtype, _digest(folder), loaded, packs)
 
 
 def _digest(folder: Path) -> str:

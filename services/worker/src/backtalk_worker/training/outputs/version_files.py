@@ -4,6 +4,7 @@ Equal tensors give equal bytes.
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -12,17 +13,24 @@ from torch import Tensor
 from backtalk_worker.gen.backtalk.v1.weights_pb2 import WeightsFile
 from backtalk_worker.training.domain.adapter import AdapterShape, adapter_config, shape_in
 from backtalk_worker.training.errors import AdapterInvalidError
-from backtalk_worker.training.outputs.blob_cache import BlobCache
 
 ADAPTER_FILE = "adapter_model.safetensors"
 CONFIG_FILE = "adapter_config.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 
 
+class Blobs(Protocol):
+    """Where files lie, by digest."""
+
+    def get(self, digest: str) -> bytes: ...
+
+    def put(self, data: bytes) -> str: ...
+
+
 class VersionFiles:
     """Reads and writes versions through the cache."""
 
-    def __init__(self, blobs: BlobCache) -> None:
+    def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
 
     def read_adapter(self, digests: Mapping[str, str]) -> tuple[AdapterShape, dict[str, Tensor]]:
