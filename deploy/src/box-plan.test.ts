@@ -54,7 +54,7 @@ describe('the split of the cards', () => {
     expect(Object.fromEntries(plan.reasons)['idle']).toBe('cards 5, 6, 7 of ACTOR_GPUS=4: a step runs on one card');
   });
 
-  it('without a word one card trains and every other serves, each with an engine of its own', () => {
+  it('one card trains without a word and every other serves, each with an engine of its own', () => {
     expect(placesOf(planned('4x80GB'))).toEqual({
       engines: [[0], [1], [2]],
       judge: undefined,

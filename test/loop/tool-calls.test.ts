@@ -36,7 +36,7 @@ const tellings: Readonly<Record<string, string>> = {
 /** Of the ways in which a request could be kept wrong, those that a family's template does not show. */
 const withoutThoughts: readonly Breaking[] = ['thoughts left out', 'template arguments left out'];
 const unseen: Readonly<Record<string, readonly Breaking[]>> = {
-  qwen2: withoutThoughts,
+  qwen2: [],
   qwen3: [],
   llama: withoutThoughts,
   mistral: withoutThoughts,

@@ -19,7 +19,7 @@ export async function askAbout(pairs: readonly LabelledPair[], engine: AskedEngi
   const count = (outcome: string) => void (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
   const relations = new AskedRelations(
     { lastModel: engine.model, use: (_options, work) => work({ url: '', client: engine.client, model: engine.model }) },
-    { wishRead: () => count('read'), wishesLeftToWords: count },
+    { wishRead: () => count('read'), wishesLeftToWords: count, judgeFieldsRefused: () => count('fields refused') },
   );
   const { signal } = new AbortController();
   for (const text of new Set(pairs.map(({ a }) => a))) {

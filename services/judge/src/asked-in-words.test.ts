@@ -44,7 +44,7 @@ const promptOf = ({ messages }: HeardRequest) => messages.map(({ role, content }
 const isValid = ({ valid, verdict }: { valid: boolean; verdict: number }) => valid && verdict === 1;
 
 describe('a request for a vote', () => {
-  it('has the form of the answer forced and thoughts switched off', async () => {
+  it('a judge that reads has the form of its answer forced and thoughts switched off', async () => {
     await judgeWith();
     await judged();
     expect(model.heard[0]).toMatchObject({
@@ -58,7 +58,7 @@ describe('a request for a vote', () => {
     expect(model.heard[0]).not.toHaveProperty('thinking_token_budget');
   });
 
-  it('has tokens of its own for thoughts where they are paid for', async () => {
+  it('a vote has tokens of its own for thoughts where they are paid for', async () => {
     await judgeWith({ thinkingTokens: 2_048 });
     await judged();
     const thinking = {
@@ -91,7 +91,7 @@ describe('a request for a vote', () => {
 });
 
 describe('an engine that refuses a part of it', () => {
-  it('is asked once without what it need not know, and never again with it', async () => {
+  it('a model that refuses a field is asked once without it, and never again with it', async () => {
     model.script = (request) => ('response_format' in request ? refused('extra fields not permitted') : thanked);
     const judge = await judgeWith();
     expect((await judged()).votes.every(isValid)).toBe(true);
@@ -117,7 +117,7 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.at(-1)).toMatchObject({ max_completion_tokens: 512, response_format: { type: 'json_schema' } });
   });
 
-  it('is learned nothing of where the same is refused without it', async () => {
+  it('nothing is learned of fields where the same is refused without them', async () => {
     model.script = () => refused('This prompt is refused.');
     const judge = await judgeWith();
     expect((await judged()).votes.map(({ reason }) => reason)).toEqual(['engine', 'engine', 'engine']);
@@ -125,7 +125,7 @@ describe('an engine that refuses a part of it', () => {
     expect(model.heard.filter((request) => 'response_format' in request).length).toBeGreaterThan(3);
   });
 
-  it('is shown less where it counts more tokens than were estimated', async () => {
+  it('a model that counts more tokens than were estimated is shown less', async () => {
     const most = 6_000;
     model.script = (request) =>
       promptOf(request).length > most ? refused(`This model's maximum context length is 2000 tokens.`) : thanked;
@@ -136,7 +136,7 @@ describe('an engine that refuses a part of it', () => {
 });
 
 describe('an engine that has no time', () => {
-  it('is left alone as long as it asks, and every vote is cast after that', async () => {
+  it('a model at its limit is left alone as long as it asks, and every vote is cast after that', async () => {
     model.script = () =>
       model.heard.length === 1 ? { ...refused('Slow down.', 429), headers: { 'retry-after': '1' } } : thanked;
     const judge = await judgeWith();
@@ -168,7 +168,7 @@ describe('an engine that has no time', () => {
 });
 
 describe('what votes cost', () => {
-  it('is counted in tokens, by what the cache had, and in money at the prices that are set', async () => {
+  it('what a vote uses is counted in tokens, by what the cache had, and in money at the prices that are set', async () => {
     model.script = () => ({ body: completion(answer, 'stop', { prompt_tokens_details: { cached_tokens: 60 } }) });
     const judge = await judgeWith({ pricePrompt: 1, priceCached: 0.5, priceAnswer: 2 });
     await judged();

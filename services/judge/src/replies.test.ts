@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe('replies of models', () => {
-  it('are 200 and more, of every form, and a third of them are no vote', () => {
+  it('written replies are 200 and more, of every form, and a third of them are no vote', () => {
     const forms = new Set(replies.map(({ form }) => form));
     expect(replies.length).toBeGreaterThanOrEqual(200);
     expect(forms.size).toBeGreaterThanOrEqual(15);

@@ -25,7 +25,7 @@ export interface ScriptedJudge {
   stop(): Promise<void>;
 }
 
-export const scriptedModel = 'reader';
+const scriptedModel = 'reader';
 const contextTokens = 32_768;
 
 export async function startScriptedJudge(script: Script): Promise<ScriptedJudge> {

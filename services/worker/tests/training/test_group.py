@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 from safetensors.torch import load
-from torch.distributed.rendezvous import TCPStore
+from torch._C._distributed_c10d import TCPStore
 from worker_process import (
     WorkerProcess,
     child_of,
