@@ -104,7 +104,9 @@ def wording(name: str, value: str, split: str, rng: random.Random) -> str:
     listed = WORDINGS[name]
     if split == "train":
         text = (
-            _wrapped(rng.choice(listed["imperative"]), split, rng) if rng.random() < 0.4 else rng.choice(listed["free"])
+            _wrapped(rng.choice(listed["imperative"]), split, rng)
+            if rng.random() < 0.25
+            else rng.choice(listed["free"])
         )
     else:
         text = (

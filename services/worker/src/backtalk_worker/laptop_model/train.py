@@ -157,10 +157,15 @@ def backward(
     if untold:
         with torch.no_grad():
             plain = answer_logits(network, pack(untold, shared), plain=True).log_softmax(-1)
-        apart = F.kl_div(logits[count:].log_softmax(-1), plain, reduction="sum", log_target=True)
+        apart = _between(logits[count:].log_softmax(-1), plain)
         loss, losses["untold"] = loss + recipe.untold_weight * apart, apart.item() / (len(logits) - count)
     (loss / tokens).backward()  # type: ignore[no-untyped-call]
     return losses
+
+
+def _between(adapted: Tensor, plain: Tensor) -> Tensor:
+    """Half of each direction's divergence, summed over tokens. In: log probabilities, [tokens, vocabulary] each."""
+    return 0.5 * ((adapted.exp() - plain.exp()) * (adapted - plain)).sum()
 
 
 def answer_logits(network: PeftModel, packed: Packed, *, plain: bool = False) -> Tensor:
