@@ -124,9 +124,10 @@ export function captureOf(raw: WireChat): Capture {
   };
 }
 
-/** Parts of any other kind are no text of the answer: thoughts least of all. */
-function textOf(content: string | readonly unknown[]): string {
+/** Anything else, and parts of any other kind, are no text of the answer: thoughts least of all. */
+function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
   const parts = content.filter(isJsonObject).filter(({ type }) => type === 'text');
   return parts.map(({ text }) => (typeof text === 'string' ? text : '')).join('');
 }
