@@ -28,7 +28,7 @@ def nice_of_the_device(known: dict[str, Any]) -> int:
     return 10 if known["device"] == "cpu" else 0
 
 
-def on_for_a_card(known: dict[str, Any]) -> Literal["on", "off"]:
+def packing_of_the_device(known: dict[str, Any]) -> Literal["on", "off"]:
     return "off" if known["device"] == "cpu" else "on"
 
 
@@ -52,7 +52,7 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
     packing: Literal["on", "off"] = setting(
-        "BACKTALK_TRAINING_PACKING", on_for_a_card, "whether short samples lie end to end, in place of padding"
+        "BACKTALK_TRAINING_PACKING", packing_of_the_device, "whether short samples lie end to end, in place of padding"
     )
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
     processes: int = setting(
@@ -67,7 +67,7 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     )
     sharding: Literal["on", "off"] = setting(
         "BACKTALK_TRAINING_SHARDING",
-        on_for_a_card,
+        "off",
         "whether each process holds a shard of the base, not all",
     )
     nice: int = setting("BACKTALK_NICE", nice_of_the_device, "how far it yields to other processes", ge=0, le=19)
