@@ -20,6 +20,7 @@ from worker_process import (
     write_tiny_model,
 )
 
+from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.training.outputs.process_group import LEADERS
 
 GROUP_SECONDS = 20
@@ -52,7 +53,7 @@ def alone(model, tmp_path_factory):
 class Pair:
     """The worker of two processes that runs now."""
 
-    def __init__(self, model: Path, cache: Path) -> None:
+    def __init__(self, model: Path, cache: Path, **environment: str) -> None:
         self.cache = cache
         self.now = start_worker(
             model,
@@ -60,6 +61,7 @@ class Pair:
             BACKTALK_DTYPE="float64",
             BACKTALK_TRAINING_PROCESSES="2",
             BACKTALK_TRAINING_GROUP_SECONDS=str(GROUP_SECONDS),
+            **environment,
         )
 
     def files(self) -> set[str]:
@@ -67,24 +69,36 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def pair(model, tmp_path_factory):
-    running = Pair(model, tmp_path_factory.mktemp("blobs"))
+def first(alone, model):
+    """A version of the one process."""
+    return alone.train(train_request(model))[1]
+
+
+def with_files_of(alone, first, pair):
+    for file in [*first.adapter, *first.training_state]:
+        pair.now.put(alone.get(file.digest))
+    return pair
+
+
+@pytest.fixture(scope="module")
+def pair(alone, first, model, tmp_path_factory):
+    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs")))
     yield running
     # SIGKILL, which nothing can answer: the processes end with their launcher.
     running.now.kill()
 
 
+@pytest.fixture(scope="module")
+def sharded(alone, first, model, tmp_path_factory):
+    """A pair of which each holds half of each layer, and lays its samples end to end."""
+    both = {"BACKTALK_TRAINING_SHARDING": "on", "BACKTALK_TRAINING_PACKING": "on"}
+    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs"), **both))
+    yield running
+    running.now.kill()
+
+
 def tensors(worker: WorkerProcess, files):
     return {name: load(worker.get(digest)) for name, digest in digests(files).items() if name.endswith("tensors")}
-
-
-@pytest.fixture(scope="module")
-def first(alone, pair, model):
-    """A version of the one process, whose files both have."""
-    result = alone.train(train_request(model))[1]
-    for file in [*result.adapter, *result.training_state]:
-        pair.now.put(alone.get(file.digest))
-    return result
 
 
 def batch(model, first, name):
@@ -97,9 +111,8 @@ def batch(model, first, name):
     return request
 
 
-@pytest.mark.parametrize("name", BATCHES)
-def test_two_processes_give_what_one_gives(alone, pair, model, first, name):
-    request = batch(model, first, name)
+def expect_same(alone, pair, request):
+    """The step of the pair is that of the one process, in every tensor and every figure."""
     one, two = alone.train(request)[1], pair.now.train(request)[1]
     for files in ("adapter", "training_state"):
         expected, found = (tensors(worker, getattr(r, files)) for worker, r in ((alone, one), (pair.now, two)))
@@ -112,6 +125,38 @@ def test_two_processes_give_what_one_gives(alone, pair, model, first, name):
     assert [x.divergence for x in two.report.samples] == pytest.approx([x.divergence for x in one.report.samples])
     assert [p.answer_ids for p in two.probes] == [p.answer_ids for p in one.probes]
     assert list(two.probes[0].logprobs) == pytest.approx(list(one.probes[0].logprobs), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_two_processes_give_what_one_gives(alone, pair, model, first, name):
+    expect_same(alone, pair, batch(model, first, name))
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_two_processes_that_share_the_base_give_what_one_gives_with_all_of_it(alone, sharded, model, first, name):
+    expect_same(alone, sharded, batch(model, first, name))
+
+
+def test_a_process_without_samples_passes_through_a_shared_base_with_the_other(alone, sharded, model, first):
+    request = batch(model, first, "both-and-full-kl")
+    request.call = "one-sample"
+    del request.samples[1:]
+    # Without a gradient of its own or of the other.
+    expect_same(alone, sharded, request)
+    nothing = batch(model, first, "sampled-distillation")
+    nothing.call = "no-gradient"
+    for sample in nothing.samples:
+        sample.ClearField("teacher_prompt_ids")
+    assert sharded.now.train(nothing)[1].report.measurements["step_scale"] == 0
+
+
+def test_a_shared_base_scores_what_a_whole_one_scores(alone, sharded, first):
+    probe = first.probes[0]
+    item = training_pb2.ScoreItem(prompt_ids=probe.prompt_ids, answer_ids=probe.answer_ids, temperature=1.0)
+    for adapter, expected in ((first.adapter, probe.logprobs), ([], probe.base_logprobs)):
+        request = training_pb2.ScoreRequest(adapter=adapter, items=[item])
+        found = sharded.now.stub.Score(request, timeout=GROUP_SECONDS).results[0].logprobs
+        assert list(found) == pytest.approx(list(expected), abs=1e-6)
 
 
 def refused(worker: WorkerProcess, request, at=lambda: None):

@@ -80,12 +80,20 @@ def batch():
     return items
 
 
-def shared_step(size, recipe, items=None, progress=silent):
-    """Of each process: the outcome, the adapter, the optimiser's state."""
+def shared_step(size, recipe, items=None, progress=silent, shares_base=False):
+    """Of each process: the outcome, the adapter, the optimiser's state.
+
+    Those that share a base meet before each micro-batch, and all take as many; here each has a base of its own.
+    """
     threads, given = Threads(size), items or batch()
     groups = [OfThreads(threads, rank) for rank in range(size)] if size > 1 else [ALONE]
     with ExitStack() as stack, ThreadPoolExecutor(size) as pool:
-        policies = [stack.enter_context(adapted(tiny_model(), tiny_shape(tiny_model()), 1)) for _ in groups]
+        policies = [
+            stack.enter_context(
+                adapted(tiny_model(), tiny_shape(tiny_model()), 1, sharing=group if shares_base else ALONE)
+            )
+            for group in groups
+        ]
 
         def run(policy, group):
             disturb(policy)
@@ -102,10 +110,10 @@ def step(recipe, items=None):
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-@pytest.mark.parametrize("size", [2, 3])
-def test_several_processes_give_what_one_gives(recipe, size):
+@pytest.mark.parametrize(("size", "shares_base"), [(2, False), (3, False), (3, True)])
+def test_several_processes_give_what_one_gives(recipe, size, shares_base):
     one, weights, state = step(recipe)
-    results = shared_step(size, recipe)
+    results = shared_step(size, recipe, shares_base=shares_base)
     for outcome, shared_weights, shared_state in results:
         assert outcome.measurements == pytest.approx(dict(one.measurements), rel=1e-6, abs=1e-9)
         assert [(x.turn, x.dropped) for x in outcome.samples] == [(x.turn, x.dropped) for x in one.samples]
@@ -126,15 +134,19 @@ def test_the_recipes_of_these_tests_do_what_their_names_say():
     assert [one.dropped for one in step(RECIPE)[0].samples][4:] == ["too_long", "", "ratio_too_small"]
 
 
-def test_more_processes_than_samples_give_the_same_step():
+@pytest.mark.parametrize("shares_base", [False, True])
+def test_more_processes_than_samples_give_the_same_step(shares_base):
     items = items_of(tiny_model(), LENGTHS[:2])
     one, weights, _ = step(replace(RECIPE, kl_beta=0.2), items=items)
-    for outcome, shared_weights, _ in shared_step(3, replace(RECIPE, kl_beta=0.2), items=items):
+    for outcome, shared_weights, _ in shared_step(
+        3, replace(RECIPE, kl_beta=0.2), items=items, shares_base=shares_base
+    ):
         assert outcome.measurements == pytest.approx(dict(one.measurements), rel=1e-6, abs=1e-9)
         assert all(torch.allclose(shared_weights[name], weights[name], rtol=0, atol=1e-9) for name in weights)
 
 
-def test_what_stops_one_process_stops_all_of_them():
+@pytest.mark.parametrize("shares_base", [False, True])
+def test_what_stops_one_process_stops_all_of_them(shares_base):
     stopped = []
 
     def progress(phase, _number, _count, _loss):
@@ -143,7 +155,7 @@ def test_what_stops_one_process_stops_all_of_them():
             raise StepCancelledError
 
     with pytest.raises(StepCancelledError):
-        shared_step(2, RECIPE, progress=progress)
+        shared_step(2, RECIPE, progress=progress, shares_base=shares_base)
 
 
 def test_samples_are_shared_out_by_their_tokens_and_each_is_taken_once():

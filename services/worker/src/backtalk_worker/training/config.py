@@ -65,6 +65,11 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     group_seconds: float = setting(
         "BACKTALK_TRAINING_GROUP_SECONDS", 900, "how long one of them may keep the others waiting", ge=1, le=86400
     )
+    sharding: Literal["on", "off"] = setting(
+        "BACKTALK_TRAINING_SHARDING",
+        "off",
+        "whether each process holds a shard of the base, not all",
+    )
     nice: int = setting("BACKTALK_NICE", nice_of_the_device, "how far it yields to other processes", ge=0, le=19)
     blob_cache_dir: Path = setting(
         "BACKTALK_BLOB_CACHE_DIR", folder_for_temporary_files, "cache of adapters and optimiser states"

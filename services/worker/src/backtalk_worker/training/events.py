@@ -28,6 +28,12 @@ class TrainingEvents(ProcessEvents):
         """This process takes its part in the steps of several."""
         self.log("joined", {"rank": rank, "processes": processes, "pid": os.getpid()})
 
+    def order_failed(self, error: Exception) -> None:
+        """What rank 0 ordered was given up here, or in another process."""
+        known = isinstance(error, TrainingWorkerError)
+        code = error.code if known else "internal"
+        self.log("order_failed", {"code": code}, logging.WARNING, None if known else error)
+
     def group_lost(self, error: TrainingWorkerError) -> None:
         """This process ends, for torchrun to start all of them anew."""
         self.log("group_lost", {"code": error.code}, logging.WARNING, error)

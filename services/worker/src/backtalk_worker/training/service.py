@@ -7,32 +7,33 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import grpc.aio
 import torch
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2_grpc
-from backtalk_worker.gen.backtalk.v1.training_pb2 import TrainRequest, TrainResult
+from backtalk_worker.gen.backtalk.v1.training_pb2 import ScoreResponse, TrainRequest, TrainResult
 from backtalk_worker.process.config import host_and_port
 from backtalk_worker.process.end_with_parent import end_with_parent
 from backtalk_worker.process.log import create_logger
 from backtalk_worker.process.memory import give_back_large_blocks
 from backtalk_worker.process.run import Service, on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
+from backtalk_worker.training.domain.group import ALONE
 from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
 from backtalk_worker.training.inputs.callers import CallerGuard, server_credentials
-from backtalk_worker.training.inputs.decode import train_order
+from backtalk_worker.training.inputs.decode import ScoreOrder, train_order
 from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, TrainingWorkerServicer
 from backtalk_worker.training.inputs.http_health import HealthServer
-from backtalk_worker.training.inputs.orders import follow, lead
+from backtalk_worker.training.inputs.orders import follow, lead, lead_score
 from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from backtalk_worker.training.outputs.blob_cache import BlobCache
-from backtalk_worker.training.outputs.launcher import Launcher
 from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
 from backtalk_worker.training.outputs.version_files import VersionFiles
 
@@ -43,8 +44,13 @@ LOST = 3
 
 def create_worker(config: TrainingWorkerConfig, arguments: Sequence[str]) -> Service:
     """The one worker; or, where several processes are wanted, what starts them, and in each of them its part."""
+    if not is_launched() and config.processes == 1:
+        return TrainingWorker(config)
     if not is_launched():
-        return TrainingWorker(config) if config.processes == 1 else Launcher(config.processes, arguments)
+        # Takes long to import, for what one process has no use for.
+        from backtalk_worker.training.outputs.launcher import Launcher
+
+        return Launcher(config.processes, arguments)
     end_with_parent()
     group = ProcessGroup(config.device, config.group_seconds)
     return TrainingWorker(config, group) if group.rank == 0 else Follower(config, group)
@@ -58,10 +64,17 @@ def _make_room(config: TrainingWorkerConfig) -> None:
         os.nice(config.nice)
 
 
-def _loaded(config: TrainingWorkerConfig) -> BaseModel:
-    """The base model, on the device of this process."""
-    device, packs = own_device(config.device), config.packing == "on"
-    return load_base_model(config.model_dir, config.base_model, device, config.dtype, packs=packs)
+def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseModel:
+    """The base model on the device of this process, whole or its shard."""
+    sharing = ALONE if group is None or config.sharding == "off" else group
+    return load_base_model(
+        config.model_dir,
+        config.base_model,
+        own_device(config.device),
+        config.dtype,
+        packs=config.packing == "on",
+        sharing=sharing,
+    )
 
 
 class TrainingWorker:
@@ -102,7 +115,7 @@ class TrainingWorker:
         _make_room(self._config)
         self._health.start()
         loop = asyncio.get_running_loop()
-        base = await loop.run_in_executor(self._executor, _loaded, self._config)
+        base = await loop.run_in_executor(self._executor, _loaded, self._config, self._group)
         loaded, group = base.loaded, self._group
         if group is not None:
             self._events.joined(group.rank, group.size)
@@ -111,14 +124,17 @@ class TrainingWorker:
             order = train_order(request, loaded.vocabulary_size, loaded.context_length)
             if group is None:
                 return work.train_alone(order, base, VersionFiles(self._blobs), progress)
-            try:
+            with self._leaves_a_lost_group(loop):
                 return lead(order, base, self._blobs, progress, group)
-            except GroupLostError:
-                loop.call_soon_threadsafe(self._lose_group)
-                raise
+
+        def score(order: ScoreOrder, tick: Callable[[], None]) -> ScoreResponse:
+            if group is None or base.sharing.size == 1:
+                return work.score(order, base, VersionFiles(self._blobs), tick)
+            with self._leaves_a_lost_group(loop):
+                return lead_score(order, base, self._blobs, tick, group)
 
         self._calls = TrainingCalls(take, self._executor, self._blobs, self._events)
-        servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events)
+        servicer = TrainingWorkerServicer(base, self._blobs, self._calls, self._executor, self._events, score)
         training_pb2_grpc.add_TrainingWorkerServiceServicer_to_server(servicer, self._server)
         port = self._listen()
         await self._server.start()
@@ -128,9 +144,19 @@ class TrainingWorker:
             time.monotonic() - self._started, address=f"{host}:{port}", health=f"{health_host}:{self._health.port}"
         )
 
-    def _lose_group(self) -> None:
-        self._exit_code = LOST
-        self._stopped.set()
+    @contextmanager
+    def _leaves_a_lost_group(self, loop: asyncio.AbstractEventLoop) -> Generator[None, None, None]:
+        """Ends the process where the others are gone, for torchrun to start all of them anew."""
+
+        def leave() -> None:
+            self._exit_code = LOST
+            self._stopped.set()
+
+        try:
+            yield
+        except GroupLostError:
+            loop.call_soon_threadsafe(leave)
+            raise
 
     def _listen(self) -> int:
         """The port of the gRPC server; TLS where there are certificates."""
@@ -165,7 +191,7 @@ class Follower:
             signal.signal(number, signal.SIG_DFL)
         events = TrainingEvents(create_logger("training", self._config.log_level))
         _make_room(self._config)
-        base = _loaded(self._config)
+        base = _loaded(self._config, self._group)
         events.joined(self._group.rank, self._group.size)
         try:
             follow(base, self._group, events)

@@ -16,6 +16,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 
+from backtalk_worker.training.domain.group import ALONE, Group
 from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
 
 
@@ -68,7 +69,7 @@ def linear_modules(model: Any) -> tuple[str, ...]:
 
 @contextmanager
 def adapted(
-    model: Any, shape: AdapterShape, seed: int, *, packs: bool = False
+    model: Any, shape: AdapterShape, seed: int, *, packs: bool = False, sharing: Group = ALONE
 ) -> Generator[AdaptedNetwork, None, None]:
     """Puts a fresh adapter around the model, and takes it off: A by the seed, B zero, so the base's own answers."""
     config = LoraConfig(
@@ -89,7 +90,7 @@ def adapted(
         if parameter.requires_grad
     }
     try:
-        yield AdaptedNetwork(network_of(wrapped, packs=packs), dict(sorted(named.items())))
+        yield AdaptedNetwork(network_of(wrapped, packs=packs, sharing=sharing), dict(sorted(named.items())))
     finally:
         wrapped.unload()
 

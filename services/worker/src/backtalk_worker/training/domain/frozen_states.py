@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from backtalk_worker.training.domain.lockstep import micro_batch_by_micro_batch
 from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 
@@ -29,8 +30,7 @@ def frozen_states(
     def work(tokens: int) -> dict[int, Tensor]:
         found: dict[int, Tensor] = {}
         groups = micro_batches(lengths, tokens, packed=network.packs)
-        for number, group in enumerate(groups):
-            tick(number, len(groups))
+        for group in micro_batch_by_micro_batch(network, groups, tick, trains=False):
             states = network.answer_states([prompts[i] for i in group], [answers[i] for i in group])
             found |= zip(group, answers_in(states, [len(answers[i]) for i in group]), strict=True)
         return found

@@ -17,6 +17,7 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.binned import Bins
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
+from backtalk_worker.training.domain.lockstep import micro_batch_by_micro_batch
 from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in, sampled_logprobs
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
@@ -81,8 +82,11 @@ class GradientPass:
         indices = list(self.items)
         lengths = [self.items[i].sample.length for i in indices]
         groups = micro_batches(lengths, token_budget, packed=self.network.packs)
-        for number, group in enumerate(groups):
-            tick(number, len(groups), sums.loss)
+
+        def told(number: int, count: int) -> None:
+            tick(number, count, sums.loss)
+
+        for group in micro_batch_by_micro_batch(self.network, groups, told, trains=True):
             self._micro_batch([indices[i] for i in group], first, sums)
         return sums
 
@@ -104,6 +108,9 @@ class GradientPass:
             self._chunk(tokens[part], leaf[part], teacher[part], base[part], old[part], figures, sums, first)
         if leaf.grad is not None:
             states.backward(leaf.grad)
+        elif self.network.sharing.size > 1:
+            # Others wait for their part of the layers.
+            states.backward(torch.zeros_like(states))
         if first:
             self._record(group, torch.cat(figures))
 

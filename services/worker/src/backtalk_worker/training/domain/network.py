@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from backtalk_worker.training.domain.group import ALONE, Group
+
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
 
@@ -41,6 +43,8 @@ class ChunkedNetwork:
     """Of a token, where no layer is computed again."""
     packs: bool = False
     """Whether rows lie end to end in one sequence, each seeing itself alone, in place of padding."""
+    sharing: Group = ALONE
+    """The processes that hold the base in shards, and so pass through it together."""
 
     def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
@@ -134,7 +138,7 @@ def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def network_of(model: Any, *, packs: bool = False) -> ChunkedNetwork:
+def network_of(model: Any, *, packs: bool = False, sharing: Group = ALONE) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
@@ -146,6 +150,7 @@ def network_of(model: Any, *, packs: bool = False) -> ChunkedNetwork:
         ends=_ends(inner.config),
         kept_bytes=_kept_bytes(inner.config),
         packs=packs,
+        sharing=sharing,
     )
 
 

@@ -86,8 +86,9 @@ def _sample(
         for answer, token in zip(answers, ids, strict=True):
             if not (answer and answer[-1] in ends):
                 answer.append(int(token))
-        if all(answer[-1] in ends for answer in answers):
+        # Processes that share the base take the same number of passes, whatever each would say.
+        if network.sharing.size == 1 and all(answer[-1] in ends for answer in answers):
             break
         seen = torch.cat([seen, torch.ones(len(prompts), 1, dtype=seen.dtype)], dim=1)
         places = places[:, -1:] + 1
-    return answers
+    return network.sharing.gather(answers)[0]

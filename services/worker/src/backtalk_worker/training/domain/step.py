@@ -200,8 +200,6 @@ def _step_kl(
     progress: Progress,
 ) -> float:
     """KL(π_old ‖ π_new) over the whole vocabulary at T = 1, summed over the answers' tokens."""
-    if not answers:
-        return 0.0
     network = adapted.network
     states = frozen_states(
         network,
@@ -210,6 +208,8 @@ def _step_kl(
         budget,
         lambda number, count: progress("step_bound", number, count, 0.0),
     )
+    if not answers:
+        return 0.0
     old = torch.cat([seen.states for _, seen in answers])  # [tokens, hidden]
     new = torch.cat(states)  # [tokens, hidden]
     total = 0.0

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,12 +15,10 @@ from backtalk_worker.gen.backtalk.v1 import training_pb2 as wire
 from backtalk_worker.gen.backtalk.v1.training_pb2_grpc import TrainingWorkerServiceServicer
 from backtalk_worker.training.errors import BlobRefusedError, StepCancelledError, TrainingBusyError, TrainingWorkerError
 from backtalk_worker.training.events import TrainingEvents
-from backtalk_worker.training.inputs import work
-from backtalk_worker.training.inputs.decode import score_order
+from backtalk_worker.training.inputs.decode import ScoreOrder, score_order
 from backtalk_worker.training.inputs.training_calls import TrainingCalls
 from backtalk_worker.training.outputs.base_model import BaseModel
 from backtalk_worker.training.outputs.blob_cache import BlobCache
-from backtalk_worker.training.outputs.version_files import VersionFiles
 
 BLOB_PART_BYTES = 1024 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -48,6 +46,8 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
     calls: TrainingCalls
     executor: Executor
     events: TrainingEvents
+    score: Callable[[ScoreOrder, Callable[[], None]], wire.ScoreResponse]
+    """Given ids under given weights; the second is called between micro-batches, and raises to stop it."""
     scores: int = 0
 
     async def Status(self, request: wire.StatusRequest, context: Context) -> wire.StatusResponse:
@@ -115,9 +115,7 @@ class TrainingWorkerServicer(TrainingWorkerServiceServicer):
         try:
             loaded = self.base.loaded
             order = score_order(request, loaded.vocabulary_size, loaded.context_length)
-            return await asyncio.get_running_loop().run_in_executor(
-                self.executor, work.score, order, self.base, VersionFiles(self.blobs), tick
-            )
+            return await asyncio.get_running_loop().run_in_executor(self.executor, self.score, order, tick)
         except TrainingWorkerError as error:
             await self._refuse(context, error)
         finally:
