@@ -30,8 +30,8 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
   ['turns kept for a number of days', { streams: { turnsDays: 30 } }, /'turnsDays' not allowed/],
   ['a runbook that is no address', { metrics: { alerts: { runbookUrl: 'docs' } } }, /alerts\/runbookUrl.*pattern/],
   [
-    'more devices than training has processes',
-    { pools: { training: { gpu: { count: 2 } } } },
+    'more devices than one pod trains on',
+    { pools: { training: { gpu: { count: 17 } } } },
     /training\/gpu\/count.*maximum/,
   ],
   ['a revision that moves', { model: { revision: 'main' } }, /model\/revision.*pattern/],
