@@ -63,6 +63,11 @@ describe('the split of the cards', () => {
     });
   });
 
+  it('ROLLOUT_GPUS says how many serve, and what it leaves stands idle', () => {
+    const plan = planned('4x80GB', { ACTOR_GPUS: '1', ROLLOUT_GPUS: '1' });
+    expect(placesOf(plan)).toMatchObject({ engines: [[0]], training: 1, idle: [2, 3] });
+  });
+
   it('a judge of another model has a card of its own where there are three, and shares the serving one of two', () => {
     expect(placesOf(planned('3x80GB', {}, { judge: reader }))).toMatchObject({
       engines: [[0]],
