@@ -115,6 +115,24 @@ describe('answers, and the requests that hold them', () => {
     expect(await rig.index.hget(`collector:turn:${idOf('c')}`, 'parent')).toBe(idOf('a'));
   });
 
+  it.each(['never', 'before they are linked', 'after they are linked'])(
+    'answers that are in the log before their requests are linked count as made again, where Valkey is emptied %s',
+    async (emptied) => {
+      await rig.end();
+      for (const [name, said] of Object.entries({ a: { messages: [ask] }, b: asked, c: askedAgain, d: asked })) {
+        await rig.gateway.publish('turnOpened', opened({ turn: idOf(name), user, ...said }));
+        await rig.gateway.publish('turnCompleted', completed(idOf(name), user, name === 'a' ? 'k1' : `k${name}`));
+      }
+      if (emptied === 'before they are linked') await rig.valkey.flush();
+      await rig.begin();
+      await rig.untilTaken();
+      if (emptied === 'after they are linked') await rig.valkey.flush();
+      await request('e', goesOn('kd'));
+      const expected = ['b', 'c'].map((name) => ['regenerated', idOf(name), idOf('d')]);
+      expect((await acts()).sort()).toEqual(expected);
+    },
+  );
+
   it.each([
     [
       'another to the same, asked for at once',

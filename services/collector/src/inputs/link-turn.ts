@@ -61,6 +61,9 @@ export async function linkTurn(
   if (waitsFor.length > 0) events.linked('waits_for_answer');
   await index.putTurn(request.turn, entry);
   await index.touchSession(entry.session, request, timeMs);
+  // Its answer may be in the log before its request is placed.
+  const { completedSequence = 0 } = (await index.turn(request.turn)) ?? {};
+  if (completedSequence > 0) await index.addSessionAnswer(entry.session, request.turn, completedSequence);
   if (link?.branch === true && parent !== undefined) events.linked('branch');
   else if (link !== undefined && parent !== undefined)
     await continueTurn(parts, reader, { opened, consent }, link, parent);

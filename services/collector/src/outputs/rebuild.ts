@@ -112,6 +112,8 @@ class Filling {
   oldUntil = 0;
   /** No more than what lies unlinked in the log: most are taken out again by their continuation, a few facts later. */
   readonly unlinked = new Map<string, Owner>();
+  /** Of those, the sequences of answers: in which session they are is known once the turn is linked. */
+  private readonly unplaced = new Map<string, number>();
   /** Sessions of turns that were opened and not yet answered. */
   private readonly sessions = new Map<string, string>();
   /** Of facts without the header. */
@@ -159,6 +161,7 @@ class Filling {
         const answered = known === '' ? session : known;
         this.write(this.index.putTurn(turn, { ...owner, session: answered, completedSequence: sequence }));
         if (headers.answerKey !== undefined) this.write(this.index.addAnswer(owner, headers.answerKey, turn, sequence));
+        if (this.unlinked.has(turn)) this.unplaced.set(turn, sequence);
         if (answered === '') break;
         this.write(this.index.addSessionAnswer(answered, turn, sequence));
         this.write(this.index.touchSession(answered, owner, timeMs));
@@ -176,6 +179,7 @@ class Filling {
         if (train === '' && sequence > this.oldUntil)
           this.write(this.index.putTurn(continuedBy, { consent: 'unknown' }));
         if (this.sessions.has(continuedBy)) this.sessions.set(continuedBy, session);
+        this.place(continuedBy, session);
         this.unlinked.delete(continuedBy);
         break;
       case 'sessionClosed':
@@ -183,6 +187,13 @@ class Filling {
         break;
     }
     if (this.writes.length >= writesMax) await this.written();
+  }
+
+  private place(turn: string, session: string): void {
+    const sequence = this.unplaced.get(turn);
+    if (sequence === undefined) return;
+    this.unplaced.delete(turn);
+    this.write(this.index.addSessionAnswer(session, turn, sequence));
   }
 
   /** Throws what a write failed with. */
