@@ -136,12 +136,12 @@ async function judgeOf(
   return plannedModel(await folderOf(choosing, modelPlace(path, choosing.root), cards, isDry), !isDry);
 }
 
-const cardOf = ({ training }: BoxPlan) => (training === undefined ? {} : onlyCards([training.card]));
+const cardOf = ({ training }: BoxPlan) => (training === undefined ? {} : onlyCards(training.cards));
 
 const plannedDevice = ({ training }: BoxPlan): TrainingDevice =>
   training === undefined
     ? { device: 'cpu', freeBytes: 0, said: undefined, reason: 'the CPU (--device cpu)' }
-    : { device: 'cuda', freeBytes: training.roomBytes, said: undefined, reason: `card ${training.card}` };
+    : { device: 'cuda', freeBytes: training.roomBytes, said: undefined, reason: `card ${training.cards.join(', ')}` };
 
 async function baseOf(
   { root, terminal }: Choosing,

@@ -32,7 +32,7 @@ function planned(cards: string, said: Readonly<Record<string, string>> = {}, oth
 const placesOf = ({ engines, judge, training, idle }: BoxPlan) => ({
   engines: engines.map(({ cards }) => cards),
   judge: judge?.cards,
-  training: training?.card,
+  training: training?.cards,
   idle,
 });
 
@@ -42,42 +42,44 @@ function takenOf({ engines, judge, training }: BoxPlan): ReadonlyMap<number, num
   const take = (card: number, bytes: number) => taken.set(card, (taken.get(card) ?? 0) + bytes);
   for (const { cards, bytes } of [...engines, ...(judge === undefined ? [] : [judge])])
     for (const card of cards) take(card, bytes);
-  if (training !== undefined) take(training.card, training.bytes);
+  if (training !== undefined) for (const card of training.cards) take(card, training.bytes);
   return taken;
 }
 
 describe('the split of the cards', () => {
-  it('the seeds’ defaults put two cards to serving, two to the judge and four to training, of which a step takes one', () => {
+  it('the seeds’ defaults put two cards to serving, two to the judge and four to training, which take each step together', () => {
     const said = { NUM_GPUS: '8', ACTOR_GPUS: '4', ROLLOUT_GPUS: '2', PRM_GPUS: '2', TP: '2' };
     const plan = planned('8x80GB', said, { judge: reader });
-    expect(placesOf(plan)).toEqual({ engines: [[0, 1]], judge: [2, 3], training: 4, idle: [5, 6, 7] });
-    expect(Object.fromEntries(plan.reasons)['idle']).toBe('cards 5, 6, 7 of ACTOR_GPUS=4: a step runs on one card');
+    expect(placesOf(plan)).toEqual({ engines: [[0, 1]], judge: [2, 3], training: [4, 5, 6, 7], idle: [] });
+    expect(Object.fromEntries(plan.reasons)['training']).toMatch(
+      /^cards 4, 5, 6, 7 take each step together, a process on each, samples up to \d+ tokens \(ACTOR_GPUS=4\)$/,
+    );
   });
 
   it('one card trains without a word and every other serves, each with an engine of its own', () => {
     expect(placesOf(planned('4x80GB'))).toEqual({
       engines: [[0], [1], [2]],
       judge: undefined,
-      training: 3,
+      training: [3],
       idle: [],
     });
   });
 
   it('ROLLOUT_GPUS says how many serve, and what it leaves stands idle', () => {
     const plan = planned('4x80GB', { ACTOR_GPUS: '1', ROLLOUT_GPUS: '1' });
-    expect(placesOf(plan)).toMatchObject({ engines: [[0]], training: 1, idle: [2, 3] });
+    expect(placesOf(plan)).toMatchObject({ engines: [[0]], training: [1], idle: [2, 3] });
   });
 
   it('a judge of another model has a card of its own where there are three, and shares the serving one of two', () => {
     expect(placesOf(planned('3x80GB', {}, { judge: reader }))).toMatchObject({
       engines: [[0]],
       judge: [1],
-      training: 2,
+      training: [2],
     });
     expect(placesOf(planned('2x80GB', {}, { judge: reader }))).toMatchObject({
       engines: [[0]],
       judge: [0],
-      training: 1,
+      training: [1],
     });
   });
 
@@ -92,9 +94,9 @@ describe('the split of the cards', () => {
         [0, 1],
         [2, 3],
       ],
-      training: 4,
+      training: [4],
     });
-    expect(placesOf(planned('5x80GB', { TP: '4' }))).toMatchObject({ engines: [[0, 1, 2, 3]], training: 4 });
+    expect(placesOf(planned('5x80GB', { TP: '4' }))).toMatchObject({ engines: [[0, 1, 2, 3]], training: [4] });
   });
 
   it('steps on the CPU leave every card to serving', () => {

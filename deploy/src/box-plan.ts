@@ -60,9 +60,11 @@ export interface PlannedEngine {
 }
 
 export interface PlannedTraining {
-  readonly card: number;
+  /** A process on each; they take each step together. */
+  readonly cards: readonly number[];
+  /** Of each card. */
   readonly bytes: number;
-  /** Of its card, for weights, optimiser and the longest sample. */
+  /** Of its smallest card, for weights, optimiser and the longest sample. */
   readonly roomBytes: number;
   readonly sampleTokens: number;
 }
@@ -245,10 +247,10 @@ function placeTraining(
 ): PlannedTraining | undefined | string {
   const { model, rank, trainsOnCard } = wanted;
   if (!trainsOnCard) return undefined;
-  const [own] = seats.training;
-  const card = own ?? shared;
-  if (card === undefined) return undefined;
-  const roomBytes = usable(card) - (own === undefined ? beside : 0) - processBytes;
+  const isAlone = seats.training.length > 0;
+  const cards = isAlone || shared === undefined ? seats.training : [shared];
+  if (cards.length === 0) return undefined;
+  const roomBytes = least(cards) - (isAlone ? 0 : beside) - processBytes;
   const room = {
     freeBytes: Infinity,
     card: { freeBytes: Math.max(0, roomBytes), numberBytes },
@@ -256,15 +258,16 @@ function placeTraining(
   };
   const { sampleTokens } = tokenBounds(model.shape, model.parameters, room);
   // On a shared card a shorter context leaves room for samples that hold most of what is served.
-  const wantedTokens = own === undefined ? Math.max(contextMin, Math.floor(contextTokens / 2)) : contextMin;
+  const wantedTokens = isAlone ? contextMin : Math.max(contextMin, Math.floor(contextTokens / 2));
   const bytes = sumOf(
     trainingParts(model.shape, model.parameters, { rank, sampleTokens: Math.max(sampleTokens, wantedTokens) }),
   );
-  if (sampleTokens >= wantedTokens) return { card: card.index, bytes, roomBytes, sampleTokens };
+  if (sampleTokens >= wantedTokens) return { cards: indexes(cards), bytes, roomBytes, sampleTokens };
   const free = gigabytes(Math.max(0, roomBytes + processBytes));
-  const how = own === undefined ? 'on a card that it shares' : 'on a card of its own';
-  const instead =
-    own === undefined ? `a card of its own (NUM_GPUS=2 or more, ACTOR_GPUS=1),${lower(wanted.said)}` : 'a larger card,';
+  const how = isAlone ? 'on a card of its own' : 'on a card that it shares';
+  const instead = isAlone
+    ? 'a larger card,'
+    : `a card of its own (NUM_GPUS=2 or more, ACTOR_GPUS=1),${lower(wanted.said)}`;
   return `a step of ${model.name} with samples of ${wantedTokens} tokens needs ${gigabytes(bytes)} ${how}, where ${free} are left: give it ${instead} or a smaller HF_CKPT`;
 }
 
@@ -303,11 +306,9 @@ function cappedShare(share: number, { MEM_FRACTION_STATIC: most = 1 }: BoxSaid):
 type Placed = Pick<BoxPlan, 'engines' | 'judge' | 'training'>;
 
 function planOf(trial: Trial, placed: Placed): BoxPlan {
-  const { wanted, seats } = trial;
-  const used = new Set(
-    [...placed.engines, ...(placed.judge === undefined ? [] : [placed.judge])].flatMap(({ cards }) => cards),
-  );
-  if (placed.training !== undefined) used.add(placed.training.card);
+  const { seats } = trial;
+  const { engines, judge, training } = placed;
+  const used = new Set([...engines, judge, training].flatMap((one) => one?.cards ?? []));
   const all = [...seats.serving, ...seats.judge, ...seats.training, ...seats.idle];
   const idle = indexes(all).filter((card) => !used.has(card));
   const reasons: readonly (readonly [string, string])[] = [
@@ -315,7 +316,7 @@ function planOf(trial: Trial, placed: Placed): BoxPlan {
     ['context', reasonOfContext(trial, placed)],
     ['judge', reasonOfJudge(trial, placed)],
     ['training', reasonOfTraining(trial, placed)],
-    ...(idle.length === 0 ? [] : ([['idle', reasonOfIdle(wanted, seats, idle)]] as const)),
+    ...(idle.length === 0 ? [] : ([['idle', reasonOfIdle(idle)]] as const)),
   ];
   return { ...placed, idle, reasons };
 }
@@ -361,23 +362,14 @@ function reasonOfJudge({ wanted, seats }: Trial, { judge }: Placed): string {
 function reasonOfTraining({ wanted, seats }: Trial, { training }: Placed): string {
   if (training === undefined) return 'on the CPU (--device cpu)';
   const samples = `samples up to ${training.sampleTokens} tokens`;
-  const [own] = seats.training;
-  if (own === undefined) return `shares card ${training.card} with serving, ${samples}`;
+  const on = training.cards.join(', ');
+  if (seats.training.length === 0) return `shares card ${on} with serving, ${samples}`;
   const { ACTOR_GPUS: actor } = wanted.said;
-  const why = actor === undefined ? 'a step runs on one card' : `ACTOR_GPUS=${actor}`;
-  return `card ${training.card}, ${samples} (${why})`;
+  if (actor === undefined) return `card ${on}, ${samples} (ACTOR_GPUS takes more)`;
+  return training.cards.length === 1
+    ? `card ${on}, ${samples} (ACTOR_GPUS=1)`
+    : `cards ${on} take each step together, a process on each, ${samples} (ACTOR_GPUS=${actor})`;
 }
 
-function reasonOfIdle({ said }: BoxWanted, seats: Seats, idle: readonly number[]): string {
-  const training = indexes(seats.training.slice(1)).filter((card) => idle.includes(card));
-  const other = idle.filter((card) => !training.includes(card));
-  const parts = [
-    ...(training.length === 0
-      ? []
-      : [`cards ${training.join(', ')} of ACTOR_GPUS=${said.ACTOR_GPUS ?? ''}: a step runs on one card`]),
-    ...(other.length === 0
-      ? []
-      : [`cards ${other.join(', ')}: none of ROLLOUT_GPUS, PRM_GPUS, ACTOR_GPUS and TP takes them`]),
-  ];
-  return parts.join('; ');
-}
+const reasonOfIdle = (idle: readonly number[]) =>
+  `cards ${idle.join(', ')}: none of ROLLOUT_GPUS, PRM_GPUS, ACTOR_GPUS and TP takes them`;

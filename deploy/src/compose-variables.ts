@@ -37,7 +37,12 @@ export function composeVariables(chosen: ChosenOnCards, port: number): Readonly<
           BACKTALK_JUDGE_CONTEXT: String(judge.contextTokens),
         }),
     ...(votes === undefined ? {} : { BACKTALK_JUDGE_VOTES: String(votes) }),
-    ...(training === undefined ? {} : { BACKTALK_TRAINING_CARDS: String(training.card) }),
+    ...(training === undefined
+      ? {}
+      : {
+          BACKTALK_TRAINING_CARDS: training.cards.join(','),
+          BACKTALK_TRAINING_PROCESSES: String(training.cards.length),
+        }),
     ...(base === undefined
       ? {}
       : { BACKTALK_RECIPE: base.recipe, BACKTALK_RECIPE_SET: `sampleTokensMax=${base.sampleTokens}` }),

@@ -107,8 +107,9 @@ describe('a dry run', () => {
     expect(judge).toMatchObject({ cards: [2, 3], port: 31_038, environment: { CUDA_VISIBLE_DEVICES: '2,3' } });
     expect(judge?.command).toContain('--served-model-name=reader');
     expect(judge?.command).not.toContain('--enable-lora');
-    const training = { BACKTALK_DEVICE: 'cuda', BACKTALK_DTYPE: 'bfloat16', CUDA_VISIBLE_DEVICES: '4' };
-    expect(by.get('training-worker')).toMatchObject({ cards: [4], environment: training });
+    const on = { CUDA_VISIBLE_DEVICES: '4,5,6,7', BACKTALK_TRAINING_PROCESSES: '4' };
+    const training = { BACKTALK_DEVICE: 'cuda', BACKTALK_DTYPE: 'bfloat16', ...on };
+    expect(by.get('training-worker')).toMatchObject({ cards: [4, 5, 6, 7], environment: training });
     const reads = { BACKTALK_JUDGE_URL: 'http://127.0.0.1:31038', BACKTALK_JUDGE_MODEL: 'reader' };
     expect(by.get('judge')?.environment).toMatchObject({
       ...reads,
@@ -169,7 +170,14 @@ describe('a dry run', () => {
     const all = { ...seeds, PRM_MODEL_PATH: folders.reader, SAVE_CKPT: directory.join('saved') };
     const lines = (await said(['--gpus', '8x80GB', '--compose'], all)).trim().split('\n');
     const given = new Map(lines.map((line) => line.split('=', 2) as [string, string]));
-    const wanted = { SERVING_CARDS: '0,1', SERVING_SPLIT: '2', JUDGE_CARDS: '2,3', TRAINING_CARDS: '4', PORT: '31000' };
+    const wanted = {
+      SERVING_CARDS: '0,1',
+      SERVING_SPLIT: '2',
+      JUDGE_CARDS: '2,3',
+      TRAINING_CARDS: '4,5,6,7',
+      TRAINING_PROCESSES: '4',
+      PORT: '31000',
+    };
     for (const [name, value] of Object.entries(wanted)) expect(given.get(`BACKTALK_${name}`), name).toBe(value);
     expect(given.get('COMPOSE_PROFILES')).toBe('judge,checkpoints');
     const files = ['compose.yaml', 'compose.gpu.yaml'].map((name) =>

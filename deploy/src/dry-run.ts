@@ -71,7 +71,7 @@ function planned(spec: ProcessSpec, { box }: ChosenOnCards, ports: Ports): Plann
   const engines = [...box.engines, ...(box.judge === undefined ? [] : [box.judge])];
   const engine = engines.find(({ name }) => name === spec.name);
   const training = spec.name === 'training-worker' ? box.training : undefined;
-  const cards = engine?.cards ?? (training === undefined ? [] : [training.card]);
+  const { cards } = engine ?? training ?? { cards: [] };
   const inherited = inheritedEnvironment();
   const own = Object.entries(spec.env).filter(([name, value]) => inherited[name] !== value);
   const port = portOf(spec.name, box, ports);

@@ -18,7 +18,7 @@ import { baseNameOf, loopback, watchOf, type Machine } from './machine.js';
 import { addressOf, judgeEnginePort, replicaPorts, type Ports } from './ports.js';
 import { answersOk, isListening } from './readiness.js';
 import type { Secrets } from './secrets.js';
-import { onlyCards } from './vllm-program.js';
+import { trainingOnCards } from './vllm-program.js';
 
 type ServiceName = 'gateway' | 'collector' | 'judge' | 'trainer' | 'publisher' | 'loader';
 
@@ -111,7 +111,7 @@ function workers(machine: Machine): ProcessSpec[] {
         BACKTALK_MODEL_DIR: model,
         BACKTALK_BASE_MODEL: baseNameOf(machine),
         ...deviceSettings(machine),
-        ...(machine.box?.training === undefined ? {} : onlyCards([machine.box.training.card])),
+        ...(machine.box?.training === undefined ? {} : trainingOnCards(machine.box.training.cards)),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
         ...tokensOf('training', secrets),

@@ -107,6 +107,12 @@ export const onlyCards = (cards: readonly number[]) => ({
   CUDA_VISIBLE_DEVICES: cards.join(','),
 });
 
+/** A training process on each, which take every step together. */
+export const trainingOnCards = (cards: readonly number[]) => ({
+  ...onlyCards(cards),
+  BACKTALK_TRAINING_PROCESSES: String(cards.length),
+});
+
 /** @param adapters false: of an engine that judges alone */
 export function vllmEnvironmentOnCards(key: string, cards: readonly number[], adapters = true) {
   return { ...(adapters ? swapEnvironment : {}), ...quietly(key), ...onlyCards(cards) };
