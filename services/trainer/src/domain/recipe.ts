@@ -67,7 +67,7 @@ const batch = {
   distillVersions: whole(8, 0, 1_000, 'Versions back from which full distillation is still done.'),
   staleLogRatioNats: number(0.1, 0, 20, 'Mean |log ratio| above which an answer gives no reward; 0 is no bound.'),
   lessonScope: oneOf('user', ['user', 'policy'], 'Whose samples a lesson holds for: its own user, or all.'),
-  learnedShare: number(0.7, 0.1, 1, 'Progress of a lesson, 0 to 1, at which it is learned once two versions have it.'),
+  learnedShare: number(0.9, 0.1, 1, 'Progress of a lesson, 0 to 1, at which it is learned once two versions have it.'),
 };
 
 export const recipeSchema = z.strictObject({ ...method, ...step, ...batch });

@@ -105,7 +105,7 @@ describe('the plan of a step', () => {
 
   it('holds the whole recipe in words that a reader finds', () => {
     const document: unknown = JSON.parse(new TextDecoder().decode(planOf(recipeWith({ effective: 5 })).bytes));
-    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.7 }, training: { stepBound: 1 } });
+    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.9 }, training: { stepBound: 1 } });
   });
 
   it('asks four probes', () => {
