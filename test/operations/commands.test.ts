@@ -186,6 +186,9 @@ describe('versions', () => {
     expect(samples.length).toBeGreaterThan(0);
     expect(people.stdout).toContain('backtalk-v1: one step from backtalk-v0');
     for (const { question } of samples) expect(people.stdout).toContain(question.slice(0, 40));
+    const compared = shown[0]?.['compared'] as readonly { question: string; before: string; after: string }[];
+    expect(compared.length).toBe(8);
+    expect(people.stdout).toContain(`  ${compared[0]?.question ?? ''}\n      before    `);
   });
 
   it('refuses one that was never made', async () => {

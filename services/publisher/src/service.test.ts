@@ -4,9 +4,10 @@ import { BacktalkError } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { probeQuestions } from './domain/behaviour.js';
 import { SwapRig } from './testing/swap-rig.js';
 
-const { STAGE_BURNED, STAGE_RETIRED } = WeightsStaged_Stage;
+const { STAGE_BURNED, STAGE_CANDIDATE, STAGE_RETIRED, STAGE_STABLE } = WeightsStaged_Stage;
 
 let rig: SwapRig;
 
@@ -194,6 +195,20 @@ describe('the gate', () => {
     // Twelve answers, the probes of the manifest in one call, and the loader's first token.
     expect(asked('backtalk-v2')).toBe(14);
     expect((await rig.staged()).at(-1)?.measurements['behaviour_off_topic']).toBe(0);
+  });
+
+  it('keeps what the version before and the candidate answered to the same questions, for people to read', async () => {
+    await rig.startPublisher();
+    await rig.release(1, 2);
+    const [first, second] = (await rig.staged()).filter(
+      ({ stage, version }) => stage === STAGE_STABLE && version !== 'backtalk-v0',
+    );
+    expect(second?.compared.map(({ question }) => question)).toEqual(probeQuestions.slice(0, 8));
+    const [one] = second?.compared ?? [];
+    expect(one?.after).not.toBe(one?.before);
+    expect(second?.compared.map(({ before }) => before)).toEqual(first?.compared.map(({ after }) => after));
+    const staged = (await rig.staged()).filter(({ stage }) => stage === STAGE_CANDIDATE);
+    expect(staged.map(({ compared }) => compared.length)).toEqual([0, 0]);
   });
 
   it('asks only what it does not know when the engine failed while questions were answered', async () => {

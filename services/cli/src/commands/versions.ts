@@ -4,6 +4,7 @@ import {
   Provenance,
   type BatchClosed,
   type BatchSample,
+  type ComparedAnswer,
   type TurnJudged,
   type WeightsStaged,
   type WeightsTrained,
@@ -138,18 +139,21 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
   };
 }
 
-function printVersion(
-  output: Output,
-  trained: WeightsTrained,
-  batch: BatchClosed,
-  samples: readonly SampleRow[],
-): void {
+interface VersionParts {
+  readonly trained: WeightsTrained;
+  readonly batch: BatchClosed;
+  readonly samples: readonly SampleRow[];
+  readonly compared: readonly ComparedAnswer[];
+}
+
+function printVersion(output: Output, { trained, batch, samples, compared }: VersionParts): void {
   output.value({
     version: trained.version,
     parent: trained.parent,
     batch: batch.number,
     lessons: batch.lessons,
     samples,
+    compared,
   });
   output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
   output.line('');
@@ -164,6 +168,14 @@ function printVersion(
     output.line(`      then      ${row.act === '' ? oneLine(row.nextState) : `(${row.act})`}`);
     if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);
     if (row.dropped !== '') output.line(`      dropped   ${row.dropped}`);
+  }
+  if (compared.length === 0) return;
+  output.line('');
+  output.line('Asked the same, before and after:');
+  for (const { question, before, after } of compared) {
+    output.line(`  ${question}`);
+    output.line(`      before    ${oneLine(before)}`);
+    output.line(`      after     ${oneLine(after)}`);
   }
 }
 
@@ -180,12 +192,21 @@ async function findStep(reader: FactReader, policy: string, version: string): Pr
   throw cliErrors.nothingFound({ what: `batch ${String(trained.batch)} in the log` });
 }
 
+/** What the gate found that it answers otherwise than what served before it. */
+async function comparedBy(reader: FactReader, policy: string, version: string): Promise<readonly ComparedAnswer[]> {
+  let compared: readonly ComparedAnswer[] = [];
+  for await (const { message } of reader.read(['weightsStaged'], { filter: { weightsStaged: { policy } } }))
+    if (message.version === version && message.compared.length > 0) compared = message.compared;
+  return compared;
+}
+
 export async function showVersion({ connection, output }: CommandContext, version: string): Promise<void> {
   await withBroker(connection, async (broker, blobs) => {
     const reader = new FactReader(broker, blobs);
     const [trained, batch] = await findStep(reader, connection.policy, version);
     const samples: SampleRow[] = [];
     for (const sample of batch.samples) samples.push(await explainSample(reader, sample, trained));
-    printVersion(output, trained, batch, samples);
+    const compared = await comparedBy(reader, connection.policy, version);
+    printVersion(output, { trained, batch, samples, compared });
   });
 }

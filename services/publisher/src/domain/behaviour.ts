@@ -1,6 +1,7 @@
 // Are a candidate's answers still answers to what was asked? In: answers of the candidate and of versions that it is compared
 // with, to the same probe questions. Out: how many fail, and whether that is more than chance would give. Pure. What an answer
 // says or how it is worded is not looked at: a lesson may change both.
+import type { ComparedAnswer } from '@backtalk/proto/facts';
 import type { GateVerdict } from './gate.js';
 
 /** One line each, of subjects that have nothing to do with each other. */
@@ -86,6 +87,19 @@ function whyWorse(candidate: Faults, { version, faults }: Compared, level: numbe
   const kinds = named.flatMap(([count, fault]) => (count > 0 ? [`${count} ${fault}`] : [])).join(', ');
   const before = faults.filter((fault) => fault !== undefined).length;
   return `behaviour: of ${candidate.length} answers ${kinds}; ${before} of ${version}'s (p ${chance.toPrecision(1)})`;
+}
+
+/** Questions whose answers are kept for people to read, and characters of each answer. */
+const comparedMax = 8;
+const comparedCharacters = 400;
+
+/** What two versions answered to the same probe questions, for people to read. */
+export function comparedAnswers(before: readonly string[], after: readonly string[]): ComparedAnswer[] {
+  const cut = (text = '') => [...text.trim()].slice(0, comparedCharacters).join('');
+  const count = Math.min(comparedMax, before.length, after.length);
+  return probeQuestions
+    .slice(0, count)
+    .map((question, at) => ({ question, before: cut(before[at]), after: cut(after[at]) }));
 }
 
 /** Probability of at least `worse` heads among `worse + better` throws of a fair coin. */

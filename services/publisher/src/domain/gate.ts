@@ -1,6 +1,7 @@
 // Decides whether a candidate may serve: from what the trainer measured (probes of the manifest) and what the engine measured
 // on the same ids, and from how loaders and engines failed with it. Pure.
 import type { BacktalkError } from '@backtalk/kit';
+import type { ComparedAnswer } from '@backtalk/proto/facts';
 import type { Probe } from '@backtalk/proto/weights';
 
 export interface GateLimits {
@@ -24,6 +25,8 @@ export interface GateVerdict {
   readonly measurements: Readonly<Record<string, number>>;
   /** Empty when the candidate may serve. */
   readonly why: string;
+  /** Answers of what serves and of the candidate to the same questions, where both were asked. */
+  readonly compared?: readonly ComparedAnswer[];
 }
 
 /** Beyond it a ratio says only "far", and its exponential would say infinity. */

@@ -11,7 +11,7 @@ import {
   type Trace,
 } from '@backtalk/kit';
 import { WeightsStaged_Stage, type WeightsTrained } from '@backtalk/proto/facts';
-import { judgeBehaviour } from '../domain/behaviour.js';
+import { comparedAnswers, judgeBehaviour } from '../domain/behaviour.js';
 import { judgeCases, type CaseLimits } from '../domain/cases.js';
 import { judgeDrift, whyRollBack, type DriftLimits } from '../domain/drift-guards.js';
 import { burnsVersion, judgeCandidate, type GateLimits, type GateVerdict } from '../domain/gate.js';
@@ -125,7 +125,7 @@ export class Swap {
   /** Has it loaded and measured everywhere. What stands in the way but says nothing about the weights is thrown. */
   private async tryOut(candidate: Candidate, stable: string): Promise<GateVerdict> {
     const { loaders, policy, events } = this.parts;
-    let measurements: GateVerdict['measurements'] = {};
+    let measured: GateVerdict = passed;
     try {
       // Engines that give no logprobs of a prompt serve, and judge nothing.
       const scoring = loaders
@@ -145,17 +145,18 @@ export class Swap {
       events.measured(policy, candidate.version, verdict.measurements);
       await this.reached('measured');
       if (verdict.why !== '') return verdict;
-      measurements = verdict.measurements;
+      measured = verdict;
       const asked = new Set(evaluators.map(({ instance }) => instance));
       const rest = loaders.ready().filter(({ instance }) => !asked.has(instance));
       const others = await this.prepare(rest, candidate);
       // Gateways go by leases: routed to before any says so, the version would be nowhere for them.
       const leased = await loaders.leased([...evaluation.ready, ...others.ready], candidate.version);
       if (!leased.some(({ engine: { pools } }) => pools.includes('serving'))) throw awayFrom(candidate, others.failed);
-      return { why: '', measurements: { ...measurements, prepare_seconds: evaluation.seconds + others.seconds } };
+      const prepare_seconds = evaluation.seconds + others.seconds;
+      return { ...measured, measurements: { ...measured.measurements, prepare_seconds } };
     } catch (thrown) {
       const error = asBacktalkError(thrown);
-      if (burnsVersion(error)) return { why: `${error.code}: ${error.message}`, measurements };
+      if (burnsVersion(error)) return { ...measured, why: `${error.code}: ${error.message}` };
       throw thrown;
     }
   }
@@ -193,7 +194,9 @@ export class Swap {
     const asked = judgeBehaviour(own.faults, compared, behaviourLevel);
     const drifted = judgeDrift(own, compared, this.gate.driftLimits);
     const measurements = { ...asked.measurements, ...drifted.measurements, behaviour_seconds };
-    return { why: asked.why || drifted.why, measurements };
+    const serving = compared.find((other) => other.version === stable);
+    const texts = serving === undefined ? [] : comparedAnswers(serving.texts, own.texts);
+    return { why: asked.why || drifted.why, measurements, compared: texts };
   }
 
   /** Turns that were corrected for the sake of lessons learned since. */
@@ -230,9 +233,17 @@ export class Swap {
     state: PolicyState,
     { version, manifestDigest, trace }: Candidate,
     stage: WeightsStaged_Stage,
-    { why, measurements }: GateVerdict,
+    { why, measurements, compared = [] }: GateVerdict,
   ): Promise<PolicyState> {
-    const fact = { version, stage, manifestDigest, previous: stableOf(state), measurements, why };
+    const fact = {
+      version,
+      stage,
+      manifestDigest,
+      previous: stableOf(state),
+      measurements,
+      why,
+      compared: [...compared],
+    };
     return this.parts.chain.append(state, fact, trace);
   }
 }
@@ -240,7 +251,8 @@ export class Swap {
 const passed: GateVerdict = { why: '', measurements: {} };
 
 function joined(before: GateVerdict, after: GateVerdict): GateVerdict {
-  return { why: before.why || after.why, measurements: { ...before.measurements, ...after.measurements } };
+  const measurements = { ...before.measurements, ...after.measurements };
+  return { why: before.why || after.why, measurements, compared: before.compared ?? after.compared ?? [] };
 }
 
 function awayFrom({ version }: Candidate, failed: readonly BacktalkError[]): BacktalkError {

@@ -30,6 +30,7 @@ const temperature = 0.8;
 /** What a version answered, as the gate sees it. */
 interface Answers {
   readonly faults: Faults;
+  readonly texts: readonly string[];
   /** Mean −log p of the sampled tokens, nats a token; undefined where the engine gives no logprobs. */
   readonly entropy: number | undefined;
   /** Geometric mean of the answers' tokens. */
@@ -37,6 +38,7 @@ interface Answers {
 }
 
 interface Answered {
+  readonly text: string;
   readonly promptIds: readonly number[];
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
@@ -103,7 +105,7 @@ export class BehaviourProbes {
     }
     const faults: (AnswerFault | undefined)[] = [];
     for (const [at, { fault }] of answers.entries()) faults.push(fault ?? (await this.topicOf(asking, answers, at)));
-    return { faults, ...figuresOf(answers) };
+    return { faults, texts: answers.map(({ text }) => text), ...figuresOf(answers) };
   }
 
   private async answer(asking: Asking, model: string, content: string, seed: number): Promise<Answered> {
@@ -111,10 +113,10 @@ export class BehaviourProbes {
     const request = { model, messages, max_tokens: this.limits.tokens, temperature, seed };
     const { capture } = await asking.client.chat(request, this.calling(asking));
     const { promptIds, answerIds: ids, logprobs } = capture;
-    const text = textOf(capture);
-    if (promptIds === undefined || (ids.length === 0 && text !== ''))
+    const written = textOf(capture);
+    if (promptIds === undefined || (ids.length === 0 && written !== ''))
       throw engineErrors.replyInvalid({ what: 'ids of an answer' });
-    return { promptIds, ids, logprobs, fault: faultOfText(text, ids) };
+    return { text: capture.text, promptIds, ids, logprobs, fault: faultOfText(written, ids) };
   }
 
   private async topicOf(asking: Asking, answers: readonly Answered[], at: number): Promise<AnswerFault | undefined> {
