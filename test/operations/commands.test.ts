@@ -177,10 +177,8 @@ describe('versions', () => {
   });
 
   it('shows from which words one was made', async () => {
-    const [{ values: shown }, people] = [
-      await values(['versions', 'backtalk-v1']),
-      await backtalk(['versions', 'backtalk-v1']),
-    ];
+    const { values: shown } = await values(['versions', 'backtalk-v1']);
+    const people = await backtalk(['versions', 'backtalk-v1']);
     expect(shown).toMatchObject([{ version: 'backtalk-v1', parent: 'backtalk-v0' }]);
     const samples = shown[0]?.['samples'] as readonly { question: string; verdict: number }[];
     expect(samples.length).toBeGreaterThan(0);

@@ -93,7 +93,7 @@ describe('lessons in force', () => {
 
   it('a lesson that was learned in a version that is burned is active again', async () => {
     await rigWith();
-    await rig.startTrainer('one', {}, { progress: progressOf(() => 0.8) });
+    await rig.startTrainer('one', {}, { progress: progressOf(() => 1) });
     for (const n of [1, 2]) {
       await rig.correct(2, { name: `batch${n}x` });
       await untilServed(n);
@@ -115,7 +115,7 @@ describe('the progress of a lesson', () => {
 
   it('each lesson’s state follows from its own progress, whatever is left to the teacher of both', async () => {
     await rigWith({ worker: { divergence: () => 0.1 } });
-    await rig.startTrainer('one', {}, { progress: progressOf((text) => (text === small ? 0.9 : 0)) });
+    await rig.startTrainer('one', {}, { progress: progressOf((text) => (text === small ? 1 : 0)) });
     for (const n of [1, 2]) {
       await rig.correct(1, { name: `a${n}x`, hint: small });
       await rig.correct(1, { name: `b${n}x`, hint: emoji });
