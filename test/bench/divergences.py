@@ -25,6 +25,8 @@ from backtalk_worker.training.domain.batch import prepare_batch
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.domain.told import told_items
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from training_step import LAPTOP
 
@@ -110,14 +112,18 @@ class Lesson:
 
 def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence: str) -> None:
     """Steps of the worker's own, measured on the way."""
-    recipe = replace(LAPTOP, method="opd", divergence=divergence, max_answer_tokens=given.tokens)
+    form = "hybrid" if given.told else "full"
+    recipe = replace(LAPTOP, method="opd", opd_form=form, divergence=divergence, max_answer_tokens=given.tokens)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=given.seed) as policy:
         optimizer = make_optimizer(policy, recipe, {})
         for step in range(1, given.steps + 1):
             samples = lesson.samples(step, given.samples)
-            items = prepare_batch(samples, recipe, base.loaded.context_length, base.loaded.vocabulary_size)
+            loaded, budget = base.loaded, TokenBudget(recipe.micro_batch_tokens)
+            items = prepare_batch(samples, recipe, loaded.context_length, loaded.vocabulary_size)
+            room = (recipe, loaded.context_length, loaded.end_ids, step, budget, lambda: None)
+            items += told_items(policy.network, items, *room)
             outcome = take_step(policy, optimizer, items, recipe, step, lambda *_: None)
-            row: dict[str, Any] = {"divergence": divergence, "step": step}
+            row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step}
             if step % given.every == 0 or step == given.steps:
                 row |= lesson.score()
             _write(row | {"loss": round(outcome.measurements["loss_opd"], 3)})
@@ -138,6 +144,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=4, help="steps between measurements (default: %(default)s)")
     parser.add_argument("--samples", type=int, default=12, help="answers of a step (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=TOKENS_MAX, help="of each answer that are trained on")
+    parser.add_argument("--told", action="store_true", help="the form hybrid: teachers give answers of their own, too")
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     given = parser.parse_args()
     torch.set_num_threads(1)

@@ -99,7 +99,7 @@ describe('a batch', () => {
     expect(request).toMatchObject({ call: 'backtalk-1', version: 'backtalk-v1', meanAnswerLength: 40 });
     expect(request?.config).toMatchObject({
       method: 'combined',
-      opdForm: 'full',
+      opdForm: 'hybrid',
       divergence: 'jeffreys',
       weightRl: 0.1,
       weightOpd: 1,

@@ -253,8 +253,9 @@ const recipes = {
   binary: 'method=binary',
   'opd, sampled': 'method=opd,opdForm=sampled',
   'opd, topk': 'method=opd,opdForm=topk',
-  'opd, full, reverse KL': 'method=opd,divergence=reverse_kl',
-  'opd, full': 'method=opd',
+  'opd, full, reverse KL': 'method=opd,opdForm=full,divergence=reverse_kl',
+  'opd, full': 'method=opd,opdForm=full',
+  'opd, hybrid': 'method=opd',
 } as const;
 
 function methods(setting: Setting): Unit[] {

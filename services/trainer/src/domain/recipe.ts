@@ -13,14 +13,14 @@ const oneOf = <const V extends readonly [string, ...string[]]>(value: V[number],
 const method = {
   method: oneOf('combined', ['binary', 'opd', 'combined'], 'Which signals train: verdicts, hints, or both.'),
   opdForm: oneOf(
-    'full',
-    ['sampled', 'topk', 'full'],
-    'Where the teacher is compared: at sampled tokens, at the likeliest and a tail, or in full.',
+    'hybrid',
+    ['sampled', 'topk', 'full', 'hybrid'],
+    'Where the teacher is compared: at sampled tokens, at the likeliest and a tail, in full, or in full and on answers of its own too.',
   ),
   divergence: oneOf(
     'jeffreys',
     ['reverse_kl', 'forward_kl', 'jeffreys', 'jsd'],
-    'Divergence of the full form; forward_kl and jeffreys also teach what the model never says by itself.',
+    'Divergence of the full form, and of own answers in the hybrid; forward_kl and jeffreys also teach what the model never says by itself.',
   ),
   jsdBeta: number(0.5, 0.01, 0.99, 'Mixture of the JSD.'),
   weightRl: number(0.1, 0, 100, 'Weight of the reward term.'),
@@ -84,6 +84,7 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
       'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Not measured here.',
     recipe: {
       ...tiny,
+      opdForm: 'full',
       divergence: 'reverse_kl',
       weightRl: 1,
       loraRank: 16,

@@ -115,7 +115,7 @@ describe('the plan of a step', () => {
   it('gives the training worker the laptop’s numbers', () => {
     expect(plan.training).toEqual({
       method: 'combined',
-      opdForm: 'full',
+      opdForm: 'hybrid',
       divergence: 'jeffreys',
       weightRl: 0.1,
       weightOpd: 1,

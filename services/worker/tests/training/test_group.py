@@ -29,6 +29,7 @@ BATCHES = {
     "reward": {"method": "binary"},
     "sampled-distillation": {"method": "opd", "opd_form": "sampled"},
     "likeliest-tokens": {"method": "opd", "opd_form": "topk"},
+    "told-answers-too": {"method": "opd", "opd_form": "hybrid"},
     "both-and-full-kl": {"kl_beta": 0.2},
     "both-and-sampled-kl": {"kl_beta": 0.2, "kl_form": "sampled", "divergence": "jsd"},
     "a-step-that-is-shrunk": {"step_bound": 1e-4},

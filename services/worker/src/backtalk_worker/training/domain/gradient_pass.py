@@ -161,7 +161,8 @@ class GradientPass:
             sample = self.items[index].sample
             ids = torch.tensor(sample.answer_ids, device=part.device)
             log_old = self.network.token_logprobs(part, ids, torch.full_like(ids, 1).double() * sample.temperature)
-            log_v = bounded_log_ratio(log_old, torch.tensor(sample.logprobs).to(log_old))
+            log_sampler = log_old if sample.told else torch.tensor(sample.logprobs).to(log_old)
+            log_v = bounded_log_ratio(log_old, log_sampler)
             self.observed[index] = Observation(
                 part.clone(),
                 log_old,
@@ -199,6 +200,7 @@ class GradientPass:
             cut=spread([s.cut for s in samples], torch.bool),
             taught=spread([i in self.teacher for i in group], torch.bool),
             kept=spread([one.kept for one in seen], torch.bool),
+            told=spread([s.told for s in samples], torch.bool),
             fresh=spread([one.fresh and self.takes_sampled_terms for one in seen], torch.bool),
         )
 

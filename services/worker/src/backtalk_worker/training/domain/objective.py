@@ -11,7 +11,7 @@ from torch import Tensor
 
 from backtalk_worker.training.domain.binned import Bins, binned_term
 from backtalk_worker.training.domain.correction import bounded_log_ratio, importance_weight, token_mask
-from backtalk_worker.training.domain.divergence import divergence, reverse_kl
+from backtalk_worker.training.domain.divergence import divergence, forward_kl, reverse_kl
 from backtalk_worker.training.domain.network import sampled_logprobs
 from backtalk_worker.training.domain.policy_term import (
     Clip,
@@ -40,6 +40,8 @@ class Tokens:
     """True where the sample has a teacher."""
     kept: Tensor
     """False where the whole sequence is dropped."""
+    told: Tensor
+    """True where the answer is the teacher's own."""
     fresh: Tensor
     """False where the sequence is too stale for the terms that weigh by v."""
 
@@ -110,7 +112,7 @@ def clipped_count(tokens: Tokens, log_policy: Tensor, teacher: Tensor | None, re
 def _weighed(tokens: Tokens) -> tuple[Tensor, Tensor]:
     """The weight w of each token, and True for tokens of which a term that weighs by v is taken."""
     log_v = bounded_log_ratio(tokens.log_old, tokens.log_sampler)
-    return importance_weight(log_v), tokens.kept & tokens.fresh & token_mask(log_v)
+    return importance_weight(log_v), tokens.kept & tokens.fresh & ~tokens.told & token_mask(log_v)
 
 
 def _masked_sum(loss: Tensor, mask: Tensor) -> Tensor:
@@ -129,13 +131,23 @@ def _opd(
     if bins is not None:
         loss = binned_term(student, teacher, tokens.ids, bins, clip_of(recipe), recipe.opd_advantage_clip)
         return _masked_sum(loss, tokens.kept & tokens.taught)
-    if recipe.opd_form == "full":
-        exact = divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
+    if recipe.opd_form in ("full", "hybrid"):
+        exact = _divergences(tokens, student, teacher, recipe)
         return _masked_sum(exact, tokens.kept & tokens.taught)
     weight, taken = _weighed(tokens)
     advantage = _distillation_advantage(tokens, teacher, recipe)
     loss = policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe))
     return _masked_sum(loss, tokens.taught & taken)
+
+
+def _divergences(tokens: Tokens, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
+    """Of the policy's own answers the recipe's divergence, of the teacher's the forward KL. [tokens]."""
+    if not tokens.told.any():
+        return divergence(recipe.divergence, student, teacher, recipe.jsd_beta)
+    told = forward_kl(student, teacher)
+    if tokens.told.all():
+        return told
+    return torch.where(tokens.told, told, divergence(recipe.divergence, student, teacher, recipe.jsd_beta))
 
 
 def _distillation_advantage(tokens: Tokens, teacher: Tensor, recipe: Recipe) -> Tensor:
@@ -145,7 +157,7 @@ def _distillation_advantage(tokens: Tokens, teacher: Tensor, recipe: Recipe) -> 
 
 def _kl(tokens: Tokens, log_policy: Tensor, student: Tensor, base: Tensor, recipe: Recipe) -> Tensor:
     if recipe.kl_form == "full":
-        return _masked_sum(reverse_kl(student, base), tokens.kept)
+        return _masked_sum(reverse_kl(student, base), tokens.kept & ~tokens.told)
     weight, taken = _weighed(tokens)
     log_base = sampled_logprobs(base, tokens.ids, tokens.temperature)
     return _masked_sum(sampled_base_kl(log_policy, tokens.log_old, log_base, weight), taken)

@@ -18,7 +18,7 @@ class Recipe:
     """Settings of a step; lengths in tokens, divergences in nats. ValidationError when they make no sense."""
 
     method: Literal["binary", "opd", "combined"]
-    opd_form: Literal["sampled", "topk", "full"]
+    opd_form: Literal["sampled", "topk", "full", "hybrid"]
     divergence: DivergenceName
     weight_rl: NotNegative
     """Weights of the two terms; only `combined` uses them, the pure methods weigh their one term 1."""

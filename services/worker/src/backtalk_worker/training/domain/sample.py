@@ -23,6 +23,8 @@ class Sample:
     cut: bool
     teacher_prompt_ids: tuple[int, ...] = ()
     """The prompt with the hints in it; empty = no distillation term."""
+    told: bool = False
+    """An answer of the teacher itself, which no engine sampled: no reward and no KL to the base is taken of it."""
 
     @property
     def length(self) -> int:

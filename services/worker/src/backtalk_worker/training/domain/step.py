@@ -59,6 +59,7 @@ def take_step(
     budget = TokenBudget(recipe.micro_batch_tokens)
     passes = group.apart(lambda: _passes(adapted, trained, len(items), recipe, seed, budget, progress, group))
     start = adapted.tensors()
+    own = {index for index, item in enumerate(items) if not item.sample.told}
     sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
     observed: dict[int, Observation] = {}
     guards: dict[str, float] = {}
@@ -69,14 +70,15 @@ def take_step(
         def tick(number: int, count: int, loss: float) -> None:
             progress("forward_backward", number, count, loss)
 
-        own = group.apart(lambda: budget.spend(lambda tokens: passes.run(tokens, first, tick)))
+        part = group.apart(lambda: budget.spend(lambda tokens: passes.run(tokens, first, tick)))
         _total_gradients(adapted, group)
-        return PassSums.total(group.gather(own))
+        return PassSums.total(group.gather(part))
 
     for number in range(recipe.optimizer_steps if trained else 0):
         sums = run(first=number == 0)
         if number == 0:
-            observed = _observed_by_all(passes, group)
+            # What the teacher said is no answer of the policy: nothing is measured of it.
+            observed = {i: seen for i, seen in _observed_by_all(passes, group).items() if i in own}
             if guards := tripped_guards(list(observed.values()), recipe):
                 # Its gradient is thrown away: v is known only once every answer was seen.
                 passes.takes_sampled_terms = False
@@ -95,7 +97,8 @@ def take_step(
         bounded = _bound_step(adapted, start, passes, chosen, budget, progress, group)
     measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, norm, bounded) | guards
-    return StepOutcome(measurements, sample_outcomes(items, observed))
+    measurements["answers_told"] = float(len(items) - len(own))
+    return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed))
 
 
 def _passes(
@@ -114,7 +117,8 @@ def _passes(
     own = {indices[at]: trained[indices[at]] for at in share}
     hinted = {i: item.teacher_prompt for i, item in own.items() if item.teacher_prompt}
     # The base is needed on every answer if the loss holds the policy near it, else on a few, to be measured.
-    measured = indices if recipe.kl_beta > 0 else drawn(indices, BASE_ANSWERS_MAX, seed)
+    answered = [i for i in indices if not trained[i].sample.told]
+    measured = answered if recipe.kl_beta > 0 else drawn(answered, BASE_ANSWERS_MAX, seed)
     plain = {i: own[i].sample.prompt_ids for i in measured if i in own}
     return GradientPass(
         adapted,

@@ -1,0 +1,135 @@
+"""Answers of the teacher itself: whose they are, how many, and what a step measures of them."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, tiny_shape
+
+from backtalk_worker.training.domain.adapter import adapted
+from backtalk_worker.training.domain.optimizer import make_optimizer
+from backtalk_worker.training.domain.sampling import sample_answers
+from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.token_budget import TokenBudget
+from backtalk_worker.training.domain.told import told_items
+
+LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
+END = 2
+HYBRID = replace(RECIPE, opd_form="hybrid", max_answer_tokens=9)
+
+
+@pytest.fixture
+def items():
+    return items_of(tiny_model(), LENGTHS)
+
+
+@pytest.fixture
+def policy():
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), seed=1) as one:
+        # So far from the base that hardly any answer of the two is alike.
+        disturb(one, scale=2.0)
+        yield one
+
+
+def told(policy, items, recipe=HYBRID, context=64, seed=1, tokens=10_000):
+    return told_items(policy.network, items, recipe, context, [END], seed, TokenBudget(tokens), lambda: None)
+
+
+def test_half_of_the_answers_with_a_teacher_get_one_of_the_teacher(policy, items):
+    untaught = replace(items[0], teacher_prompt=())
+    found = told(policy, [untaught, *items[1:]])
+    assert len(found) == 2
+    by_turn = {item.sample.turn: item for item in items[1:]}
+    for item in found:
+        own = by_turn[item.sample.turn].sample
+        assert (item.sample.prompt_ids, item.sample.temperature) == (own.prompt_ids, own.temperature)
+        assert item.teacher_prompt == own.teacher_prompt_ids
+        assert (item.sample.told, item.sample.advantage) == (True, 0.0)
+        assert 1 <= len(item.sample.answer_ids) <= 9
+        assert END not in item.sample.answer_ids[:-1]
+    drawn = {tuple(item.sample.turn for item in told(policy, items, seed=seed)) for seed in range(8)}
+    assert len(drawn) > 1
+
+
+def test_they_are_what_the_base_says_after_the_hinted_prompt_and_not_what_the_policy_says(policy, items):
+    # In the order in which they go through the network.
+    found = sorted(told(policy, items), key=lambda item: len(item.teacher_prompt))
+    prompts = [item.teacher_prompt for item in found]
+    temperatures = [item.sample.temperature for item in found]
+    base = tiny_model()
+    with adapted(base, tiny_shape(base), seed=1) as untrained:
+        alike = [
+            sample_answers(network, prompts, temperatures, [END], 9, torch.Generator().manual_seed(1), lambda: None)
+            for network in (untrained.network, policy.network)
+        ]
+    answers = [list(item.sample.answer_ids) for item in found]
+    assert answers == alike[0]
+    assert answers != alike[1]
+
+
+def test_they_are_drawn_at_the_temperature_of_the_turn(policy, items):
+    cold = [changed(item, temperature=1e-4) for item in items]
+    for item in told(policy, cold):
+        ids = [*item.teacher_prompt, *item.sample.answer_ids]
+        likeliest = tiny_model()(input_ids=torch.tensor([ids])).logits[0].argmax(-1)
+        assert likeliest[len(item.teacher_prompt) - 1 : -1].tolist() == list(item.sample.answer_ids)
+
+
+def test_the_same_batch_gives_the_same_answers_however_many_fit_at_once(policy, items):
+    whole = told(policy, items)
+    assert told(policy, items) == whole
+    asked = []
+
+    class Short(TokenBudget):
+        def spend(self, work):
+            asked.append(work(self.tokens))
+            return work(self.tokens)
+
+    told_items(policy.network, items, HYBRID, 64, [END], 1, Short(10_000), lambda: None)
+    assert asked == [
+        {
+            items.index(next(x for x in items if x.sample.turn == one.sample.turn)): list(one.sample.answer_ids)
+            for one in whole
+        }
+    ]
+    assert len(told(policy, items, tokens=1)) == 2
+
+
+def test_other_forms_and_prompts_that_leave_no_room_get_none(policy, items):
+    assert told(policy, items, replace(HYBRID, opd_form="full")) == []
+    longest = max(len(item.teacher_prompt) for item in items)
+    assert told(policy, items, context=3 + 9) == []
+    assert all(len(item.teacher_prompt) < longest for item in told(policy, items, context=longest + 8))
+
+
+def test_a_step_learns_from_them_and_measures_the_policys_own_answers_alone(items):
+    # To the policy, at such a temperature, they are absurd.
+    far = [
+        changed(item, told=True, advantage=0.0, temperature=0.02, logprobs=(0.0,) * len(item.sample.answer_ids))
+        for item in items[:2]
+    ]
+
+    recipe = replace(HYBRID, step_bound=0.0, learning_rate=1e-9)
+
+    def step(given):
+        model = tiny_model()
+        with adapted(model, tiny_shape(model), 1) as one:
+            disturb(one)
+            start = one.tensors()
+            outcome = take_step(one, make_optimizer(one, recipe, {}), given, recipe, 1, silent)
+            moved = max(float((value - start[name]).abs().max()) for name, value in one.tensors().items())
+            return outcome, moved
+
+    own, _ = step(items)
+    both, _ = step([*items, *far])
+    assert both.measurements["answers_told"] == 2
+    assert [x.turn for x in both.samples] == [x.turn for x in own.samples]
+    same = ("v_mean", "ess", "entropy", "tokens", "samples_trained", "divergence", "kl_base", "logprob_difference")
+    for name in same:
+        assert both.measurements[name] == pytest.approx(own.measurements[name], rel=1e-9), name
+    assert both.measurements["loss_opd"] != own.measurements["loss_opd"]
+    assert both.measurements["loss_binary"] == pytest.approx(own.measurements["loss_binary"] * 4 / 6, rel=1e-9)
+    alone, moved = step(far)
+    assert alone.samples == []
+    assert moved > 0
