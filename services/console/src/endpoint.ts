@@ -1,5 +1,6 @@
 // The endpoint that serves this page, as its own API. In: what to ask. Out: its answer, or an error with its words.
 import type { Lesson } from './lessons.js';
+import type { Version } from './versions.js';
 
 export interface Message {
   readonly role: 'user' | 'assistant';
@@ -55,6 +56,13 @@ export async function modelName(): Promise<string> {
 export async function lessons(): Promise<Lesson[]> {
   const response = await ask('GET', '/v1/lessons');
   const { data } = (await response.json()) as { readonly data: Lesson[] };
+  return data;
+}
+
+/** The newest of each model that this key opens. */
+export async function versions(): Promise<Version[]> {
+  const response = await ask('GET', '/v1/versions?limit=8');
+  const { data } = (await response.json()) as { readonly data: Version[] };
   return data;
 }
 

@@ -19,6 +19,7 @@ const files = [
   ['/console/endpoint.js', javascript, './endpoint.js'],
   ['/console/lessons.js', javascript, './lessons.js'],
   ['/console/talk.js', javascript, './talk.js'],
+  ['/console/versions.js', javascript, './versions.js'],
 ] as const;
 
 /** Of the compiled page; tests that run from sources name its folder. */

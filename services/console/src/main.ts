@@ -1,7 +1,8 @@
 // The page: puts its parts together, and looks at the lessons again and again while its tab is visible.
-import { endLesson, KeyWanted, lessons, teach, useKey } from './endpoint.js';
+import { endLesson, KeyWanted, lessons, teach, useKey, versions } from './endpoint.js';
 import { lessonCards, type LessonCard } from './lessons.js';
 import { Talk } from './talk.js';
+import { versionCards, type VersionCard } from './versions.js';
 
 const everyMs = 4_000;
 
@@ -65,10 +66,51 @@ function lessonItem(card: LessonCard): HTMLElement {
   return item;
 }
 
+function worded(kind: 'p' | 'dt' | 'dd' | 'small' | 'strong' | 'summary', words: string): HTMLElement {
+  const element = document.createElement(kind);
+  element.textContent = words;
+  return element;
+}
+
+function versionItem(card: VersionCard): HTMLElement {
+  const item = document.createElement('li');
+  item.className = card.stage;
+  const line = document.createElement('div');
+  const when = document.createElement('time');
+  when.dateTime = card.stagedAt;
+  when.textContent = new Date(card.stagedAt).toLocaleTimeString();
+  line.append(worded('p', card.id), worded('strong', card.label), when);
+  item.append(line);
+  if (card.about !== '') item.append(worded('small', card.about));
+  if (card.changed.length === 0) return item;
+  const answers = document.createElement('details');
+  answers.open = card.stage === 'serving';
+  answers.append(worded('summary', 'Before and after'));
+  for (const { question, before, after } of card.changed) {
+    const pair = document.createElement('dl');
+    pair.append(worded('dt', question), worded('dd', before), worded('dd', after));
+    answers.append(pair);
+  }
+  item.append(answers);
+  return item;
+}
+
+/** As shown now: what a reader opened or marked stays as it is while nothing is new. */
+let shownVersions = '';
+
+function showVersions(cards: readonly VersionCard[]): void {
+  const now = JSON.stringify(cards);
+  if (now === shownVersions) return;
+  shownVersions = now;
+  part('no-versions', HTMLElement).hidden = cards.length > 0;
+  part('versions', HTMLElement).replaceChildren(...cards.map(versionItem));
+}
+
 async function look(): Promise<void> {
   try {
-    const cards = lessonCards(await lessons());
-    part('lessons', HTMLElement).replaceChildren(...cards.map(lessonItem));
+    const [known, made] = await Promise.all([lessons(), versions()]);
+    part('lessons', HTMLElement).replaceChildren(...lessonCards(known).map(lessonItem));
+    showVersions(versionCards(made));
     fine();
   } catch (thrown) {
     fail(thrown);

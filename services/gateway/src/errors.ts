@@ -82,6 +82,12 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'No such lesson.',
   },
+  unknownVersion: {
+    code: 'version_not_found',
+    status: 404,
+    retry: 'never',
+    message: () => 'No such version, or one of many versions ago. GET /v1/versions lists those that are known.',
+  },
   unknownSession: {
     code: 'session_not_found',
     status: 404,

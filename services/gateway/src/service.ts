@@ -47,6 +47,7 @@ import { RouteTable } from './outputs/route-table.js';
 import { Spool } from './outputs/spool.js';
 import { SpoolDrain } from './outputs/spool-drain.js';
 import { TurnStore } from './outputs/turn-store.js';
+import { VersionHistory } from './outputs/version-history.js';
 import { Valkey } from './outputs/valkey.js';
 
 export type GatewayOverrides = ServiceOverrides;
@@ -145,7 +146,8 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   const background = new BackgroundWork(events);
   lifecycle.add('background work', () => background.settled());
   const log = new FactLog(publisher, reader, clock, config.indexKeepMs);
-  return { store, packer: new Packer(), index: new AnswerIndex(valkey, config.indexKeepMs), log, background };
+  const index = new AnswerIndex(valkey, config.indexKeepMs);
+  return { store, packer: new Packer(), index, log, versions: new VersionHistory(reader), background };
 }
 
 async function startAccess(

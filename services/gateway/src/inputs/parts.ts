@@ -20,6 +20,7 @@ import type { MinuteCounts } from '../outputs/minute-counts.js';
 import type { Packer } from '../outputs/packer.js';
 import type { RouteTable } from '../outputs/route-table.js';
 import type { TurnStore } from '../outputs/turn-store.js';
+import type { VersionHistory } from '../outputs/version-history.js';
 
 /** Who may ask, and how much. */
 export interface Access {
@@ -56,6 +57,7 @@ export interface Turns {
   readonly packer: Packer;
   readonly index: AnswerIndex;
   readonly log: FactLog;
+  readonly versions: VersionHistory;
   /** A stop waits for it. */
   readonly background: BackgroundWork;
 }

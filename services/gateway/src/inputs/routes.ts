@@ -15,6 +15,7 @@ import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from '
 import { servePage } from './page.js';
 import type { Parts } from './parts.js';
 import { endSession } from './sessions.js';
+import { listVersions, showVersion } from './versions.js';
 
 const chatPath = '/v1/chat/completions';
 
@@ -78,6 +79,8 @@ export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestLi
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
   routes('/v1/lessons', 'lessons', { get: listLessons, post: addLesson });
   routes('/v1/lessons/:id', 'lesson', { get: showLesson, patch: changeLesson, delete: retireLesson });
+  route('get', '/v1/versions', 'versions', listVersions);
+  route('get', '/v1/versions/:id', 'version', showVersion);
   servePage(app, parts, page);
   app.use(handled('unknown', () => Promise.reject(gatewayErrors.unknownRoute())));
   // Addresses that cannot be decoded come here, and what a handler above failed to answer: no failure ends the process.
