@@ -9,6 +9,14 @@ export const judgeErrors = defineErrors('judge', {
     retry: 'later',
     message: () => 'No engine of the judge pool can be reached: votes wait until there is one.',
   },
+  /** No vote is to blame where all fail: they wait until one is cast. */
+  enginesFailing: {
+    code: 'judge_engines_failing',
+    status: 503,
+    retry: 'later',
+    message: (p: { turns: number; reason: string }) =>
+      `Every vote of the last ${p.turns} turns failed, this one with ${p.reason}: votes wait until one is cast.`,
+  },
   /** The vote waits until the engines may be asked again, and so do all others. */
   engineLimited: {
     code: 'judge_engine_limited',

@@ -90,6 +90,18 @@ describe('judging a continued turn', () => {
     expect(judged.votes.every(({ valid }) => valid)).toBe(true);
   });
 
+  it('votes wait where an engine answers everything with an error, and are cast once it is mended', async () => {
+    rig.engine.settings.faults = { failStatus: 500 };
+    const judge = await rig.judge({ voteConcurrency: 16 });
+    const talks = [];
+    for (let count = 0; count < 4; count += 1) talks.push(await rig.turn([{ text: neutral }]));
+    const waited = `jobs_handled_total{queue="judge-votes",outcome="waited"}`;
+    await until(async () => (await rig.metric(judge, waited)) > 12, { what: 'Votes that waited' });
+    rig.engine.settings.faults = {};
+    for (const talk of talks)
+      expect((await rig.untilJudged(talk)).votes.map(({ valid }) => valid)).toEqual([true, true, true]);
+  });
+
   it('judges by evidence alone where there is no engine', async () => {
     await rig.judge({ backend: 'rules', engineUrls: [] });
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);

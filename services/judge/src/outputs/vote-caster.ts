@@ -4,6 +4,7 @@ import { isLostEngine, type EnginePool } from '@backtalk/dialects';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
+import { Outage } from '../domain/outage.js';
 import type { CastVote } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeEvents } from '../events.js';
@@ -25,6 +26,7 @@ const abortCodes = new Set(['cancelled', 'request_aborted']);
 export class VoteCaster {
   /** Models whose missing thresholds were logged. */
   private readonly uncalibrated = new Set<string>();
+  private readonly outage = new Outage();
 
   constructor(
     private readonly pool: EnginePool,
@@ -46,6 +48,7 @@ export class VoteCaster {
           throw error;
         }),
       }));
+      this.outage.answered();
       this.events.voteCast(cast, this.clock.now() - startedMs);
       if (!cast.valid && cast.reason === 'uncalibrated' && !this.uncalibrated.has(model)) {
         this.uncalibrated.add(model);
@@ -54,8 +57,6 @@ export class VoteCaster {
       return { model, cast: withHint(cast, (hint) => sealHint(hint, material)) };
     } catch (thrown) {
       const error = asBacktalkError(thrown);
-      // Too slow is the vote's own failure; a lack of room or of an engine is not.
-      if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       if (abortCodes.has(error.code)) throw judgeErrors.votesLeft({}, error);
       if (lost !== undefined) throw judgeErrors.engineLost({ engine: lost }, error);
       const waitMs = error.code === 'engine_overloaded' ? this.pool.limitedForMs : 0;
@@ -63,6 +64,10 @@ export class VoteCaster {
       if (error.code === 'engine_unauthorized') throw judgeErrors.keyRefused({}, error);
       if (error.status === 503 || awayStatuses.has(Number(error.detail['engineStatus'])))
         throw judgeErrors.engineAway({}, error);
+      // Too slow or refused is the vote's own failure, unless that is so with every vote; a lack of room or of an engine never is.
+      const turns = this.outage.failed(material.place.turn);
+      if (turns !== undefined) throw judgeErrors.enginesFailing({ turns, reason: error.code }, error);
+      if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       throw judgeErrors.voteFailed({ reason: error.code }, error);
     }
   }

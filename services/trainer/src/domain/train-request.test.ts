@@ -121,7 +121,7 @@ describe('the plan of a step', () => {
       weightOpd: 1,
       loraRank: 8,
       loraAlpha: 16,
-      learningRate: 0.0005,
+      learningRate: 0.001,
       adamBeta1: 0.9,
       adamBeta2: 0.98,
       weightDecay: 0,
