@@ -1,10 +1,13 @@
 // `lessons`: what is being learned of a person's wishes, and their word on it. It asks the endpoint as any client does, so a key sees and
 // changes what is its own: a person's lessons, or its whole tenant's where it speaks for all of it.
+import { asBacktalkError, FactReader } from '@backtalk/kit';
 import { z } from 'zod';
+import { withBroker } from '../connection.js';
 import { askEndpoint } from '../endpoint.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
+import { oneLine, turnWords, type TurnWords } from '../turn-words.js';
 
 export interface LessonFlags {
   /** Of the people whom the key speaks for. */
@@ -21,6 +24,7 @@ const lessonSchema = z.object({
   hints: z.number(),
   wordings: z.array(z.string()),
   progress: z.number().nullable(),
+  measured: z.array(z.object({ batch: z.number(), progress: z.number().nullable() })),
   steps: z.number(),
   since_batch: z.number(),
   first_turn: z.string().nullable(),
@@ -32,6 +36,8 @@ const lessonSchema = z.object({
 });
 
 type Lesson = z.infer<typeof lessonSchema>;
+
+const turnsShownMax = 5;
 
 const meanings: readonly (readonly [state: string, meaning: string])[] = [
   ['active', 'shown to every teacher of its samples, and being learned'],
@@ -85,8 +91,59 @@ export async function showLesson(context: CommandContext, id: string, { user }: 
   const query = user === undefined ? '' : `?${new URLSearchParams({ user }).toString()}`;
   const answer = await askEndpoint(context, `Lesson ${id}`, 'GET', `/lessons/${encodeURIComponent(id)}${query}`);
   const lesson = lessonSchema.parse(answer);
-  context.output.value(lesson);
+  const { taught, versions, missing } = await receiptOf(context, lesson);
+  context.output.value({ ...lesson, taught });
   printLesson(context.output, lesson);
+  printReceipt(context.output, lesson, { taught, versions, missing });
+}
+
+/** The turns that were corrected for a lesson's sake, newest first, and which version each batch made. */
+interface Receipt {
+  readonly taught: readonly (TurnWords & { readonly turn: string })[];
+  readonly versions: ReadonlyMap<number, string>;
+  /** Why the log says nothing. */
+  readonly missing: string;
+}
+
+/** The endpoint knows no turn's words: they are the log's, which a key may not read. */
+async function receiptOf({ connection }: CommandContext, { id, policy }: Lesson): Promise<Receipt> {
+  const versions = new Map<number, string>();
+  try {
+    return await withBroker(connection, async (broker, blobs) => {
+      const reader = new FactReader(broker, blobs);
+      const filter = { weightsTrained: { policy } };
+      for await (const { message } of reader.read(['weightsTrained'], { filter }))
+        versions.set(message.batch, message.version);
+      const batch = await reader.last('batchClosed', { policy });
+      const cases = batch?.message.lessons.find((one) => one.id === id)?.cases ?? [];
+      const newest = cases.toReversed().slice(0, turnsShownMax);
+      const taught = await Promise.all(
+        newest.map(async (ids) => ({ turn: ids.turn, ...(await turnWords(reader, ids)) })),
+      );
+      return { taught, versions, missing: '' };
+    });
+  } catch (thrown) {
+    return { taught: [], versions, missing: asBacktalkError(thrown).message };
+  }
+}
+
+function printReceipt(output: Output, { measured }: Lesson, { taught, versions, missing }: Receipt): void {
+  if (measured.length > 0) {
+    const shares = measured.map(({ batch, progress }) => {
+      const version = versions.get(batch) ?? `batch ${String(batch)}`;
+      return `${version} ${progress === null ? '–' : progress.toFixed(2)}`;
+    });
+    output.line(`  by version ${shares.join(' · ')}`);
+  }
+  if (missing !== '') output.line(`  Its turns are in the log, which cannot be read from here: ${missing}`);
+  if (taught.length === 0) return;
+  output.line('');
+  output.line('Said to these answers, newest first:');
+  for (const { turn, question, answer, nextState, act } of taught) {
+    output.line(`  ${oneLine(question)}  (${turn})`);
+    output.line(`      answered  ${oneLine(answer)}`);
+    output.line(`      then      ${act === '' ? oneLine(nextState) : `(${act})`}`);
+  }
 }
 
 export async function addLesson(

@@ -1,19 +1,18 @@
 // `versions`: what was learned, step by step; `versions <name>`: from which words.
-import { FactReader, isBacktalkError, isInForce, TurnLog } from '@backtalk/kit';
-import {
-  Provenance,
-  type BatchClosed,
-  type BatchSample,
-  type ComparedAnswer,
-  type TurnJudged,
-  type WeightsStaged,
-  type WeightsTrained,
+import { FactReader, isInForce } from '@backtalk/kit';
+import type {
+  BatchClosed,
+  BatchSample,
+  ComparedAnswer,
+  TurnJudged,
+  WeightsStaged,
+  WeightsTrained,
 } from '@backtalk/proto/facts';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
-import { conversationOf, lastUserText } from '../conversation.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
+import { ifReadable, oneLine, turnWords, type TurnWords } from '../turn-words.js';
 
 interface VersionRow {
   readonly version: string;
@@ -26,7 +25,6 @@ interface VersionRow {
 }
 
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
-const oneLine = (text: string) => cut(text.replaceAll('\n', ' '), 100);
 
 async function readVersions(reader: FactReader, policy: string): Promise<VersionRow[]> {
   const trained: { message: WeightsTrained; timeMs: number }[] = [];
@@ -86,38 +84,21 @@ export async function listVersions({ connection, output }: CommandContext): Prom
   output.line(`From which words: npx backtalk versions ${rows.at(-1)?.version ?? ''}`);
 }
 
-interface SampleRow {
+interface SampleRow extends TurnWords {
   readonly turn: string;
   readonly verdict: number;
   readonly effective: boolean;
-  readonly question: string;
-  readonly answer: string;
-  readonly nextState: string;
-  /** What the person did in place of saying anything. */
-  readonly act: string;
   readonly hint: string;
   readonly votes: readonly number[];
   readonly divergence: number | undefined;
   readonly dropped: string;
 }
 
-/** One that cannot be decoded is named by `dead-letters`; here it is as if it were not there. */
-async function ifReadable<T>(fact: Promise<T>): Promise<T | undefined> {
-  return fact.catch((error: unknown) => {
-    if (isBacktalkError(error, 'fact_undecodable')) return undefined;
-    throw error;
-  });
-}
-
 async function explainSample(reader: FactReader, sample: BatchSample, trained: WeightsTrained): Promise<SampleRow> {
   const { turn, tenant, user } = sample;
-  const ids = { tenant, user, turn };
-  const log = new TurnLog(reader);
-  const [opened, completed, continued, judged] = await Promise.all([
-    ifReadable(log.opened(ids)),
-    ifReadable(log.completed(ids)),
-    ifReadable(log.continued(ids)),
-    ifReadable(reader.last('turnJudged', { ...ids, revision: sample.revision })),
+  const [words, judged] = await Promise.all([
+    turnWords(reader, sample),
+    ifReadable(reader.last('turnJudged', { tenant, user, turn, revision: sample.revision })),
   ]);
   const report = trained.report?.samples.find((row) => row.turn === turn);
   const judgement: TurnJudged | undefined = judged?.message;
@@ -125,13 +106,7 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     turn,
     verdict: sample.verdict,
     effective: sample.effective,
-    question: opened === undefined ? '' : lastUserText((await conversationOf(log, opened.message)).messages),
-    answer: completed?.message.text ?? '',
-    nextState: (continued?.message.nextState ?? [])
-      .filter(({ provenance }) => provenance !== Provenance.PROVENANCE_CLIENT)
-      .map(({ text }) => text)
-      .join(' · '),
-    act: continued?.message.act ?? '',
+    ...words,
     hint: judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     divergence: report?.divergence,

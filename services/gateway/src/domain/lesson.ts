@@ -2,7 +2,7 @@
 //
 // In: a parsed JSON body; lessons as the trainer's newest batch has them, with the changes that it has not taken in yet.
 // Out: a change as a fact, or a refusal that names the parameter; lessons as clients read them. Pure.
-import { lessonProgress, templateTokenIn } from '@backtalk/kit';
+import { lessonProgress, progressOf, templateTokenIn } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
@@ -190,7 +190,8 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     user: lesson.scopeUser || null,
     hints: lesson.hints,
     wordings: lesson.wordings,
-    progress: roundedProgress(lesson),
+    progress: rounded(lessonProgress(lesson)),
+    measured: lesson.measures.map((measure) => ({ batch: measure.batch, progress: rounded(progressOf([measure])) })),
     steps: lesson.steps,
     since_batch: lesson.sinceBatch,
     first_turn: lesson.firstTurn || null,
@@ -203,7 +204,6 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
 }
 
 /** Two digits: a few answers say no more. Null before it is measured. */
-function roundedProgress(lesson: Lesson): number | null {
-  const progress = lessonProgress(lesson);
+function rounded(progress: number | undefined): number | null {
   return progress === undefined ? null : Math.round(progress * 100) / 100;
 }

@@ -95,6 +95,7 @@ describe('/v1/lessons', () => {
       hints: 2,
       wordings: ['Tables!'],
       progress: 0.63,
+      measured: [{ batch: 4, progress: 0.63 }],
       steps: 3,
       pending: false,
     });

@@ -1,0 +1,128 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { FactPublisher, folderBlobStore } from '@backtalk/kit';
+import { startNats, TemporaryDirectory, type TestNats } from '@backtalk/kit/testing';
+import {
+  BatchClosed,
+  Conversation_Encoding,
+  Provenance,
+  TurnCompleted,
+  TurnContinued,
+  TurnOpened,
+  WeightsTrained,
+} from '@backtalk/proto/facts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { printCommand, runCommand, type Place } from '../testing/cluster-command.js';
+
+const directory = new TemporaryDirectory('lessons-show');
+const blobs = folderBlobStore(directory.join('blobs'));
+const policy = 'backtalk';
+const place = { tenant: 'tenant', user: 'user' };
+const lesson = {
+  id: 'lesson_1',
+  policy,
+  text: 'Use tables.',
+  state: 'active',
+  scope: 'user',
+  user: 'user',
+  hints: 2,
+  wordings: [],
+  progress: 0.4,
+  measured: [
+    { batch: 3, progress: 0.12 },
+    { batch: 5, progress: null },
+    { batch: 9, progress: 0.4 },
+  ],
+  steps: 2,
+  since_batch: 2,
+  first_turn: 'turn_1',
+  cases: 2,
+  ended_by: null,
+  superseded_by: null,
+  covered_by: null,
+  pending: false,
+};
+
+let nats: TestNats;
+let endpoint: Server;
+let at: Place;
+
+beforeAll(async () => {
+  nats = await startNats();
+  endpoint = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(lesson));
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  const { port } = endpoint.address() as AddressInfo;
+  const environment = {
+    BACKTALK_BLOB_STORE: `folder:${directory.join('blobs')}`,
+    BACKTALK_ENDPOINT: `http://127.0.0.1:${String(port)}/v1`,
+  };
+  at = { nats, user: 'cli', folder: directory.path, environment };
+  for (const [number, said] of ['Tables!', 'As a table, I said.'].entries())
+    await say(`turn_${String(number + 1)}`, said);
+  const trainer = await publisherOf('trainer');
+  const batch = { batch: 3, policy, version: 'backtalk-v1' };
+  await trainer.publish('weightsTrained', WeightsTrained.fromPartial(batch), { expectSequence: 0 });
+  const cases = ['turn_1', 'turn_2'].map((turn) => ({ ...place, turn }));
+  const closed = BatchClosed.fromPartial({ policy, number: 9, lessons: [{ id: lesson.id, cases }, { id: 'another' }] });
+  await trainer.publish('batchClosed', closed, { expectSequence: 0 });
+});
+
+afterAll(async () => {
+  endpoint.closeAllConnections();
+  endpoint.close();
+  await nats.stop();
+  directory.remove();
+});
+
+async function publisherOf(service: 'gateway' | 'collector' | 'trainer'): Promise<FactPublisher> {
+  return new FactPublisher(await nats.connect(service), { blobs });
+}
+
+async function say(turn: string, then: string): Promise<void> {
+  const gateway = await publisherOf('gateway');
+  const ids = { ...place, turn, policy };
+  const messages = Buffer.from(JSON.stringify([{ role: 'user', content: `Question of ${turn}?` }]));
+  const conversation = { encoding: Conversation_Encoding.ENCODING_JSON, messages };
+  await gateway.publish('turnOpened', TurnOpened.fromPartial({ ...ids, conversation }));
+  await gateway.publish('turnCompleted', TurnCompleted.fromPartial({ ...ids, text: `Answer of ${turn}.` }));
+  const nextState = [
+    { text: 'a note of its client', provenance: Provenance.PROVENANCE_CLIENT },
+    { text: then, provenance: Provenance.PROVENANCE_USER },
+  ];
+  await (await publisherOf('collector')).publish('turnContinued', TurnContinued.fromPartial({ ...ids, nextState }));
+}
+
+describe('lessons show', () => {
+  it('a lesson is shown with the answers that it was said to, newest first, and how far each version came', async () => {
+    const { stdout, stderr } = await printCommand(at, ['lessons', 'show', lesson.id]);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('by version backtalk-v1 0.12 · batch 5 – · batch 9 0.40');
+    const told = ['Question of turn_2?  (turn_2)', 'answered  Answer of turn_2.', 'then      As a table, I said.'];
+    const places = [...told, 'Question of turn_1?', 'then      Tables!'].map((words) => stdout.indexOf(words));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(stdout).not.toContain('a note of its client');
+  });
+
+  it('as JSON a lesson has its turns in full', async () => {
+    const { values } = await runCommand(at, ['lessons', 'show', lesson.id]);
+    expect(values).toMatchObject([
+      {
+        id: lesson.id,
+        measured: lesson.measured,
+        taught: [{ turn: 'turn_2' }, { turn: 'turn_1', nextState: 'Tables!' }],
+      },
+    ]);
+  });
+
+  it('a lesson is shown without its turns where the log cannot be read, and says why', async () => {
+    const environment = { ...at.environment, BACKTALK_NATS_PASSWORD: 'another' };
+    const { status, stdout } = await printCommand({ ...at, environment }, ['lessons', 'show', lesson.id]);
+    expect(status).toBe(0);
+    expect(stdout).toContain('“Use tables.”');
+    expect(stdout).toMatch(/Its turns are in the log, which cannot be read from here: \S/);
+  });
+});
