@@ -107,7 +107,7 @@ describe('lessons show', () => {
     expect(stdout).not.toContain('a note of its client');
   });
 
-  it('as JSON a lesson has its turns in full', async () => {
+  it('a lesson as JSON has its turns in full', async () => {
     const { values } = await runCommand(at, ['lessons', 'show', lesson.id]);
     expect(values).toMatchObject([
       {

@@ -4,7 +4,6 @@ import { isLostEngine, type EnginePool } from '@backtalk/dialects';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
-import { Outage } from '../domain/outage.js';
 import type { CastVote } from '../domain/verdict.js';
 import { judgeErrors } from '../errors.js';
 import type { JudgeEvents } from '../events.js';
@@ -22,6 +21,8 @@ const timeoutCodes = new Set(['deadline_exceeded', 'engine_timeout']);
 /** What proxies before an engine say when it is not there, or not yet; 500 may be about the vote itself. */
 const awayStatuses = new Set([502, 504, 520, 521, 522, 523, 524, 529, 530]);
 const abortCodes = new Set(['cancelled', 'request_aborted']);
+/** Of so many turns in a row every vote has failed. */
+const turnsMin = 3;
 
 export class VoteCaster {
   /** Models whose missing thresholds were logged. */
@@ -85,4 +86,20 @@ export class VoteCaster {
 
 function withHint(cast: CastVote, change: (hint: string) => string): CastVote {
   return cast.valid ? { ...cast, hint: change(cast.hint) } : cast;
+}
+
+/** Whether it is one turn's votes that fail, or whatever is asked: then no vote is to blame. Counted in each judge by itself. */
+export class Outage {
+  private readonly turns = new Set<string>();
+
+  /** @returns how many turns failed in a row where those are too many to be to blame themselves; else undefined */
+  failed(turn: string): number | undefined {
+    if (this.turns.size < turnsMin) this.turns.add(turn);
+    return this.turns.size >= turnsMin ? this.turns.size : undefined;
+  }
+
+  /** A vote was cast: those that fail from here on are looked at anew. */
+  answered(): void {
+    this.turns.clear();
+  }
 }

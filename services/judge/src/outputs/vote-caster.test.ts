@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Outage } from './outage.js';
+import { Outage } from './vote-caster.js';
 
 describe('an outage of the judge’s engines', () => {
   it('begins with the third turn in a row whose votes fail, however often each of the others is tried', () => {
