@@ -7,7 +7,8 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { baseModel } from '@backtalk/deploy';
-import { asBacktalkError } from '@backtalk/kit';
+import { asBacktalkError, sha256Hex } from '@backtalk/kit';
+import { recipePresets } from '@backtalk/trainer/recipe';
 import { root } from '../loop/machine.js';
 import { writeDocument } from './learning/document.js';
 import { helpText, readPlan, type LearningPlan } from './learning/options.js';
@@ -26,7 +27,9 @@ async function main(output: Output): Promise<void> {
   }
   const digest = await digestOf(plan.model ?? laptopModel);
   const store = new ResultStore(join(plan.results, folderOf(plan, digest)));
-  const about = `Base model ${plan.model === undefined ? 'of the laptop' : 'named by `--model`'} (weights \`${digest}\`)`;
+  const [weights = '', recipe = ''] = digest.split('.');
+  const model = plan.model === undefined ? 'of the laptop' : 'named by `--model`';
+  const about = `Base model ${model} (weights \`${weights}\`), recipe \`${recipe}\``;
   for (const unit of unitsOf(plan, store)) {
     if (store.find(unit) === undefined) await runUnit(unit, store, output);
     else output.settle(`${titleOf(unit)}: kept from before`);
@@ -64,14 +67,15 @@ function summaryOf({ rows, minutes }: UnitResult): string {
   return `${headlines.join(' · ')} (${minutes.toFixed(0)} min)`;
 }
 
-/** Of a model's weights: results of different ones are never compared. */
+/** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
 async function digestOf(model: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
-  return hash.digest('hex').slice(0, 12);
+  const recipe = sha256Hex(JSON.stringify(recipePresets)).slice(0, 6);
+  return `${hash.digest('hex').slice(0, 12)}.${recipe}`;
 }
 
-/** Of the same weights, on as many questions: runs of other lengths too, this plan's own before them. */
+/** Of the same weights and recipe, on as many questions: runs of other lengths too, this plan's own before them. */
 function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
   const { questions, samples } = plan.sizes;
   const own = folderOf(plan, digest);

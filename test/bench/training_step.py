@@ -43,6 +43,7 @@ LAPTOP = Recipe(
     method="combined",
     opd_form="full",
     divergence="jeffreys",
+    teacher="base",
     weight_rl=0.1,
     weight_opd=1.0,
     lora_rank=8,
@@ -157,7 +158,9 @@ def _plain_step(base: BaseModel, samples: list[Sample]) -> None:
     items = prepare_batch(samples, LAPTOP, base.loaded.context_length, base.loaded.vocabulary_size)
     answers = [item.sample.answer_ids for item in items]
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=0) as policy:
-        optimizer = torch.optim.AdamW(list(policy.parameters.values()), lr=LAPTOP.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+        optimizer = torch.optim.AdamW(
+            list(policy.parameters.values()), lr=LAPTOP.learning_rate, betas=(0.9, 0.98), weight_decay=0.0
+        )
         with torch.no_grad(), policy.network.without_adapter():
             teacher = _plain_logits(policy, [item.teacher_prompt for item in items], answers)
         student = _plain_logits(policy, [item.sample.prompt_ids for item in items], answers)

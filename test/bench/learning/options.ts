@@ -47,7 +47,7 @@ Parts:
   b  wishes in turn, then all together     e  controls: a teacher of another wish, and no teacher
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
   g  hostile feedback in three of ten         h  the methods side by side: binary, opd sampled, topk and
-     sessions, from ten keys                     full, beside the combined one of (a)
+     sessions, from ten keys                     full, hybrid (taught by base or itself), beside (a)
 
 Options:
   --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)

@@ -256,6 +256,7 @@ const recipes = {
   'opd, full, reverse KL': 'method=opd,opdForm=full,divergence=reverse_kl',
   'opd, full': 'method=opd,opdForm=full',
   'opd, hybrid': 'method=opd',
+  'opd, hybrid, taught by itself': 'method=opd,teacher=current',
 } as const;
 
 function methods(setting: Setting): Unit[] {

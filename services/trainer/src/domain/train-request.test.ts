@@ -117,6 +117,7 @@ describe('the plan of a step', () => {
       method: 'combined',
       opdForm: 'hybrid',
       divergence: 'jeffreys',
+      teacher: 'base',
       weightRl: 0.1,
       weightOpd: 1,
       loraRank: 8,

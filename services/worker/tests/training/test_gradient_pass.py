@@ -11,7 +11,7 @@ from written_out import binned, logprobs, written_out
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.gradient_pass import GradientPass
-from backtalk_worker.training.domain.step import base_states
+from backtalk_worker.training.domain.step import states_after
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 from backtalk_worker.training.errors import OutOfMemoryError
 
@@ -26,6 +26,7 @@ FORMS = [
     replace(RECIPE, method="opd", opd_form="topk", opd_advantage_clip=0.5),
     replace(RECIPE, method="opd", opd_form="topk", top_k=13),
     replace(RECIPE, method="opd", opd_form="hybrid", divergence="reverse_kl"),
+    replace(RECIPE, method="opd", opd_form="full", divergence="jeffreys", teacher="current"),
     replace(RECIPE, method="combined", opd_form="hybrid", divergence="jsd", kl_beta=0.2, kl_form="sampled"),
     replace(RECIPE, method="combined", opd_form="hybrid", kl_beta=0.2, kl_form="full"),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="full"),
@@ -34,7 +35,9 @@ FORMS = [
 
 
 def name_of(recipe):
-    return "-".join([recipe.method, recipe.opd_form, recipe.divergence, f"{recipe.kl_form}{recipe.kl_beta}"])
+    return "-".join(
+        [recipe.method, recipe.opd_form, recipe.divergence, recipe.teacher, f"{recipe.kl_form}{recipe.kl_beta}"]
+    )
 
 
 def gradients(policy):
@@ -44,8 +47,9 @@ def gradients(policy):
 def run(policy, items, recipe, tokens=10_000, passes=None):
     by_index, budget = dict(enumerate(items)), TokenBudget(tokens)
     hinted = {i: x.teacher_prompt for i, x in by_index.items() if x.teacher_prompt}
-    teacher = base_states(policy, by_index, hinted, budget, silent)
-    base = base_states(policy, by_index, {i: x.sample.prompt_ids for i, x in by_index.items()}, budget, silent)
+    teacher = states_after(policy, by_index, hinted, recipe.teacher, budget, silent)
+    plain = {i: x.sample.prompt_ids for i, x in by_index.items()}
+    base = states_after(policy, by_index, plain, "base", budget, silent)
     passes = passes or GradientPass(policy, by_index, teacher, base, recipe, len(items) * recipe.mean_answer_length)
     sums = passes.run(tokens, True, lambda *_: None)
     return sums, gradients(policy), passes

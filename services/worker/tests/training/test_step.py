@@ -170,6 +170,18 @@ def test_a_stale_answer_still_teaches_by_its_whole_distributions():
     assert bytes_of(bounded) == bytes_of(unbounded)
 
 
+def test_a_policy_that_teaches_itself_without_a_hint_has_nothing_to_learn_and_the_base_would_pull_it_back():
+    items = [replace(item, teacher_prompt=item.sample.prompt_ids) for item in items_of(tiny_model(), LENGTHS)]
+    recipe = replace(RECIPE, method="opd", learning_rate=1e-6)
+    itself, _, _, _ = step(replace(recipe, teacher="current"), items)
+    assert itself.measurements["loss_opd"] == pytest.approx(0, abs=1e-12)
+    assert itself.measurements["divergence"] == pytest.approx(0, abs=1e-12)
+    base, _, _, _ = step(recipe, items)
+    assert base.measurements["loss_opd"] > 0.01
+    hinted = items_of(tiny_model(), LENGTHS)
+    assert step(replace(recipe, teacher="current"), hinted)[0].measurements["loss_opd"] > 0.01
+
+
 def test_same_input_gives_the_same_bytes():
     items = items_of(tiny_model(), LENGTHS)
     recipe = replace(RECIPE, micro_batch_tokens=20, step_bound=0.01, kl_beta=0.1)

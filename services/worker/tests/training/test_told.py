@@ -68,6 +68,15 @@ def test_they_are_what_the_base_says_after_the_hinted_prompt_and_not_what_the_po
     assert answers != alike[1]
 
 
+def test_they_are_what_the_policy_says_itself_where_it_is_the_teacher(policy, items):
+    def answers(teacher):
+        return [item.sample.answer_ids for item in told(policy, items, replace(HYBRID, teacher=teacher))]
+
+    assert answers("current") != answers("base")
+    with policy.network.without_adapter():
+        assert answers("current") == answers("base")
+
+
 def test_they_are_drawn_at_the_temperature_of_the_turn(policy, items):
     cold = [changed(item, temperature=1e-4) for item in items]
     for item in told(policy, cold):

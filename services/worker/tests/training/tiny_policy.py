@@ -16,6 +16,7 @@ RECIPE = Recipe(
     method="combined",
     opd_form="full",
     divergence="reverse_kl",
+    teacher="base",
     weight_rl=0.3,
     weight_opd=0.7,
     lora_rank=2,

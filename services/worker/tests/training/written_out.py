@@ -1,5 +1,7 @@
 """The objective of a batch written down once more: sample by sample, without padding, chunks or micro-batches."""
 
+from contextlib import nullcontext
+
 import torch
 
 
@@ -38,10 +40,11 @@ def written_out(policy, items, recipe):
         ids = torch.tensor(s.answer_ids)
         log_p = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
         p = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()
-        with torch.no_grad(), policy.network.without_adapter():
+        with torch.no_grad(), nullcontext() if recipe.teacher == "current" else policy.network.without_adapter():
             log_t = logprobs(model, item.teacher_prompt, s.answer_ids, s.temperature)
-            log_b = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
             t = logprobs(model, item.teacher_prompt, s.answer_ids, 1.0).exp()
+        with torch.no_grad(), policy.network.without_adapter():
+            log_b = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
             b = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()
         own = log_p[range(len(ids)), ids]
         old = own.detach()

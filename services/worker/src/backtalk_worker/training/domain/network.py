@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from backtalk_worker.training.domain.group import ALONE, Group
+from backtalk_worker.training.domain.recipe import TeacherName
 
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
@@ -88,6 +89,10 @@ class ChunkedNetwork:
         """Inside, the network is the frozen base."""
         disable = getattr(self.model, "disable_adapter", None)
         return disable() if disable is not None else nullcontext()
+
+    def as_teacher(self, whose: TeacherName) -> AbstractContextManager[Any]:
+        """Inside, the network is the frozen base, or the policy with its adapter as it stands."""
+        return self.without_adapter() if whose == "base" else nullcontext()
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, None, list[int]]:

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 DivergenceName = Literal["reverse_kl", "forward_kl", "jeffreys", "jsd"]
+TeacherName = Literal["base", "current"]
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -20,6 +21,8 @@ class Recipe:
     method: Literal["binary", "opd", "combined"]
     opd_form: Literal["sampled", "topk", "full", "hybrid"]
     divergence: DivergenceName
+    teacher: TeacherName
+    """Who is shown the hints: the frozen base, or the policy as the step finds it."""
     weight_rl: NotNegative
     """Weights of the two terms; only `combined` uses them, the pure methods weigh their one term 1."""
     weight_opd: NotNegative

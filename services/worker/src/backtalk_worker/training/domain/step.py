@@ -24,7 +24,7 @@ from backtalk_worker.training.domain.observation import (
     sample_outcomes,
     tripped_guards,
 )
-from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.recipe import Recipe, TeacherName
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, drawn, shrink_to_fit
 from backtalk_worker.training.domain.token_budget import TokenBudget
@@ -123,8 +123,8 @@ def _passes(
     return GradientPass(
         adapted,
         own,
-        base_states(adapted, own, hinted, budget, progress),
-        base_states(adapted, own, plain, budget, progress),
+        states_after(adapted, own, hinted, recipe.teacher, budget, progress),
+        states_after(adapted, own, plain, "base", budget, progress),
         recipe,
         # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
         normaliser=count * recipe.mean_answer_length,
@@ -145,16 +145,17 @@ def _observed_by_all(passes: GradientPass, group: Group) -> dict[int, Observatio
     return {index: seen for part in group.gather(own) for index, seen in part.items()}
 
 
-def base_states(
+def states_after(
     adapted: AdaptedNetwork,
     items: Mapping[int, BatchItem],
     prompts: Mapping[int, Sequence[int]],
+    whose: TeacherName,
     budget: TokenBudget,
     progress: Progress,
 ) -> dict[int, Tensor]:
-    """The frozen base on exactly the sampled ids, after the given prompts: with hints it is the teacher."""
+    """Base or policy, without gradient, on exactly the sampled ids after the given prompts: with hints, the teacher."""
     answers = [items[i].sample.answer_ids for i in prompts]
-    with adapted.network.without_adapter():
+    with adapted.network.as_teacher(whose):
         states = frozen_states(
             adapted.network,
             list(prompts.values()),

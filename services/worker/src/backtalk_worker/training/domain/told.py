@@ -57,7 +57,7 @@ def told_items(
             )
         return found
 
-    with network.without_adapter():
+    with network.as_teacher(recipe.teacher):
         answers = budget.spend(answered)
     return [_told(items[i], answers[i]) for i in chosen]
 

@@ -86,6 +86,8 @@ def score_order(request: training_pb2.ScoreRequest, vocabulary: int, context: in
 def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> Recipe:
     names = [field.name for field in fields(Recipe) if field.name != "mean_answer_length"]
     given: dict[str, Any] = {name: getattr(config, name) for name in names}
+    # Plans of earlier releases name no teacher.
+    given["teacher"] = config.teacher or "base"
     try:
         return Recipe(**given, mean_answer_length=mean_answer_length)
     except ValidationError as error:
