@@ -38,6 +38,10 @@ describe('cards of versions', () => {
     expect(cards[3]?.about).toContain('the version before');
   });
 
+  it('the base has no card, whatever its policy is called', () => {
+    expect(versionCards([version, { ...version, id: 'ada-v0' }]).map(({ id }) => id)).toEqual(['backtalk-v2']);
+  });
+
   it('a card of a version that was asked nothing says nothing', () => {
     expect(versionCards([{ ...version, compared: [] }])[0]).toMatchObject({ about: '', changed: [] });
   });

@@ -34,8 +34,10 @@ const labels: Readonly<Record<string, string>> = {
   retired: 'out of the engines',
 };
 
+/** The base is no step, and has no card. */
 export function versionCards(versions: readonly Version[]): VersionCard[] {
-  return versions.map(({ id, stage, serving, why, previous, staged_at: stagedAt, compared }) => {
+  const steps = versions.filter(({ id }) => !id.endsWith('-v0'));
+  return steps.map(({ id, stage, serving, why, previous, staged_at: stagedAt, compared }) => {
     const changed = compared.filter(({ before, after }) => before !== after);
     return {
       id,
