@@ -56,6 +56,10 @@ describe('wishes that the laptop model takes for one', () => {
     expect([...shownOf(numbered)]).not.toEqual([...shownOf(emoji)]);
   });
 
+  it('answers to one question are likelier after it than after another, whatever wish is shown with it', () => {
+    for (const wish of [...numbered, ...emoji]) expect(measured.matter(wish), wish).toBeGreaterThan(2);
+  });
+
   it('a wish that a second session brings in other words recurs, and one that came once does not', () => {
     const [, first, again] = numbered;
     const [other] = emoji;

@@ -87,7 +87,7 @@ describe('a batch that is trained', () => {
 
   it('makes no lesson of feedback on the turn of another person', () => {
     const given = candidate({ turn: 'g', user: 'a', hint: 'Use tables.', stands: true, judged: { giver: 'b' } });
-    const weighed = { candidate: given, advantage: -1, hinted: true, wished: false };
+    const weighed = { candidate: given, advantage: -1, hinted: true, wished: false, back: 0 };
     const alone: TrainDecision = { kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] };
     const batch = trained(alone);
     expect(batch.lessons).toEqual([]);
@@ -99,7 +99,7 @@ describe('a batch that is trained', () => {
     for (const verdict of [-1, 0, 1]) {
       const judged = { giver: 'b', wish: own };
       const given = candidate({ turn: 'g', user: 'a', verdict, hint: 'Use tables.', stands: true, judged });
-      const weighed = { candidate: given, advantage: verdict, hinted: true, wished: true };
+      const weighed = { candidate: given, advantage: verdict, hinted: true, wished: true, back: 0 };
       const batch = trained({ kind: 'train', why: 'full', effective: [weighed], anchors: [], settled: [] });
       expect(batch.lessons).toMatchObject([
         { text: 'Answer in one sentence.', scopeUser: 'a', state: Lesson_State.STATE_ACTIVE },

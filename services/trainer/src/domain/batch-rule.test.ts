@@ -39,6 +39,16 @@ describe('when a batch closes', () => {
     expect(decide(turns(3, { hint: shortHint }), 60 * minuteMs)).toEqual({ kind: 'wait', untilMs: undefined });
   });
 
+  it('answers of the newest version come first, the oldest of them before the others; what is left waits for the next', () => {
+    const hint = shortHint;
+    const old = turns(6, { hint, user: 'old', version: 'backtalk-v1' });
+    const fresh = turns(5, { hint, user: 'new', version: 'backtalk-v3' }, 6);
+    const context = learningContext({ versionsBack: (version) => (version === 'backtalk-v3' ? 0 : 2) });
+    const decision = decideBatch(weighTurns([...old, ...fresh], context, recipeWith()), recipeWith(), 0);
+    const wanted = [...fresh, ...old.slice(0, 3)].map(({ turn }) => turn);
+    expect(new Set(taken(decision))).toEqual(new Set(wanted));
+  });
+
   it('decides the same whatever the order of arrival', () => {
     const candidates = turns(12, { hint: shortHint });
     expect(taken(decide(candidates.toReversed()))).toEqual(taken(decide(candidates)));

@@ -53,12 +53,15 @@ function decideFor(waiting: Waiting, recipe: Recipe, nowMs: number, recent: Rece
     room -= 1;
     return room >= 0;
   });
-  const full = pickUnderCap(eligible, recipe.effective, 0, recent);
+  // Answers of the newest weights first: what came long before says little of them, and where more comes in than is trained on, the oldest
+  // are never caught up with.
+  const nearest = eligible.toSorted((a, b) => a.back - b.back);
+  const full = pickUnderCap(nearest, recipe.effective, 0, recent);
   if (full.length >= recipe.effective) return train('full', full, waiting, recipe);
   const oldestMs = eligible[0]?.candidate.waitingSinceMs;
   if (oldestMs === undefined || eligible.length < recipe.effectiveMin) return Infinity;
   if (nowMs - oldestMs < recipe.waitMs) return oldestMs;
-  return train('timeout', pickUnderCap(eligible, recipe.effective, recipe.effectiveMin, recent), waiting, recipe);
+  return train('timeout', pickUnderCap(nearest, recipe.effective, recipe.effectiveMin, recent), waiting, recipe);
 }
 
 function train(

@@ -10,8 +10,11 @@ import { relateByWords } from './lexical-relation.js';
 const { STATE_ACTIVE, STATE_LEARNED, STATE_HEARD, STATE_RETIRED } = Lesson_State;
 
 /** Two wishes move the base alike as far as their texts' first letters agree; `strong` is what a wish does to its own answers. */
-function effects(gain: (shown: string, told: string) => number = likeFirstLetter): WishEffects {
-  return { gain, byChance: () => 1 };
+function effects(
+  gain: (shown: string, told: string) => number = likeFirstLetter,
+  matter: (told: string) => number = () => 0,
+): WishEffects {
+  return { gain, byChance: () => 1, matter };
 }
 
 function likeFirstLetter(shown: string, told: string): number {
@@ -24,14 +27,24 @@ const named = (text: string, shape: Partial<Lesson> = {}) => lesson({ id: text, 
 const covers = (lessons: readonly Lesson[]) => Object.fromEntries(lessons.map(({ id, coveredBy }) => [id, coveredBy]));
 
 describe('lessons that the base takes for one', () => {
-  it('the shortest of those that say it nearly as well covers the others of its group', () => {
+  it('the one whose answers stay closest to their questions covers the others, of those that move the base as far', () => {
+    const strong = (shown: string, told: string) =>
+      shown === told && told !== 'a' ? 12 : likeFirstLetter(shown, told);
+    const matter = (told: string) => ({ a: 50, 'a b': 3, 'a longer one': 6.5, 'a still longer one': 7 })[told] ?? 0;
+    const ledger = ['a', 'a b', 'a longer one', 'a still longer one'].map((text) => named(text));
+    const after = withCovers(ledger, effects(strong, matter), relateByWords);
+    const cover = 'a longer one';
+    expect(covers(after)).toEqual({ a: cover, 'a b': cover, [cover]: '', 'a still longer one': cover });
+  });
+
+  it('the shortest of those that do as well covers the others of its group', () => {
     const ledger = [named('a long one'), named('a b'), named('another'), named('x')];
     const after = withCovers(ledger, effects(), relateByWords);
     expect(covers(after)).toEqual({ 'a long one': 'a b', 'a b': '', another: 'a b', x: '' });
   });
 
-  it('one that says it worse covers nothing, however short it is', () => {
-    const weak = effects((shown, told) => (shown === 'a' && told !== 'a' ? 7 : likeFirstLetter(shown, told)));
+  it('one that moves the base less covers nothing, however short it is', () => {
+    const weak = effects((shown, told) => (shown === 'a' && told === 'a' ? 6.9 : likeFirstLetter(shown, told)));
     const after = withCovers([named('a'), named('a longer'), named('a longest')], weak, relateByWords);
     expect(covers(after)).toEqual({ a: 'a longer', 'a longer': '', 'a longest': 'a longer' });
   });
@@ -44,7 +57,7 @@ describe('lessons that the base takes for one', () => {
   });
 
   it('what was not measured is like nothing', () => {
-    const unknown: WishEffects = { gain: () => undefined, byChance: () => undefined };
+    const unknown: WishEffects = { gain: () => undefined, byChance: () => undefined, matter: () => undefined };
     expect(covers(withCovers([named('a'), named('a b')], unknown, relateByWords))).toEqual({ a: '', 'a b': '' });
   });
 

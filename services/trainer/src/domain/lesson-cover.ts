@@ -14,14 +14,18 @@ export interface WishEffects {
   gain(shown: string, told: string): number | undefined;
   /** The mean of that for wishes that ask for other things: a sentence more changes any answer. */
   byChance(told: string): number | undefined;
+  /** How much likelier the answers of who is shown `told` are after their own questions than after others: whether they still answer. */
+  matter(told: string): number | undefined;
 }
 
 /** Who is shown one does what the other asks, as far as who is shown the other does. */
 const alikeFrom = 0.6;
 /** A wish that moves the base less than this is not understood: it is like no other. */
 const effectMinNats = 2;
-/** Of those that say it nearly as well as the best, the shortest says the least beside it. */
-const nearlyBest = 0.9;
+/** One that moves the base less than this share of what the strongest of its group does says it too vaguely to be shown. */
+const plainFrom = 0.75;
+/** Of those whose answers are nearly as close to what was asked as the closest, the shortest says the least beside it. */
+const nearlyClosest = 0.9;
 /** Of one scope: each is compared with each. */
 const comparedMax = 12;
 /** Of these, wishes that were heard once, in an earlier batch. */
@@ -148,14 +152,26 @@ function explained(shown: string, told: string, effects: WishEffects): number {
   return own - chance < effectMinNats ? 0 : (gain - chance) / (own - chance);
 }
 
-/** @param group newest first; a lesson that was given keeps the words in which it was given */
+/**
+ * Of those that move the base about as far as any of them, one whose answers stay close to what was asked: a complaint that names the wish by
+ * the way moves it little, and one that the base takes for the question leads it away.
+ * @param group newest first; a lesson that was given keeps the words in which it was given
+ */
 function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
   const given = group.filter(({ session }) => session === '');
-  const scored = (given.length > 0 ? given : group).map((lesson) => {
-    const shares = group.map(({ text }) => explained(lesson.text, text, effects));
-    return { lesson, score: shares.reduce((sum, share) => sum + share, 0) };
-  });
-  const best = Math.max(...scored.map(({ score }) => score));
-  const near = scored.filter(({ score }) => score >= nearlyBest * best);
+  const asked = (given.length > 0 ? given : group).map((lesson) => ({
+    lesson,
+    effect: effectOf(lesson.text, effects),
+    matter: effects.matter(lesson.text) ?? 0,
+  }));
+  const most = Math.max(...asked.map(({ effect }) => effect));
+  const plain = asked.filter(({ effect }) => effect >= plainFrom * most);
+  const closest = Math.max(...plain.map(({ matter }) => matter));
+  const near = plain.filter(({ matter }) => matter >= nearlyClosest * closest);
   return near.reduce((one, other) => (other.lesson.text.length < one.lesson.text.length ? other : one)).lesson;
+}
+
+/** How much being shown a wish makes its own answers likelier, beyond what any wish does. */
+function effectOf(wish: string, effects: WishEffects): number {
+  return (effects.gain(wish, wish) ?? 0) - (effects.byChance(wish) ?? 0);
 }

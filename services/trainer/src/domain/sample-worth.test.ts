@@ -43,7 +43,7 @@ describe('what a turn is worth', () => {
 
   it('no verdict gives advantage 0, even against a baseline', () => {
     const baselines = [{ user: 'user0', mean: -1, count: 40 }];
-    expect(worth({ verdict: 0 }, { baselines })).toEqual({ kind: 'idle', advantage: 0 });
+    expect(worth({ verdict: 0 }, { baselines })).toEqual({ kind: 'idle', advantage: 0, back: 0 });
   });
 
   it('the at-least-one rule brings its own advantage', () => {
@@ -54,7 +54,7 @@ describe('what a turn is worth', () => {
   });
 
   it('an answer that was cut is never praised, but may be corrected', () => {
-    expect(worth({ verdict: 1, finishReason: 'length' })).toEqual({ kind: 'idle', advantage: 0 });
+    expect(worth({ verdict: 1, finishReason: 'length' })).toEqual({ kind: 'idle', advantage: 0, back: 0 });
     expect(worth({ verdict: -1, finishReason: 'length' })).toMatchObject({ kind: 'effective', advantage: -1 });
   });
 

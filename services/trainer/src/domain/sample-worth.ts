@@ -25,8 +25,15 @@ export interface LearningContext {
 
 export type Worth =
   | { readonly kind: 'settled'; readonly reason: string }
-  | { readonly kind: 'effective'; readonly advantage: number; readonly hinted: boolean; readonly wished: boolean }
-  | { readonly kind: 'idle'; readonly advantage: number };
+  | {
+      readonly kind: 'effective';
+      readonly advantage: number;
+      readonly hinted: boolean;
+      readonly wished: boolean;
+      /** Versions between the one that answered and the next parent. */
+      readonly back: number;
+    }
+  | { readonly kind: 'idle'; readonly advantage: number; readonly back: number };
 
 export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe): Worth {
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
@@ -53,8 +60,8 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const wished = isAsked(ownWish(judged).text);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
   const isEffective = hinted || wished || (isSpoken && Math.abs(advantage) > advantageFloor);
-  if (isEffective) return { kind: 'effective', advantage, hinted, wished };
-  return { kind: 'idle', advantage };
+  if (isEffective) return { kind: 'effective', advantage, hinted, wished, back };
+  return { kind: 'idle', advantage, back };
 }
 
 /** A correction of an answer from before its lesson was learned asks for nothing new; one of a later answer does. */

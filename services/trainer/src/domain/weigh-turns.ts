@@ -13,6 +13,8 @@ export interface Weighed {
   readonly hinted: boolean;
   /** Its own user asks for something. */
   readonly wished: boolean;
+  /** Versions between the one that answered and the next parent. */
+  readonly back: number;
 }
 
 export interface Settling {
@@ -38,9 +40,9 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
     const worth = worthOf(candidate, context, recipe);
     if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason });
     else if (worth.kind === 'effective') {
-      const { advantage, hinted, wished } = worth;
-      signals.push({ candidate, advantage, hinted, wished });
-    } else silent.push({ candidate, advantage: worth.advantage, hinted: false, wished: false });
+      const { advantage, hinted, wished, back } = worth;
+      signals.push({ candidate, advantage, hinted, wished, back });
+    } else silent.push({ candidate, advantage: worth.advantage, hinted: false, wished: false, back: worth.back });
   }
   // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();

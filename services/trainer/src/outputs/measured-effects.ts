@@ -48,6 +48,7 @@ export class MeasuredEffects {
       for (const wishes of groups) {
         await asking.answer(wishes);
         for (const shown of ['', ...otherWishes, ...wishes]) await asking.score(shown, wishes);
+        await asking.scoreAfterOthers(wishes);
       }
     });
     return known;
@@ -57,6 +58,8 @@ export class MeasuredEffects {
 /** Of one base; by wish. The empty wish is none. */
 class Known implements WishEffects {
   readonly answers = new Map<string, readonly Ids[]>();
+  /** Of a wish's answers, after questions that they are no answers to. */
+  readonly afterOthers = new Map<string, number>();
   private readonly scores = new Map<string, number>();
 
   constructor(readonly base: string) {}
@@ -76,6 +79,11 @@ class Known implements WishEffects {
   gain(shown: string, told: string): number | undefined {
     const [with_, without] = [this.scores.get(key(shown, told)), this.scores.get(key('', told))];
     return with_ === undefined || without === undefined ? undefined : with_ - without;
+  }
+
+  matter(told: string): number | undefined {
+    const [own, others] = [this.scores.get(key('', told)), this.afterOthers.get(told)];
+    return own === undefined || others === undefined ? undefined : own - others;
   }
 
   byChance(told: string): number | undefined {
@@ -119,20 +127,36 @@ class Asking {
   }
 
   async score(shown: string, wishes: readonly string[]): Promise<void> {
-    const { model, known } = this;
+    const { known } = this;
     const open = wishes.filter((told) => !known.has(shown, told));
     if (open.length === 0) return;
-    const prompts = await this.promptsWith(shown);
+    const scores = await this.scoresOf(await this.promptsWith(shown), open);
+    for (const [index, told] of open.entries()) known.keep(shown, told, scores[index] ?? 0);
+  }
+
+  /** Each answer after the next question, where there are several. */
+  async scoreAfterOthers(wishes: readonly string[]): Promise<void> {
+    const { afterOthers } = this.known;
+    const open = wishes.filter((told) => !afterOthers.has(told));
+    const [first, ...rest] = await this.promptsWith('');
+    if (open.length === 0 || first === undefined || rest.length === 0) return;
+    const scores = await this.scoresOf([...rest, first], open);
+    for (const [index, told] of open.entries()) afterOthers.set(told, scores[index] ?? 0);
+  }
+
+  /** Of each wish, the mean over the questions of how likely its answer is after that question's prompt. */
+  private async scoresOf(prompts: readonly Ids[], wishes: readonly string[]): Promise<number[]> {
+    const { model, known } = this;
     // Question by question, so that answers to one follow each other: their prompt is computed once.
     const items = prompts.flatMap((promptIds, question) =>
-      open.map((told): ScoreItem => ({ promptIds, answerIds: known.answers.get(told)?.[question] ?? [] })),
+      wishes.map((told): ScoreItem => ({ promptIds, answerIds: known.answers.get(told)?.[question] ?? [] })),
     );
     const logprobs = await this.engine.score(items, { model, ...this.options() });
     const sums = logprobs.map((list) => list.reduce((sum, logprob) => sum + logprob, 0));
-    for (const [index, told] of open.entries()) {
-      const own = prompts.map((_, question) => sums[question * open.length + index] ?? 0);
-      known.keep(shown, told, own.reduce((sum, nats) => sum + nats, 0) / Math.max(1, own.length));
-    }
+    return wishes.map((_, index) => {
+      const own = prompts.map((_prompt, question) => sums[question * wishes.length + index] ?? 0);
+      return own.reduce((sum, nats) => sum + nats, 0) / Math.max(1, own.length);
+    });
   }
 
   private async promptsWith(wish: string): Promise<readonly Ids[]> {
