@@ -56,6 +56,16 @@ describe('lessons that the base takes for one', () => {
     expect(covers(withCovers([named('a'), named('a b')], faint, relateByWords))).toEqual({ a: '', 'a b': '' });
   });
 
+  it('wishes that do less than any other wish, and answers that fit another question better, have a cover all the same', () => {
+    const apart = effects(
+      () => -4,
+      () => -7,
+    );
+    expect(covers(withCovers([named('a'), named('x')], apart, relateByWords))).toEqual({ a: '', x: '' });
+    const astray = effects(likeFirstLetter, (told) => (told === 'a b' ? -7 : -9));
+    expect(covers(withCovers([named('a'), named('a b')], astray, relateByWords))).toEqual({ a: 'a b', 'a b': '' });
+  });
+
   it('what was not measured is like nothing', () => {
     const unknown: WishEffects = { gain: () => undefined, byChance: () => undefined, matter: () => undefined };
     expect(covers(withCovers([named('a'), named('a b')], unknown, relateByWords))).toEqual({ a: '', 'a b': '' });

@@ -165,10 +165,15 @@ function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
     matter: effects.matter(lesson.text) ?? 0,
   }));
   const most = Math.max(...asked.map(({ effect }) => effect));
-  const plain = asked.filter(({ effect }) => effect >= plainFrom * most);
+  const plain = asked.filter(({ effect }) => effect >= nearTo(most, plainFrom));
   const closest = Math.max(...plain.map(({ matter }) => matter));
-  const near = plain.filter(({ matter }) => matter >= nearlyClosest * closest);
+  const near = plain.filter(({ matter }) => matter >= nearTo(closest, nearlyClosest));
   return near.reduce((one, other) => (other.lesson.text.length < one.lesson.text.length ? other : one)).lesson;
+}
+
+/** Also below 0, where a share of the best is better than the best. */
+function nearTo(best: number, share: number): number {
+  return best - (1 - share) * Math.abs(best);
 }
 
 /** How much being shown a wish makes its own answers likelier, beyond what any wish does. */
