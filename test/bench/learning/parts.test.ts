@@ -25,6 +25,8 @@ describe('units of the learning experiment', () => {
       'h emoji, opd, topk 1',
       'h emoji, opd, full, reverse KL 1',
       'h emoji, opd, full 1',
+      'h emoji, opd, hybrid 1',
+      'h emoji, opd, hybrid, taught by itself 1',
     ]);
   });
 
