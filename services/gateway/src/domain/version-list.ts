@@ -3,8 +3,7 @@
 // In: facts of the stages that versions reached, in the order of the log. Out: a row a version, and versions as clients
 // read them. Pure.
 import { versionNumber } from '@backtalk/kit';
-import type { WeightsStaged_Stage } from '@backtalk/proto/facts';
-import { type ComparedAnswer, type WeightsStaged } from '@backtalk/proto/facts';
+import type { ComparedAnswer, WeightsStaged, WeightsStaged_Stage } from '@backtalk/proto/facts';
 
 const stages = {
   STAGE_UNSPECIFIED: 'unknown',
