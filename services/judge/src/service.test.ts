@@ -102,6 +102,15 @@ describe('judging a continued turn', () => {
       expect((await rig.untilJudged(talk)).votes.map(({ valid }) => valid)).toEqual([true, true, true]);
   });
 
+  it('turns whose prompts an engine refuses are judged without votes, however many there are in a row', async () => {
+    rig.engine.settings.faults = { failStatus: 400 };
+    await rig.judge();
+    const talks = [];
+    for (let count = 0; count < 4; count += 1) talks.push(await rig.turn([{ text: neutral }]));
+    for (const talk of talks)
+      expect((await rig.untilJudged(talk)).votes.map(({ reason }) => reason)).toEqual(['engine', 'engine', 'engine']);
+  });
+
   it('judges by evidence alone where there is no engine', async () => {
     await rig.judge({ backend: 'rules', engineUrls: [] });
     const talk = await rig.turn([{ text: '{"exit_code": 1}', provenance: Provenance.PROVENANCE_TOOL, tool: 'run' }]);

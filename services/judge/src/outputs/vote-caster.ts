@@ -1,6 +1,6 @@
 // Casts one vote on the judge pool, and says in the judge's own words what went wrong: whether the vote is to blame,
 // or only has to wait.
-import { isLostEngine, type EnginePool } from '@backtalk/dialects';
+import { isEngineError, isLostEngine, type EnginePool } from '@backtalk/dialects';
 import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { JudgeMark } from '../domain/judgement.js';
 import type { Material } from '../domain/material.js';
@@ -65,8 +65,9 @@ export class VoteCaster {
       if (error.code === 'engine_unauthorized') throw judgeErrors.keyRefused({}, error);
       if (error.status === 503 || awayStatuses.has(Number(error.detail['engineStatus'])))
         throw judgeErrors.engineAway({}, error);
-      // Too slow or refused is the vote's own failure, unless that is so with every vote; a lack of room or of an engine never is.
-      const turns = this.outage.failed(material.place.turn);
+      // Its prompt is the vote's own fault, and so is what fails unless every vote does; a lack of room or of an engine never is.
+      const isRefused = isEngineError(error, 'invalid_request', 'context_length_exceeded');
+      const turns = isRefused ? undefined : this.outage.failed(material.place.turn);
       if (turns !== undefined) throw judgeErrors.enginesFailing({ turns, reason: error.code }, error);
       if (timeoutCodes.has(error.code)) throw judgeErrors.voteTimedOut({ afterMs: this.voteWaitMs }, error);
       throw judgeErrors.voteFailed({ reason: error.code }, error);
