@@ -42,7 +42,7 @@ export const publisherSettings = {
     }),
   ),
   driftMax: setting.number('BACKTALK_DRIFT_MAX', {
-    description: 'Largest KL to the base, nats an answer, on the probes.',
+    description: 'Largest KL on the probes to what the base says, shown the lessons in force or not, nats an answer.',
     default: 20,
     min: 0,
   }),

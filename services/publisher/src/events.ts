@@ -33,7 +33,11 @@ function instruments(metrics: Metrics) {
     ),
     swap: metrics.histogram('swap_seconds', 'Time from a candidate to the last gateway routed.', secondBuckets),
     parity: metrics.gauge('gate_parity', 'mean |Δ logprob| of the newest candidate.', ['policy']),
-    drift: metrics.gauge('gate_drift', 'KL to the base of the newest candidate, nats an answer.', ['policy']),
+    drift: metrics.gauge(
+      'gate_drift',
+      'KL of the newest candidate to the base, shown the lessons in force or not, nats an answer.',
+      ['policy'],
+    ),
     faulty: metrics.gauge(
       'gate_faulty_answers',
       'Answers of the newest candidate to probe questions that fail, by fault (empty, looping, off_topic).',
@@ -68,7 +72,7 @@ function observeGate(
   measured: Readonly<Record<string, number>>,
 ): void {
   numbers.parity.set({ policy }, measured['parity_mean_abs'] ?? 0);
-  numbers.drift.set({ policy }, measured['drift_kl'] ?? 0);
+  numbers.drift.set({ policy }, measured['drift_told_kl'] ?? 0);
   const [cases = 0, lost = 0] = [measured['cases'], measured['cases_lost']];
   numbers.cases.set({ policy, result: 'held' }, cases - lost);
   numbers.cases.set({ policy, result: 'lost' }, lost);

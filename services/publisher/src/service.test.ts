@@ -166,6 +166,17 @@ describe('the gate', () => {
     expect((await rig.burned(1)).why).toContain('drift');
   });
 
+  it('lets a version serve that is far from the base and close to what the base says when it is shown the lessons', async () => {
+    await rig.train(1, {
+      baseLogprobs: (truth) => truth.map((logprob) => logprob - 5),
+      toldLogprobs: (truth) => [...truth],
+    });
+    await rig.stableIs(1);
+    const { measurements } = (await rig.staged()).at(-1) ?? {};
+    expect(measurements?.['drift_kl']).toBeGreaterThan(20);
+    expect(measurements?.['drift_told_kl']).toBeLessThan(10);
+  });
+
   it.each([
     ['to other questions', 'a quiet river runs past old stone houses', 'off_topic'],
     ['that loop', 'light on water light on water light on water light on water', 'looping'],

@@ -73,7 +73,8 @@ export async function listVersions({ connection, output }: CommandContext): Prom
       row.parent,
       row.stage,
       number(row, 'kl_step'),
-      number(row, 'drift_kl'),
+      // Versions of before were held against the base alone.
+      number(row, 'drift_told_kl') || number(row, 'drift_kl'),
       held(row),
       number(row, 'seconds'),
       row.trainedAt.slice(0, 19).replace('T', ' '),

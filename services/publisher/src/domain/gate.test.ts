@@ -8,6 +8,7 @@ const probe = (logprobs: number[]): Probe => ({
   answerIds: logprobs.map((_, at) => at),
   logprobs,
   baseLogprobs: [],
+  toldLogprobs: [],
 });
 
 const input: GateInput = {
@@ -55,7 +56,10 @@ describe('drift', () => {
 describe('judgeCandidate', () => {
   it('passes what is within both bounds, and says what it measured', () => {
     const verdict = judgeCandidate(input, limits);
-    expect(verdict).toEqual({ why: '', measurements: { parity_mean_abs: 0.25, drift_kl: 0, probes: 2 } });
+    expect(verdict).toEqual({
+      why: '',
+      measurements: { parity_mean_abs: 0.25, drift_kl: 0, drift_told_kl: 0, probes: 2 },
+    });
   });
 
   it('names the bound that a refused candidate passed', () => {
@@ -63,6 +67,19 @@ describe('judgeCandidate', () => {
     const far = { ...input, base: input.base.map((list) => list.map((logprob) => logprob - 3)) };
     expect(judgeCandidate(far, limits).why).toContain('drift');
     expect(judgeCandidate({ probes: [], candidate: [], base: [] }, limits).why).toContain('no_probes');
+  });
+
+  it('passes what is far from the base in the places where the base that is shown the lessons says it too', () => {
+    const start = { ...probe([-0.1, -2]), toldLogprobs: [-0.1, -2] };
+    const named = { probes: [start], candidate: [[-0.1, -2]], base: [[-15, -2]] };
+    const { why, measurements } = judgeCandidate(named, limits);
+    expect(why).toBe('');
+    expect(measurements['drift_kl']).toBeCloseTo(13.9, 5);
+    // d = log 2, less what the base adds to it: e^−d + d − 1.
+    expect(measurements['drift_told_kl']).toBeCloseTo(0.5 + Math.log(2) - 1, 5);
+    const elsewhere = { ...start, toldLogprobs: [-15, -2] };
+    expect(judgeCandidate({ ...named, probes: [elsewhere] }, limits).why).toContain('drift');
+    expect(judgeCandidate({ ...named, probes: [{ ...start, toldLogprobs: [] }] }, limits).why).toContain('drift');
   });
 });
 

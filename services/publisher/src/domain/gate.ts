@@ -7,7 +7,7 @@ import type { Probe } from '@backtalk/proto/weights';
 export interface GateLimits {
   /** mean |Δ logprob| per token between trainer and engine. */
   readonly parityMax: number;
-  /** KL to the base, nats an answer. */
+  /** KL to what the base says, shown the lessons or not, nats an answer. */
   readonly driftMax: number;
   /** Level of the sign test on faulty answers. */
   readonly behaviourLevel: number;
@@ -34,15 +34,23 @@ const logRatioMax = 20;
 
 export function judgeCandidate(input: GateInput, limits: Pick<GateLimits, 'parityMax' | 'driftMax'>): GateVerdict {
   const parity = parityOf(input);
-  const drift = driftOf(input);
-  const measurements = { parity_mean_abs: parity, drift_kl: drift, probes: input.probes.length };
+  const drift = driftOf({ ...input, base: withLessons(input) });
+  const measurements = {
+    parity_mean_abs: parity,
+    drift_kl: driftOf(input),
+    drift_told_kl: drift,
+    probes: input.probes.length,
+  };
   if (input.probes.length === 0) return { measurements, why: 'no_probes: the manifest holds no probe to measure' };
   const { parityMax, driftMax } = limits;
   // Written so that NaN is refused.
   if (!(parity <= parityMax))
     return { measurements, why: `parity: mean |Δ logprob| ${parity.toPrecision(3)} is above ${parityMax}` };
   if (!(drift <= driftMax))
-    return { measurements, why: `drift: KL to the base ${drift.toPrecision(3)} nats an answer is above ${driftMax}` };
+    return {
+      measurements,
+      why: `drift: ${drift.toPrecision(3)} nats an answer from what the base says, shown its lessons or not, are above ${driftMax}`,
+    };
   return { measurements, why: '' };
 }
 
@@ -72,7 +80,7 @@ export function parityOf({ probes, candidate }: GateInput): number {
 }
 
 /**
- * Mean over probes of the KL to the base, estimated on the probe answers, which are samples of the candidate:
+ * Mean over probes of the KL to `base`, estimated on the probe answers, which are samples of the candidate:
  * Σ (e^−d + d − 1) with d = log π − log π_base, which has the right mean and is never negative.
  */
 export function driftOf({ probes, candidate, base }: GateInput): number {
@@ -84,6 +92,21 @@ export function driftOf({ probes, candidate, base }: GateInput): number {
     }, 0),
   );
   return mean(answers);
+}
+
+/**
+ * Token by token the even mixture of the base and of the base that is shown the lessons in force: a name at the start of each answer is far
+ * from the base by nature, and what was asked for. A policy that says in each place what either of them says is at most log 2 a place away.
+ */
+function withLessons({ probes, base }: GateInput): readonly (readonly number[])[] {
+  return probes.map(({ answerIds, toldLogprobs }, at) =>
+    answerIds.map((_, token) => {
+      const alone = value(base, at, token);
+      const told = toldLogprobs[token] ?? alone;
+      const larger = Math.max(alone, told);
+      return larger + Math.log((Math.exp(alone - larger) + Math.exp(told - larger)) / 2);
+    }),
+  );
 }
 
 function value(lists: readonly (readonly number[])[], at: number, token: number): number {

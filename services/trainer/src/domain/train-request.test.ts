@@ -25,7 +25,13 @@ const batch = BatchClosed.fromPartial({
   klBeta: 0.25,
 });
 
-const probes = [[1, 2], [3]];
+const probes = {
+  plain: [[1, 2], [3]],
+  told: [
+    [1, 9, 2],
+    [3, 9],
+  ],
+};
 
 function source(turn: string, shape = {}, untaught: Untaught = ''): [string, Built | LeftOut] {
   const facts = { opened: openedTurn({ turn }), completed: completedTurn({ turn, ...shape }), continued: undefined };
@@ -50,6 +56,7 @@ describe('the request of a step', () => {
       meanAnswerLength: 40,
       config: { klBeta: 0.25 },
       probePromptIds: [{ ids: [1, 2] }, { ids: [3] }],
+      toldProbePromptIds: [{ ids: [1, 9, 2] }, { ids: [3, 9] }],
     });
   });
 

@@ -38,16 +38,19 @@ export type Untaught = '' | 'template_mismatch' | 'prompt_given_up' | 'control_t
 /** Why a sample of a closed batch is not asked for: it cannot be read any more, or it is larger than a sample may be. */
 export type LeftOut = 'missing' | 'too_large';
 
-/**
- * @param built by turn
- * @param probes ids of the plan's probe prompts
- */
+/** Ids of the plan's probe prompts, and of the same prompts with the lessons in force in them: none where there are no lessons. */
+export interface Probes {
+  readonly plain: readonly number[][];
+  readonly told: readonly number[][];
+}
+
+/** @param built by turn */
 export function stepOf(
   batch: BatchClosed,
   plan: StepPlan,
   parent: WeightsManifest | undefined,
   built: ReadonlyMap<string, Built | LeftOut>,
-  probes: readonly number[][],
+  probes: Probes,
 ): Step {
   const samples: TrainSample[] = [];
   const leftOut: SampleReport[] = [];
@@ -68,7 +71,8 @@ export function stepOf(
     parentAdapter: parent?.adapter ?? [],
     parentTrainingState: parent?.trainingState ?? [],
     meanAnswerLength: batch.meanAnswerLength,
-    probePromptIds: probes.map((ids) => ({ ids })),
+    probePromptIds: probes.plain.map((ids) => ({ ids })),
+    toldProbePromptIds: probes.told.map((ids) => ({ ids })),
   });
   return { request, leftOut, untaught };
 }

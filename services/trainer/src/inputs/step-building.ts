@@ -3,7 +3,7 @@
 // was captured, the sample loses its teacher by name, so that no other template is ever trained on.
 import { isDeepStrictEqual } from 'node:util';
 
-import { harmlessHints, hintedMessages } from '@backtalk/kit';
+import { harmlessHints, hintedMessages, inForce } from '@backtalk/kit';
 import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
@@ -15,6 +15,7 @@ import {
   trainSample,
   type Built,
   type LeftOut,
+  type Probes,
   type SampleSource,
   type Step,
   type Untaught,
@@ -66,7 +67,7 @@ export async function buildStep(tools: TrainerTools, source: StepSource, signal:
       built.set(sample.turn, fits ? made : 'too_large');
       if (fits) room -= bytes;
     }
-    return stepOf(batch, plan, parent, built, await probesOf(plan, base, render));
+    return stepOf(batch, plan, parent, built, await probesOf(source, render));
   });
 }
 
@@ -105,17 +106,23 @@ async function teacherPrompt(
   return shown === 'refused' ? 'template_mismatch' : shown;
 }
 
-async function probesOf(
-  { probePrompts }: StepPlan,
-  { name }: WorkerBase,
-  render: Render,
-): Promise<readonly number[][]> {
-  const probes: number[][] = [];
+/** What engines refuse with the lessons in it is asked without them: then every answer is held against the base alone. */
+async function probesOf({ batch, plan, base }: StepSource, render: Render): Promise<Probes> {
+  const { probePrompts, training } = plan;
+  const lessons = inForce(batch.lessons).map(({ text }) => text);
+  const hints = harmlessHints(lessons, base.controlTokens);
+  const plain: number[][] = [];
+  const told: number[][] = [];
   for (const bytes of probePrompts) {
-    const messages: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    const ids = await render({ messages: Array.isArray(messages) ? messages : [], tools: [], templateArguments: {} });
-    if (typeof ids === 'string') throw trainerErrors.rendererAway({ baseModel: name });
-    probes.push([...ids]);
+    const given: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const messages: readonly unknown[] = Array.isArray(given) ? given : [];
+    const ids = await render({ messages, tools: [], templateArguments: {} });
+    if (typeof ids === 'string') throw trainerErrors.rendererAway({ baseModel: base.name });
+    plain.push([...ids]);
+    const hinted = hints.length === 0 ? undefined : hintedMessages(messages, hints, training.hintPlace, -1);
+    const shown =
+      hinted === undefined ? 'refused' : await render({ messages: hinted, tools: [], templateArguments: {} });
+    if (typeof shown !== 'string') told.push([...shown]);
   }
-  return probes;
+  return { plain, told: told.length === plain.length ? told : [] };
 }

@@ -84,6 +84,7 @@ def test_a_step_streams_its_phases_and_gives_files_report_and_probes(worker, mod
     assert result.report.measurements["logprob_difference"] < 1e-4
     probe = result.probes[0]
     assert 0 < len(probe.answer_ids) == len(probe.logprobs) == len(probe.base_logprobs) <= 16
+    assert list(probe.told_logprobs) == []
 
 
 def test_adapter_config_holds_the_fields_that_engines_load_and_no_others(worker, first):
@@ -120,6 +121,21 @@ def test_score_gives_the_logprobs_of_given_ids_under_adapter_and_base(worker, fi
 
     assert score(first.adapter) == pytest.approx(list(probe.logprobs), abs=1e-5)
     assert score([]) == pytest.approx(list(probe.base_logprobs), abs=1e-5)
+
+
+def test_probe_answers_are_also_those_of_the_base_that_is_shown_the_lessons(worker, model):
+    request = train_request(model, call="told_probes")
+    told = [[7, *probe.ids] for probe in request.probe_prompt_ids]
+    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=ids) for ids in told)
+    probes = worker.train(request)[1].probes
+    items = [
+        training_pb2.ScoreItem(prompt_ids=ids, answer_ids=probe.answer_ids, temperature=1.0)
+        for ids, probe in zip(told, probes, strict=True)
+    ]
+    scored = worker.stub.Score(training_pb2.ScoreRequest(items=items), timeout=DEADLINE_S).results
+    for probe, found in zip(probes, scored, strict=True):
+        assert list(probe.told_logprobs) == pytest.approx(list(found.logprobs), abs=1e-5)
+        assert list(probe.told_logprobs) != pytest.approx(list(probe.base_logprobs), abs=1e-3)
 
 
 def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
@@ -209,6 +225,8 @@ def test_a_parent_that_is_not_there_or_does_not_fit_is_named(worker, first, mode
         lambda r: r.probe_prompt_ids.add(ids=[1, 70_000]),
         lambda r: r.probe_prompt_ids.add(ids=[1] * 497),
         lambda r: r.probe_prompt_ids.add(),
+        lambda r: r.told_probe_prompt_ids.extend([training_pb2.PromptIds(ids=[1])] * 2),
+        lambda r: r.told_probe_prompt_ids.add(ids=[1, 70_000]),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(worker, model, spoil):

@@ -18,6 +18,8 @@ export interface FakeVersionOptions {
   readonly logprobs?: (truth: readonly number[]) => number[];
   /** What probes say of the base's logprobs, in place of the truth. */
   readonly baseLogprobs?: (truth: readonly number[]) => number[];
+  /** What probes say of the base that is shown the lessons; there are none where it is left out. */
+  readonly toldLogprobs?: (truth: readonly number[]) => number[];
 }
 
 export interface FakeVersion {
@@ -53,7 +55,11 @@ export async function putFakeVersion(options: FakeVersionOptions): Promise<FakeV
   return { manifest, manifestDigest: await blobs.put(WeightsManifest.encode(manifest).finish()) };
 }
 
-function probeOf(question: string, digest: string, { logprobs, baseLogprobs }: FakeVersionOptions): Probe {
+function probeOf(
+  question: string,
+  digest: string,
+  { logprobs, baseLogprobs, toldLogprobs }: FakeVersionOptions,
+): Probe {
   const promptIds = templateIds([{ role: 'user', content: question }]);
   const answerIds = generate(digest, promptIds, 0, answerTokens).map(({ id }) => id);
   const truth = fakeLogprobs(digest, promptIds, answerIds);
@@ -63,6 +69,7 @@ function probeOf(question: string, digest: string, { logprobs, baseLogprobs }: F
     answerIds,
     logprobs: logprobs?.(truth) ?? truth,
     baseLogprobs: baseLogprobs?.(base) ?? base,
+    toldLogprobs: toldLogprobs?.(truth) ?? [],
   };
 }
 

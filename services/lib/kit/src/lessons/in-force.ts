@@ -27,12 +27,15 @@ export function inScope({ scopeTenant, scopeUser }: Lesson, { tenant, user }: Sp
   return scopeTenant === tenant && (scopeUser === '' || scopeUser === user);
 }
 
-/** The newest that fit, newest last. */
-export function inForce(lessons: readonly Lesson[], speaker: Speaker): Lesson[] {
+/**
+ * The newest that fit, newest last.
+ * @param speaker for whom; those of all people where it is left out
+ */
+export function inForce(lessons: readonly Lesson[], speaker?: Speaker): Lesson[] {
   const shown: Lesson[] = [];
   let room = shownCharsMax;
   for (const lesson of lessons.toReversed()) {
-    if (!isShown(lesson) || !inScope(lesson, speaker)) continue;
+    if (!isShown(lesson) || (speaker !== undefined && !inScope(lesson, speaker))) continue;
     room -= lesson.text.length;
     if (room < 0 || shown.length === shownMax) break;
     shown.unshift(lesson);

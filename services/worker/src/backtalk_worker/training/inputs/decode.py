@@ -31,6 +31,8 @@ class TrainOrder:
     """File name → digest; empty = start from the base."""
     parent_training_state: Mapping[str, str]
     probes: tuple[tuple[int, ...], ...]
+    told_probes: tuple[tuple[int, ...], ...]
+    """The same prompts with lessons in them, or none."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ def train_order(request: training_pb2.TrainRequest, vocabulary: int, context: in
         raise RequestInvalidError(f"a batch has 1 to {SAMPLES_MAX} samples")
     if len(request.probe_prompt_ids) > PROBES_MAX:
         raise RequestInvalidError(f"at most {PROBES_MAX} probe prompts")
-    for probe in request.probe_prompt_ids:
+    if len(request.told_probe_prompt_ids) not in (0, len(request.probe_prompt_ids)):
+        raise RequestInvalidError("there is a told probe prompt for each probe prompt, or none")
+    for probe in (*request.probe_prompt_ids, *request.told_probe_prompt_ids):
         if not 0 < len(probe.ids) <= context - ANSWER_TOKENS_MAX:
             raise RequestInvalidError("a probe prompt is empty, or longer than the model's context")
         _check_ids(probe.ids, vocabulary)
@@ -64,6 +68,7 @@ def train_order(request: training_pb2.TrainRequest, vocabulary: int, context: in
         parent_adapter=_digests(request.parent_adapter),
         parent_training_state=_digests(request.parent_training_state),
         probes=tuple(tuple(probe.ids) for probe in request.probe_prompt_ids),
+        told_probes=tuple(tuple(probe.ids) for probe in request.told_probe_prompt_ids),
     )
 
 

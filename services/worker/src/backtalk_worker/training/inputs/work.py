@@ -52,6 +52,7 @@ def train(
             return answer_probes(
                 policy.network,
                 order.probes,
+                order.told_probes,
                 loaded.end_ids,
                 order.seed,
                 TokenBudget(order.recipe.micro_batch_tokens),
