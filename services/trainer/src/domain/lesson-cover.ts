@@ -2,7 +2,7 @@
 // alone. Which they are is measured on the base's answers and not read from the words, so that it holds in any language and for any wish that
 // the model understands. A lesson that is covered stays in
 // force beside its cover; where a person ends one of them, they end together. Pure.
-import { isShown } from '@backtalk/kit';
+import { isInForce, isShown } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
@@ -22,10 +22,8 @@ export interface WishEffects {
 const alikeFrom = 0.6;
 /** A wish that moves the base less than this is not understood: it is like no other. */
 const effectMinNats = 2;
-/** One that moves the base less than this share of what the strongest of its group does says it too vaguely to be shown. */
-const plainFrom = 0.75;
-/** Of those whose answers are nearly as close to what was asked as the closest, the shortest says the least beside it. */
-const nearlyClosest = 0.9;
+/** Wordings that lead to what the others ask for within this much of the best lead there alike; further than those themselves counts no more. */
+const leadsAlike = 0.05;
 /** Of one scope: each is compared with each. */
 const comparedMax = 12;
 /** Of these, wishes that were heard once, in an earlier batch. */
@@ -45,8 +43,9 @@ export function withCovers(
   const coverOf = new Map<string, string>();
   for (const among of groups) {
     const shown = grouped(among.filter(isShown), effects, relate).map((group) => {
-      const cover = clearest(group, effects);
-      for (const { id } of group) if (id !== cover.id) coverOf.set(id, cover.id);
+      const covered = among.filter((one) => isInForce(one) && group.some(({ id }) => id === one.coveredBy));
+      const cover = clearest([...group, ...covered], effects);
+      for (const { id } of [...group, ...covered]) coverOf.set(id, id === cover.id ? '' : cover.id);
       return cover;
     });
     for (const heard of among.filter((lesson) => !isShown(lesson))) {
@@ -98,7 +97,10 @@ function grouped(lessons: readonly Lesson[], effects: WishEffects, relate: Relat
   return groups;
 }
 
-/** Of each scope in which something was heard: the newest lessons that are shown, what was heard just now, and a few heard before. */
+/**
+ * Of each scope in which something was heard: the newest lessons that are shown, what was heard just now, a few heard before, and what is
+ * covered, which has its say in who covers it.
+ */
 export function compared(lessons: readonly Lesson[], heard: readonly string[]): Lesson[][] {
   const scopes = new Map<string, Lesson[]>();
   for (const lesson of lessons.toReversed()) {
@@ -111,7 +113,8 @@ export function compared(lessons: readonly Lesson[], heard: readonly string[]): 
     if (!scope.some(isNow)) return [];
     const before = scope.filter((lesson) => isHeard(lesson) && !isNow(lesson)).slice(0, heardBeforeMax);
     const now = scope.filter((lesson) => isShown(lesson) || (isNow(lesson) && isHeard(lesson)));
-    const chosen = new Set([...now.slice(0, comparedMax), ...before].slice(0, comparedMax));
+    const covered = scope.filter((lesson) => isInForce(lesson) && !isShown(lesson));
+    const chosen = new Set([...now.slice(0, comparedMax), ...before, ...covered].slice(0, comparedMax));
     return chosen.size > 1 ? [scope.filter((lesson) => chosen.has(lesson))] : [];
   });
 }
@@ -153,30 +156,26 @@ function explained(shown: string, told: string, effects: WishEffects): number {
 }
 
 /**
- * Of those that move the base about as far as any of them, one whose answers stay close to what was asked: a complaint that names the wish by
- * the way moves it little, and one that the base takes for the question leads it away.
+ * The wording whose answers are most like those that the other wordings lead to: a complaint that names the wish by the way leads to answers
+ * of its own. Of those that lead there alike, the one that covers others already, or else the one whose answers stay closest to what was
+ * asked: each change of words is a change of teacher.
  * @param group newest first; a lesson that was given keeps the words in which it was given
  */
 function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
   const given = group.filter(({ session }) => session === '');
   const asked = (given.length > 0 ? given : group).map((lesson) => ({
     lesson,
-    effect: effectOf(lesson.text, effects),
+    leads: meanOf(
+      group.filter((other) => other !== lesson).map(({ text }) => Math.min(explained(lesson.text, text, effects), 1)),
+    ),
     matter: effects.matter(lesson.text) ?? 0,
   }));
-  const most = Math.max(...asked.map(({ effect }) => effect));
-  const plain = asked.filter(({ effect }) => effect >= nearTo(most, plainFrom));
-  const closest = Math.max(...plain.map(({ matter }) => matter));
-  const near = plain.filter(({ matter }) => matter >= nearTo(closest, nearlyClosest));
-  return near.reduce((one, other) => (other.lesson.text.length < one.lesson.text.length ? other : one)).lesson;
+  const best = Math.max(...asked.map(({ leads }) => leads));
+  const alike = asked.filter(({ leads }) => leads >= best - leadsAlike);
+  const covering = alike.find(({ lesson }) => group.some(({ coveredBy }) => coveredBy === lesson.id));
+  return (covering ?? alike.reduce((one, other) => (other.matter >= one.matter ? other : one))).lesson;
 }
 
-/** Also below 0, where a share of the best is better than the best. */
-function nearTo(best: number, share: number): number {
-  return best - (1 - share) * Math.abs(best);
-}
-
-/** How much being shown a wish makes its own answers likelier, beyond what any wish does. */
-function effectOf(wish: string, effects: WishEffects): number {
-  return (effects.gain(wish, wish) ?? 0) - (effects.byChance(wish) ?? 0);
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
