@@ -11,6 +11,7 @@ const lesson = (fields: Partial<Lesson>): Lesson => ({
   steps: 0,
   ended_by: null,
   covered_by: null,
+  waits_for: null,
   pending: false,
   ...fields,
 });
@@ -48,14 +49,16 @@ describe('lessonCards', () => {
       lesson({ id: 'l3', covered_by: 'gone' }),
       lesson({ id: 'l4', state: 'retired', ended_by: 'superseded' }),
       lesson({ id: 'l5', state: 'retired', ended_by: 'person' }),
+      lesson({ id: 'l6', state: 'heard', waits_for: 'l2' }),
     ]);
     expect(cards.map(({ id, details }) => [id, details])).toEqual([
       ['l2', ['said 3 times', 'also in the words: “Always answer briefly.”, “Be brief.”']],
       ['l3', []],
+      ['l6', ['another wish is learned first']],
       ['l4', ['a newer wish ended it']],
       ['l5', ['ended by person']],
     ]);
-    expect(cards[2]?.mayEnd).toBe(false);
+    expect(cards[3]?.mayEnd).toBe(false);
   });
 
   it('shows no progress before there is one, and none beyond its ends', () => {

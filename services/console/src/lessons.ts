@@ -13,6 +13,7 @@ export interface Lesson {
   readonly steps: number;
   readonly ended_by: string | null;
   readonly covered_by: string | null;
+  readonly waits_for: string | null;
   readonly pending: boolean;
 }
 
@@ -63,12 +64,13 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
 }
 
 function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
-  const { steps, ended_by: endedBy } = lesson;
+  const { steps, ended_by: endedBy, waits_for: first } = lesson;
   const hints = [lesson, ...covered].reduce((sum, one) => sum + one.hints, 0);
   const wordings = [...lesson.wordings, ...covered.flatMap((one) => [one.text, ...one.wordings])];
   const said = hints > 1 ? [`said ${String(hints)} times`] : [];
   const trained = steps > 0 ? [`${String(steps)} ${steps === 1 ? 'step' : 'steps'} trained on it`] : [];
   const other = wordings.length > 0 ? [`also in the words: ${wordings.map((one) => `“${one}”`).join(', ')}`] : [];
   const ended = endedBy === null ? [] : [endedBy === 'superseded' ? 'a newer wish ended it' : `ended by ${endedBy}`];
-  return [...said, ...trained, ...other, ...ended];
+  const waiting = first === null ? [] : ['another wish is learned first'];
+  return [...said, ...waiting, ...trained, ...other, ...ended];
 }

@@ -91,6 +91,23 @@ describe('lessons in force', () => {
     ]);
   });
 
+  it('a complaint that comes back is shown to no teacher while what was said to stand is being learned', async () => {
+    await rigWith();
+    await rig.startTrainer();
+    const complaint = { hint: 'Where are the rows?', stands: false };
+    await rig.correct(1, { name: 'a', hint: 'Always use tables.' });
+    await rig.correct(1, { name: 'b', ...complaint, session: 's1' });
+    await untilServed(1);
+    await rig.correct(2, { name: 'c', ...complaint, session: 's2' });
+    await untilServed(2);
+    const [wish, waiting] = (await rig.batches())[1]?.lessons ?? [];
+    expect(waiting).toMatchObject({ text: 'Where are the rows?', state: STATE_ACTIVE, waitsFor: wish?.id });
+    expect(rig.shown()).toEqual([
+      ['c0', ['Always use tables.']],
+      ['c1', ['Always use tables.']],
+    ]);
+  });
+
   it('a lesson that was learned in a version that is burned is active again', async () => {
     await rigWith();
     await rig.startTrainer('one', {}, { progress: progressOf(() => 1) });

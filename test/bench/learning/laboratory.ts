@@ -116,7 +116,8 @@ export class Laboratory {
   /** The base shown what its teacher is shown now: the lessons that are in force, in the person's own words. */
   async taught(of: string, step: number, key?: string): Promise<Row[]> {
     const shown = (await this.lessons(onePolicy, key)).filter(
-      ({ state, covered_by: cover }) => cover === null && (state === 'active' || state === 'learned'),
+      ({ state, covered_by: cover, waits_for: first }) =>
+        cover === null && first === null && (state === 'active' || state === 'learned'),
     );
     if (shown.length === 0) return [];
     const words = shown.map(({ text }) => text).join('\n');

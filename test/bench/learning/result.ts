@@ -48,6 +48,7 @@ export const lessonSchema = z.object({
   hints: z.number(),
   progress: z.number().nullable().default(null),
   covered_by: z.string().nullable().default(null),
+  waits_for: z.string().nullable().default(null),
 });
 const unitResult = z.object({
   part: z.string(),

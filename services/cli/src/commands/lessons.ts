@@ -32,6 +32,7 @@ const lessonSchema = z.object({
   ended_by: z.string().nullable(),
   superseded_by: z.string().nullable(),
   covered_by: z.string().nullable(),
+  waits_for: z.string().nullable(),
   pending: z.boolean(),
 });
 
@@ -50,7 +51,11 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'unteachable',
     'this model does not learn it, or being shown it changes nothing; looked at again after twenty versions',
   ],
-  ['covered', 'another lesson does the same to the model, in fewer words: teachers are shown that one'],
+  ['covered', 'another lesson does the same to the model, in clearer words: teachers are shown that one'],
+  [
+    'waiting',
+    'not said to stand: another lesson of that person is learned first; then heard, until a correction asks again',
+  ],
   ['retired', 'ended by its person, by an operator, or by a newer lesson that says the opposite'],
 ];
 
@@ -190,9 +195,10 @@ function said(output: Output, lesson: Lesson, words: string): void {
   output.line(words);
 }
 
-function stateOf({ state, pending, covered_by: cover }: Lesson): string {
+function stateOf({ state, pending, covered_by: cover, waits_for: first }: Lesson): string {
   if (pending) return `${state} (soon)`;
-  return cover === null ? state : `${state}, covered`;
+  if (cover !== null) return `${state}, covered`;
+  return first === null ? state : `${state}, waiting`;
 }
 
 const counted = (count: number, what: string) => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
@@ -211,6 +217,7 @@ function printLesson(output: Output, lesson: Lesson): void {
       `  cases     ${counted(lesson.cases, 'corrected turn')}; once it is learned, new versions are asked them again`,
     );
   if (lesson.covered_by !== null) output.line(`  covered   by ${lesson.covered_by}, which does the same`);
+  if (lesson.waits_for !== null) output.line(`  waiting   for ${lesson.waits_for}, which is learned first`);
   if (lesson.ended_by !== null) {
     const by = lesson.superseded_by === null ? '' : `: ${lesson.superseded_by}`;
     output.line(`  ended     ${lesson.ended_by}${by}`);

@@ -176,6 +176,8 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   cases: [],
   measures: [],
   steps: 0,
+  stands: true,
+  waitsFor: '',
 };
 
 /** As clients read it. `user` is a keyed hash: it tells people apart and names none. */
@@ -199,6 +201,7 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     ended_by: lesson.endedBy || null,
     superseded_by: lesson.supersededBy || null,
     covered_by: lesson.coveredBy || null,
+    waits_for: lesson.waitsFor || null,
     pending,
   };
 }

@@ -48,6 +48,7 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
         steps: 0,
         coveredBy: '',
         cases: [],
+        stands: true,
       };
       return lesson.state === Lesson_State.STATE_RETIRED
         ? replaced(ledger, edited)
@@ -89,6 +90,8 @@ function added(
     cases: [],
     measures: [],
     steps: 0,
+    stands: true,
+    waitsFor: '',
   };
   return takenUp(ledger, given, change, { ends: ['opposite', 'same'] });
 }

@@ -2,10 +2,11 @@
 // alone. Which they are is measured on the base's answers and not read from the words, so that it holds in any language and for any wish that
 // the model understands. A lesson that is covered stays in
 // force beside its cover; where a person ends one of them, they end together. Pure.
-import { isInForce, isShown } from '@backtalk/kit';
+import { isInForce } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 import { isAskedElsewhere, type Questions } from './asked-elsewhere.js';
+import { withWaits } from './waiting-lessons.js';
 import type { Relate } from './wish-relation.js';
 
 /** What being shown a wish does to the base. Nats an answer; nothing where it was not measured. */
@@ -42,13 +43,13 @@ export function withCovers(
 ): Lesson[] {
   const coverOf = new Map<string, string>();
   for (const among of groups) {
-    const shown = grouped(among.filter(isShown), effects, relate).map((group) => {
+    const shown = grouped(among.filter(isOwn), effects, relate).map((group) => {
       const covered = among.filter((one) => isInForce(one) && group.some(({ id }) => id === one.coveredBy));
       const cover = clearest([...group, ...covered], effects);
       for (const { id } of [...group, ...covered]) coverOf.set(id, id === cover.id ? '' : cover.id);
       return cover;
     });
-    for (const heard of among.filter((lesson) => !isShown(lesson))) {
+    for (const heard of among.filter((lesson) => !isOwn(lesson))) {
       const cover = shown.find((lesson) => isOneWish(lesson, heard, effects, relate));
       coverOf.set(heard.id, cover?.id ?? '');
     }
@@ -67,7 +68,7 @@ export function recurring(
   questions: Questions,
 ): Lesson[] {
   return groups.flatMap((group) => {
-    const shown = group.filter(isShown);
+    const shown = group.filter(isOwn);
     const heard = group.filter((lesson) => lesson.state === Lesson_State.STATE_HEARD && lesson.session !== '');
     const isNew = (lesson: Lesson) => !shown.some((other) => isOneWish(other, lesson, effects, relate));
     const found: Lesson[] = [];
@@ -112,8 +113,8 @@ export function compared(lessons: readonly Lesson[], heard: readonly string[]): 
   return [...scopes.values()].flatMap((scope) => {
     if (!scope.some(isNow)) return [];
     const before = scope.filter((lesson) => isHeard(lesson) && !isNow(lesson)).slice(0, heardBeforeMax);
-    const now = scope.filter((lesson) => isShown(lesson) || (isNow(lesson) && isHeard(lesson)));
-    const covered = scope.filter((lesson) => isInForce(lesson) && !isShown(lesson));
+    const now = scope.filter((lesson) => isOwn(lesson) || (isNow(lesson) && isHeard(lesson)));
+    const covered = scope.filter((lesson) => isInForce(lesson) && !isOwn(lesson));
     const chosen = new Set([...now.slice(0, comparedMax), ...before, ...covered].slice(0, comparedMax));
     return chosen.size > 1 ? [scope.filter((lesson) => chosen.has(lesson))] : [];
   });
@@ -121,7 +122,7 @@ export function compared(lessons: readonly Lesson[], heard: readonly string[]): 
 
 /**
  * A cover that is covered itself hands on what it covers; one that is in force no longer covers nothing; and one is active as long as
- * something that it covers is.
+ * something that it covers is. What remains takes its turn.
  */
 export function settledCovers(lessons: readonly Lesson[]): Lesson[] {
   const known = new Map(lessons.map((lesson) => [lesson.id, lesson]));
@@ -132,11 +133,18 @@ export function settledCovers(lessons: readonly Lesson[]): Lesson[] {
       seen.add(cover.id);
       cover = known.get(cover.coveredBy);
     }
-    return { ...lesson, coveredBy: cover !== undefined && isShown(cover) ? cover.id : '' };
+    return { ...lesson, coveredBy: cover !== undefined && isOwn(cover) ? cover.id : '' };
   });
   const active = settled.filter(({ state }) => state === Lesson_State.STATE_ACTIVE).map(({ coveredBy }) => coveredBy);
   const isWanted = ({ id, state }: Lesson) => state === Lesson_State.STATE_LEARNED && active.includes(id);
-  return settled.map((lesson) => (isWanted(lesson) ? { ...lesson, state: Lesson_State.STATE_ACTIVE } : lesson));
+  return withWaits(
+    settled.map((lesson) => (isWanted(lesson) ? { ...lesson, state: Lesson_State.STATE_ACTIVE } : lesson)),
+  );
+}
+
+/** In force, and covered by none: shown to teachers as soon as it waits for no other. */
+function isOwn(lesson: Lesson): boolean {
+  return lesson.coveredBy === '' && isInForce(lesson);
 }
 
 /** In both directions: "in one sentence" does what "briefly" asks, and not the other way round. */

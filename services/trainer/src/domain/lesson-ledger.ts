@@ -61,7 +61,7 @@ export function withWishes(
   return bounded(ledger);
 }
 
-function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonScope, batch: number): Lesson {
+function firstHeard({ turn, tenant, user, session, text, stands }: Wish, scope: LessonScope, batch: number): Lesson {
   return {
     id: `lesson_${createHash('sha256').update(turn).digest('hex').slice(0, 16)}`,
     text,
@@ -80,11 +80,13 @@ function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonSc
     cases: [{ turn, tenant, user }],
     measures: [],
     steps: 0,
+    stands,
+    waitsFor: '',
   };
 }
 
 function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: Hearing): Lesson[] {
-  const lesson = withCase(withWording(home, wish.text), wish);
+  const lesson = { ...withCase(withWording(home, wish.text), wish), stands: home.stands || wish.stands };
   // Where it is not known, it counts as the same session.
   const isOtherSession = home.session !== '' && wish.session !== '' && home.session !== wish.session;
   const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
@@ -105,9 +107,9 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
 
 /** Of a wish that ended: it begins where every wish begins. */
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
-  const { session, turn } = wish;
+  const { session, turn, stands } = wish;
   const state = Lesson_State.STATE_HEARD;
-  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '' };
+  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '', stands };
   return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [], measures: [], steps: 0 }, wish);
 }
 
@@ -151,7 +153,15 @@ export function takenUp(
 export type EndedBy = 'person' | 'operator' | 'superseded';
 
 export function retired(lesson: Lesson, batch: number, endedBy: EndedBy, supersededBy = ''): Lesson {
-  return { ...lesson, state: Lesson_State.STATE_RETIRED, endedBy, supersededBy, sinceBatch: batch, coveredBy: '' };
+  return {
+    ...lesson,
+    state: Lesson_State.STATE_RETIRED,
+    endedBy,
+    supersededBy,
+    sinceBatch: batch,
+    coveredBy: '',
+    waitsFor: '',
+  };
 }
 
 /** A lesson ends with all that it covers: they are one wish. */

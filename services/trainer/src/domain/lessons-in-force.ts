@@ -5,13 +5,14 @@ import type { BatchClosed, BatchSample, Lesson } from '@backtalk/proto/facts';
 const hindsightCharsMax = 400;
 
 /**
- * What the teacher of one sample alone is shown; nothing where a lesson that it is shown asks for it already.
+ * What the teacher of one sample alone is shown; nothing where a lesson that it is shown asks for it already, or is
+ * learned before it.
  * @param lessons all of them: what a wording belongs to, and what covers it
  */
 export function hindsightBeside(hint: string, shown: readonly Lesson[], lessons: readonly Lesson[]): string {
   const wording = asWording(hint);
   const isSaid = lessons.some((lesson) => {
-    const isShownHere = shown.some(({ id }) => id === lesson.id || id === lesson.coveredBy);
+    const isShownHere = shown.some(({ id }) => [lesson.id, lesson.coveredBy, lesson.waitsFor].includes(id));
     return isShownHere && [lesson.text, ...lesson.wordings].includes(wording);
   });
   return isSaid ? '' : hint.slice(0, hindsightCharsMax);

@@ -17,9 +17,9 @@ export function isInForce({ state }: Lesson): boolean {
   return state === Lesson_State.STATE_ACTIVE || state === Lesson_State.STATE_LEARNED;
 }
 
-/** In force, and in words that teachers are shown. */
+/** In force, in words that teachers are shown, and not waiting for another. */
 export function isShown(lesson: Lesson): boolean {
-  return lesson.coveredBy === '' && isInForce(lesson);
+  return lesson.coveredBy === '' && lesson.waitsFor === '' && isInForce(lesson);
 }
 
 /** Never another tenant's. One that names none is of an older release, in which no tenant's key could retire it: it holds for none. */
