@@ -100,7 +100,7 @@ describe('lessons show', () => {
   it('a lesson is shown with the answers that it was said to, newest first, and how far each version came', async () => {
     const { stdout, stderr } = await printCommand(at, ['lessons', 'show', lesson.id]);
     expect(stderr).toBe('');
-    expect(stdout).toMatch(/state     \S+, waiting/u);
+    expect(stdout).toMatch(/state {5}\S+, waiting/u);
     expect(stdout).toContain('waiting   for lesson_first, which is learned first');
     expect(stdout).toContain('by version backtalk-v1 0.12 · batch 5 – · batch 9 0.40');
     const told = ['Question of turn_2?  (turn_2)', 'answered  Answer of turn_2.', 'then      As a table, I said.'];

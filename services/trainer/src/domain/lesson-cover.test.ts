@@ -27,46 +27,31 @@ const named = (text: string, shape: Partial<Lesson> = {}) => lesson({ id: text, 
 const covers = (lessons: readonly Lesson[]) => Object.fromEntries(lessons.map(({ id, coveredBy }) => [id, coveredBy]));
 
 describe('lessons that the base takes for one', () => {
-  it('the one that leads to what the others ask for covers them, and not the one that has the most effect on itself', () => {
-    const own = (told: string) => (told === 'a complaint' ? 30 : 11);
-    const leads: Record<string, number> = { 'a complaint': 8, 'a wish': 10.8, 'a vague one': 9 };
-    const measured = effects((shown, told) => (shown === told ? own(told) : (leads[shown] ?? 0) * (own(told) / 11)));
-    const ledger = ['a complaint', 'a wish', 'a vague one'].map((text) => named(text));
-    const cover = 'a wish';
-    expect(covers(withCovers(ledger, measured, relateByWords))).toEqual({
-      'a complaint': cover,
-      [cover]: '',
-      'a vague one': cover,
-    });
+  it('the one whose answers stay closest to their questions covers the others, of those that move the base as far', () => {
+    const strong = (shown: string, told: string) =>
+      shown === told && told !== 'a' ? 12 : likeFirstLetter(shown, told);
+    const matter = (told: string) => ({ a: 50, 'a b': 3, 'a longer one': 7, 'a still longer one': 6.9 })[told] ?? 0;
+    const ledger = ['a', 'a b', 'a longer one', 'a still longer one'].map((text) => named(text));
+    const after = withCovers(ledger, effects(strong, matter), relateByWords);
+    const cover = 'a longer one';
+    expect(covers(after)).toEqual({ a: cover, 'a b': cover, [cover]: '', 'a still longer one': cover });
   });
 
-  it('of those that lead there alike, the one whose answers stay closest to their questions covers the others', () => {
-    const ledger = [named('a long one'), named('a b'), named('another'), named('x')];
-    const measured = effects(
-      (shown, told) => likeFirstLetter(shown, told) - (shown === 'a b' && told !== shown ? 0.2 : 0),
-      (told) => (told === 'a b' ? 7 : 6),
-    );
-    const after = withCovers(ledger, measured, relateByWords);
-    expect(covers(after)).toEqual({ 'a long one': 'a b', 'a b': '', another: 'a b', x: '' });
+  it('one that moves the base less covers nothing, and of equals the oldest covers the others', () => {
+    const weak = effects((shown, told) => (shown === 'a' && told === 'a' ? 7.7 : likeFirstLetter(shown, told)));
+    const after = withCovers([named('a'), named('a longer'), named('a longest')], weak, relateByWords);
+    expect(covers(after)).toEqual({ a: 'a longer', 'a longer': '', 'a longest': 'a longer' });
+    const near = effects((shown, told) => (shown === 'a' && told === 'a' ? 7.9 : likeFirstLetter(shown, told)));
+    expect(covers(withCovers([named('a'), named('a longer')], near, relateByWords))['a longer']).toBe('a');
   });
 
-  it('a cover stays as long as it leads there as well as any, and no longer', () => {
-    const matter = (told: string) => (told === 'a new one' ? 9 : 2);
+  it('a cover stays as long as it does about as well as the best, and no longer', () => {
     const ledger = [named('a'), named('a b', { coveredBy: 'a' }), named('a new one')];
-    const after = withCovers(ledger, effects(likeFirstLetter, matter), relateByWords);
-    expect(covers(after)).toEqual({ a: '', 'a b': 'a', 'a new one': 'a' });
-    const weak = effects((shown, told) => (shown === 'a' && told !== 'a' ? 7 : likeFirstLetter(shown, told)), matter);
-    const moved = withCovers(ledger, weak, relateByWords);
-    expect(covers(moved)).toEqual({ a: 'a new one', 'a b': 'a new one', 'a new one': '' });
-  });
-
-  it('one that leads further than the words themselves is no better for it', () => {
-    const far = effects(
-      (shown, told) => (shown === 'a far one' && told !== shown ? 30 : likeFirstLetter(shown, told)),
-      (told) => (told === 'a far one' ? 1 : 2),
-    );
-    const after = withCovers([named('a far one'), named('a b'), named('a c')], far, relateByWords);
-    expect(covers(after)).toEqual({ 'a far one': 'a b', 'a b': '', 'a c': 'a b' });
+    const matter = (own: number) => (told: string) => (told === 'a' ? own : 10);
+    const stays = withCovers(ledger, effects(likeFirstLetter, matter(9.1)), relateByWords);
+    expect(covers(stays)).toEqual({ a: '', 'a b': 'a', 'a new one': 'a' });
+    const moved = withCovers(ledger, effects(likeFirstLetter, matter(8.9)), relateByWords);
+    expect(covers(moved)).toEqual({ a: 'a b', 'a b': '', 'a new one': 'a b' });
   });
 
   it('what only one direction has is no likeness, and what moves the base little is like nothing', () => {

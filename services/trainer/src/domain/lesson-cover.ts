@@ -23,8 +23,10 @@ export interface WishEffects {
 const alikeFrom = 0.6;
 /** A wish that moves the base less than this is not understood: it is like no other. */
 const effectMinNats = 2;
-/** Wordings that lead to what the others ask for within this much of the best lead there alike; further than those themselves counts no more. */
-const leadsAlike = 0.05;
+/** One that moves the base less than this share of what the strongest of its group does says it too vaguely to be shown. */
+const plainFrom = 0.85;
+/** A cover stays as long as its answers are nearly as close to what was asked as those of the closest. */
+const nearlyClosest = 0.9;
 /** Of one scope: each is compared with each. */
 const comparedMax = 12;
 /** Of these, wishes that were heard once, in an earlier batch. */
@@ -49,7 +51,7 @@ export function withCovers(
       for (const { id } of [...group, ...covered]) coverOf.set(id, id === cover.id ? '' : cover.id);
       return cover;
     });
-    for (const heard of among.filter((lesson) => !isOwn(lesson))) {
+    for (const heard of among.filter((lesson) => !isInForce(lesson))) {
       const cover = shown.find((lesson) => isOneWish(lesson, heard, effects, relate));
       coverOf.set(heard.id, cover?.id ?? '');
     }
@@ -164,26 +166,33 @@ function explained(shown: string, told: string, effects: WishEffects): number {
 }
 
 /**
- * The wording whose answers are most like those that the other wordings lead to: a complaint that names the wish by the way leads to answers
- * of its own. Of those that lead there alike, the one that covers others already, or else the one whose answers stay closest to what was
- * asked: each change of words is a change of teacher.
+ * Of those that move the base about as far as any of them, the one whose answers stay closest to what was asked: a complaint that names the
+ * wish by the way moves it little, and one that the base takes for the question leads it away. Who covers already stays while it does about
+ * as well: each change of words is a change of teacher.
  * @param group newest first; a lesson that was given keeps the words in which it was given
  */
 function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
   const given = group.filter(({ session }) => session === '');
   const asked = (given.length > 0 ? given : group).map((lesson) => ({
     lesson,
-    leads: meanOf(
-      group.filter((other) => other !== lesson).map(({ text }) => Math.min(explained(lesson.text, text, effects), 1)),
-    ),
+    effect: effectOf(lesson.text, effects),
     matter: effects.matter(lesson.text) ?? 0,
   }));
-  const best = Math.max(...asked.map(({ leads }) => leads));
-  const alike = asked.filter(({ leads }) => leads >= best - leadsAlike);
-  const covering = alike.find(({ lesson }) => group.some(({ coveredBy }) => coveredBy === lesson.id));
-  return (covering ?? alike.reduce((one, other) => (other.matter >= one.matter ? other : one))).lesson;
+  const most = Math.max(...asked.map(({ effect }) => effect));
+  const plain = asked.filter(({ effect }) => effect >= nearTo(most, plainFrom));
+  const best = Math.max(...plain.map(({ matter }) => matter));
+  const covers = ({ id }: Lesson) => group.some(({ coveredBy }) => coveredBy === id);
+  const stays = plain.find(({ lesson, matter }) => covers(lesson) && matter >= nearTo(best, nearlyClosest));
+  // Of equals the oldest.
+  return (stays ?? plain.reduce((one, other) => (other.matter >= one.matter ? other : one))).lesson;
 }
 
-function meanOf(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+/** Also below 0, where a share of the best is better than the best. */
+function nearTo(best: number, share: number): number {
+  return best - (1 - share) * Math.abs(best);
+}
+
+/** How much being shown a wish makes its own answers likelier, beyond what any wish does. */
+function effectOf(wish: string, effects: WishEffects): number {
+  return (effects.gain(wish, wish) ?? 0) - (effects.byChance(wish) ?? 0);
 }
