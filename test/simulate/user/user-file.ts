@@ -15,10 +15,11 @@ const violation = z.discriminatedUnion('op', [
   /** The answer was cut by its token limit. */
   z.strictObject({ op: z.literal('cut') }),
 ]);
+export const ruleSchema = z.strictObject({ violates_if: z.array(violation).min(1) });
 const sayings = z.array(z.string().trim().min(1));
 const userFile = z.strictObject({
   wish: z.string().trim().min(1),
-  rule: z.strictObject({ violates_if: z.array(violation).min(1) }),
+  rule: ruleSchema,
   corrections: sayings.min(1),
   satisfied: sayings.min(1),
   /** Said now and then in place of thanks. */

@@ -13,7 +13,7 @@ const named = (text: string, shape: Partial<Lesson> = {}) => lesson({ id: text, 
 const waits = (lessons: readonly Lesson[]) => withWaits(lessons).map(({ waitsFor }) => waitsFor);
 
 describe('lessons that merely came back', () => {
-  it('they wait for the newest of what is said to stand or was given, and are shown to no teacher until then', () => {
+  it('lessons that came back wait for the newest of what is said to stand or was given, and are shown to no teacher until then', () => {
     const ledger = [
       named('bullets', { stands: true }),
       named('given', { session: '' }),
@@ -25,7 +25,7 @@ describe('lessons that merely came back', () => {
     expect(shown.map(({ id }) => id)).toEqual(['bullets', 'given']);
   });
 
-  it('where nothing is said to stand, they wait for what was asked for most often, covered wordings counted', () => {
+  it('lessons wait, where nothing is said to stand, for what was asked for most often, covered wordings counted', () => {
     const ledger = [
       named('once', { hints: 3 }),
       named('wish', { hints: 2 }),
@@ -38,7 +38,7 @@ describe('lessons that merely came back', () => {
     expect(waits([...ledger, named('wording of once', { coveredBy: 'once' })]).at(-1)).toBe('wish');
   });
 
-  it('they wait for no other person’s lesson, and for none that is learned or ended', () => {
+  it('a lesson waits for no other person’s, and for none that is learned or ended', () => {
     const stands = { stands: true };
     const beside = [
       named('theirs', { ...stands, scopeUser: 'b' }),
@@ -50,7 +50,7 @@ describe('lessons that merely came back', () => {
     expect(waits([named('learned', { state: STATE_LEARNED }), named('always', stands)])).toEqual(['', '']);
   });
 
-  it('they are heard once and no more when what they waited for is learned or given up', () => {
+  it('what waited is heard once and no more when what it waited for is learned or given up', () => {
     const complaint = named('complaint', { waitsFor: 'wish', hints: 4, steps: 2 });
     const wording = named('wording', { waitsFor: 'wish', coveredBy: 'complaint' });
     for (const state of [STATE_LEARNED, STATE_UNTEACHABLE, STATE_RETIRED]) {
@@ -64,7 +64,7 @@ describe('lessons that merely came back', () => {
     expect(withWaits([complaint]).map(({ state }) => state)).toEqual([STATE_HEARD]);
   });
 
-  it('they go on waiting for another wording of what they waited for, and what is said to stand waits no longer', () => {
+  it('what waits goes on waiting for another wording of the same, and what is said to stand waits no longer', () => {
     const ledger = [
       named('wish', { stands: true, coveredBy: 'plain wish' }),
       named('plain wish'),
@@ -83,7 +83,7 @@ describe('lessons that merely came back', () => {
     ]);
   });
 
-  it('their own turns’ teachers are not shown them beside what they wait for', () => {
+  it('what waits is not shown to the teacher of its own turn beside what it waits for', () => {
     const lessons = withWaits([named('Bullets, always.', { stands: true }), named('Where are they?')]);
     const shown = lessons.slice(0, 1);
     expect(hindsightBeside('Where are they?', shown, lessons)).toBe('');
@@ -93,7 +93,7 @@ describe('lessons that merely came back', () => {
 });
 
 describe('a wish that stands', () => {
-  it('it stands from the first time that it is said to, and no longer when it begins anew', () => {
+  it('a wish stands from the first time that it is said to, and no longer when it begins anew', () => {
     const ledger = withWishes([], [wish({ text: 'Use tables.' })], 'user', inBatch(1));
     expect(ledger[0]?.stands).toBe(false);
     const said = withWishes(ledger, [wish({ text: 'Use tables.', stands: true })], 'user', inBatch(2));
