@@ -7,6 +7,7 @@ import { recipePresets } from '@backtalk/trainer/recipe';
 import { decodePlan, planOf } from '@backtalk/trainer/step-plan';
 import { relateByWords } from '@backtalk/trainer/wishes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { baseName, startBuiltin, type RunningEngine } from '../contracts/engines.js';
 
 const numbered = [
@@ -18,6 +19,10 @@ const emoji = ['Always put an emoji at the very end.', 'Finish with an emoji, th
 
 const patienceMs = 480_000;
 
+const plan = decodePlan(planOf(recipePresets.tiny.recipe).bytes);
+const decoder = new TextDecoder();
+const message = z.object({ role: z.literal('user'), content: z.string() });
+
 let running: RunningEngine;
 let engine: EngineClient;
 
@@ -26,7 +31,6 @@ let measured: WishEffects;
 beforeAll(async () => {
   running = await startBuiltin();
   engine = createEngineClient({ url: running.url, dialect: dialectNamed('vllm') });
-  const plan = decodePlan(planOf(recipePresets.tiny.recipe).bytes);
   if (plan === undefined) expect.unreachable();
   const serving = [{ url: running.url, client: engine }];
   const effects = new MeasuredEffects({ base: () => baseName, use: (_base, _wanted, work) => work(serving) });
@@ -58,6 +62,32 @@ describe('wishes that the laptop model takes for one', () => {
 
   it('answers to one question are likelier after it than after another, whatever wish is shown with it', () => {
     for (const wish of [...numbered, ...emoji]) expect(measured.matter(wish), wish).toBeGreaterThan(2);
+  });
+
+  it('a wish’s effect is what it adds, nats an answer, to what the base samples when it is shown it', async () => {
+    const [wish = ''] = numbered;
+    const options = { deadlineMs: patienceMs, signal: AbortSignal.timeout(patienceMs) };
+    const questions = (plan?.probePrompts ?? []).map(
+      (bytes) => z.tuple([message]).parse(JSON.parse(decoder.decode(bytes)))[0],
+    );
+    expect(questions).toHaveLength(4);
+    const gains: number[] = [];
+    for (const { content } of questions) {
+      const promptOf = (said: string) =>
+        engine.tokenize({ model: baseName, messages: [{ role: 'user', content: said }] }, options);
+      const [shown, plain] = [await promptOf(`${content}\n\n${wish}`), await promptOf(content)];
+      for (const seed of [1, 2]) {
+        const asked = { model: baseName, prompt: shown, maxTokens: 24, temperature: 0.8, seed };
+        const [answer] = await engine.completions(asked, options);
+        const answerIds = answer?.ids ?? [];
+        const items = [shown, plain].map((promptIds) => ({ promptIds, answerIds }));
+        const [after, without] = await engine.score(items, { model: baseName, ...options });
+        for (const [at, logprob] of (after ?? []).entries()) gains.push(logprob - (without?.[at] ?? 0));
+      }
+    }
+    const mean = gains.reduce((sum, gain) => sum + gain, 0) / 8;
+    expect(mean).toBeGreaterThan(2);
+    expect(measured.effect(wish)).toBeCloseTo(mean, 2);
   });
 
   it('a wish that a second session brings in other words recurs, and one that came once does not', () => {

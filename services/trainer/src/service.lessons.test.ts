@@ -356,7 +356,7 @@ describe('what is said of lessons in so many words', () => {
 const byLastWord: NonNullable<TrainerOverrides['effects']> = {
   among: () => {
     const gain = (shown: string, told: string) => (shown.split(' ').at(-1) === told.split(' ').at(-1) ? 9 : 1);
-    return Promise.resolve({ gain, byChance: () => 1, matter: () => 0 });
+    return Promise.resolve({ gain, byChance: () => 1, matter: () => 0, effect: () => 10 });
   },
 };
 

@@ -9,12 +9,13 @@ import { relateByWords } from './lexical-relation.js';
 
 const { STATE_ACTIVE, STATE_LEARNED, STATE_HEARD, STATE_RETIRED } = Lesson_State;
 
-/** Two wishes move the base alike as far as their texts' first letters agree; `strong` is what a wish does to its own answers. */
+/** Two wishes move the base alike as far as their texts' first letters agree. */
 function effects(
   gain: (shown: string, told: string) => number = likeFirstLetter,
   matter: (told: string) => number = () => 0,
+  effect: (wish: string) => number = () => 10,
 ): WishEffects {
-  return { gain, byChance: () => 1, matter };
+  return { gain, byChance: () => 1, matter, effect };
 }
 
 function likeFirstLetter(shown: string, told: string): number {
@@ -28,20 +29,20 @@ const covers = (lessons: readonly Lesson[]) => Object.fromEntries(lessons.map(({
 
 describe('lessons that the base takes for one', () => {
   it('the one whose answers stay closest to their questions covers the others, of those that move the base as far', () => {
-    const strong = (shown: string, told: string) =>
-      shown === told && told !== 'a' ? 12 : likeFirstLetter(shown, told);
+    const strong = (wish: string) => (wish === 'a' ? 8 : 11);
     const matter = (told: string) => ({ a: 50, 'a b': 3, 'a longer one': 7, 'a still longer one': 6.9 })[told] ?? 0;
     const ledger = ['a', 'a b', 'a longer one', 'a still longer one'].map((text) => named(text));
-    const after = withCovers(ledger, effects(strong, matter), relateByWords);
+    const after = withCovers(ledger, effects(likeFirstLetter, matter, strong), relateByWords);
     const cover = 'a longer one';
     expect(covers(after)).toEqual({ a: cover, 'a b': cover, [cover]: '', 'a still longer one': cover });
   });
 
   it('one that moves the base less covers nothing, and of equals the oldest covers the others', () => {
-    const weak = effects((shown, told) => (shown === 'a' && told === 'a' ? 7.7 : likeFirstLetter(shown, told)));
+    const measured = (strong: number) => effects(likeFirstLetter, undefined, (told) => (told === 'a' ? strong : 10));
+    const weak = measured(8.9);
     const after = withCovers([named('a'), named('a longer'), named('a longest')], weak, relateByWords);
     expect(covers(after)).toEqual({ a: 'a longer', 'a longer': '', 'a longest': 'a longer' });
-    const near = effects((shown, told) => (shown === 'a' && told === 'a' ? 7.9 : likeFirstLetter(shown, told)));
+    const near = measured(9.1);
     expect(covers(withCovers([named('a'), named('a longer')], near, relateByWords))['a longer']).toBe('a');
   });
 
@@ -72,7 +73,12 @@ describe('lessons that the base takes for one', () => {
   });
 
   it('what was not measured is like nothing', () => {
-    const unknown: WishEffects = { gain: () => undefined, byChance: () => undefined, matter: () => undefined };
+    const unknown: WishEffects = {
+      gain: () => undefined,
+      byChance: () => undefined,
+      matter: () => undefined,
+      effect: () => undefined,
+    };
     expect(covers(withCovers([named('a'), named('a b')], unknown, relateByWords))).toEqual({ a: '', 'a b': '' });
   });
 

@@ -15,6 +15,8 @@ export interface WishEffects {
   gain(shown: string, told: string): number | undefined;
   /** The mean of that for wishes that ask for other things: a sentence more changes any answer. */
   byChance(told: string): number | undefined;
+  /** How much likelier being shown a wish makes what the base samples then: how often it does what the wish asks for, and how much that is. */
+  effect(wish: string): number | undefined;
   /** How much likelier the answers of who is shown `told` are after their own questions than after others: whether they still answer. */
   matter(told: string): number | undefined;
 }
@@ -24,7 +26,7 @@ const alikeFrom = 0.6;
 /** A wish that moves the base less than this is not understood: it is like no other. */
 const effectMinNats = 2;
 /** One that moves the base less than this share of what the strongest of its group does says it too vaguely to be shown. */
-const plainFrom = 0.85;
+const plainFrom = 0.9;
 /** A cover stays as long as its answers are nearly as close to what was asked as those of the closest. */
 const nearlyClosest = 0.9;
 /** Of one scope: each is compared with each. */
@@ -175,7 +177,7 @@ function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
   const given = group.filter(({ session }) => session === '');
   const asked = (given.length > 0 ? given : group).map((lesson) => ({
     lesson,
-    effect: effectOf(lesson.text, effects),
+    effect: effects.effect(lesson.text) ?? 0,
     matter: effects.matter(lesson.text) ?? 0,
   }));
   const most = Math.max(...asked.map(({ effect }) => effect));
@@ -190,9 +192,4 @@ function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
 /** Also below 0, where a share of the best is better than the best. */
 function nearTo(best: number, share: number): number {
   return best - (1 - share) * Math.abs(best);
-}
-
-/** How much being shown a wish makes its own answers likelier, beyond what any wish does. */
-function effectOf(wish: string, effects: WishEffects): number {
-  return (effects.gain(wish, wish) ?? 0) - (effects.byChance(wish) ?? 0);
 }

@@ -1,5 +1,5 @@
 // What wishes do to the base model, asked of the engines that serve it: the base answers a few questions with each wish shown, and each answer
-// is scored with every other wish shown. What is known is kept, so that a new wish costs its own answers and scores only.
+// is scored with every other wish shown; how much it does at all is asked of sampled answers. What is known is kept, so that a new wish costs its own answers and scores only.
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
 import { hintedMessages } from '@backtalk/kit';
 
@@ -14,7 +14,12 @@ export const otherWishes: readonly string[] = [
   'Use at most five words.',
   'Write it as a poem.',
 ];
-const questionsMax = 2;
+/** Each wish's answer to these is scored with every other wish shown. */
+const comparedQuestions = 2;
+/** Sampled answers to these say how much a wish does: one greedy answer says what it leads to, and not how often. */
+const effectQuestions = 4;
+const effectSeeds = [1, 2];
+const effectTemperature = 0.8;
 const answerTokensMax = 24;
 const answeredTogether = 4;
 const callDeadlineMs = 30_000;
@@ -39,7 +44,7 @@ export class MeasuredEffects {
     if (base === undefined) return undefined;
     if (this.known.base !== base || this.known.size + groups.flat().length > wishesMax) this.known = new Known(base);
     const { known } = this;
-    const questions = probePrompts.slice(0, questionsMax).map(messagesOf);
+    const questions = probePrompts.slice(0, effectQuestions).map(messagesOf);
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(withinMs)]);
     if (groups.length === 0) return known;
     await this.engines.use(base, ['tokenize', 'prompt_logprobs'], async ([engine]) => {
@@ -49,6 +54,7 @@ export class MeasuredEffects {
         await asking.answer(wishes);
         for (const shown of ['', ...otherWishes, ...wishes]) await asking.score(shown, wishes);
         await asking.scoreAfterOthers(wishes);
+        await asking.sampleEffects(wishes);
       }
     });
     return known;
@@ -60,6 +66,7 @@ class Known implements WishEffects {
   readonly answers = new Map<string, readonly Ids[]>();
   /** Of a wish's answers, after questions that they are no answers to. */
   readonly afterOthers = new Map<string, number>();
+  readonly effects = new Map<string, number>();
   private readonly scores = new Map<string, number>();
 
   constructor(readonly base: string) {}
@@ -79,6 +86,10 @@ class Known implements WishEffects {
   gain(shown: string, told: string): number | undefined {
     const [with_, without] = [this.scores.get(key(shown, told)), this.scores.get(key('', told))];
     return with_ === undefined || without === undefined ? undefined : with_ - without;
+  }
+
+  effect(told: string): number | undefined {
+    return this.effects.get(told);
   }
 
   matter(told: string): number | undefined {
@@ -112,14 +123,13 @@ class Asking {
 
   /** Several wishes at once: a token of many answers takes hardly longer than a token of one. */
   async answer(wishes: readonly string[]): Promise<void> {
-    const { model, known } = this;
+    const { known } = this;
     const open = wishes.filter((wish) => !known.answers.has(wish));
     for (let from = 0; from < open.length; from += answeredTogether) {
       const some = open.slice(from, from + answeredTogether);
       const prompts: Ids[] = [];
-      for (const wish of some) prompts.push(...(await this.promptsWith(wish)));
-      const request = { model, prompt: prompts, maxTokens: answerTokensMax, temperature: 0 };
-      const answers = (await this.engine.completions(request, this.options())).map(({ ids }) => ids);
+      for (const wish of some) prompts.push(...(await this.comparedPrompts(wish)));
+      const answers = await this.answersTo(prompts, { temperature: 0 });
       const each = prompts.length / some.length;
       for (const [index, wish] of some.entries())
         known.answers.set(wish, answers.slice(index * each, (index + 1) * each));
@@ -130,7 +140,7 @@ class Asking {
     const { known } = this;
     const open = wishes.filter((told) => !known.has(shown, told));
     if (open.length === 0) return;
-    const scores = await this.scoresOf(await this.promptsWith(shown), open);
+    const scores = await this.scoresOf(await this.comparedPrompts(shown), open);
     for (const [index, told] of open.entries()) known.keep(shown, told, scores[index] ?? 0);
   }
 
@@ -138,10 +148,43 @@ class Asking {
   async scoreAfterOthers(wishes: readonly string[]): Promise<void> {
     const { afterOthers } = this.known;
     const open = wishes.filter((told) => !afterOthers.has(told));
-    const [first, ...rest] = await this.promptsWith('');
+    const [first, ...rest] = await this.comparedPrompts('');
     if (open.length === 0 || first === undefined || rest.length === 0) return;
     const scores = await this.scoresOf([...rest, first], open);
     for (const [index, told] of open.entries()) afterOthers.set(told, scores[index] ?? 0);
+  }
+
+  /** Of each wish, how much likelier being shown it makes what the base samples then: an estimate of a KL, nats an answer. */
+  async sampleEffects(wishes: readonly string[]): Promise<void> {
+    const { engine, model, known } = this;
+    const plain = await this.promptsWith('');
+    for (const wish of wishes.filter((open) => !known.effects.has(open))) {
+      const shown = await this.promptsWith(wish);
+      const answers: Ids[] = [];
+      // One seed gives the same prompt the same answer.
+      for (const seed of effectSeeds)
+        answers.push(...(await this.answersTo(shown, { temperature: effectTemperature, seed })));
+      const after = (asked: readonly Ids[]) =>
+        answers.map((answerIds, at): ScoreItem => ({ promptIds: asked[at % asked.length] ?? [], answerIds }));
+      const scored = await engine.score([...after(shown), ...after(plain)], { model, ...this.options() });
+      const sums = scored.map(sumOf);
+      known.effects.set(
+        wish,
+        (sumOf(sums.slice(0, answers.length)) - sumOf(sums.slice(answers.length))) / answers.length,
+      );
+    }
+  }
+
+  private async answersTo(
+    prompt: readonly Ids[],
+    sampling: { readonly temperature: number; readonly seed?: number },
+  ): Promise<Ids[]> {
+    const request = { model: this.model, prompt, maxTokens: answerTokensMax, ...sampling };
+    return (await this.engine.completions(request, this.options())).map(({ ids }) => ids);
+  }
+
+  private async comparedPrompts(wish: string): Promise<readonly Ids[]> {
+    return (await this.promptsWith(wish)).slice(0, comparedQuestions);
   }
 
   /** Of each wish, the mean over the questions of how likely its answer is after that question's prompt. */
@@ -152,7 +195,7 @@ class Asking {
       wishes.map((told): ScoreItem => ({ promptIds, answerIds: known.answers.get(told)?.[question] ?? [] })),
     );
     const logprobs = await this.engine.score(items, { model, ...this.options() });
-    const sums = logprobs.map((list) => list.reduce((sum, logprob) => sum + logprob, 0));
+    const sums = logprobs.map(sumOf);
     return wishes.map((_, index) => {
       const own = prompts.map((_prompt, question) => sums[question * wishes.length + index] ?? 0);
       return own.reduce((sum, nats) => sum + nats, 0) / Math.max(1, own.length);
@@ -175,6 +218,10 @@ class Asking {
   private options() {
     return { deadlineMs: callDeadlineMs, signal: this.asked.signal };
   }
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function messagesOf(prompt: Uint8Array): readonly unknown[] {
