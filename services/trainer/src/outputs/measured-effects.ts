@@ -24,7 +24,7 @@ const answerTokensMax = 24;
 const answeredTogether = 4;
 const callDeadlineMs = 30_000;
 /** Of all that is asked about a batch: it waits no longer. */
-const withinMs = 45_000;
+const withinMs = 120_000;
 const wishesMax = 2_048;
 
 type Ids = readonly number[];
