@@ -10,6 +10,7 @@ import { withWaits } from './waiting-lessons.js';
 const { STATE_ACTIVE, STATE_HEARD, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
 const named = (text: string, shape: Partial<Lesson> = {}) => lesson({ id: text, text, ...shape });
+const measureOf = (progress: number) => ({ batch: 1, turns: 4, chance: 0, told: 10, own: 10 * progress, steps: 1 });
 const waits = (lessons: readonly Lesson[]) => withWaits(lessons).map(({ waitsFor }) => waitsFor);
 
 describe('lessons that merely came back', () => {
@@ -36,6 +37,14 @@ describe('lessons that merely came back', () => {
     const covered = [named('wish', { hints: 9 }), named('once'), named('always', { stands: true, coveredBy: 'once' })];
     expect(waits(covered)).toEqual(['once', '', '']);
     expect(waits([...ledger, named('wording of once', { coveredBy: 'once' })]).at(-1)).toBe('wish');
+  });
+
+  it('a lesson that has come part of its way waits for none, however often another is asked for', () => {
+    const at = (progress: number) => ({ hints: 2, measures: [measureOf(progress)] });
+    const asked = named('newer', { hints: 9 });
+    expect(waits([named('older', at(0.3)), asked])).toEqual(['', 'older']);
+    expect(waits([named('older', at(0.2)), asked])).toEqual(['newer', '']);
+    expect(waits([named('older', at(0.3)), named('always', { stands: true })])).toEqual(['', '']);
   });
 
   it('a lesson waits for no other person’s, and for none that is learned or ended', () => {

@@ -1,7 +1,8 @@
 // One wish after the other: while a person's lesson is being learned, what merely came back waits for it. A complaint ("where did my bullets
 // go?") that two sessions bring is a lesson of its own wherever the base does not see that it asks for the same, and beside a plain wish in
-// a teacher's prompt it spoils the answers. What is said to stand, or was given, waits for none. Pure.
-import { isInForce } from '@backtalk/kit';
+// a teacher's prompt it spoils the answers. What is said to stand, was given, or has come part of its way waits for none: what teachers
+// are shown no longer is unlearned. Pure.
+import { isInForce, lessonProgress } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
 /** What waited for a lesson that is being learned no longer is heard once and no more: the next correction that asks for it makes it a lesson again. */
@@ -25,11 +26,16 @@ export function withWaits(lessons: readonly Lesson[]): Lesson[] {
   return released.map((lesson) => ({ ...lesson, waitsFor: waitsFor.get(lesson.coveredBy || lesson.id) ?? '' }));
 }
 
-/** Those that are said to stand; where none is, the one that was asked for most often, of several the oldest. */
+/** Progress from which a lesson is on its way. */
+const onItsWay = 0.25;
+
+/** Those that are said to stand or on their way; where none is, the one that was asked for most often, of several the oldest. */
 function firstOf(own: readonly Lesson[], all: readonly Lesson[]): readonly Lesson[] {
   const oneWish = (lesson: Lesson) => [lesson, ...all.filter(({ coveredBy }) => coveredBy === lesson.id)];
-  const standing = own.filter((lesson) => oneWish(lesson).some(({ stands, session }) => stands || session === ''));
-  if (standing.length > 0) return standing;
+  const stands = (lesson: Lesson) => oneWish(lesson).some((one) => one.stands || one.session === '');
+  const isOnItsWay = (lesson: Lesson) => (lessonProgress(lesson) ?? 0) >= onItsWay;
+  const first = own.filter((lesson) => stands(lesson) || isOnItsWay(lesson));
+  if (first.length > 0) return first;
   const asked = (lesson: Lesson) => oneWish(lesson).reduce((sum, { hints }) => sum + hints, 0);
   return [own.reduce((one, other) => (asked(other) > asked(one) ? other : one))];
 }

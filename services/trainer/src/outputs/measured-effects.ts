@@ -1,5 +1,6 @@
 // What wishes do to the base model, asked of the engines that serve it: the base answers a few questions with each wish shown, and each answer
-// is scored with every other wish shown; how much it does at all is asked of sampled answers. What is known is kept, so that a new wish costs its own answers and scores only.
+// is scored with every other wish shown; how much a wish does at all is asked of sampled answers. What is known is kept, so that a new wish
+// costs its own answers and scores only.
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
 import { hintedMessages } from '@backtalk/kit';
 
