@@ -138,6 +138,14 @@ def test_probe_answers_are_also_those_of_the_base_that_is_shown_the_lessons(work
         assert list(probe.told_logprobs) != pytest.approx(list(probe.base_logprobs), abs=1e-3)
 
 
+def test_lessons_that_make_a_probe_longer_than_the_context_leave_the_base_alone(worker, model):
+    request = train_request(model, call="long_told_probes")
+    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=[7] * 497) for _ in request.probe_prompt_ids)
+    probes = worker.train(request)[1].probes
+    assert len(probes) == len(request.probe_prompt_ids)
+    assert all(not probe.told_logprobs and probe.base_logprobs for probe in probes)
+
+
 def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
     request = train_request(model)
     child = child_of(request, first, "batch_2")

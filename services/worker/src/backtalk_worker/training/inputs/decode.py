@@ -56,10 +56,14 @@ def train_order(request: training_pb2.TrainRequest, vocabulary: int, context: in
         raise RequestInvalidError(f"at most {PROBES_MAX} probe prompts")
     if len(request.told_probe_prompt_ids) not in (0, len(request.probe_prompt_ids)):
         raise RequestInvalidError("there is a told probe prompt for each probe prompt, or none")
-    for probe in (*request.probe_prompt_ids, *request.told_probe_prompt_ids):
-        if not 0 < len(probe.ids) <= context - ANSWER_TOKENS_MAX:
+    longest = context - ANSWER_TOKENS_MAX
+    for probe in request.probe_prompt_ids:
+        if not 0 < len(probe.ids) <= longest:
             raise RequestInvalidError("a probe prompt is empty, or longer than the model's context")
+    for probe in (*request.probe_prompt_ids, *request.told_probe_prompt_ids):
         _check_ids(probe.ids, vocabulary)
+    # What many lessons make too long is not scored: then drift is held against the base alone.
+    told_fit = all(0 < len(probe.ids) <= longest for probe in request.told_probe_prompt_ids)
     return TrainOrder(
         call=request.call,
         seed=request.seed,
@@ -68,7 +72,7 @@ def train_order(request: training_pb2.TrainRequest, vocabulary: int, context: in
         parent_adapter=_digests(request.parent_adapter),
         parent_training_state=_digests(request.parent_training_state),
         probes=tuple(tuple(probe.ids) for probe in request.probe_prompt_ids),
-        told_probes=tuple(tuple(probe.ids) for probe in request.told_probe_prompt_ids),
+        told_probes=tuple(tuple(probe.ids) for probe in request.told_probe_prompt_ids if told_fit),
     )
 
 
