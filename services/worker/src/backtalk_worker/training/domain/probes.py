@@ -55,6 +55,8 @@ def answer_probes(
     new = score(prompts)
     with network.without_adapter():
         base = score(prompts)
-        told = score(told_prompts) if told_prompts else [[] for _ in prompts]
-    rows = zip(prompts, answers, new, base, told, strict=True)
-    return [ProbeAnswer(*(tuple(part) for part in row)) for row in rows]
+        told: list[list[float]] = score(told_prompts) if told_prompts else [[] for _ in prompts]
+    return [
+        ProbeAnswer(tuple(prompt), tuple(answer), tuple(new_row), tuple(base_row), tuple(told_row))
+        for prompt, answer, new_row, base_row, told_row in zip(prompts, answers, new, base, told, strict=True)
+    ]
