@@ -105,6 +105,8 @@ describe('wishes that the laptop model takes for one', () => {
       ['s2', 'Who painted that?'],
       ['s3', 'What is a glacier?'],
     ]);
-    expect(recurring([heard], measured, relateByWords, asked).map(({ id }) => id)).toEqual([again]);
+    expect(
+      recurring([heard], measured, relateByWords, { questions: asked, heard: [again] }).map(({ id }) => id),
+    ).toEqual([again]);
   });
 });

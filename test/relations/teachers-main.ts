@@ -99,6 +99,7 @@ async function shownOf(heard: readonly string[]): Promise<string[]> {
       text,
       state: Lesson_State.STATE_ACTIVE,
       hints: 1,
+      cameBack: true,
       session: text,
       scopeTenant: speaker.tenant,
       scopeUser: speaker.user,

@@ -13,7 +13,8 @@ export interface Lesson {
   readonly steps: number;
   readonly ended_by: string | null;
   readonly covered_by: string | null;
-  readonly waits_for: string | null;
+  /** Gateways of before do not say. */
+  readonly waits_for?: string | null;
   readonly pending: boolean;
 }
 
@@ -64,7 +65,7 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
 }
 
 function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
-  const { steps, ended_by: endedBy, waits_for: first } = lesson;
+  const { steps, ended_by: endedBy, waits_for: first = null } = lesson;
   const hints = [lesson, ...covered].reduce((sum, one) => sum + one.hints, 0);
   const wordings = [...lesson.wordings, ...covered.flatMap((one) => [one.text, ...one.wordings])];
   const said = hints > 1 ? [`said ${String(hints)} times`] : [];

@@ -91,7 +91,8 @@ const gate: Row = {
     },
     {
       title: 'Drift of the newest candidate',
-      description: 'KL to the base, nats an answer. Above its bound the version is burned.',
+      description:
+        'KL to what the base says, shown the lessons in force or not, nats an answer. Above its bound the version is burned.',
       kind: 'lines',
       unit: 'short',
       queries: [{ expr: most('backtalk_publisher_gate_drift', 'policy'), legend: '{{policy}}' }],

@@ -32,7 +32,7 @@ const lessonSchema = z.object({
   ended_by: z.string().nullable(),
   superseded_by: z.string().nullable(),
   covered_by: z.string().nullable(),
-  waits_for: z.string().nullable(),
+  waits_for: z.string().nullable().default(null),
   pending: z.boolean(),
 });
 

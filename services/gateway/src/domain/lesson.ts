@@ -131,7 +131,7 @@ export function isSo(lesson: Lesson, action: LessonChanged_Action, words: string
     case LessonChanged_Action.ACTION_RETIRE:
       return lesson.state === Lesson_State.STATE_RETIRED;
     case LessonChanged_Action.ACTION_REACTIVATE:
-      return lesson.state === Lesson_State.STATE_ACTIVE;
+      return lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '';
     default:
       return false;
   }
@@ -176,7 +176,7 @@ const emptyLesson: Omit<Lesson, 'id' | 'text' | 'scopeTenant' | 'scopeUser' | 's
   cases: [],
   measures: [],
   steps: 0,
-  stands: true,
+  cameBack: false,
   waitsFor: '',
 };
 

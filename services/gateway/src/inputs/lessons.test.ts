@@ -137,6 +137,10 @@ describe('/v1/lessons', () => {
       expect(message).toMatchObject({ tenant: acme, user: ann, giver: ann, policy: 'backtalk', lesson: id });
     await closeBatch([{ id, text: 'Use metres.', scopeUser: ann }], said.at(-1)?.sequence);
     expect((await ask(key, 'GET', `/${id}`)).body).toMatchObject({ text: 'Use metres.', pending: false });
+    // What waits is active, and a person may say that it waits no longer.
+    await closeBatch([{ id, text: 'Use metres.', scopeUser: ann, waitsFor: 'another' }], said.at(-1)?.sequence);
+    expect((await ask(key, 'GET', `/${id}`)).body).toMatchObject({ state: 'active', waits_for: 'another' });
+    expect((await ask(key, 'PATCH', `/${id}`, { state: 'active' })).body.pending).toBe(true);
   });
 
   it('makes one lesson of a request that is sent twice under one idempotency key', async () => {

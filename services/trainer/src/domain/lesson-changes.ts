@@ -48,7 +48,7 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
         steps: 0,
         coveredBy: '',
         cases: [],
-        stands: true,
+        cameBack: false,
       };
       return lesson.state === Lesson_State.STATE_RETIRED
         ? replaced(ledger, edited)
@@ -59,8 +59,9 @@ function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange)
         retired(ending, change.batch, said.giver === '' ? 'operator' : 'person'),
       );
     case LessonChanged_Action.ACTION_REACTIVATE:
-      if (lesson.state === Lesson_State.STATE_ACTIVE) return ledger;
-      return takenUp(ledger, { ...lesson, measures: [], steps: 0 }, change);
+      // What waits is active: it is the person's word that it waits no longer.
+      if (lesson.state === Lesson_State.STATE_ACTIVE && lesson.waitsFor === '') return ledger;
+      return takenUp(ledger, { ...lesson, measures: [], steps: 0, cameBack: false }, change);
     default:
       return ledger;
   }
@@ -90,7 +91,7 @@ function added(
     cases: [],
     measures: [],
     steps: 0,
-    stands: true,
+    cameBack: false,
     waitsFor: '',
   };
   return takenUp(ledger, given, change, { ends: ['opposite', 'same'] });

@@ -51,8 +51,11 @@ describe('lessons that the base takes for one', () => {
     const matter = (own: number) => (told: string) => (told === 'a' ? own : 10);
     const stays = withCovers(ledger, effects(likeFirstLetter, matter(9.1)), relateByWords);
     expect(covers(stays)).toEqual({ a: '', 'a b': 'a', 'a new one': 'a' });
-    const moved = withCovers(ledger, effects(likeFirstLetter, matter(8.9)), relateByWords);
+    const tried = ledger.map((one) => ({ ...one, steps: 9 }));
+    const moved = withCovers(tried, effects(likeFirstLetter, matter(8.9)), relateByWords);
     expect(covers(moved)).toEqual({ a: 'a b', 'a b': '', 'a new one': 'a b' });
+    // Its own words were tried in none of them.
+    expect(moved.map(({ steps }) => steps)).toEqual([9, 0, 9]);
   });
 
   it('what only one direction has is no likeness, and what moves the base little is like nothing', () => {
@@ -173,10 +176,21 @@ describe('a wish that comes again in other words', () => {
     named(text, { state: STATE_HEARD, session, cases: [{ turn: text, tenant: 't', user: 'a' }] });
   const { questions } = inBatch(4);
   const ids = (...group: Lesson[]) =>
-    recurring([group.toReversed()], effects(), relateByWords, questions).map(({ id }) => id);
+    recurring([group.toReversed()], effects(), relateByWords, { questions, heard: group.map(({ text }) => text) }).map(
+      ({ id }) => id,
+    );
 
   it('a wish recurs where another session brings what does the same, and the newest wording is taken', () => {
     expect(ids(heard('a', 's1'), heard('x', 's1'), heard('a b', 's2'), heard('a c', 's3'))).toEqual(['a c']);
+  });
+
+  it('a wish does not recur of itself: one of the two was heard just now', () => {
+    const group = [heard('a b', 's2'), heard('a', 's1')];
+    const found = (...now: string[]) =>
+      recurring([group], effects(), relateByWords, { questions, heard: now }).map(({ id }) => id);
+    expect(found('x')).toEqual([]);
+    expect(found('a')).toEqual(['a b']);
+    expect(found('a b')).toEqual(['a b']);
   });
 
   it('a wish does not recur within one session, nor where it is not known which', () => {
@@ -187,15 +201,21 @@ describe('a wish that comes again in other words', () => {
   it('a wish does not recur where a lesson asks for it already, nor where the base does not understand it', () => {
     expect(ids(named('a lesson'), heard('a', 's1'), heard('a b', 's2'))).toEqual([]);
     const faint = effects(() => 2);
-    expect(recurring([[heard('a', 's1'), heard('a b', 's2')]], faint, relateByWords, questions)).toEqual([]);
+    expect(
+      recurring([[heard('a', 's1'), heard('a b', 's2')]], faint, relateByWords, { questions, heard: ['a b'] }),
+    ).toEqual([]);
   });
 
   it('a wish does not recur where the same was asked: a fact returns with its question', () => {
     const asked = new Map(['a', 'a b', 'a c'].map((turn) => [turn, 'What is the capital of Norway?']));
     const facts = [heard('a', 's1'), heard('a b', 's2'), heard('a c', 's3')];
-    expect(recurring([facts], effects(), relateByWords, asked)).toEqual([]);
+    expect(recurring([facts], effects(), relateByWords, { questions: asked, heard: ['a c'] })).toEqual([]);
     const elsewhere = new Map([...asked, ['a b', 'How do I bake bread?']]);
-    expect(recurring([facts], effects(), relateByWords, elsewhere).map(({ id }) => id)).toEqual(['a']);
+    expect(
+      recurring([facts], effects(), relateByWords, { questions: elsewhere, heard: ['a', 'a b', 'a c'] }).map(
+        ({ id }) => id,
+      ),
+    ).toEqual(['a']);
   });
 
   it('a wish is compared with a few that were heard before, after all that is shown', () => {

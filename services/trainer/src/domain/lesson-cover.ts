@@ -58,18 +58,26 @@ export function withCovers(
       coverOf.set(heard.id, cover?.id ?? '');
     }
   }
-  return settledCovers(lessons.map((lesson) => ({ ...lesson, coveredBy: coverOf.get(lesson.id) ?? lesson.coveredBy })));
+  return settledCovers(
+    lessons.map((lesson) => {
+      const coveredBy = coverOf.get(lesson.id) ?? lesson.coveredBy;
+      // Steps in the words of another say nothing of how long its own were tried.
+      const tookOver = lesson.coveredBy !== '' && coveredBy === '' && isInForce(lesson);
+      return { ...lesson, coveredBy, ...(tookOver ? { steps: 0, measures: [] } : {}) };
+    }),
+  );
 }
 
 /**
- * Wishes that were heard in one session and again, in whatever words, in another where something else was asked: the newest of each.
+ * Wishes that were heard in one session and again, in whatever words, in another where something else was asked, one of the two just now: the
+ * newest of each.
  * @param groups what was compared, newest first
  */
 export function recurring(
   groups: readonly (readonly Lesson[])[],
   effects: WishEffects,
   relate: Relate,
-  questions: Questions,
+  { questions, heard: now }: { readonly questions: Questions; readonly heard: readonly string[] },
 ): Lesson[] {
   return groups.flatMap((group) => {
     const shown = group.filter(isOwn);
@@ -81,6 +89,7 @@ export function recurring(
         lesson.cases.some(({ turn }) => isAskedElsewhere(other.cases, turn, questions));
       const isAgain = heard
         .slice(at + 1)
+        .filter((other) => isAmong(lesson, now) || isAmong(other, now))
         .some(
           (other) =>
             other.session !== lesson.session && isElsewhere(other) && isOneWish(other, lesson, effects, relate),
@@ -112,7 +121,7 @@ export function compared(lessons: readonly Lesson[], heard: readonly string[]): 
     const scope = `${lesson.scopeTenant}.${lesson.scopeUser}`;
     scopes.set(scope, [...(scopes.get(scope) ?? []), lesson]);
   }
-  const isNow = ({ text, wordings }: Lesson) => [text, ...wordings].some((wording) => heard.includes(wording));
+  const isNow = (lesson: Lesson) => isAmong(lesson, heard);
   const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
   return [...scopes.values()].flatMap((scope) => {
     if (!scope.some(isNow)) return [];
@@ -144,6 +153,10 @@ export function settledCovers(lessons: readonly Lesson[]): Lesson[] {
   return withWaits(
     settled.map((lesson) => (isWanted(lesson) ? { ...lesson, state: Lesson_State.STATE_ACTIVE } : lesson)),
   );
+}
+
+function isAmong({ text, wordings }: Lesson, heard: readonly string[]): boolean {
+  return [text, ...wordings].some((wording) => heard.includes(wording));
 }
 
 /** In force, and covered by none: shown to teachers as soon as it waits for no other. */

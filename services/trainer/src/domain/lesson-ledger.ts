@@ -61,7 +61,7 @@ export function withWishes(
   return bounded(ledger);
 }
 
-function firstHeard({ turn, tenant, user, session, text, stands }: Wish, scope: LessonScope, batch: number): Lesson {
+function firstHeard({ turn, tenant, user, session, text }: Wish, scope: LessonScope, batch: number): Lesson {
   return {
     id: `lesson_${createHash('sha256').update(turn).digest('hex').slice(0, 16)}`,
     text,
@@ -80,16 +80,18 @@ function firstHeard({ turn, tenant, user, session, text, stands }: Wish, scope: 
     cases: [{ turn, tenant, user }],
     measures: [],
     steps: 0,
-    stands,
+    cameBack: false,
     waitsFor: '',
   };
 }
 
 function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change: Hearing): Lesson[] {
-  const lesson = { ...withCase(withWording(home, wish.text), wish), stands: home.stands || wish.stands };
+  const heard = withCase(withWording(home, wish.text), wish);
   // Where it is not known, it counts as the same session.
   const isOtherSession = home.session !== '' && wish.session !== '' && home.session !== wish.session;
   const isSecond = isOtherSession && isAskedElsewhere(home.cases, wish.turn, change.questions);
+  const isBack = home.state === Lesson_State.STATE_HEARD ? isSecond : home.cameBack;
+  const lesson = { ...heard, cameBack: isBack && !wish.stands };
   switch (home.state) {
     case Lesson_State.STATE_HEARD:
       return wish.stands || isSecond ? takenUp(ledger, lesson, change, { said: wish.text }) : replaced(ledger, lesson);
@@ -107,9 +109,9 @@ function heardAgain(ledger: readonly Lesson[], home: Lesson, wish: Wish, change:
 
 /** Of a wish that ended: it begins where every wish begins. */
 function heardAnew(lesson: Lesson, wish: Wish, batch: number): Lesson {
-  const { session, turn, stands } = wish;
+  const { session, turn } = wish;
   const state = Lesson_State.STATE_HEARD;
-  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '', stands };
+  const anew = { ...lesson, state, session, firstTurn: turn, sinceBatch: batch, coveredBy: '', cameBack: false };
   return withCase({ ...anew, endedBy: '', supersededBy: '', cases: [], measures: [], steps: 0 }, wish);
 }
 

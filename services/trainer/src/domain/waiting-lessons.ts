@@ -2,15 +2,28 @@
 // go?") that two sessions bring is a lesson of its own wherever the base does not see that it asks for the same, and beside a plain wish in
 // a teacher's prompt it spoils the answers. What is said to stand, was given, or has come part of its way waits for none: what teachers
 // are shown no longer is unlearned. Pure.
-import { isInForce, lessonProgress } from '@backtalk/kit';
+import { isInForce, progressOf } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 
-/** What waited for a lesson that is being learned no longer is heard once and no more: the next correction that asks for it makes it a lesson again. */
+/** Progress of a version from which a lesson is on its way. */
+const onItsWay = 0.25;
+/** A lesson that after so many steps was not measured once, as where no engine gives scores, holds up no other. */
+const unmeasuredStepsMax = 10;
+/** What is asked for so many times as often as what the others wait for takes its place. */
+const oftenFrom = 2;
+
+/**
+ * What waited for a lesson that is learned, or that ended by somebody's word, is heard and no more, until a correction asks for it again: a
+ * complaint about that lesson is over. What waited for one that cannot be taught takes its turn.
+ */
 export function withWaits(lessons: readonly Lesson[]): Lesson[] {
-  const stateOf = new Map(lessons.map(({ id, state }) => [id, state]));
+  const known = new Map(lessons.map((lesson) => [lesson.id, lesson]));
+  const awaited = new Set<Lesson>();
   const released = lessons.map((lesson) => {
-    if (lesson.waitsFor === '' || !isInForce(lesson)) return { ...lesson, waitsFor: '' };
-    return stateOf.get(lesson.waitsFor) === Lesson_State.STATE_ACTIVE ? lesson : heardOnly(lesson);
+    const first = lesson.waitsFor === '' ? undefined : nowOf(lesson.waitsFor, known);
+    if (first !== undefined) awaited.add(first);
+    const isOver = first?.state === Lesson_State.STATE_LEARNED || first?.state === Lesson_State.STATE_RETIRED;
+    return isOver && lesson.cameBack && lesson.state === Lesson_State.STATE_ACTIVE ? heardOnly(lesson) : lesson;
   });
   const scopes = new Map<string, Lesson[]>();
   for (const lesson of released.filter(isBeingLearned)) {
@@ -19,25 +32,47 @@ export function withWaits(lessons: readonly Lesson[]): Lesson[] {
   }
   const waitsFor = new Map<string, string>();
   for (const own of scopes.values()) {
-    const first = firstOf(own, released);
-    const newest = first.at(-1)?.id ?? '';
-    for (const lesson of own) if (!first.includes(lesson)) waitsFor.set(lesson.id, newest);
+    const first = firstOf(own, released, awaited);
+    const newest = first.findLast(({ measures, steps }) => measures.length > 0 || steps < unmeasuredStepsMax);
+    for (const lesson of own) if (newest !== undefined && !first.includes(lesson)) waitsFor.set(lesson.id, newest.id);
   }
   return released.map((lesson) => ({ ...lesson, waitsFor: waitsFor.get(lesson.coveredBy || lesson.id) ?? '' }));
 }
 
-/** Progress from which a lesson is on its way. */
-const onItsWay = 0.25;
+/** Where its words are covered, its cover; where the same or its opposite came after it, that one. */
+function nowOf(id: string, known: ReadonlyMap<string, Lesson>): Lesson | undefined {
+  const seen = new Set<string>();
+  let lesson = known.get(id);
+  while (lesson !== undefined && !seen.has(lesson.id)) {
+    seen.add(lesson.id);
+    const next: Lesson | undefined = known.get(lesson.coveredBy || lesson.supersededBy);
+    if (next === undefined) return lesson;
+    lesson = next;
+  }
+  return lesson;
+}
 
-/** Those that are said to stand or on their way; where none is, the one that was asked for most often, of several the oldest. */
-function firstOf(own: readonly Lesson[], all: readonly Lesson[]): readonly Lesson[] {
-  const oneWish = (lesson: Lesson) => [lesson, ...all.filter(({ coveredBy }) => coveredBy === lesson.id)];
-  const stands = (lesson: Lesson) => oneWish(lesson).some((one) => one.stands || one.session === '');
-  const isOnItsWay = (lesson: Lesson) => (lessonProgress(lesson) ?? 0) >= onItsWay;
-  const first = own.filter((lesson) => stands(lesson) || isOnItsWay(lesson));
+/**
+ * Those that did not merely come back, or are on their way. Where there is none, the one that others wait for already, unless another is asked
+ * for far more often; else the one that is asked for most often, of several the oldest.
+ */
+function firstOf(own: readonly Lesson[], all: readonly Lesson[], awaited: ReadonlySet<Lesson>): readonly Lesson[] {
+  const oneWish = (lesson: Lesson) => [
+    lesson,
+    ...all.filter((other) => other.coveredBy === lesson.id && isInForce(other)),
+  ];
+  const isFirst = (lesson: Lesson) => oneWish(lesson).some((one) => !one.cameBack || hasComeFar(one));
+  const first = own.filter(isFirst);
   if (first.length > 0) return first;
   const asked = (lesson: Lesson) => oneWish(lesson).reduce((sum, { hints }) => sum + hints, 0);
-  return [own.reduce((one, other) => (asked(other) > asked(one) ? other : one))];
+  const most = own.reduce((one, other) => (asked(other) > asked(one) ? other : one));
+  const before = own.find((lesson) => awaited.has(lesson));
+  return [before !== undefined && asked(most) < oftenFrom * asked(before) ? before : most];
+}
+
+/** Also where a newer version shows less of it: measurements vary. */
+function hasComeFar({ state, measures }: Lesson): boolean {
+  return state === Lesson_State.STATE_LEARNED || measures.some((measure) => (progressOf([measure]) ?? 0) >= onItsWay);
 }
 
 function isBeingLearned({ state, coveredBy }: Lesson): boolean {
@@ -45,5 +80,5 @@ function isBeingLearned({ state, coveredBy }: Lesson): boolean {
 }
 
 function heardOnly(lesson: Lesson): Lesson {
-  return { ...lesson, state: Lesson_State.STATE_HEARD, waitsFor: '', coveredBy: '', measures: [], steps: 0 };
+  return { ...lesson, state: Lesson_State.STATE_HEARD, cameBack: false, coveredBy: '', measures: [], steps: 0 };
 }

@@ -167,8 +167,8 @@ export class BatchClosing {
       const measured = asked === undefined ? undefined : await effects.among(words, asked, signal);
       if (measured === undefined) return settledCovers(lessons);
       const cases = groups.flatMap((group) => group.filter(isHeard).flatMap(({ cases }) => cases));
-      const again = recurring(groups, measured, relate, await this.questions(cases));
-      const taken = again.reduce((ledger, lesson) => takenUp(ledger, lesson, change), lessons);
+      const again = recurring(groups, measured, relate, { questions: await this.questions(cases), heard: texts });
+      const taken = again.reduce((ledger, lesson) => takenUp(ledger, { ...lesson, cameBack: true }, change), lessons);
       return withCovers(taken, compared(taken, texts), measured, relate);
     } catch (thrown) {
       signal.throwIfAborted();
