@@ -13,7 +13,7 @@ const unmeasuredStepsMax = 10;
 const oftenFrom = 2;
 
 /**
- * What waited for a lesson that is learned, or that ended by somebody's word, is heard and no more, until a correction asks for it again: a
+ * What waited for a lesson that is learned, or that was ended, is heard and no more, until a correction asks for it again: a
  * complaint about that lesson is over. What waited for one that cannot be taught takes its turn.
  */
 export function withWaits(lessons: readonly Lesson[]): Lesson[] {
