@@ -123,29 +123,6 @@ def test_score_gives_the_logprobs_of_given_ids_under_adapter_and_base(worker, fi
     assert score([]) == pytest.approx(list(probe.base_logprobs), abs=1e-5)
 
 
-def test_probe_answers_are_also_those_of_the_base_that_is_shown_the_lessons(worker, model):
-    request = train_request(model, call="told_probes")
-    told = [[7, *probe.ids] for probe in request.probe_prompt_ids]
-    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=ids) for ids in told)
-    probes = worker.train(request)[1].probes
-    items = [
-        training_pb2.ScoreItem(prompt_ids=ids, answer_ids=probe.answer_ids, temperature=1.0)
-        for ids, probe in zip(told, probes, strict=True)
-    ]
-    scored = worker.stub.Score(training_pb2.ScoreRequest(items=items), timeout=DEADLINE_S).results
-    for probe, found in zip(probes, scored, strict=True):
-        assert list(probe.told_logprobs) == pytest.approx(list(found.logprobs), abs=1e-5)
-        assert list(probe.told_logprobs) != pytest.approx(list(probe.base_logprobs), abs=1e-3)
-
-
-def test_lessons_that_make_a_probe_longer_than_the_context_leave_the_base_alone(worker, model):
-    request = train_request(model, call="long_told_probes")
-    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=[7] * 497) for _ in request.probe_prompt_ids)
-    probes = worker.train(request)[1].probes
-    assert len(probes) == len(request.probe_prompt_ids)
-    assert all(not probe.told_logprobs and probe.base_logprobs for probe in probes)
-
-
 def test_two_steps_give_the_same_bytes_on_another_worker_that_was_killed_in_each(worker, first, model, tmp_path):
     request = train_request(model)
     child = child_of(request, first, "batch_2")
@@ -289,3 +266,26 @@ def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):
     with pytest.raises(grpc.RpcError) as refused:
         worker.train(request)
     assert error_code(refused.value) == ("step_not_finite", "never")
+
+
+def test_probe_answers_are_also_those_of_the_base_that_is_shown_the_lessons(worker, model):
+    request = train_request(model, call="told_probes")
+    told = [[7, *probe.ids] for probe in request.probe_prompt_ids]
+    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=ids) for ids in told)
+    probes = worker.train(request)[1].probes
+    items = [
+        training_pb2.ScoreItem(prompt_ids=ids, answer_ids=probe.answer_ids, temperature=1.0)
+        for ids, probe in zip(told, probes, strict=True)
+    ]
+    scored = worker.stub.Score(training_pb2.ScoreRequest(items=items), timeout=DEADLINE_S).results
+    for probe, found in zip(probes, scored, strict=True):
+        assert list(probe.told_logprobs) == pytest.approx(list(found.logprobs), abs=1e-5)
+        assert list(probe.told_logprobs) != pytest.approx(list(probe.base_logprobs), abs=1e-3)
+
+
+def test_lessons_that_make_a_probe_longer_than_the_context_leave_the_base_alone(worker, model):
+    request = train_request(model, call="long_told_probes")
+    request.told_probe_prompt_ids.extend(training_pb2.PromptIds(ids=[7] * 497) for _ in request.probe_prompt_ids)
+    probes = worker.train(request)[1].probes
+    assert len(probes) == len(request.probe_prompt_ids)
+    assert all(not probe.told_logprobs and probe.base_logprobs for probe in probes)
