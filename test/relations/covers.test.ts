@@ -17,6 +17,8 @@ const numbered = [
 ];
 const emoji = ['Always put an emoji at the very end.', 'Finish with an emoji, the answers look so bare.'];
 
+const wishes = [...numbered, ...emoji];
+
 const patienceMs = 480_000;
 
 const plan = decodePlan(planOf(recipePresets.tiny.recipe).bytes);
@@ -36,7 +38,7 @@ beforeAll(async () => {
   const effects = new MeasuredEffects({ base: () => baseName, use: (_base, _wanted, work) => work(serving) });
   // A busy machine may need longer than a batch waits; what is known then is kept for the next.
   const measure = () =>
-    effects.among([[...numbered, ...emoji]], plan, AbortSignal.timeout(patienceMs)).catch(() => undefined);
+    effects.among([{ words: wishes, inForce: numbered }], plan, AbortSignal.timeout(patienceMs)).catch(() => undefined);
   measured = await until(measure, { what: 'What the wishes do', timeoutMs: patienceMs, everyMs: 100 });
 }, patienceMs);
 
@@ -88,6 +90,8 @@ describe('wishes that the laptop model takes for one', () => {
     const mean = gains.reduce((sum, gain) => sum + gain, 0) / 8;
     expect(mean).toBeGreaterThan(2);
     expect(measured.effect(wish)).toBeCloseTo(mean, 2);
+    // Of what is not in force it is not asked.
+    expect(emoji.map((other) => measured.effect(other))).toEqual([undefined, undefined]);
   });
 
   it('a wish that a second session brings in other words recurs, and one that came once does not', () => {

@@ -118,7 +118,7 @@ async function effectsOf(wishes: readonly string[]): Promise<WishEffects> {
   const until = Date.now() + patienceMs;
   for (;;) {
     try {
-      const found = await effects.among([wishes], plan, AbortSignal.timeout(patienceMs));
+      const found = await effects.among([{ words: wishes, inForce: wishes }], plan, AbortSignal.timeout(patienceMs));
       if (found !== undefined) return found;
     } catch (error) {
       if (Date.now() > until) throw error;

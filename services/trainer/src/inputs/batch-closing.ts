@@ -1,6 +1,6 @@
 // Closes batches: decides about the turns that wait, writes the fact, then lets go of the messages of every turn that it takes or
 // settles. The order is the promise: a message is acked only after the fact that settles its turn is stored.
-import { asBacktalkError, isBacktalkError, type Clock, type Trace } from '@backtalk/kit';
+import { asBacktalkError, isBacktalkError, isInForce, type Clock, type Trace } from '@backtalk/kit';
 import { Lesson_State, type BatchClosed, type Lesson, type LessonCase } from '@backtalk/proto/facts';
 
 import type { Questions } from '../domain/asked-elsewhere.js';
@@ -163,7 +163,10 @@ export class BatchClosing {
     const asked = decodePlan(plan.bytes);
     try {
       const groups = compared(lessons, texts);
-      const words = groups.map((group) => group.map(({ text }) => text));
+      const words = groups.map((group) => ({
+        words: group.map(({ text }) => text),
+        inForce: group.filter(isInForce).map(({ text }) => text),
+      }));
       const measured = asked === undefined ? undefined : await effects.among(words, asked, signal);
       if (measured === undefined) return settledCovers(lessons);
       const cases = groups.flatMap((group) => group.filter(isHeard).flatMap(({ cases }) => cases));

@@ -30,6 +30,13 @@ const wishesMax = 2_048;
 
 type Ids = readonly number[];
 
+/** What one person said. */
+export interface ComparedWishes {
+  readonly words: readonly string[];
+  /** Of these, the words of lessons in force: what they do is asked of sampled answers as well, since one of them is shown. */
+  readonly inForce: readonly string[];
+}
+
 export class MeasuredEffects {
   private known = new Known('');
 
@@ -37,13 +44,14 @@ export class MeasuredEffects {
 
   /** @param groups wishes that are compared with each other; nothing where no engine gives scores */
   async among(
-    groups: readonly (readonly string[])[],
+    groups: readonly ComparedWishes[],
     { probePrompts, training: { hintPlace } }: StepPlan,
     stopped: AbortSignal,
   ): Promise<WishEffects | undefined> {
     const base = this.engines.base('tokenize', 'prompt_logprobs');
     if (base === undefined) return undefined;
-    if (this.known.base !== base || this.known.size + groups.flat().length > wishesMax) this.known = new Known(base);
+    if (this.known.base !== base || this.known.size + groups.flatMap(({ words }) => words).length > wishesMax)
+      this.known = new Known(base);
     const { known } = this;
     const questions = probePrompts.slice(0, effectQuestions).map(messagesOf);
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(withinMs)]);
@@ -51,11 +59,11 @@ export class MeasuredEffects {
     await this.engines.use(base, ['tokenize', 'prompt_logprobs'], async ([engine]) => {
       if (engine === undefined) return;
       const asking = new Asking(engine.client, base, { questions, hintPlace, signal }, known);
-      for (const wishes of groups) {
+      for (const { words: wishes, inForce } of groups) {
         await asking.answer(wishes);
         for (const shown of ['', ...otherWishes, ...wishes]) await asking.score(shown, wishes);
         await asking.scoreAfterOthers(wishes);
-        await asking.sampleEffects(wishes);
+        if (inForce.length > 1) await asking.sampleEffects(inForce);
       }
     });
     return known;
