@@ -22,11 +22,11 @@ from backtalk_worker.laptop_model.rows import questions_to_check, value_of, word
 from backtalk_worker.model.location import BASE_MODEL_NAME, default_model_dir
 from backtalk_worker.training.domain.adapter import AdapterShape, adapted
 from backtalk_worker.training.domain.batch import prepare_batch
+from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.domain.told import told_items
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from training_step import LAPTOP
 
@@ -114,19 +114,21 @@ def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence
     """Steps of the worker's own, measured on the way."""
     form = "hybrid" if given.told else "full"
     recipe = replace(LAPTOP, method="opd", opd_form=form, divergence=divergence, max_answer_tokens=given.tokens)
+    recipe = replace(recipe, step_bound=given.step_bound)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=given.seed) as policy:
         optimizer = make_optimizer(policy, recipe, {})
         for step in range(1, given.steps + 1):
             samples = lesson.samples(step, given.samples)
             loaded, budget = base.loaded, TokenBudget(recipe.micro_batch_tokens)
             items = prepare_batch(samples, recipe, loaded.context_length, loaded.vocabulary_size)
-            room = (recipe, loaded.context_length, loaded.end_ids, step, budget, lambda: None)
-            items += told_items(policy.network, items, *room)
-            outcome = take_step(policy, optimizer, items, recipe, step, lambda *_: None)
+            ends = loaded.end_ids
+            drawing = Drawing(policy.network, recipe, loaded.context_length, ends, step, budget, lambda: None)
+            outcome = take_step(policy, optimizer, drawn_items(drawing, items), recipe, step, lambda *_: None)
             row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step}
             if step % given.every == 0 or step == given.steps:
                 row |= lesson.score()
-            _write(row | {"loss": round(outcome.measurements["loss_opd"], 3)})
+            figures = {name: round(outcome.measurements[name], 3) for name in ("loss_opd", "kl_step", "step_scale")}
+            _write(row | figures)
 
 
 def _write(row: dict[str, Any]) -> None:
@@ -145,6 +147,9 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=12, help="answers of a step (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=TOKENS_MAX, help="of each answer that are trained on")
     parser.add_argument("--told", action="store_true", help="the form hybrid: teachers give answers of their own, too")
+    parser.add_argument(
+        "--step-bound", type=float, default=LAPTOP.step_bound, help="nats an answer (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     given = parser.parse_args()
     torch.set_num_threads(1)

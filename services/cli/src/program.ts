@@ -53,7 +53,8 @@ function addTalking({ program, run, attempt }: Shell, signal: AbortSignal): void
     .description('talk to the model in the terminal')
     .option('--max-tokens <n>', 'longest answer in tokens', whole(1), 256)
     .option('--no-train', 'nothing that is said is learned from')
-    .action((flags: { maxTokens: number; train: boolean }) => run((context) => chat(context, flags)));
+    .option('--remind', 'show the model your lessons until it has learned them', false)
+    .action((flags: { maxTokens: number; train: boolean; remind: boolean }) => run((context) => chat(context, flags)));
   program
     .command('simulate [words...]')
     .description('let a seeded, simulated user talk, and watch held-out scores version by version (in a checkout)')

@@ -10,6 +10,15 @@ export interface Message {
 export interface Answer {
   readonly turn: string;
   readonly weights: string;
+  /** Lessons that the model was shown. */
+  readonly shown: number;
+}
+
+export interface Wishes {
+  /** Learn from it. */
+  readonly train: boolean;
+  /** Show the model what it has not learned yet. */
+  readonly remind: boolean;
 }
 
 /** The endpoint wants a key, or another one. */
@@ -82,10 +91,10 @@ export async function feedback(turn: string, score: -1 | 1): Promise<void> {
 export async function answer(
   model: string,
   messages: readonly Message[],
-  train: boolean,
+  { train, remind }: Wishes,
   hear: (words: string) => void,
 ): Promise<Answer> {
-  const more = train ? {} : { 'X-Backtalk-Train': 'off' };
+  const more = { 'X-Backtalk-Lessons': remind ? 'on' : 'off', ...(train ? {} : { 'X-Backtalk-Train': 'off' }) };
   const response = await ask('POST', '/v1/chat/completions', { model, messages, stream: true }, more, answeredMs);
   const frames = new Frames();
   const text = response.body?.pipeThrough(new TextDecoderStream());
@@ -93,6 +102,7 @@ export async function answer(
   return {
     turn: response.headers.get('X-Backtalk-Turn') ?? '',
     weights: response.headers.get('X-Backtalk-Weights') ?? '',
+    shown: Number(response.headers.get('X-Backtalk-Lessons') ?? 0),
   };
 }
 

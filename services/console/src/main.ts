@@ -30,6 +30,7 @@ function fine(): void {
 const talk = new Talk({
   list: part('talk', HTMLElement),
   train: part('train', HTMLInputElement),
+  remind: part('remind', HTMLInputElement),
   weights: part('weights', HTMLElement),
   fail,
   giveBack: (said) => {

@@ -1,9 +1,10 @@
 // The conversation on the page. In: what the person says. Out: what stands under "Talk", and which weights answered.
-import { answer, feedback, modelName, type Message } from './endpoint.js';
+import { answer, feedback, modelName, type Answer, type Message } from './endpoint.js';
 
 export interface TalkParts {
   readonly list: HTMLElement;
   readonly train: HTMLInputElement;
+  readonly remind: HTMLInputElement;
   readonly weights: HTMLElement;
   /** Shows what went wrong. */
   readonly fail: (thrown: unknown) => void;
@@ -36,17 +37,18 @@ export class Talk {
   }
 
   private async hear(words: string): Promise<void> {
-    const { list, train } = this.parts;
+    const { list, train, remind } = this.parts;
+    const wishes = { train: train.checked, remind: remind.checked };
     const asked = entry('user', words);
     const { item, text } = entry('assistant', '');
     list.append(asked.item, item);
     const said: Message[] = [...this.messages, { role: 'user', content: words }];
     try {
-      const given = await answer(await modelName(), said, train.checked, (more) => {
+      const given = await answer(await modelName(), said, wishes, (more) => {
         text.textContent += more;
       });
       this.messages = [...said, { role: 'assistant', content: text.textContent }];
-      this.note(item, given.turn, given.weights);
+      this.note(item, given);
     } catch (thrown) {
       for (const one of [asked, { item }]) one.item.remove();
       this.parts.giveBack(words);
@@ -54,9 +56,10 @@ export class Talk {
     }
   }
 
-  private note(item: HTMLElement, turn: string, weights: string): void {
+  private note(item: HTMLElement, { turn, weights, shown }: Answer): void {
     const about = document.createElement('small');
-    about.textContent = `${weights} answered. Just answer back, or:`;
+    const reminded = shown === 0 ? '' : `, reminded of ${shown} lesson${shown === 1 ? '' : 's'}`;
+    about.textContent = `${weights} answered${reminded}. Just answer back, or:`;
     const thumbs = document.createElement('div');
     for (const [score, label] of [
       [1, 'Good'],

@@ -30,6 +30,11 @@ const serving = {
     min: 0,
     max: 2,
   }),
+  showLessons: setting.oneOf('BACKTALK_SHOW_LESSONS', ['off', 'on'], {
+    description:
+      "Whether the model is shown a person's lessons until it has learned them; X-Backtalk-Lessons on a request decides otherwise.",
+    default: 'off',
+  }),
   engineKey: setting.string('BACKTALK_ENGINE_KEY', {
     description: 'Key that the engines ask for; empty where they ask for none.',
     default: '',

@@ -78,6 +78,8 @@ function turnEvents(logger: Logger, metrics: Metrics) {
   const tokens = metrics.counter('tokens_total', 'Tokens, by kind.', ['kind']);
   const feedback = metrics.counter('feedback_total', 'Feedback stored, by score.', ['score']);
   const ended = metrics.counter('sessions_ended_total', 'Sessions that clients closed.');
+  const shown = metrics.counter('lessons_shown_total', 'Lessons that engines were shown in the prompt of an answer.');
+  const unread = metrics.counter('lessons_unread_total', 'Times that lessons could not be read, and none were shown.');
   const lessons = metrics.counter('lessons_changed_total', 'Changes of lessons that were asked for, by action.', [
     'action',
   ]);
@@ -105,6 +107,11 @@ function turnEvents(logger: Logger, metrics: Metrics) {
     lessonChanged(action: string): void {
       lessons.inc({ action });
       logger.info('lesson_changed', { action });
+    },
+    lessonsShown: (count: number) => shown.inc({}, count),
+    lessonsUnread(error: BacktalkError): void {
+      unread.inc();
+      logger.warn('lessons_unread', { error });
     },
     sessionEnded(session: string): void {
       ended.inc();

@@ -41,6 +41,7 @@ import { ChatReader, readerHeapMebibytes } from './outputs/chat-reader.js';
 import { EngineFleet } from './outputs/engine-fleet.js';
 import { FactLog } from './outputs/fact-log.js';
 import { KeyStore, keysInBucket, keysInFile } from './outputs/key-store.js';
+import { LessonView } from './outputs/lesson-view.js';
 import { MinuteCounts } from './outputs/minute-counts.js';
 import { Packer } from './outputs/packer.js';
 import { RouteTable } from './outputs/route-table.js';
@@ -147,7 +148,8 @@ async function startTurns(context: Context, events: GatewayEvents, valkey: Valke
   lifecycle.add('background work', () => background.settled());
   const log = new FactLog(publisher, reader, clock, config.indexKeepMs);
   const index = new AnswerIndex(valkey, config.indexKeepMs);
-  return { store, packer: new Packer(), index, log, versions: new VersionHistory(reader), background };
+  const lessons = new LessonView(log, clock, events);
+  return { store, packer: new Packer(), index, log, lessons, versions: new VersionHistory(reader), background };
 }
 
 async function startAccess(

@@ -6,8 +6,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { Trainer } from './service.js';
 import { TrainerRig } from './testing/trainer-rig.js';
+import { completedTurn } from './testing/turns.js';
 
 const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' };
+const ofThree = { BACKTALK_RECIPE_SET: 'effective=3,effectiveMin=2,waitMs=100' };
 let rig: TrainerRig;
 
 afterEach(async () => {
@@ -90,6 +92,30 @@ describe('the prompts of a step', () => {
       [expect.any(Number), -1, true],
     ]);
     expect(await rig.metric(trainer, /samples_dropped_total\{.*reason="template_mismatch"/)).toBe(1);
+  });
+
+  it('a turn that was answered with lessons shown is trained on after its own request, where engines render both', async () => {
+    rig = await TrainerRig.start({ environment: ofThree });
+    await rig.startTrainer();
+    const shown = [{ lesson: '', text: 'Be brief.' }];
+    const asked = (turn: string, more = '') => fakePromptIds([{ role: 'user', content: `${turn}?${more}` }]);
+    await rig.say({ turn: 'once', hint: 'Be brief.', stands: true });
+    await rig.say({ turn: 'twice', hint: 'Be brief.', stands: true });
+    await rig.untilVersions(1);
+    await rig.say({ turn: 'good', verdict: 1, shown, promptIds: asked('good', '\n\nBe brief.') });
+    await rig.say({ turn: 'other', verdict: 1, shown, promptIds: asked('other', '\n\nBe quick.') });
+    await rig.say({ turn: 'corrected', shown, promptIds: asked('corrected', '\n\nBe brief.'), hint: 'Briefer.' });
+    await rig.stage('backtalk-v1', WeightsStaged_Stage.STAGE_STABLE);
+    expect((await droppedIn(2)).get('other')).toBe('template_mismatch');
+    const samples = rig.worker.steps.flatMap(({ request }) => request.samples);
+    const of = (turn: string) => samples.find((sample) => sample.turn === turn);
+    const { answerIds } = completedTurn({ turn: 'good' });
+    const teacher = asked('good', '\n\nBe brief.');
+    expect(of('good')).toMatchObject({ shown: true, promptIds: asked('good'), teacherPromptIds: teacher, answerIds });
+    expect(of('good')?.advantage).toBe(0);
+    expect(of('corrected')).toMatchObject({ shown: true, promptIds: asked('corrected'), answerIds: [] });
+    expect(of('other')).toMatchObject({ shown: true, teacherPromptIds: [] });
+    expect(of('once')).toMatchObject({ shown: false, advantage: -1 });
   });
 
   it('a hint that quotes a token of the worker’s own is shown to no teacher, and counted', async () => {

@@ -7,6 +7,8 @@ import { giveFeedback } from './feedback.js';
 export interface ChatOptions {
   readonly maxTokens: number;
   readonly train: boolean;
+  /** Has the model shown the person's lessons that it has not learned yet. */
+  readonly remind: boolean;
 }
 
 const help = '/good and /bad judge the last answer · /new starts over · /quit ends';
@@ -15,6 +17,15 @@ interface Said {
   readonly text: string;
   readonly turn: string;
   readonly version: string;
+  /** Lessons that the model was shown. */
+  readonly shown: number;
+}
+
+function headersOf({ train, remind }: ChatOptions): Record<string, string> {
+  return {
+    ...(train ? {} : { 'X-Backtalk-Train': 'off' }),
+    ...(remind ? { 'X-Backtalk-Lessons': 'on' } : {}),
+  };
 }
 
 async function answer(context: CommandContext, messages: readonly ChatMessage[], options: ChatOptions): Promise<Said> {
@@ -27,7 +38,7 @@ async function answer(context: CommandContext, messages: readonly ChatMessage[],
         max_completion_tokens: options.maxTokens,
         stream: true,
       },
-      { signal: context.signal, headers: options.train ? {} : { 'X-Backtalk-Train': 'off' } },
+      { signal: context.signal, headers: headersOf(options) },
     )
     .withResponse();
   let text = '';
@@ -39,8 +50,9 @@ async function answer(context: CommandContext, messages: readonly ChatMessage[],
   context.output.line('');
   const turn = response.headers.get('x-backtalk-turn') ?? '';
   const version = response.headers.get('x-backtalk-weights') ?? '';
-  context.output.value({ turn, version, text });
-  return { text, turn, version };
+  const shown = Number(response.headers.get('x-backtalk-lessons') ?? 0);
+  context.output.value({ turn, version, shown, text });
+  return { text, turn, version, shown };
 }
 
 export async function chat(context: CommandContext, options: ChatOptions): Promise<void> {
@@ -64,7 +76,8 @@ export async function chat(context: CommandContext, options: ChatOptions): Promi
       messages.push({ role: 'user', content: words });
       last = await answer(context, messages, options);
       messages.push({ role: 'assistant', content: last.text });
-      output.line(`  (${last.version}, ${last.turn})`);
+      const shown = last.shown === 0 ? '' : `, shown ${last.shown} lesson${last.shown === 1 ? '' : 's'}`;
+      output.line(`  (${last.version}${shown}, ${last.turn})`);
     }
     prompt.prompt();
   }

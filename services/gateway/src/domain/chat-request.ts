@@ -4,7 +4,7 @@
 // a refusal that names the parameter. Fields that no engine's dialect is known to take are refused, and so is what would
 // steer an engine: a template, a pattern to compile, an address to fetch. Pure.
 import { isChatField } from '@backtalk/dialects/chat-fields';
-import { isJsonObject, type JsonObject } from '@backtalk/kit/pure';
+import { isJsonObject, lastHumanMessage, type JsonObject } from '@backtalk/kit/pure';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
 import { answersIn } from './answer-key.js';
@@ -45,6 +45,8 @@ export interface ChatRequest {
   readonly answers: readonly string[];
   /** What keys of what was said before the newest of them, and at the end, are made of. */
   readonly questions: readonly string[];
+  /** Index of the last message that holds a person's words; -1: none does. */
+  readonly humanMessage: number;
   /** Pictures, sound, files. */
   readonly hasMedia: boolean;
   /** Fields that are set and are not the gateway's own business, but the messages: small ones as they came, */
@@ -206,6 +208,7 @@ export function readChatRequest(body: unknown, { messagesMax, temperature }: Rea
     sampling: samplingOf(all, temperature),
     answers: answersIn(value.messages),
     questions: questionsIn(value.messages),
+    humanMessage: lastHumanMessage(value.messages),
     hasMedia: holdsMedia(value.messages),
     fields,
     writtenFields,

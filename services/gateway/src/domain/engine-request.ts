@@ -1,6 +1,6 @@
 // What is the engine asked?
 //
-// In: the client's request and the engine's name for the weights. Out: the body for the engine: those of the client's fields
+// In: the client's request, with lessons in its messages where some are shown, and the engine's name for the weights. Out: the body for the engine: those of the client's fields
 // that an engine of its dialect takes. Pure.
 import { fateOfChatField, JsonText, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
 import { isBaseVersion } from '@backtalk/kit';
@@ -13,6 +13,7 @@ export function engineRequest(
   { fields, writtenFields, messages, sampling }: ChatRequest,
   engineModel: string,
   dialect: EngineDialect,
+  written = messages.json,
 ): EngineChatRequest {
   const isPassed = (field: string): boolean => {
     const fate = fateOfChatField(field, dialect);
@@ -23,7 +24,7 @@ export function engineRequest(
   const passedOn: Record<string, unknown> = {};
   for (const field of Object.keys(fields)) if (isPassed(field)) passedOn[field] = fields[field];
   for (const [field, json] of Object.entries(writtenFields)) if (isPassed(field)) passedOn[field] = new JsonText(json);
-  return { ...passedOn, ...sampling.fields, model: engineModel, messages: new JsonText(messages.json) };
+  return { ...passedOn, ...sampling.fields, model: engineModel, messages: new JsonText(written) };
 }
 
 export function engineModelOf(version: string, replica: Replica): string {

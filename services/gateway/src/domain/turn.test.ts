@@ -19,6 +19,7 @@ const turn: Turn = {
   questionKeys: [''],
   hasMedia: false,
   stream: true,
+  shown: undefined,
 };
 const capture: Capture = {
   promptIds: [1, 2, 3],

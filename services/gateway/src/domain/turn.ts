@@ -4,7 +4,14 @@
 // `turn.completed`, and what the answer index is to remember. Pure.
 import type { Capture } from '@backtalk/dialects';
 import { baseVersion } from '@backtalk/kit';
-import type { Consent, Conversation, SamplingParameters, TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
+import type {
+  Consent,
+  Conversation,
+  SamplingParameters,
+  ShownLessons,
+  TurnCompleted,
+  TurnOpened,
+} from '@backtalk/proto/facts';
 import { answerKey } from './answer-key.js';
 import type { Caller } from './caller.js';
 import { earlierKeys, type RememberedConversation, type RememberedTurn } from './continuation.js';
@@ -26,6 +33,8 @@ export interface Turn {
   readonly questionKeys: readonly string[];
   readonly hasMedia: boolean;
   readonly stream: boolean;
+  /** What the engine is shown besides the request; undefined: nothing. */
+  readonly shown: ShownLessons | undefined;
 }
 
 /** The engine that answered; its lease says how it calls the base model. */
@@ -105,6 +114,7 @@ export function turnCompleted(
     provisionalSession: turn.session,
     // No longer written: nothing reads it.
     syntheticFrames: false,
+    shown: turn.shown,
   };
 }
 

@@ -50,6 +50,21 @@ export async function digestOfFirst(
   return made.digest('hex');
 }
 
+/** One of the messages; undefined where it is longer than that. */
+export function messageAt({ json, ends }: WrittenMessages, index: number, bytesMax: number): unknown {
+  const start = index === 0 ? 1 : (ends[index - 1] ?? 1);
+  const end = (ends[index] ?? 0) - 1;
+  if (end <= start || end - start > bytesMax) return undefined;
+  return JSON.parse(Buffer.from(json.subarray(start, end)).toString('utf8'));
+}
+
+/** The array with another message in the place of one. */
+export function withMessage({ json, ends }: WrittenMessages, index: number, message: unknown): Uint8Array {
+  const start = index === 0 ? 1 : (ends[index - 1] ?? 1);
+  const end = (ends[index] ?? 1) - 1;
+  return Buffer.concat([json.subarray(0, start), Buffer.from(JSON.stringify(message)), json.subarray(end)]);
+}
+
 /** The array of the messages behind the first ones. */
 export function messagesAfter({ json, ends }: WrittenMessages, count: number): Uint8Array {
   if (count === 0) return json;

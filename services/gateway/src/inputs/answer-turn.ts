@@ -8,6 +8,7 @@ import { asBacktalkError, isBacktalkError, type Trace } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { chunkForClient, forClient, sseDone, type ClientView } from '../domain/frame.js';
+import type { Turn } from '../domain/turn.js';
 import type { ShareOwner } from '../outputs/capture-share.js';
 import { sendJson } from './answer.js';
 import { askEngine, noteDeath, promptOf, type Ask, type AskedAnswer } from './ask-engine.js';
@@ -19,6 +20,8 @@ import { TurnRecord } from './turn-record.js';
 /** One request that is being answered. */
 export interface Exchange extends OpenedTurn {
   readonly request: ChatRequest;
+  /** JSON array of its messages with lessons in them, while the turn says that some are shown. */
+  readonly shownMessages: Uint8Array | undefined;
   readonly response: ServerResponse;
   /** What the client reads about its turn, however the answer goes. */
   readonly headers: Readonly<Record<string, string>>;
@@ -70,7 +73,7 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
       leave();
       await record.complete(turn, { capture: result.capture, ending: signal.aborted ? 'aborted' : 'complete', engine });
       const body = forClient(result.raw, { turn: turn.id, ...request });
-      sendJson(response, 200, body, { ...headers, 'X-Backtalk-Weights': turn.version });
+      sendJson(response, 200, body, { ...headers, ...headersOf(turn) });
     }
     parts.serving.deadly.answered(promptOf(request));
     events.answerEnded((clock.now() - startedMs) / 1000);
@@ -81,12 +84,19 @@ export async function answerTurn(parts: Parts, exchange: Exchange): Promise<void
   }
 }
 
+/** What only the engine's answer settles. */
+function headersOf({ version, shown }: Turn): Record<string, string> {
+  const lessons = shown === undefined ? {} : { 'X-Backtalk-Lessons': String(shown.lessons.length) };
+  return { 'X-Backtalk-Weights': version, ...lessons };
+}
+
 /** Asks an engine, and writes the request down meanwhile. */
 async function begin<T>(parts: Parts, exchange: Exchange, ask: Ask<T>): Promise<Begun<T>> {
   const asking = askEngine(parts, exchange, ask);
   const record = new TurnRecord(parts, exchange);
   try {
     const asked = await asking;
+    parts.events.lessonsShown(asked.turn.shown?.lessons.length ?? 0);
     parts.events.firstToken((parts.clock.now() - exchange.startedMs) / 1000);
     return { ...asked, record };
   } catch (thrown) {
@@ -101,7 +111,7 @@ async function relay(
   { turn, engine, result, leave, record }: Begun<BegunStream>,
 ): Promise<void> {
   const { request, response, headers, signal } = exchange;
-  response.writeHead(200, { ...streamHeaders, ...headers, 'X-Backtalk-Weights': turn.version });
+  response.writeHead(200, { ...streamHeaders, ...headers, ...headersOf(turn) });
   const writer = new StreamWriter(response, parts.clock, parts.config.readerWaitMs);
   const accumulator = new CaptureAccumulator();
   const view: ClientView = { turn: turn.id, ...request };

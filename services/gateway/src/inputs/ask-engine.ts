@@ -113,7 +113,8 @@ class Asking<T> {
     const deadlineMs = exchange.startedMs + this.parts.config.answerWaitMs - this.parts.clock.now();
     if (deadlineMs <= 0) throw gatewayErrors.engineTimeout({ retryAfterSeconds });
     const engineModel = engineModelOf(turn.version, replica);
-    const body = engineRequest(exchange.request, engineModel, dialectNamed(replica.dialect));
+    const messages = turn.shown === undefined ? undefined : exchange.shownMessages;
+    const body = engineRequest(exchange.request, engineModel, dialectNamed(replica.dialect), messages);
     const leave = slots.answer(turn.caller.keyId, replica.url, turn.version);
     try {
       return { turn, engine: replica, result: await this.ask(fleet.client(replica), body, deadlineMs), leave };
@@ -126,6 +127,11 @@ class Asking<T> {
 
   /** Returns where another try may be made. */
   private async failedAt(replica: Replica, error: BacktalkError): Promise<void> {
+    if (this.turn.shown !== undefined && isEngineError(error, 'context_length_exceeded', 'invalid_request')) {
+      // What the person sent may be short enough, or right, without them.
+      this.turn = { ...this.turn, shown: undefined };
+      return;
+    }
     const hadPrompt = isEngineError(error, ...failedOnPrompt);
     if (!hadPrompt && !isEngineError(error, ...notBegun)) throw errorForClient(error, this.turn);
     this.failed.set(replica.url, error);

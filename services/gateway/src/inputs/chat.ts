@@ -5,6 +5,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inSpan } from '@backtalk/kit';
 import { gatewayErrors } from '../errors.js';
+import type { ChatRequest } from '../domain/chat-request.js';
+import { showsLessons, withShown } from '../domain/shown-lessons.js';
+import type { Turn } from '../domain/turn.js';
 import { admitted, type Admission } from './admit.js';
 import { headerIn, traceOf } from './answer.js';
 import { answerTurn } from './answer-turn.js';
@@ -46,7 +49,8 @@ async function answer(
   const fullShare = shares.fullOf(caller);
   if (fullShare === undefined) parts.turns.store.admit(bytes);
   const opened = await openTurn(parts, chatRequest, caller, (name) => headerIn(request, name));
-  const { turn } = opened;
+  const withLessons = await shownIn(parts, chatRequest, opened.turn, headerIn(request, 'x-backtalk-lessons'));
+  const turn = { ...opened.turn, shown: withLessons?.shown };
   if (fullShare !== undefined) admitRefusal(parts, opened);
   const headers = {
     ...(response.hasHeader('X-Request-Id') ? {} : { 'X-Request-Id': turn.id }),
@@ -68,7 +72,9 @@ async function answer(
     const { signal } = gone;
     return answerTurn(parts, {
       ...opened,
+      turn,
       request: chatRequest,
+      shownMessages: withLessons?.json,
       response,
       headers,
       signal,
@@ -77,6 +83,17 @@ async function answer(
       fullShare,
     });
   });
+}
+
+/** A version that is asked for by its name answers as it is. */
+async function shownIn(
+  parts: Parts,
+  { messages, humanMessage }: ChatRequest,
+  { policy, caller, pinned }: Turn,
+  header: string | undefined,
+) {
+  if (pinned || !showsLessons(parts.config.showLessons === 'on', header)) return undefined;
+  return withShown(messages, humanMessage, await parts.turns.lessons.of(policy, caller));
 }
 
 /** A turn that is not stored leaves its "no" in the log all the same: where that finds no room, it is not answered. */

@@ -63,6 +63,7 @@ export async function openTurn(
     }),
     sampling: request.sampling.parameters,
     stream: request.stream,
+    shown: undefined,
   };
   return { turn, model, followsNo: recalled.session?.train === false };
 }

@@ -15,6 +15,7 @@ import type { CaptureShare } from '../outputs/capture-share.js';
 import type { ChatReader } from '../outputs/chat-reader.js';
 import type { EngineFleet } from '../outputs/engine-fleet.js';
 import type { FactLog } from '../outputs/fact-log.js';
+import type { LessonView } from '../outputs/lesson-view.js';
 import type { KeyStore } from '../outputs/key-store.js';
 import type { MinuteCounts } from '../outputs/minute-counts.js';
 import type { Packer } from '../outputs/packer.js';
@@ -57,6 +58,7 @@ export interface Turns {
   readonly packer: Packer;
   readonly index: AnswerIndex;
   readonly log: FactLog;
+  readonly lessons: LessonView;
   readonly versions: VersionHistory;
   /** A stop waits for it. */
   readonly background: BackgroundWork;

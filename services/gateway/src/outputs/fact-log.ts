@@ -7,6 +7,7 @@ import {
   type FactMessage,
   type FactPublisher,
   type FactReader,
+  type StoredFact,
   type Trace,
 } from '@backtalk/kit';
 import { Lesson, type LessonChanged } from '@backtalk/proto/facts';
@@ -25,6 +26,8 @@ interface TurnOwner {
 const turnMs = 2_000;
 const sessionMs = 3_000;
 const lessonsMs = 5_000;
+/** What was said before and is in no batch yet is said again, or not meant. */
+const judgedMs = 24 * 3_600_000;
 /** Of the caller's own turns: the most that one search looks through, */
 const turnsLookedThrough = 5_000;
 /** and so many between two turns of others on the event loop: 2 ms. */
@@ -77,6 +80,30 @@ export class FactLog {
       const options = { filter, from: lessonsThrough + 1, signal: AbortSignal.timeout(lessonsMs) };
       for await (const { message } of this.reader.read(['lessonChanged'], options)) changes.push(message);
       return { lessons, changes };
+    } catch (error) {
+      return unavailable(error);
+    }
+  }
+
+  /** What was judged of a person's answers from a place in the log on, of the last day, oldest first. */
+  async judgedSince(
+    policy: string,
+    { tenant, user }: Pick<Caller, 'tenant' | 'user'>,
+    from: number,
+  ): Promise<StoredFact<'turnJudged'>[]> {
+    const judged: StoredFact<'turnJudged'>[] = [];
+    const options = {
+      filter: { turnJudged: { tenant, user, policy } },
+      from,
+      sinceMs: this.clock.now() - judgedMs,
+      signal: AbortSignal.timeout(lessonsMs),
+      atOnce: turnsLookedThroughAtOnce,
+      // What cannot be read is no wish.
+      onUnreadable: () => undefined,
+    };
+    try {
+      for await (const fact of this.reader.read(['turnJudged'], options)) judged.push(fact);
+      return judged;
     } catch (error) {
       return unavailable(error);
     }

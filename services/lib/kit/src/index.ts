@@ -106,9 +106,9 @@ export { jsonCodec, kvBucket, type KvBucket, type KvChange, type KvCodec, type K
 export { watchEngineLeases } from './kv/engine-leases.js';
 export { holdLease, leaseAddresses, watchLeases, type LeaseHold, type LeaseView } from './kv/leases.js';
 export { singleton, type Singleton, type SingletonOptions } from './kv/singleton.js';
-export { harmlessHints, hintedMessages } from './lessons/hinted-messages.js';
+export { harmlessHints, hintedMessages, withLessons } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
-export { ownWish, type OwnWish, type OwnWords } from './lessons/own-wish.js';
+export { asWording, ownWish, wordingCharsMax, type OwnWish, type OwnWords } from './lessons/own-wish.js';
 export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
 export {
   adapterParameters,

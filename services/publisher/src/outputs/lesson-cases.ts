@@ -44,6 +44,8 @@ export class LessonCases {
     try {
       const [opened, completed] = await Promise.all([this.log.opened(of), this.log.completed(of)]);
       if (opened?.message.policy !== this.policy || opened.message.consent?.train !== true) return undefined;
+      // What was asked with lessons shown is no question without them.
+      if (completed?.message.shown !== undefined) return undefined;
       const promptIds = completed?.message.promptIds ?? [];
       if (promptIds.length === 0 || promptIds.length > promptTokensMax) return undefined;
       return { promptIds, ...(await this.log.conversation(opened.message, gone)) };

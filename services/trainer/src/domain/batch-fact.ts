@@ -1,5 +1,5 @@
 // The batch.closed fact of a decision. Alone, with the log, it fixes the step: two trainers that decide the same write the same fact.
-import { inForce, ownWish, versionName } from '@backtalk/kit';
+import { asWording, inForce, ownWish, versionName } from '@backtalk/kit';
 import { BatchClosed, type BatchSample, type Lesson, type SettledTurn } from '@backtalk/proto/facts';
 import { createHash } from 'node:crypto';
 
@@ -10,7 +10,7 @@ import type { CarriedState } from './carried-state.js';
 import { withChanges, type StoredChange } from './lesson-changes.js';
 import { settledCovers } from './lesson-cover.js';
 import type { Wish } from './lesson-ledger.js';
-import { asWording, hindsightBeside } from './lessons-in-force.js';
+import { hindsightBeside } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import { settling, type Settling, type Weighed } from './weigh-turns.js';
 import type { Relate } from './wish-relation.js';
@@ -64,6 +64,7 @@ export function trainingBatch(
       lessons: shown.map(({ id }) => id),
       giver: judged.giver,
       hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown, lessons) : '',
+      shown: weighed.candidate.shown.length > 0,
     };
   });
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
@@ -82,7 +83,9 @@ export function trainingBatch(
     lessons,
     baselines: baselinesAfter(
       state.baselines,
-      taken.map(({ candidate }) => ({ user: candidate.user, verdict: candidate.judged.verdict })),
+      taken
+        .filter(({ candidate }) => candidate.shown.length === 0)
+        .map(({ candidate: { user, judged } }) => ({ user, verdict: judged.verdict })),
     ),
     meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
     why: decision.why,

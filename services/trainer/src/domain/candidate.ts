@@ -1,6 +1,6 @@
 // A judged turn that waits for a batch, with everything that the decision needs. Ids and messages are read again by the step.
 import type { StoredFact, Trace } from '@backtalk/kit';
-import type { TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
+import type { ShownLessons, TurnCompleted, TurnJudged } from '@backtalk/proto/facts';
 
 import { sketchOf, type AnswerSketch } from './near-duplicate.js';
 import { neverTrainable, type SampleLength, type TurnFacts } from './settle-reason.js';
@@ -24,6 +24,8 @@ export interface Candidate {
   readonly greedy: boolean;
   /** Cut by the token limit: the answer's end is not its own, so it is never praised. */
   readonly cut: boolean;
+  /** The lessons that its answer was given with: then it is not what the policy says by itself. */
+  readonly shown: ShownLessons['lessons'];
   readonly answerTokens: number;
   readonly sketch: AnswerSketch | undefined;
   /** Of its conversation and ids, at most; unknown until a batch would take it. */
@@ -54,6 +56,7 @@ export function candidateOf(
     version: completed?.weightsVersion ?? '',
     greedy: isGreedy(completed),
     cut: isCut(completed),
+    shown: completed?.shown?.lessons ?? [],
     answerTokens: completed?.answerIds.length ?? 0,
     sketch:
       reason === undefined && completed !== undefined ? sketchOf(completed.promptIds, completed.answerIds) : undefined,

@@ -1,6 +1,6 @@
+import { asWording } from '@backtalk/kit';
 import { growth, hostileTexts } from '@backtalk/kit/testing';
 import { describe, expect, it } from 'vitest';
-import { asWording } from './lessons-in-force.js';
 import { centralWording } from './lesson-matching.js';
 import { relateByWords } from './lexical-relation.js';
 import { readRelations, relationQuestion } from './relation-question.js';

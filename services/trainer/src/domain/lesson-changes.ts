@@ -1,9 +1,9 @@
 // What people and operators say of lessons in so many words (`lesson.changed`), taken into the ledger in the order of the log.
+import { asWording } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 
 import { bounded, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
 import type { SaidWish } from './lesson-matching.js';
-import { asWording } from './lessons-in-force.js';
 
 /** A change and where it stands in the log. */
 export interface StoredChange {

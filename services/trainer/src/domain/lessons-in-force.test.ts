@@ -1,9 +1,9 @@
-import { inForce } from '@backtalk/kit';
+import { asWording, inForce, wordingCharsMax } from '@backtalk/kit';
 import { BatchSample, Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { asWording, hindsightBeside, hintsOf, wordingCharsMax } from './lessons-in-force.js';
+import { hindsightBeside, hintsOf } from './lessons-in-force.js';
 
 const speaker = { tenant: 't', user: 'a' };
 const of = (state: Lesson_State) => lesson({ id: state, state });

@@ -1,4 +1,5 @@
 // What the teacher of one sample is shown: the lessons in force in its scope and its own hindsight, each on one line. Pure.
+import { asWording } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, Lesson } from '@backtalk/proto/facts';
 
 /** What belongs to one turn; the judge keeps to it as well. */
@@ -23,13 +24,4 @@ export function hintsOf(batch: Pick<BatchClosed, 'lessons'>, { lessons, hindsigh
   // In the ledger's order, which is the order in which the lessons came into force.
   const shown = batch.lessons.filter(({ id }) => lessons.includes(id)).map(({ text }) => text);
   return hindsight === '' ? shown : [...shown, hindsight];
-}
-
-/** Beyond this a wording tells a story. */
-export const wordingCharsMax = 200;
-
-/** On one line; what is too long ends with a whole word. */
-export function asWording(text: string): string {
-  const line = text.replace(/\s+/gu, ' ').trim();
-  return line.length <= wordingCharsMax ? line : line.slice(0, wordingCharsMax).replace(/\s\S*$/u, '');
 }

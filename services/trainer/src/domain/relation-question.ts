@@ -2,10 +2,9 @@
 // messages; then a relation for each earlier wish, or nothing where the answer is not in form. Each wish stands between markers of its own,
 // so that none can pass itself off as another, as the end of all, or as an instruction. Pure.
 import { foreignPiece, foreignRule, type PromptMessage } from '@backtalk/dialects';
-import { clip } from '@backtalk/kit';
+import { clip, wordingCharsMax } from '@backtalk/kit';
 import { z } from 'zod';
 
-import { wordingCharsMax } from './lessons-in-force.js';
 import type { NewWish, WishRelation } from './wish-relation.js';
 
 const task = [

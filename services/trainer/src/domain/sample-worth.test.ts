@@ -41,6 +41,26 @@ describe('what a turn is worth', () => {
     expect(worth({ verdict: -1, hint: shortHint })).toMatchObject({ hinted: true, wished: true });
   });
 
+  it('a turn with lessons shown gives no reward, and counts while one of them is being learned', () => {
+    const shown = [{ lesson: 'l1', text: shortHint }];
+    const scope = { scopeTenant: 'tenant0', scopeUser: 'user0' };
+    const of = (state: Lesson_State) => ({ lessons: [lesson({ id: 'l1', state, ...scope })] });
+    const active = of(Lesson_State.STATE_ACTIVE);
+    expect(worth({ verdict: 1, shown }, active)).toMatchObject({ kind: 'effective', advantage: 0, hinted: false });
+    expect(worth({ verdict: 0, shown }, active).kind).toBe('effective');
+    expect(worth({ verdict: 1, shown }, of(Lesson_State.STATE_LEARNED)).kind).toBe('idle');
+    expect(worth({ verdict: -1, shown }, of(Lesson_State.STATE_RETIRED))).toMatchObject({ kind: 'idle', advantage: 0 });
+    // Shown before a batch made a lesson of it.
+    const said = [{ lesson: '', text: shortHint }];
+    const since = { lessons: [lesson({ id: 'l2', text: 'Be brief.', wordings: [shortHint], ...scope })] };
+    expect(worth({ verdict: 1, shown: said }, since).kind).toBe('effective');
+    expect(worth({ verdict: 1, shown: said }).kind).toBe('idle');
+    expect(worth({ verdict: 1, shown }, active, { method: 'binary' })).toEqual({
+      kind: 'settled',
+      reason: 'lessons_shown',
+    });
+  });
+
   it('no verdict gives advantage 0, even against a baseline', () => {
     const baselines = [{ user: 'user0', mean: -1, count: 40 }];
     expect(worth({ verdict: 0 }, { baselines })).toEqual({ kind: 'idle', advantage: 0, back: 0 });

@@ -1,10 +1,9 @@
 // What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
-import { inScope, ownWish, templateTokenIn } from '@backtalk/kit';
+import { asWording, inScope, ownWish, templateTokenIn } from '@backtalk/kit';
 import { Lesson_State, type Lesson, type UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
-import { asWording } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 
@@ -37,6 +36,9 @@ export type Worth =
 
 export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe): Worth {
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
+  const { judged, user, greedy, cut, shown } = candidate;
+  // It has no reward, and without a distillation term nothing else.
+  if (shown.length > 0 && recipe.method === 'binary') return settled('lessons_shown');
   const back = context.versionsBack(candidate.version);
   if (back === 'burned') return settled('burned_version');
   if (back === 'unknown') return settled('unknown_version');
@@ -45,10 +47,9 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   if (!fresh && !(back <= recipe.distillVersions && distils(recipe))) return settled('stale');
 
   // A = r − b; the at-least-one rule's advantage is used as it is.
-  const { judged, user, greedy, cut } = candidate;
   const baseline = recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(context.baselines, user);
   const reward = judged.hasAdvantage ? judged.advantage : judged.verdict - baseline;
-  const rewarded = fresh && recipe.method !== 'opd' && !greedy && !(cut && reward > 0);
+  const rewarded = fresh && recipe.method !== 'opd' && shown.length === 0 && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
   const isAsked = (words: string): boolean =>
@@ -59,17 +60,28 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const hinted = isAsked(judged.hint);
   const wished = isAsked(ownWish(judged).text);
   const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
-  const isEffective = hinted || wished || (isSpoken && Math.abs(advantage) > advantageFloor);
+  // Where it is shown, its person has nothing to correct: the turn itself is what the lesson is learned from.
+  const teaches = context.lessons.some((lesson) => isBeingLearned(lesson, candidate));
+  const isEffective = hinted || wished || teaches || (isSpoken && Math.abs(advantage) > advantageFloor);
   if (isEffective) return { kind: 'effective', advantage, hinted, wished, back };
   return { kind: 'idle', advantage, back };
+}
+
+/** One that was said to stand is shown before a batch makes a lesson of it: then its words are known, and no id. */
+function isBeingLearned(lesson: Lesson, candidate: Candidate): boolean {
+  if (lesson.state !== Lesson_State.STATE_ACTIVE || !inScope(lesson, candidate)) return false;
+  return candidate.shown.some(({ lesson: id, text }) => (id === '' ? isWordedSo(lesson, text) : id === lesson.id));
+}
+
+function isWordedSo({ text, wordings }: Lesson, wording: string): boolean {
+  return text === wording || wordings.includes(wording);
 }
 
 /** A correction of an answer from before its lesson was learned asks for nothing new; one of a later answer does. */
 function isFollowedSince(wording: string, speaker: Candidate, back: number, context: LearningContext): boolean {
   return context.lessons.some((lesson) => {
     if (lesson.state !== Lesson_State.STATE_LEARNED || !inScope(lesson, speaker)) return false;
-    const isIt = lesson.text === wording || lesson.wordings.includes(wording);
-    return isIt && back > context.versionsAfter(lesson.sinceBatch);
+    return isWordedSo(lesson, wording) && back > context.versionsAfter(lesson.sinceBatch);
   });
 }
 

@@ -36,7 +36,10 @@ const probes = {
 function source(turn: string, shape = {}, untaught: Untaught = ''): [string, Built | LeftOut] {
   const facts = { opened: openedTurn({ turn }), completed: completedTurn({ turn, ...shape }), continued: undefined };
   const taken = batch.samples.find((one) => one.turn === turn);
-  const sample = taken === undefined ? 'missing' : trainSample(taken, { facts }, untaught === '' ? [7, 8, 9] : []);
+  const sample =
+    taken === undefined
+      ? 'missing'
+      : trainSample(taken, { facts }, { plain: [7, 9], teacher: untaught === '' ? [7, 8, 9] : [] });
   return [turn, typeof sample === 'string' ? sample : { sample, untaught }];
 }
 
@@ -66,6 +69,19 @@ describe('the request of a step', () => {
       { turn: 'a', teacherPromptIds: [7, 8, 9], hints: [], messages: new Uint8Array() },
       { turn: 'b' },
     ]);
+  });
+
+  it('an answer that was given with lessons shown goes along as one of the teacher, unless it was corrected', () => {
+    const shown = [{ lesson: 'l1', text: 'one' }];
+    const made = (verdict: number) => {
+      const facts = { opened: undefined, completed: completedTurn({ turn: 'a', shown }), continued: undefined };
+      const sample = BatchClosed.fromPartial({ samples: [{ turn: 'a', verdict }] }).samples[0];
+      return sample && trainSample(sample, { facts }, { plain: [1], teacher: [1, 2] });
+    };
+    const { answerIds, logprobs } = completedTurn({ turn: 'a' });
+    expect(made(1)).toMatchObject({ promptIds: [1], answerIds, logprobs, shown: true });
+    expect(made(0)).toMatchObject({ answerIds, shown: true });
+    expect(made(-1)).toMatchObject({ promptIds: [1], answerIds: [], logprobs: [], shown: true });
   });
 
   it('names in its report why a sample had no teacher, unless all of the sample was left out', () => {

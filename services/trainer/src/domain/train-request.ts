@@ -82,22 +82,33 @@ export function callOf({ policy, number }: BatchClosed): string {
   return `${policy}-${number}`;
 }
 
-/** @param teacherPromptIds the prompt with the hints in it; empty where the sample has no teacher */
+/** Prompts of one sample as engines render them. */
+export interface Prompts {
+  /** The request as its person sent it. */
+  readonly plain: readonly number[];
+  /** With the hints in it; empty where the sample has no teacher. */
+  readonly teacher: readonly number[];
+}
+
 export function trainSample(
   sample: BatchSample,
   { facts: { completed } }: Pick<SampleSource, 'facts'>,
-  teacherPromptIds: readonly number[],
+  { plain, teacher }: Prompts,
 ): TrainSample | LeftOut {
   if (completed === undefined) return 'missing';
+  const shown = completed.shown !== undefined;
+  // An answer that was not good enough with the lessons shown is none that the teacher should have given.
+  const isTold = !shown || sample.verdict >= 0;
   return TrainSample.fromPartial({
     turn: sample.turn,
-    promptIds: completed.promptIds,
-    answerIds: completed.answerIds,
-    logprobs: completed.logprobs,
+    promptIds: [...plain],
+    answerIds: isTold ? completed.answerIds : [],
+    logprobs: isTold ? completed.logprobs : [],
     temperature: isGreedy(completed) ? 1 : (completed.sampling?.temperature ?? 1),
     advantage: sample.advantage,
     cut: isCut(completed),
-    teacherPromptIds: [...teacherPromptIds],
+    teacherPromptIds: [...teacher],
+    shown,
   });
 }
 

@@ -3,7 +3,7 @@
 // was captured, the sample loses its teacher by name, so that no other template is ever trained on.
 import { isDeepStrictEqual } from 'node:util';
 
-import { harmlessHints, hintedMessages, inForce } from '@backtalk/kit';
+import { harmlessHints, hintedMessages, inForce, withLessons } from '@backtalk/kit';
 import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
@@ -16,6 +16,7 @@ import {
   type Built,
   type LeftOut,
   type Probes,
+  type Prompts,
   type SampleSource,
   type Step,
   type Untaught,
@@ -82,28 +83,36 @@ async function buildSample(
   const given = plan.training.method === 'binary' ? [] : hintsOf(batch, sample);
   const hints = harmlessHints(given, base.controlTokens);
   if (hints.length < given.length) events.hintsRefused(batch.policy, given.length - hints.length);
-  const teacher = hints.length === 0 ? [] : await teacherPrompt(source, hints, plan.training.hintPlace, render);
-  const made = trainSample(sample, source, typeof teacher === 'string' ? [] : teacher);
+  const captured = { plain: source.facts.completed?.promptIds ?? [], teacher: [] };
+  const prompts = hints.length === 0 ? captured : await promptsOf(source, hints, plan.training.hintPlace, render);
+  const made = trainSample(sample, source, typeof prompts === 'string' ? captured : prompts);
   if (typeof made === 'string') return made;
-  if (typeof teacher === 'string') return { sample: made, untaught: teacher };
-  return { sample: made, untaught: teacher.length === 0 && given.length > 0 ? 'control_token' : '' };
+  if (typeof prompts === 'string') return { sample: made, untaught: prompts };
+  return { sample: made, untaught: prompts.teacher.length === 0 && given.length > 0 ? 'control_token' : '' };
 }
 
 /** A reason where engines do not render the request as it was captured, or end on it. */
-async function teacherPrompt(
-  { facts, messages, tools, templateArguments, humanMessage }: SampleSource,
+async function promptsOf(
+  { facts: { completed }, messages, tools, templateArguments, humanMessage }: SampleSource,
   hints: readonly string[],
   place: string,
   render: Render,
-): Promise<readonly number[] | Untaught> {
-  const hinted = hintedMessages(messages, hints, place, humanMessage);
-  if (hinted === undefined) return 'template_mismatch';
-  const plain = await render({ messages, tools, templateArguments });
-  if (plain === 'given_up') return 'prompt_given_up';
-  if (!isDeepStrictEqual(plain, facts.completed?.promptIds)) return 'template_mismatch';
-  const shown = await render({ messages: hinted, tools, templateArguments });
-  if (shown === 'given_up') return 'prompt_given_up';
-  return shown === 'refused' ? 'template_mismatch' : shown;
+): Promise<Prompts | Untaught> {
+  const rendered = async (given: readonly unknown[] | undefined): Promise<readonly number[] | Untaught> => {
+    if (given === undefined) return 'template_mismatch';
+    const ids = await render({ messages: given, tools, templateArguments });
+    if (ids === 'given_up') return 'prompt_given_up';
+    return ids === 'refused' ? 'template_mismatch' : ids;
+  };
+  const shown = completed?.shown;
+  const asked = shown === undefined ? messages : withLessons(messages, shown);
+  const captured = await rendered(asked);
+  if (typeof captured === 'string') return captured;
+  if (!isDeepStrictEqual(captured, completed?.promptIds)) return 'template_mismatch';
+  const plain = shown === undefined ? captured : await rendered(messages);
+  if (typeof plain === 'string') return plain;
+  const teacher = await rendered(hintedMessages(messages, hints, place, humanMessage));
+  return typeof teacher === 'string' ? teacher : { plain, teacher };
 }
 
 /** What engines refuse with the lessons in it is asked without them: then every answer is held against the base alone. */

@@ -168,19 +168,21 @@ class Asking {
     const source = await this.turns.source(ids);
     if (typeof source === 'string') return undefined;
     const { facts, messages, tools, templateArguments, humanMessage } = source;
-    const plain = facts.completed?.promptIds ?? [];
+    const captured = facts.completed?.promptIds ?? [];
     const mayBeAsked = facts.opened?.policy === this.options.policy && facts.opened.consent?.train === true;
-    if (!mayBeAsked || plain.length === 0 || plain.length > promptTokensMax) return undefined;
-    const shown = (wish: string): Promise<Ids> => {
+    if (!mayBeAsked || captured.length === 0 || captured.length > promptTokensMax) return undefined;
+    const rendered = (given: readonly unknown[]): Promise<Ids> => {
       const request = {
         model: this.models.base,
-        messages: hintedMessages(messages, [wish], this.options.hintPlace, humanMessage) ?? messages,
+        messages: given,
         ...(tools.length === 0 ? {} : { tools }),
         ...(Object.keys(templateArguments).length === 0 ? {} : { templateArguments }),
       };
       return this.engine.tokenize(request, this.calling());
     };
-    return { plain, shown };
+    const shown = (wish: string) =>
+      rendered(hintedMessages(messages, [wish], this.options.hintPlace, humanMessage) ?? messages);
+    return { plain: facts.completed?.shown === undefined ? captured : await rendered(messages), shown };
   }
 
   private calling() {

@@ -22,6 +22,8 @@ export interface TurnShape {
   readonly judged?: Partial<TurnJudged>;
   readonly promptIds?: readonly number[];
   readonly answerIds?: readonly number[];
+  /** Lessons that it was answered with, behind the first message. */
+  readonly shown?: readonly { readonly lesson: string; readonly text: string }[];
   /** JSON in place of the usual messages and tools; kept deflated, as the gateway keeps what that makes smaller. */
   readonly messages?: string;
   readonly tools?: string;
@@ -100,6 +102,7 @@ export function completedTurn(shape: TurnShape): TurnCompleted {
     trainable: reasons.length === 0,
     untrainableReasons: [...reasons],
     answerKey: `key${turn}`,
+    ...(shape.shown === undefined ? {} : { shown: { lessons: [...shape.shown], message: 0 } }),
   });
 }
 

@@ -52,11 +52,20 @@ def test_without_a_distillation_term_there_is_no_teacher():
         ({"temperature": 0.0}, "logprobs_invalid"),
         ({"advantage": float("inf")}, "logprobs_invalid"),
         ({"prompt_ids": (1,) * 61}, "too_long"),
+        # With lessons shown, the answer that the policy is to give must fit: up to 32 tokens.
+        ({"prompt_ids": (1,) * 33, "shown": True}, "too_long"),
+        ({"teacher_prompt_ids": (1,) * 33, "shown": True}, "too_long"),
+        ({"teacher_prompt_ids": (), "shown": True}, "untaught"),
     ],
 )
 def test_a_sample_that_cannot_be_trained_on_is_dropped_with_its_reason(fields, reason):
     item = prepared(sample(**fields))
     assert (item.dropped, item.trained) == (reason, False)
+
+
+def test_a_turn_with_lessons_shown_needs_no_answer_of_its_own():
+    item = prepared(sample(answer_ids=(), logprobs=(), shown=True))
+    assert (item.dropped, item.trained, item.teacher_prompt) == ("", True, (1, 2, 9, 9, 3))
 
 
 def test_only_the_first_answer_tokens_are_trained_on():

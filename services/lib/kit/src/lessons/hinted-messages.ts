@@ -1,5 +1,6 @@
 // A request's messages as the teacher is shown them: with the hints of the sample at the end of what a person wrote last, or of the
 // system message. Which hints: those that quote no token of the model's template, because one would begin a message of its own. Pure.
+import type { ShownLessons } from '@backtalk/proto/facts';
 import { isJsonObject, type JsonObject } from '../json/json-object.js';
 
 /** @param controlTokens texts that the tokenizer takes for tokens of the template wherever they stand */
@@ -27,6 +28,19 @@ export function hintedMessages(
   const index = place === 'system' ? 0 : last;
   const message = messages[index];
   return isJsonObject(message) ? messages.with(index, appended(message, text)) : undefined;
+}
+
+/** As the gateway asked an engine, from what it wrote down of that. */
+export function withLessons(
+  messages: readonly unknown[],
+  { lessons, message }: ShownLessons,
+): readonly unknown[] | undefined {
+  return hintedMessages(
+    messages,
+    lessons.map(({ text }) => text),
+    'human',
+    message,
+  );
 }
 
 function isOf(message: unknown, ...roles: readonly string[]): boolean {

@@ -24,3 +24,12 @@ export function ownWish({
   // The hint is its giver's.
   return giver === '' || giver === user ? { text: hint, stands, bare } : { text: '', stands: false, bare: false };
 }
+
+/** Beyond this a wording tells a story. */
+export const wordingCharsMax = 200;
+
+/** On one line; what is too long ends with a whole word. */
+export function asWording(text: string): string {
+  const line = text.replace(/\s+/gu, ' ').trim();
+  return line.length <= wordingCharsMax ? line : line.slice(0, wordingCharsMax).replace(/\s\S*$/u, '');
+}

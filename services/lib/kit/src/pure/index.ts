@@ -1,5 +1,5 @@
 // What of the kit needs neither broker nor network, for threads: the whole kit takes half a second to load.
-export { personWords } from '../conversation/person-words.js';
+export { lastHumanMessage, personWords } from '../conversation/person-words.js';
 export { asBacktalkError, defineErrors, type ErrorFacts } from '../errors/backtalk-error.js';
 export { keyedHash } from '../identity/ids.js';
 export { isJsonObject, type JsonObject } from '../json/json-object.js';

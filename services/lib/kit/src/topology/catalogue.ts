@@ -107,7 +107,7 @@ const rows = {
     tokens: ['tenant', 'user', 'policy', 'turn', 'revision'],
     kind: 'once',
     publishers: ['judge'],
-    readers: ['collector', 'trainer', 'publisher', 'cli'],
+    readers: ['gateway', 'collector', 'trainer', 'publisher', 'cli'],
     consumers: ['trainer'],
     bytesMax: 4 * mebibyte,
   }),

@@ -32,6 +32,10 @@ def _prepare(sample: Sample, recipe: Recipe, max_context: int, vocabulary: int) 
     if reason:
         return BatchItem(sample, reason, trained=False)
     teacher = sample.teacher_prompt_ids if recipe.term_weights[1] else ()
-    if teacher and len(teacher) + len(sample.answer_ids) > max_context:
+    answer = recipe.max_answer_tokens if sample.shown else len(sample.answer_ids)
+    is_too_long = bool(teacher) and len(teacher) + answer > max_context
+    if sample.shown and (is_too_long or not teacher):
+        return BatchItem(sample, "too_long" if is_too_long else "untaught", trained=False)
+    if is_too_long:
         return BatchItem(sample, "too_long", trained=True)
     return BatchItem(sample, "", trained=True, teacher_prompt=teacher)

@@ -22,6 +22,7 @@ from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in, 
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.token_budget import micro_batches
 from backtalk_worker.training.errors import StepNotFiniteError
 
@@ -161,8 +162,7 @@ class GradientPass:
             sample = self.items[index].sample
             ids = torch.tensor(sample.answer_ids, device=part.device)
             log_old = self.network.token_logprobs(part, ids, torch.full_like(ids, 1).double() * sample.temperature)
-            log_sampler = log_old if sample.told else torch.tensor(sample.logprobs).to(log_old)
-            log_v = bounded_log_ratio(log_old, log_sampler)
+            log_v = bounded_log_ratio(log_old, _log_sampler(sample, log_old))
             self.observed[index] = Observation(
                 part.clone(),
                 log_old,
@@ -195,7 +195,7 @@ class GradientPass:
             ids=torch.tensor([i for s in samples for i in s.answer_ids], device=log_old.device),
             temperature=spread([s.temperature for s in samples], torch.float64),
             log_old=log_old,
-            log_sampler=torch.tensor([x for s in samples for x in s.logprobs]).to(log_old),
+            log_sampler=torch.cat([_log_sampler(s, one.log_old) for s, one in zip(samples, seen, strict=True)]),
             advantage=spread([s.advantage for s in samples], log_old.dtype),
             cut=spread([s.cut for s in samples], torch.bool),
             taught=spread([i in self.teacher for i in group], torch.bool),
@@ -211,3 +211,8 @@ class GradientPass:
             for i in group
         ]
         return torch.cat(rows).detach()
+
+
+def _log_sampler(sample: Sample, log_old: Tensor) -> Tensor:
+    """Of answers that no engine sampled, what π_old gives: v is 1. [tokens]"""
+    return log_old if sample.is_ours else torch.tensor(sample.logprobs).to(log_old)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from backtalk_worker.training.domain.recipe import Recipe
 
-Dropped = Literal["", "empty", "unknown_ids", "too_long", "logprobs_invalid", "ratio_too_small", "stale"]
+Dropped = Literal["", "empty", "unknown_ids", "too_long", "logprobs_invalid", "ratio_too_small", "stale", "untaught"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,14 @@ class Sample:
     """The prompt with the hints in it; empty = no distillation term."""
     told: bool = False
     """An answer of the teacher itself, which no engine sampled: no reward and no KL to the base is taken of it."""
+    shown: bool = False
+    """The turn was answered with lessons shown, so that its answer says nothing of the policy: the policy answers the
+    plain prompt itself, here, before the step. The answer may be empty until then."""
+
+    @property
+    def is_ours(self) -> bool:
+        """No engine sampled the answer: it is of the weights that the step starts from, or of the teacher."""
+        return self.told or self.shown
 
     @property
     def length(self) -> int:
@@ -39,7 +47,7 @@ class Sample:
 
 def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int, vocabulary: int) -> Dropped:
     """Why a whole sample can't be trained on, judged before any forward pass; `too_long` counts the trained part."""
-    if not sample.prompt_ids or not sample.answer_ids:
+    if not sample.prompt_ids or not (sample.answer_ids or sample.shown):
         return "empty"
     # Of another tokenizer: the ids that are known here would mean other words, too.
     if max(*sample.prompt_ids, *sample.answer_ids, *sample.teacher_prompt_ids) >= vocabulary:
@@ -50,6 +58,8 @@ def reason_to_drop(sample: Sample, recipe: Recipe, max_context: int, vocabulary:
         return "logprobs_invalid"
     if not math.isfinite(sample.temperature) or sample.temperature <= 0 or not math.isfinite(sample.advantage):
         return "logprobs_invalid"
-    if sample.length + 1 > min(recipe.max_tokens, max_context):
-        return "too_long"
-    return ""
+    most = min(recipe.max_tokens, max_context)
+    if sample.shown:
+        # The room for the answer that the policy gives.
+        return "too_long" if len(sample.prompt_ids) + recipe.max_answer_tokens > most else ""
+    return "too_long" if sample.length + 1 > most else ""

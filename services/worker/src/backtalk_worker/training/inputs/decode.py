@@ -113,6 +113,7 @@ def _sample(sample: training_pb2.TrainSample) -> Sample:
         advantage=sample.advantage,
         cut=sample.cut,
         teacher_prompt_ids=tuple(sample.teacher_prompt_ids),
+        shown=sample.shown,
     )
 
 

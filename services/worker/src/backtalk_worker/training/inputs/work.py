@@ -14,6 +14,7 @@ from torch.optim import AdamW
 from backtalk_worker.gen.backtalk.v1 import training_pb2, weights_pb2
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted
 from backtalk_worker.training.domain.batch import BatchItem, prepare_batch
+from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.group import ALONE, Group
 from backtalk_worker.training.domain.network import network_of
@@ -21,7 +22,6 @@ from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_
 from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.domain.told import told_items
 from backtalk_worker.training.errors import AdapterInvalidError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.outputs.base_model import BaseModel
@@ -59,10 +59,9 @@ def train(
                 lambda: progress("probes", 0, 0, 0.0),
             )
 
-        def tell() -> list[BatchItem]:
-            return told_items(
+        def answer() -> list[BatchItem]:
+            drawing = Drawing(
                 policy.network,
-                items,
                 order.recipe,
                 loaded.context_length,
                 loaded.end_ids,
@@ -70,11 +69,12 @@ def train(
                 TokenBudget(order.recipe.micro_batch_tokens),
                 lambda: progress("told", 0, 0, 0.0),
             )
+            return drawn_items(drawing, items)
 
         optimizer, was_restored = group.apart(load)
         # Processes that hold the base alone may round otherwise: what rank 0 has is what all train on.
-        told = group.gather(group.apart(tell))[0]
-        outcome = take_step(policy, optimizer, [*items, *told], order.recipe, order.seed, progress, group)
+        answered = group.gather(group.apart(answer))[0]
+        outcome = take_step(policy, optimizer, answered, order.recipe, order.seed, progress, group)
         answers = group.apart(probe)
         if group.rank > 0:
             return None

@@ -1,4 +1,4 @@
-"""Answers of the teacher itself: whose they are, how many, and what a step measures of them."""
+"""Answers that the worker gives: whose they are, how many, and what a step measures of them."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import torch
 from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, tiny_shape
 
 from backtalk_worker.training.domain.adapter import adapted
+from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sampling import sample_answers
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.domain.told import told_items
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
 END = 2
@@ -33,7 +33,12 @@ def policy():
 
 
 def told(policy, items, recipe=HYBRID, context=64, seed=1, tokens=10_000):
-    return told_items(policy.network, items, recipe, context, [END], seed, TokenBudget(tokens), lambda: None)
+    return answered(policy, items, recipe, context, seed, tokens)[len(items) :]
+
+
+def answered(policy, items, recipe=HYBRID, context=64, seed=1, tokens=10_000):
+    drawing = Drawing(policy.network, recipe, context, [END], seed, TokenBudget(tokens), lambda: None)
+    return drawn_items(drawing, items)
 
 
 def test_half_of_the_answers_with_a_teacher_get_one_of_the_teacher(policy, items):
@@ -95,7 +100,7 @@ def test_the_same_batch_gives_the_same_answers_however_many_fit_at_once(policy, 
             asked.append(work(self.tokens))
             return work(self.tokens)
 
-    told_items(policy.network, items, HYBRID, 64, [END], 1, Short(10_000), lambda: None)
+    drawn_items(Drawing(policy.network, HYBRID, 64, [END], 1, Short(10_000), lambda: None), items)
     assert asked == [
         {
             items.index(next(x for x in items if x.sample.turn == one.sample.turn)): list(one.sample.answer_ids)
@@ -142,3 +147,44 @@ def test_a_step_learns_from_them_and_measures_the_policys_own_answers_alone(item
     alone, moved = step(far)
     assert alone.samples == []
     assert moved > 0
+
+
+def test_a_turn_with_lessons_shown_gets_an_answer_of_the_policy_to_the_plain_prompt(policy, items):
+    shown = [changed(items[0], shown=True), items[1]]
+    found = answered(policy, shown, replace(HYBRID, opd_form="full"))
+    generator = torch.Generator().manual_seed(1)
+    own = items[0].sample
+    said = sample_answers(policy.network, [own.prompt_ids], [own.temperature], [END], 9, generator, lambda: None)[0]
+    assert found == [changed(shown[0], answer_ids=tuple(said), logprobs=(0.0,) * len(said), advantage=0.0), items[1]]
+    # Neither the shown answer itself nor the base's.
+    assert tuple(said) != own.answer_ids
+    with policy.network.as_teacher("base"):
+        generator.manual_seed(1)
+        base = sample_answers(policy.network, [own.prompt_ids], [own.temperature], [END], 9, generator, lambda: None)
+    assert base[0] != said
+
+
+def test_its_own_answer_is_one_of_the_told_where_told_answers_are_taken(policy, items):
+    shown = [changed(items[0], shown=True), *items[1:]]
+    extra = told(policy, shown)
+    assert (extra[0].sample.turn, extra[0].sample.told) == ("turn_0", True)
+    assert extra[0].sample.answer_ids == items[0].sample.answer_ids
+    assert len(extra) == 2
+    # More than half of them: then no other is drawn.
+    assert [item.sample.answer_ids for item in told(policy, [changed(item, shown=True) for item in items])] == [
+        item.sample.answer_ids for item in items
+    ]
+    # A shown answer that its person did not like comes without its ids: the teacher may be asked for another.
+    without = [changed(item, shown=True, answer_ids=(), logprobs=()) for item in items]
+    assert len(told(policy, without)) == 2
+    assert all(item.sample.answer_ids for item in answered(policy, without))
+
+
+def test_a_step_takes_the_drawn_answer_for_one_of_the_policy(policy, items):
+    recipe = replace(HYBRID, opd_form="sampled", step_bound=0.0)
+    given = answered(policy, [changed(item, shown=True) for item in items], recipe)
+    outcome = take_step(policy, make_optimizer(policy, recipe, {}), given, recipe, 1, silent)
+    assert [(one.dropped, one.staleness) for one in outcome.samples] == [("", 0.0)] * 4
+    assert outcome.measurements["v_mean"] == 1
+    assert outcome.measurements["loss_opd"] != 0
+    assert outcome.measurements["loss_binary"] == 0

@@ -1,0 +1,54 @@
+// Which lessons is the model shown at answering time, and how does a request read with them?
+//
+// In: what is known of a policy's lessons, what its person lately said, and a request's messages. Out: those that are not learned yet,
+// newest last, and the messages with them. A lesson that is learned is shown no more: the weights hold it. Pure.
+import { hintedMessages, inForce, ownWish, templateTokenIn, asWording, type Speaker } from '@backtalk/kit';
+import { Lesson_State, type Lesson, type ShownLessons, type TurnJudged } from '@backtalk/proto/facts';
+import { messageAt, withMessage, type WrittenMessages } from './written-messages.js';
+
+export type Shown = ShownLessons['lessons'][number];
+
+/** As a teacher is shown at most. */
+const shownMax = 12;
+/** Of the message behind which lessons are shown: it is parsed again, between two turns of others. */
+const messageBytesMax = 256 * 1024;
+
+/** What a person said to hold from now on: a lesson, once a batch takes the turn in. */
+export function standingWish(judged: TurnJudged): string | undefined {
+  const { text, stands, bare } = ownWish(judged);
+  return stands && !bare && text !== '' ? asWording(text) : undefined;
+}
+
+/** @param said standing wishes of that person, oldest first; those that became lessons count as their lessons do */
+export function lessonsToShow(lessons: readonly Lesson[], said: readonly string[], speaker: Speaker): Shown[] {
+  const active = inForce(lessons, speaker).filter(({ state }) => state === Lesson_State.STATE_ACTIVE);
+  const isKnown = (wish: string) => lessons.some(({ text, wordings }) => text === wish || wordings.includes(wish));
+  const shown = [
+    ...active.map(({ id, text }) => ({ lesson: id, text })),
+    ...said.filter((wish) => !isKnown(wish)).map((text) => ({ lesson: '', text })),
+  ];
+  return shown.filter(({ text }) => templateTokenIn(text) === undefined).slice(-shownMax);
+}
+
+/** Nothing where there is nothing to show, or no person's words to show it behind. */
+export function withShown(
+  messages: WrittenMessages,
+  humanMessage: number,
+  lessons: readonly Shown[],
+): { readonly json: Uint8Array; readonly shown: ShownLessons } | undefined {
+  if (lessons.length === 0 || humanMessage < 0) return undefined;
+  const message = messageAt(messages, humanMessage, messageBytesMax);
+  const texts = lessons.map(({ text }) => text);
+  const [hinted] = (message === undefined ? undefined : hintedMessages([message], texts, 'human', 0)) ?? [];
+  if (hinted === undefined) return undefined;
+  const shown = { lessons: [...lessons], message: humanMessage };
+  return { json: withMessage(messages, humanMessage, hinted), shown };
+}
+
+const yes: ReadonlySet<string> = new Set(['on', 'true', '1', 'yes']);
+
+/** What a request says goes before the setting. */
+export function showsLessons(setting: boolean, header: string | undefined): boolean {
+  const said = header?.trim().toLowerCase() ?? '';
+  return said === '' ? setting : yes.has(said);
+}

@@ -1,0 +1,90 @@
+// What each person wants of their answers, as requests need it: from the log, at most a moment old.
+//
+// In: a person of a policy. Out: the lessons that the model is to be shown in their answers. Where the log does not answer in time, none
+// are: no answer waits for more than that.
+import { asBacktalkError, within, type Clock } from '@backtalk/kit';
+import type { GatewayEvents } from '../events.js';
+import type { Caller } from '../domain/caller.js';
+import { knownLessons } from '../domain/lesson.js';
+import { lessonsToShow, standingWish, type Shown } from '../domain/shown-lessons.js';
+import type { FactLog } from './fact-log.js';
+
+interface Known {
+  /** Undefined until it was read, or since it was changed. */
+  shown: readonly Shown[] | undefined;
+  /** Standing wishes, oldest first. */
+  readonly said: Set<string>;
+  /** Sequence of the last judgement that was read. */
+  through: number;
+  readAtMs: number;
+  reading: Promise<void> | undefined;
+}
+
+const freshMs = 2_000;
+/** For the first answer of a person here; later ones take what was read before, while it is read again. */
+const firstWaitMs = 500;
+/** Of people: the one who asked longest ago is read anew. */
+const peopleMax = 10_000;
+/** A wish that no batch has taken by then stands alone: it waits for others. */
+const saidMax = 12;
+
+export class LessonView {
+  private readonly people = new Map<string, Known>();
+
+  constructor(
+    private readonly log: Pick<FactLog, 'lessonsOf' | 'judgedSince'>,
+    private readonly clock: Clock,
+    private readonly events: Pick<GatewayEvents, 'lessonsUnread'>,
+  ) {}
+
+  async of(policy: string, caller: Pick<Caller, 'tenant' | 'user'>): Promise<readonly Shown[]> {
+    const known = this.known(`${policy}\n${caller.tenant}\n${caller.user}`);
+    if (known.shown === undefined || this.clock.now() - known.readAtMs >= freshMs)
+      known.reading ??= this.read(policy, caller, known).finally(() => {
+        known.reading = undefined;
+      });
+    if (known.shown === undefined && known.reading !== undefined) await within(this.clock, firstWaitMs, known.reading);
+    return known.shown ?? [];
+  }
+
+  /** Something was said of lessons: the next answer of anybody waits for it. */
+  changed(): void {
+    for (const known of this.people.values()) known.shown = undefined;
+  }
+
+  private known(person: string): Known {
+    const nothing = { shown: undefined, said: new Set<string>(), through: 0, readAtMs: 0, reading: undefined };
+    const known: Known = this.people.get(person) ?? nothing;
+    this.people.delete(person);
+    this.people.set(person, known);
+    for (const oldest of this.people.keys()) {
+      if (this.people.size <= peopleMax) break;
+      this.people.delete(oldest);
+    }
+    return known;
+  }
+
+  private async read(policy: string, caller: Pick<Caller, 'tenant' | 'user'>, known: Known): Promise<void> {
+    try {
+      for (const { message, sequence } of await this.log.judgedSince(policy, caller, known.through + 1)) {
+        known.through = Math.max(known.through, sequence);
+        const wish = standingWish(message);
+        if (wish === undefined) continue;
+        // Said again, it is the newest.
+        known.said.delete(wish);
+        known.said.add(wish);
+      }
+      for (const oldest of known.said) {
+        if (known.said.size <= saidMax) break;
+        known.said.delete(oldest);
+      }
+      const { lessons, changes } = await this.log.lessonsOf(policy, caller.tenant);
+      const current = knownLessons(policy, lessons, changes).map(({ lesson }) => lesson);
+      known.shown = lessonsToShow(current, [...known.said], caller);
+    } catch (thrown) {
+      this.events.lessonsUnread(asBacktalkError(thrown));
+      known.shown ??= [];
+    }
+    known.readAtMs = this.clock.now();
+  }
+}

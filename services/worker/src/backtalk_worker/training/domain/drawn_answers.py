@@ -1,0 +1,102 @@
+"""Answers that are given in the worker, before a step: the teacher's own, and the policy's where a turn has none.
+
+*Told*, for the form `hybrid`: what the policy never says is not in its own answers. Where it is to begin with another
+word, a step on its own answers moves the first place alone: all later ones come after a beginning that the teacher
+would not have written. Each told answer is trained on after the plain prompt by the forward KL: over many of them, that
+is the divergence of whole answers from the teacher (sequence-level distillation, Kim and Rush 2016; mixed with own
+answers as in GKD, Agarwal et al. 2024).
+
+*Own*, for turns that were answered with lessons shown: such an answer is not what the policy says to the plain prompt.
+The policy gives one here, and where told answers are taken, that of the turn is one of them.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.network import ChunkedNetwork
+from backtalk_worker.training.domain.recipe import Recipe
+from backtalk_worker.training.domain.sampling import sample_answers
+from backtalk_worker.training.domain.step_bound import drawn
+from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
+
+TOLD_SHARE = 0.5
+"""Of the answers that have a teacher: for so many of them it gives one itself."""
+
+GENERATION_FACTOR = 8
+"""A token keeps far less while an answer is made than while it is trained on."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What answers are drawn with; the same one gives the same answers for the same items."""
+
+    network: ChunkedNetwork
+    recipe: Recipe
+    context: int
+    end_ids: Sequence[int]
+    seed: int
+    budget: TokenBudget
+    tick: Callable[[], None]
+
+    def answers(self, prompts: Mapping[int, Sequence[int]], items: Sequence[BatchItem]) -> dict[int, list[int]]:
+        """An answer to each prompt at its item's temperature, by index of the item."""
+        if not prompts:
+            return {}
+        room = self.recipe.max_answer_tokens
+        generator = torch.Generator()
+        places = list(prompts)
+
+        def answered(tokens: int) -> dict[int, list[int]]:
+            generator.manual_seed(self.seed)
+            found: dict[int, list[int]] = {}
+            for group in micro_batches([len(prompts[i]) + room for i in places], GENERATION_FACTOR * tokens):
+                some = [places[at] for at in group]
+                given = [prompts[i] for i in some]
+                warmth = [items[i].sample.temperature for i in some]
+                drawn_now = sample_answers(self.network, given, warmth, self.end_ids, room, generator, self.tick)
+                found |= zip(some, drawn_now, strict=True)
+            return found
+
+        return self.budget.spend(answered)
+
+
+def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
+    """The items, each with an answer of the policy; behind them, in form `hybrid`, those that the teacher answers."""
+    own = {i: item.sample.prompt_ids for i, item in enumerate(items) if item.sample.shown and item.trained}
+    answers = drawing.answers(own, items)
+    answered = [_answered(item, answers[i]) if i in answers else item for i, item in enumerate(items)]
+    return [*answered, *_told_items(drawing, items)]
+
+
+def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
+    """One for each turn that was answered with lessons shown, and others until half of the taught have one."""
+    recipe = drawing.recipe
+    if recipe.opd_form != "hybrid":
+        return []
+    room = recipe.max_answer_tokens
+    taught = [
+        i for i, item in enumerate(items) if item.teacher_prompt and len(item.teacher_prompt) + room <= drawing.context
+    ]
+    given = [i for i in taught if items[i].sample.shown and items[i].sample.answer_ids]
+    others = [i for i in taught if i not in given]
+    wanted = max(0, math.ceil(TOLD_SHARE * len(taught)) - len(given))
+    chosen = drawn(others, wanted, drawing.seed)
+    with drawing.network.as_teacher(recipe.teacher):
+        answers = drawing.answers({i: items[i].teacher_prompt for i in chosen}, items)
+    known = {i: list(items[i].sample.answer_ids) for i in given} | answers
+    return [_answered(items[i], known[i], told=True) for i in (*given, *chosen)]
+
+
+def _answered(item: BatchItem, answer: Sequence[int], told: bool = False) -> BatchItem:
+    sample = replace(
+        item.sample,
+        answer_ids=tuple(answer),
+        logprobs=(0.0,) * len(answer),
+        advantage=0.0,
+        told=told,
+    )
+    return replace(item, sample=sample)
