@@ -43,7 +43,7 @@ const step = {
   dualClip: number(3, 1.01, 100, 'Dual clip for negative advantages.'),
   opdAdvantageClipNats: number(2, 0, 1_000, 'Bound of the advantages of the forms sampled and topk; 0 is none.'),
   topK: whole(20, 1, 4_096, 'Likeliest tokens of policy and teacher that stand alone in the form topk.'),
-  stepBoundNats: number(1, 0, 1_000, 'How far one step may move the policy, nats an answer; 0 is no bound.'),
+  stepBoundNats: number(4, 0, 1_000, 'How far one step may move the policy, nats an answer; 0 is no bound.'),
   klForm: oneOf('full', ['full', 'sampled'], 'How the KL to the base is computed.'),
   klBetaFirst: number(0, 0, 1, 'First weight of the KL to the base, 0 is off; it adapts to the target, if any.'),
   klTargetNats: number(20, 0, 100_000, 'Drift from the base that is aimed for at most, nats an answer; 0: no aim.'),
