@@ -10,7 +10,7 @@ import {
   type Span,
   type Trace,
 } from '@backtalk/kit';
-import { Lesson_State, type BatchClosed, type Lesson } from '@backtalk/proto/facts';
+import { Lesson_State, type BatchClosed, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 import type { TrainingReport } from '@backtalk/proto/weights';
 
 import type { GivingUp } from './domain/batch-fact.js';
@@ -131,7 +131,7 @@ function policyEvents(logger: Logger, metrics: Numbers) {
       logger.info('ledger_read', { policy, batches, newestVersion, remembered });
       metrics.openSince.inc({ policy }, 0);
       metrics.swept.inc({ policy }, 0);
-      for (const kind of ['effective', 'anchor']) metrics.samples.inc({ policy, kind }, 0);
+      for (const kind of ['effective', 'anchor', 'rehearsed']) metrics.samples.inc({ policy, kind }, 0);
       // A reason that nothing was dropped for is 0, not absent: boards and alerts can tell the two apart.
       for (const reason of commonReasons) metrics.dropped.inc({ policy, reason }, 0);
       for (const reason of ['step_failed', 'step_skipped', 'abandoned']) metrics.abandoned.inc({ policy, reason }, 0);
@@ -240,15 +240,20 @@ function turnEvents(logger: Logger, metrics: Numbers) {
 
     batchClosed(batch: BatchClosed): void {
       const { policy, number, parent, version, why, samples, settled } = batch;
-      const effective = samples.filter((sample) => sample.effective).length;
+      const kinds = samples.map(kindOf);
+      const effective = kinds.filter((kind) => kind === 'effective').length;
       metrics.batches.inc({ policy, why: label(why) });
-      metrics.samples.inc({ policy, kind: 'effective' }, effective);
-      metrics.samples.inc({ policy, kind: 'anchor' }, samples.length - effective);
+      for (const kind of kinds) metrics.samples.inc({ policy, kind });
       for (const { reason } of settled) metrics.settled.inc({ policy, reason: label(reason) });
       const counts = { effective, samples: samples.length, settled: settled.length };
       logger.info('batch_closed', { policy, batch: number, parent, version, why, ...counts });
     },
   };
+}
+
+function kindOf({ question, effective }: BatchSample): 'rehearsed' | 'effective' | 'anchor' {
+  if (question > 0) return 'rehearsed';
+  return effective ? 'effective' : 'anchor';
 }
 
 /** The way of a batch into a version. */

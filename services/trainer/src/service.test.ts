@@ -109,7 +109,7 @@ describe('a batch', () => {
       adamBeta1: 0.9,
       adamBeta2: 0.98,
       gradientClip: 1,
-      stepBound: 1,
+      stepBound: 4,
       maxAnswerTokens: 48,
       klBeta: 0,
     });

@@ -123,15 +123,18 @@ interface VersionParts {
 }
 
 function printVersion(output: Output, { trained, batch, samples, compared }: VersionParts): void {
+  const rehearsed = batch.samples.length - samples.length;
   output.value({
     version: trained.version,
     parent: trained.parent,
     batch: batch.number,
     lessons: batch.lessons,
     samples,
+    rehearsed,
     compared,
   });
-  output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns`);
+  const questions = rehearsed === 0 ? '' : ` and ${String(rehearsed)} questions of the trainer's own`;
+  output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns${questions}`);
   output.line('');
   output.line('Lessons in force:');
   for (const { text, state, hints } of batch.lessons.filter(isInForce)) {
@@ -181,7 +184,8 @@ export async function showVersion({ connection, output }: CommandContext, versio
     const reader = new FactReader(broker, blobs);
     const [trained, batch] = await findStep(reader, connection.policy, version);
     const samples: SampleRow[] = [];
-    for (const sample of batch.samples) samples.push(await explainSample(reader, sample, trained));
+    const turns = batch.samples.filter(({ question }) => question === 0);
+    for (const sample of turns) samples.push(await explainSample(reader, sample, trained));
     const compared = await comparedBy(reader, connection.policy, version);
     printVersion(output, { trained, batch, samples, compared });
   });

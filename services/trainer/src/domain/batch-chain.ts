@@ -2,6 +2,8 @@
 import { givenUpInARow, isHeld, versionNumber } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, WeightsTrained } from '@backtalk/proto/facts';
 
+import { isOfTurn } from './rehearsal.js';
+
 /** Versions over which one voice's share is bounded, the next one not counted. */
 const versionsInWindow = 7;
 
@@ -34,7 +36,7 @@ export class BatchChain {
     if (batch.why === 'lessons') this.changedAt = batch.number;
     this.givenUp = givenUpInARow([...this.givenUp, batch], 0);
     if (takesAStep(batch)) {
-      this.recentSamples = [...this.recentSamples, batch.samples].slice(-versionsInWindow);
+      this.recentSamples = [...this.recentSamples, batch.samples.filter(isOfTurn)].slice(-versionsInWindow);
       this.lastTraining = batch;
       this.abandoned = false;
       this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);

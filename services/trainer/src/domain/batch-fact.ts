@@ -12,6 +12,7 @@ import { settledCovers } from './lesson-cover.js';
 import type { Wish } from './lesson-ledger.js';
 import { hindsightBeside } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
+import { isOfTurn, rehearsedSamples } from './rehearsal.js';
 import { settling, type Settling, type Weighed } from './weigh-turns.js';
 import type { Relate } from './wish-relation.js';
 
@@ -65,10 +66,16 @@ export function trainingBatch(
       giver: judged.giver,
       hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown, lessons) : '',
       shown: weighed.candidate.shown.length > 0,
+      question: 0,
     };
   });
+  const { rehearsed } = decision;
+  if (rehearsed !== undefined)
+    samples.push(
+      ...rehearsedSamples(rehearsed, inForce(lessons, rehearsed), { batch: number, taken: samples.length, recipe }),
+    );
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
-  const meanLength = Math.max(1, tokens / Math.max(1, taken.length));
+  const meanLength = taken.length === 0 ? recipe.answerTokensMax / 2 : Math.max(1, tokens / taken.length);
   return {
     policy,
     number,
@@ -142,7 +149,7 @@ export type GivingUp = 'step_failed' | 'step_skipped' | 'burned_parent' | 'aband
 
 /** The samples of a batch whose step will never be taken. */
 export function givenUp(batch: BatchClosed, reason: GivingUp): SettledTurn[] {
-  return batch.samples.map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
+  return batch.samples.filter(isOfTurn).map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
 }
 
 export function settledTurn({ candidate, reason }: Settling): SettledTurn {

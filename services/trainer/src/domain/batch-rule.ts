@@ -1,4 +1,5 @@
 // Whether a batch closes now, and with what; the same input gives the same decision.
+import type { Speaker } from '@backtalk/kit';
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 
 import type { Candidate } from './candidate.js';
@@ -8,10 +9,12 @@ import type { Settling, Waiting, Weighed } from './weigh-turns.js';
 
 export interface TrainDecision {
   readonly kind: 'train';
-  readonly why: 'full' | 'timeout';
+  readonly why: 'full' | 'timeout' | 'rehearsed';
   readonly effective: readonly Weighed[];
   readonly anchors: readonly Weighed[];
   readonly settled: readonly Settling[];
+  /** Whose lessons are rehearsed besides. */
+  readonly rehearsed?: Speaker;
 }
 
 export type BatchDecision =

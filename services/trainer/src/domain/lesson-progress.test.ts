@@ -133,9 +133,10 @@ describe('steps of a lesson', () => {
 });
 
 describe('which lessons are asked', () => {
+  const waits = { rehearsalSteps: 0 };
   const turn = (id: string) => ({ turn: id, tenant: 't', user: 'a' });
   const ids = (lessons: readonly Lesson[], madeBy = 9) =>
-    lessonsToMeasure(lessons, madeBy, [shown({ turn: 's1', lessons: lessons.map(({ id }) => id) })]).map(
+    lessonsToMeasure(lessons, madeBy, [shown({ turn: 's1', lessons: lessons.map(({ id }) => id) })], waits).map(
       ({ id }) => id,
     );
   const at = (id: string, batch: number, shape: Partial<Lesson> = {}) =>
@@ -153,9 +154,12 @@ describe('which lessons are asked', () => {
 
   it('a lesson is asked on its corrected turns, newest first, and then on others that were shown it', () => {
     const samples = ['t2', 's1', 's2'].map((id) => shown({ turn: id, lessons: id === 's2' ? [] : ['a'] }));
-    const [asked] = lessonsToMeasure([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples);
+    const [asked] = lessonsToMeasure([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples, waits);
     expect(asked?.turns.map((one) => one.turn)).toEqual(['t2', 't1', 's1']);
-    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples)).toEqual([]);
+    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, waits)).toEqual([]);
+    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, { rehearsalSteps: 1 })).toMatchObject([{ turns: [] }]);
+    const rehearsed = [shown({ turn: 'rehearsal_1_1', question: 1, lessons: ['a'] })];
+    expect(lessonsToMeasure([lesson({ id: 'a' })], 1, rehearsed, { rehearsalSteps: 1 })).toMatchObject([{ turns: [] }]);
   });
 });
 

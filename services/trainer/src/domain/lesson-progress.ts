@@ -4,6 +4,9 @@ import { effectOf, isInForce, isShown, measuresTogether, progressOf, type TurnId
 import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
+import type { Recipe } from './recipe.js';
+import { isOfTurn } from './rehearsal.js';
+
 /** A lesson whose progress is asked for, and the turns that it is asked on. */
 export interface LessonToMeasure {
   readonly id: string;
@@ -44,25 +47,29 @@ export function afterStep(
  * Every lesson that teachers are shown: those that are being learned first, and of them and the others those first that were not asked for
  * longest. Each on the turns that were corrected for its sake, newest first, and then on others of its people.
  * @param madeBy number of the batch that made the version which is measured
- * @param samples of the newest step: turns of its people
+ * @param samples of the newest step: turns of its people, and what was rehearsed
  */
 export function lessonsToMeasure(
   lessons: readonly Lesson[],
   madeBy: number,
   samples: readonly BatchSample[],
+  { rehearsalSteps }: Pick<Recipe, 'rehearsalSteps'>,
 ): LessonToMeasure[] {
   const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
   const isLearned = ({ state }: Lesson) => Number(state === Lesson_State.STATE_LEARNED);
-  return lessons
-    .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
-    .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
-    .map(({ id, text, cases }) => {
-      const others = samples.filter((sample) => sample.lessons.includes(id));
-      const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
-      return { id, text, turns: [...byTurn.values()].slice(0, turnsOfferedMax) };
-    })
-    .filter(({ turns }) => turns.length > 0)
-    .slice(0, askedMax);
+  return (
+    lessons
+      .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
+      .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
+      .map(({ id, text, cases }) => {
+        const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
+        const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
+        return { id, text, turns: [...byTurn.values()].slice(0, turnsOfferedMax) };
+      })
+      // What is rehearsed is measured on questions of the trainer's own where turns are few.
+      .filter(({ turns }) => turns.length > 0 || rehearsalSteps > 0)
+      .slice(0, askedMax)
+  );
 }
 
 /**

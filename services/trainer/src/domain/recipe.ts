@@ -68,6 +68,12 @@ const batch = {
   distillVersions: whole(8, 0, 1_000, 'Versions back from which full distillation is still done.'),
   staleLogRatioNats: number(0.1, 0, 20, 'Mean |log ratio| above which an answer gives no reward; 0 is no bound.'),
   lessonScope: oneOf('user', ['user', 'policy'], 'Whose samples a lesson holds for: its own user, or all.'),
+  rehearsalSteps: whole(
+    0,
+    0,
+    64,
+    "Steps that a lesson is taught without waiting for more turns, on questions of the trainer's own; 0 waits for turns.",
+  ),
   learnedShare: number(0.9, 0.1, 1, 'Progress of a lesson, 0 to 1, at which it is learned once two versions have it.'),
 };
 

@@ -1,6 +1,7 @@
 // Turns that some batch has taken or settled, as far as memory holds them: those of the newest batches, and those of batches from before
 // turns were marked in the log. Of all others their marks say it (SampleTaken).
 import type { BatchClosed } from '@backtalk/proto/facts';
+import { isOfTurn } from './rehearsal.js';
 
 /** A turn's id and its place in the map take about 200 bytes. */
 const turnsMax = 50_000;
@@ -43,5 +44,5 @@ export class SettledTurns {
 }
 
 export function turnsOf(batch: BatchClosed): string[] {
-  return [...batch.samples, ...batch.settled].map(({ turn }) => turn);
+  return [...batch.samples.filter(isOfTurn), ...batch.settled].map(({ turn }) => turn);
 }

@@ -4,10 +4,13 @@ import { isJsonObject, sha256Hex } from '@backtalk/kit';
 import { TrainingConfig } from '@backtalk/proto/training';
 
 import type { Recipe } from './recipe.js';
+import { rehearsalQuestions } from './rehearsal-questions.js';
 
 export interface StepPlan {
   readonly training: TrainingConfig;
   readonly probePrompts: readonly Uint8Array[];
+  /** Lessons are rehearsed on them; batches name them by number, from 1. */
+  readonly rehearsalQuestions: readonly string[];
 }
 
 export interface StoredPlan {
@@ -42,6 +45,7 @@ export function planOf(recipe: Recipe): StoredPlan {
   const document = {
     training: TrainingConfig.toJSON(training),
     probePrompts: probeQuestions.map((content) => JSON.stringify([{ role: 'user', content }])),
+    ...(recipe.rehearsalSteps === 0 ? {} : { rehearsalQuestions }),
     recipe,
   };
   const bytes = new TextEncoder().encode(JSON.stringify(document));
@@ -54,10 +58,12 @@ export function decodePlan(bytes: Uint8Array): StepPlan | undefined {
   if (!isJsonObject(document) || !isJsonObject(document['training'])) return undefined;
   const prompts: unknown = document['probePrompts'];
   if (!Array.isArray(prompts)) return undefined;
+  const questions: unknown = document['rehearsalQuestions'];
   return {
     training: TrainingConfig.fromJSON(document['training']),
     probePrompts: prompts
       .filter((prompt) => typeof prompt === 'string')
       .map((prompt) => new TextEncoder().encode(prompt)),
+    rehearsalQuestions: Array.isArray(questions) ? questions.filter((question) => typeof question === 'string') : [],
   };
 }

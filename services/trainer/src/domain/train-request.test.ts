@@ -8,7 +8,11 @@ import { decodePlan, planOf } from './step-plan.js';
 import { reportOf } from './weights-manifest.js';
 import { humanMessage, stepOf, trainSample, type Built, type LeftOut, type Untaught } from './train-request.js';
 
-const plan = decodePlan(planOf(recipeWith()).bytes) ?? { training: TrainingConfig.create(), probePrompts: [] };
+const plan = decodePlan(planOf(recipeWith()).bytes) ?? {
+  training: TrainingConfig.create(),
+  probePrompts: [],
+  rehearsalQuestions: [],
+};
 const batch = BatchClosed.fromPartial({
   policy: 'p',
   number: 7,
@@ -128,7 +132,7 @@ describe('the plan of a step', () => {
 
   it('holds the whole recipe in words that a reader finds', () => {
     const document: unknown = JSON.parse(new TextDecoder().decode(planOf(recipeWith({ effective: 5 })).bytes));
-    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.9 }, training: { stepBound: 1 } });
+    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.9 }, training: { stepBound: 4 } });
   });
 
   it('asks four probes', () => {
@@ -155,7 +159,7 @@ describe('the plan of a step', () => {
       dualClip: 3,
       opdAdvantageClip: 2,
       topK: 20,
-      stepBound: 1,
+      stepBound: 4,
       klBeta: 0,
       klForm: 'full',
       maxAnswerTokens: 48,

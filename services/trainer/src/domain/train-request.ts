@@ -112,6 +112,19 @@ export function trainSample(
   });
 }
 
+/** As answers are sampled where nobody says otherwise. */
+const rehearsalTemperature = 0.8;
+
+export function rehearsedSample({ turn }: BatchSample, { plain, teacher }: Prompts): TrainSample {
+  return TrainSample.fromPartial({
+    turn,
+    promptIds: [...plain],
+    temperature: rehearsalTemperature,
+    teacherPromptIds: [...teacher],
+    shown: true,
+  });
+}
+
 /**
  * Which message of a request a person wrote last: agents add context of their own behind it.
  * @param before the next state of the turn before, which says where each new text came from; a message may have several

@@ -22,6 +22,7 @@ import { compared, recurring, settledCovers, withCovers } from '../domain/lesson
 import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
+import { rehearsalFor } from '../domain/rehearsal.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
 import { batchBytesMax } from '../domain/step-size.js';
@@ -62,9 +63,12 @@ export class BatchClosing {
     const context = { lessons, baselines, versionsBack, versionsAfter: (batch: number) => line.versionsAfter(batch) };
     const waiting = weighTurns(state.pending.candidates(), context, recipe);
     events.turnsWeighed(state.policy, waiting, lessons);
-    const decision = resting
+    const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
+    const rehearsal =
+      resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, this.tools.recipe);
+    const decision = rehearsal ?? decided;
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision, signal);
     else
@@ -117,14 +121,14 @@ export class BatchClosing {
     const madeBy = ledger.line.get(version)?.batch;
     if (madeBy === undefined || recipe.method === 'binary' || !this.isToBeMeasured(version)) return false;
     const end = this.chainEnd(ledger);
-    const asked = lessonsToMeasure(end.state.lessons, madeBy, ledger.chain.recent().at(-1) ?? []);
+    const asked = lessonsToMeasure(end.state.lessons, madeBy, ledger.chain.recent().at(-1) ?? [], recipe);
     if (asked.length === 0) {
       state.measuring.tries = measureTriesMax;
       return false;
     }
     let measured: Measured;
     try {
-      measured = await progress.of(version, asked, { ...recipe, policy: state.policy }, signal);
+      measured = await progress.of(version, asked, { ...recipe, policy: state.policy, batch: madeBy }, signal);
     } catch (thrown) {
       signal.throwIfAborted();
       // They stay as they are until they are asked again.

@@ -8,9 +8,11 @@ import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
 import type { WeightsManifest } from '@backtalk/proto/weights';
 
 import { hintsOf } from '../domain/lessons-in-force.js';
+import { isOfTurn } from '../domain/rehearsal.js';
 import type { StepPlan } from '../domain/step-plan.js';
 import { batchBytesMax, bytesOf, sampleBytesMax } from '../domain/step-size.js';
 import {
+  rehearsedSample,
   stepOf,
   trainSample,
   type Built,
@@ -62,7 +64,9 @@ export async function buildStep(tools: TrainerTools, source: StepSource, signal:
     let room = batchBytesMax;
     // One at a time: what is decoded of a sample is let go before the next is read.
     for (const sample of batch.samples) {
-      const made = await buildSample(tools, source, sample, render);
+      const made = isOfTurn(sample)
+        ? await buildSample(tools, source, sample, render)
+        : await buildRehearsal(source, sample, render);
       const bytes = typeof made === 'string' ? 0 : bytesOf(made.sample);
       const fits = bytes <= Math.min(room, sampleBytesMax);
       built.set(sample.turn, fits ? made : 'too_large');
@@ -89,6 +93,24 @@ async function buildSample(
   if (typeof made === 'string') return made;
   if (typeof prompts === 'string') return { sample: made, untaught: prompts };
   return { sample: made, untaught: prompts.teacher.length === 0 && given.length > 0 ? 'control_token' : '' };
+}
+
+/** Both the policy's answer and the teacher's are the worker's to give. */
+async function buildRehearsal(
+  { batch, plan, base }: StepSource,
+  sample: BatchSample,
+  render: Render,
+): Promise<Built | LeftOut> {
+  const content = plan.rehearsalQuestions[sample.question - 1];
+  const hints = harmlessHints(hintsOf(batch, sample), base.controlTokens);
+  if (content === undefined || hints.length === 0) return 'missing';
+  const asked = [{ role: 'user', content }];
+  const hinted = hintedMessages(asked, hints, plan.training.hintPlace, 0) ?? asked;
+  const plain = await render({ messages: asked, tools: [], templateArguments: {} });
+  const teacher = await render({ messages: hinted, tools: [], templateArguments: {} });
+  if (typeof plain === 'string' || typeof teacher === 'string')
+    throw trainerErrors.rendererAway({ baseModel: base.name });
+  return { sample: rehearsedSample(sample, { plain, teacher }), untaught: '' };
 }
 
 /** A reason where engines do not render the request as it was captured, or end on it. */

@@ -5,6 +5,7 @@ import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
 import type { StoredChange } from '../domain/lesson-changes.js';
+import { isOfTurn } from '../domain/rehearsal.js';
 import { SettledTurns, turnsOf } from '../domain/settled-turns.js';
 import { VersionLine } from '../domain/version-line.js';
 import { SampleMarks } from './sample-marks.js';
@@ -93,7 +94,9 @@ export class Ledger {
 
   /** Marks the turns of a batch that is about to close. Out: those that another batch has. */
   claim(ledger: LedgerState, { number, samples, settled }: BatchClosed): Promise<string[]> {
-    return this.marks.claim([...samples, ...settled], number, (batch, turn) => this.isIn(ledger, batch, turn));
+    return this.marks.claim([...samples.filter(isOfTurn), ...settled], number, (batch, turn) =>
+      this.isIn(ledger, batch, turn),
+    );
   }
 
   /** Undefined where the log no longer holds it. */

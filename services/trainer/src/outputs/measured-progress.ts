@@ -12,6 +12,8 @@ import {
 } from '@backtalk/kit';
 
 import { lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
+import { measuringQuestions } from '../domain/rehearsal-questions.js';
+import type { SampleSource } from '../domain/train-request.js';
 import { otherWishes } from './measured-effects.js';
 import type { ServingEngine, ServingEngines } from './serving-engines.js';
 import type { SourceLog } from './source-log.js';
@@ -21,6 +23,10 @@ export interface MeasureOptions {
   readonly hintPlace: string;
   /** What is trained on of an answer is what is looked at. */
   readonly answerTokensMax: number;
+  /** Above 0, questions of the trainer's own stand in for turns where those are few. */
+  readonly rehearsalSteps: number;
+  /** That made the version: other versions are asked other questions. */
+  readonly batch: number;
 }
 
 /** A turn is answered three times and its answers are scored: what is longer would cost more than all others. */
@@ -33,6 +39,9 @@ const callDeadlineMs = 30_000;
 const withinMs = 45_000;
 
 type Ids = readonly number[];
+
+type Asked = Pick<SampleSource, 'messages' | 'tools' | 'templateArguments'> &
+  Partial<Pick<SampleSource, 'humanMessage'>>;
 
 /** A turn's request, with what it gave so far. */
 interface Question {
@@ -114,8 +123,24 @@ class Asking {
       if (question !== undefined) questions.push(question);
       if (questions.length === lessonTurnsMax) break;
     }
+    if (this.options.rehearsalSteps > 0)
+      questions.push(...(await this.ownQuestions(lessonTurnsMax - questions.length)));
     if (questions.length === 0) return undefined;
     return this.measuredOn(questions, text);
+  }
+
+  private async ownQuestions(count: number): Promise<Question[]> {
+    const found: Question[] = [];
+    for (let at = 0; at < count; at += 1) {
+      const place = (this.options.batch * lessonTurnsMax + at) % measuringQuestions.length;
+      const content = measuringQuestions[place] ?? '';
+      const messages = [{ role: 'user', content }];
+      const question =
+        this.questions.get(content) ?? (await this.asked({ messages, tools: [], templateArguments: {} }));
+      this.questions.set(content, question);
+      found.push(question);
+    }
+    return found;
   }
 
   private async measuredOn(questions: readonly Question[], text: string): Promise<Found> {
@@ -167,10 +192,18 @@ class Asking {
   private async read(ids: TurnIds): Promise<Question | undefined> {
     const source = await this.turns.source(ids);
     if (typeof source === 'string') return undefined;
-    const { facts, messages, tools, templateArguments, humanMessage } = source;
+    const { facts } = source;
     const captured = facts.completed?.promptIds ?? [];
     const mayBeAsked = facts.opened?.policy === this.options.policy && facts.opened.consent?.train === true;
     if (!mayBeAsked || captured.length === 0 || captured.length > promptTokensMax) return undefined;
+    return this.asked(source, facts.completed?.shown === undefined ? captured : undefined);
+  }
+
+  /** @param captured ids of the request as it was sent, where they are known */
+  private async asked(
+    { messages, tools, templateArguments, humanMessage = -1 }: Asked,
+    captured?: Ids,
+  ): Promise<Question> {
     const rendered = (given: readonly unknown[]): Promise<Ids> => {
       const request = {
         model: this.models.base,
@@ -182,7 +215,7 @@ class Asking {
     };
     const shown = (wish: string) =>
       rendered(hintedMessages(messages, [wish], this.options.hintPlace, humanMessage) ?? messages);
-    return { plain: facts.completed?.shown === undefined ? captured : await rendered(messages), shown };
+    return { plain: captured ?? (await rendered(messages)), shown };
   }
 
   private calling() {

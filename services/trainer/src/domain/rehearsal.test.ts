@@ -1,0 +1,85 @@
+import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
+import { lesson } from '../testing/lessons.js';
+import type { TurnShape } from '../testing/turns.js';
+import type { Recipe } from './recipe.js';
+import { rehearsalFor, rehearsedSamples } from './rehearsal.js';
+import { measuringQuestions, rehearsalQuestions } from './rehearsal-questions.js';
+import { decodePlan, planOf } from './step-plan.js';
+import { weighTurns } from './weigh-turns.js';
+
+const scope = { scopeTenant: 'tenant0', scopeUser: 'user0' };
+const stands = { hint: 'Always use tables.', stands: true };
+
+function rehearsal(turns: readonly Partial<TurnShape>[], lessons: readonly Lesson[] = [], more: Partial<Recipe> = {}) {
+  const recipe = recipeWith({ rehearsalSteps: 3, ...more });
+  const candidates = turns.map((shape, at) => candidate({ turn: `turn${at}`, ...shape }, at));
+  return rehearsalFor(weighTurns(candidates, learningContext({ lessons }), recipe), lessons, recipe);
+}
+
+describe('when a lesson is rehearsed', () => {
+  it('one correction is enough where it is said to stand; one that may be meant for once waits for others', () => {
+    const decision = rehearsal([stands]);
+    expect(decision).toMatchObject({ why: 'rehearsed', rehearsed: { tenant: 'tenant0', user: 'user0' } });
+    expect(decision?.effective.map(({ candidate: { turn } }) => turn)).toEqual(['turn0']);
+    expect(rehearsal([{ hint: 'Use tables.' }])).toBeUndefined();
+    expect(rehearsal([{ verdict: 1 }])).toBeUndefined();
+    expect(rehearsal([{ ...stands, judged: { bare: true } }])).toBeUndefined();
+  });
+
+  it('a lesson is rehearsed for as many steps as the recipe says, also where no turn waits', () => {
+    const given = (more: Partial<Lesson>) => lesson({ id: 'l1', text: 'Use tables.', ...scope, ...more });
+    expect(rehearsal([], [given({ steps: 2 })])).toMatchObject({ effective: [], rehearsed: { user: 'user0' } });
+    expect(rehearsal([], [given({ steps: 3 })])).toBeUndefined();
+    expect(rehearsal([], [given({ state: Lesson_State.STATE_LEARNED })])).toBeUndefined();
+    expect(rehearsal([], [given({ coveredBy: 'l2' })])).toBeUndefined();
+    expect(rehearsal([], [given({ waitsFor: 'l2' })])).toBeUndefined();
+    // Said again in the same words, it is not new.
+    expect(rehearsal([stands], [given({ steps: 3, wordings: [stands.hint] })])).toBeUndefined();
+    expect(rehearsal([stands], [given({ steps: 3, scopeUser: 'bob', wordings: [stands.hint] })])).toBeDefined();
+  });
+
+  it('the lesson that has been active for longest comes first, and other tenants’ turns stay', () => {
+    const lessons = [
+      lesson({ id: 'new', scopeTenant: 'tenant0', scopeUser: 'ann', sinceBatch: 9 }),
+      lesson({ id: 'old', scopeTenant: 'tenant1', scopeUser: 'bob', sinceBatch: 4 }),
+    ];
+    const turns = [{ verdict: -1 }, { verdict: -1, tenant: 'tenant1' }];
+    const decision = rehearsal(turns, lessons);
+    expect(decision?.rehearsed).toEqual({ tenant: 'tenant1', user: 'bob' });
+    expect(decision?.effective.map(({ candidate: { turn } }) => turn)).toEqual(['turn1']);
+  });
+
+  it('nothing is rehearsed where the recipe says so, nor where nothing is distilled', () => {
+    expect(rehearsal([stands], [], { rehearsalSteps: 0 })).toBeUndefined();
+    expect(rehearsal([stands], [], { method: 'binary' })).toBeUndefined();
+  });
+});
+
+describe('what is rehearsed', () => {
+  const speaker = { tenant: 't', user: 'u' };
+  const samples = (batch: number, taken: number) =>
+    rehearsedSamples(speaker, [lesson({ id: 'l1' })], { batch, taken, recipe: recipeWith() });
+
+  it('questions of the trainer’s own fill a batch up, others from batch to batch', () => {
+    expect(samples(1, 3)).toHaveLength(9);
+    expect(samples(1, 30)).toHaveLength(4);
+    expect(samples(7, 0)[0]).toMatchObject({ turn: 'rehearsal_7_1', lessons: ['l1'], shown: true, effective: false });
+    const asked = (batch: number) => samples(batch, 0).map(({ question }) => question);
+    expect(asked(1)).not.toEqual(asked(2));
+    expect(new Set([...asked(1), ...asked(2)])).toEqual(new Set(rehearsalQuestions.map((_, at) => at + 1)));
+    expect(rehearsedSamples(speaker, [], { batch: 1, taken: 0, recipe: recipeWith() })).toEqual([]);
+  });
+
+  it('the plan holds the questions, none of which measures or probes', () => {
+    const plan = decodePlan(planOf(recipeWith({ rehearsalSteps: 3 })).bytes);
+    expect(plan?.rehearsalQuestions).toEqual(rehearsalQuestions);
+    expect(decodePlan(planOf(recipeWith()).bytes)?.rehearsalQuestions).toEqual([]);
+    const probes = (plan?.probePrompts ?? []).map((bytes) => new TextDecoder().decode(bytes)).join('\n');
+    const all = [...rehearsalQuestions, ...measuringQuestions];
+    expect(new Set(all).size).toBe(all.length);
+    expect(all.filter((question) => probes.includes(question))).toEqual([]);
+  });
+});
