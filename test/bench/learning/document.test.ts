@@ -71,7 +71,7 @@ describe('the document of the learning experiment', () => {
   });
 
   it('names the parts that were not run', () => {
-    expect(written([turns])).toContain('Parts (a), (c), (d), (e), (f), (g), (h).');
+    expect(written([turns])).toContain('Parts (a), (c), (d), (e), (f), (g), (h), (i).');
   });
 
   it('keeps the words around its figures', () => {

@@ -51,6 +51,7 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     besideAlone(results, of('f'), '(f) Mixed temperatures', 'half of the sessions at .1, half at .8'),
     besideAlone(results, of('g'), '(g) Hostile feedback', 'three of ten sessions hostile'),
     sideBySide(results, of('h')),
+    oneCorrection(results, of('i')),
     targets(results),
     stepsOf(results),
   ];
@@ -239,6 +240,33 @@ function besideAlone(
     return [labelOf(result), climb(result), climb(right), share(ceilingOf(results, result.name, result.seed))];
   });
   return { title, lines: table(['wish', changed, 'alone, as in (a)', 'shown the wish'], rows) };
+}
+
+/** What one correction came to, and when. */
+function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  if (own.length === 0) return undefined;
+  const rows = own.map((result) => {
+    const { name, seed, talk } = result;
+    const versions = versionsOf(result, name);
+    const climb = versions.map(
+      ({ step, scores, seconds = 0 }) => `v${String(step)} ${share(scores.headline)} (${seconds.toFixed(0)} s)`,
+    );
+    const last = versions.at(-1);
+    const compared = [baseOf(results, name, seed)?.scores.headline, ceilingOf(results, name, seed)].map(share);
+    const reached = ratio(last?.scores.headline, ceilingOf(results, name, seed));
+    const corrected = talk.reduce((sum, one) => sum + one.corrected, 0);
+    return [labelOf(result), String(corrected), ...compared, climb.join(' · '), reached, share(last?.scores.obeys)];
+  });
+  const header = [
+    'wish',
+    'corrections',
+    'base',
+    'shown the wish',
+    'headline by version (seconds since)',
+    'last ÷ shown',
+    'obeys',
+  ];
+  return { title: '(i) One correction, and then silence', lines: table(header, rows) };
 }
 
 /** One wish by each method, the combined one of part (a) first. */

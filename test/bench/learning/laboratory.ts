@@ -49,6 +49,8 @@ const readyWithinMs = 300_000;
 const klAnswers = 16;
 const stepWithinMs = 900_000;
 const begunWithinMs = 90_000;
+/** A judge that reads words takes a second; wishes are compared before a batch closes. */
+const beginsWithinMs = 45_000;
 type Scorer = Awaited<ReturnType<typeof startScorer>>;
 
 export class Laboratory {
@@ -162,6 +164,31 @@ export class Laboratory {
       return false;
     };
     await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
+  }
+
+  /** Whether a first step begins by what was said just now. */
+  async begins(policy: string): Promise<boolean> {
+    const isBegun = async () => (await this.steps()).length > 0;
+    const waiting = until(isBegun, { what: `A step of ${policy} begins`, timeoutMs: beginsWithinMs, everyMs: 500 });
+    return waiting.then(
+      () => true,
+      (error: unknown) => {
+        if (isBacktalkError(error, 'never_happened')) return false;
+        throw error;
+      },
+    );
+  }
+
+  /** The first version from this step on that serves, or the newest once nothing is being learned any more. */
+  async reaches(policy: string, step: number): Promise<{ readonly version: string; readonly step: number }> {
+    const reached = async () => {
+      const stable = (await this.steps()).filter(({ stage }) => stage === 'stable').at(-1);
+      const isOver = (await this.lessons(policy)).every(({ state }) => state !== 'active');
+      const number = stable === undefined ? 0 : numberOf(stable.version);
+      return number >= step || isOver ? { version: stable?.version ?? `${policy}-v0`, step: number } : undefined;
+    };
+    const what = `Version ${String(step)} of ${policy} serves`;
+    return until(reached, { what, timeoutMs: stepWithinMs, everyMs: 500 });
   }
 
   /** Resolves when a step's batch is closed and the step decided, or when that does not come: not every correction makes one. */

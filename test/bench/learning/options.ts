@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { root } from '../../loop/machine.js';
 import { benchErrors } from '../errors.js';
 
-export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
+export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** How much is done and measured; results of different sizes are never compared. */
@@ -48,6 +48,7 @@ Parts:
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
   g  hostile feedback in three of ten         h  the methods side by side: binary, opd sampled, topk and
      sessions, from ten keys                     full, hybrid (taught by base or itself), beside (a)
+  i  one correction, and then silence
 
 Options:
   --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)

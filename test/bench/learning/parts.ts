@@ -51,6 +51,7 @@ const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
   e: controls,
   f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
   h: methods,
+  i: (setting) => setting.plan.users.map((name) => oneCorrection(setting, name)),
   g: (setting) => setting.plan.users.slice(0, 1).map((name) => poisoned({ ...setting, keys: poisonKeys }, name)),
 };
 
@@ -313,4 +314,32 @@ function poisoned(setting: Setting, name: string): Unit {
     return { rows, talks: [talk] };
   };
   return { part: 'g', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+}
+
+/** A person says what they want from now on, and then nothing more: versions come by themselves. */
+function oneCorrection(setting: Setting, name: string): Unit {
+  const { seed, plan } = setting;
+  const recipe = `rehearsalSteps=${String(plan.sizes.steps)}`;
+  const steps: Steps = async (laboratory, say) => {
+    await compare(laboratory, setting, [name]);
+    const talk = new Talk(laboratory, policy, say);
+    await talk.untilTaught(personOf(laboratory, readUser(name), seed));
+    const rows: Row[] = [];
+    let measuringMs = 0;
+    const saidAt = performance.now();
+    for (const stop of stops(0, plan.sizes)) {
+      await laboratory.rest(policy, false);
+      const reached = await laboratory.reaches(policy, stop);
+      const seconds = (performance.now() - saidAt - measuringMs) / 1_000;
+      await laboratory.rest(policy, true);
+      const measuringAt = performance.now();
+      const row = await laboratory.measure({ of: name, block: '', ...reached });
+      if (row !== undefined) rows.push({ ...row, seconds });
+      measuringMs += performance.now() - measuringAt;
+      if (reached.step < stop) break;
+    }
+    const taught = await laboratory.taught(name, rows.at(-1)?.step ?? 0);
+    return { rows: [...rows, ...taught], talks: [talk] };
+  };
+  return { part: 'i', name, seed, run: (say) => experiment({ ...setting, recipe }, say, steps) };
 }

@@ -24,6 +24,8 @@ const row = z.object({
   /** Steps of the policy so far. */
   step: z.number(),
   scores,
+  /** Since the person had said what they want, without the time of measuring. */
+  seconds: z.number().optional(),
   /** KL to the base, nats an answer. */
   kl: z.number().optional(),
   /** Of fixed sentences: mean nats a token, the share of right ones that are likelier than their wrong twins, and which they are. */

@@ -63,6 +63,15 @@ export class Talk {
     return this.reached;
   }
 
+  /** Sessions, one after the other, until something was said that a batch is closed for. */
+  async untilTaught(person: Person): Promise<void> {
+    const { counts, laboratory, policy } = this;
+    do {
+      await this.session([person]);
+      this.say(`${counts.sessions} sessions, ${counts.corrected} corrected`);
+    } while (counts.sessions < sessionsPerStep && !(await laboratory.begins(policy)));
+  }
+
   /** People who have said what makes a step wait for it: the trainer may still be measuring lessons. */
   private async enough(): Promise<void> {
     const { counts, heard, laboratory, policy } = this;
