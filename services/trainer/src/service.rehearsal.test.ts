@@ -1,4 +1,6 @@
 import { fakePromptIds } from '@backtalk/dialects/testing';
+import { idsOfSubject } from '@backtalk/kit';
+import { collect } from '@backtalk/kit/testing';
 import { LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -30,6 +32,8 @@ describe('a lesson that is rehearsed', () => {
     ]);
     const [first, second] = rig.worker.steps[0]?.request.samples ?? [];
     expect(first).toMatchObject({ turn: 'only', shown: false });
+    const marks = await collect(rig.reader.headers(['sampleTaken']));
+    expect(marks.map(({ subject }) => idsOfSubject('sampleTaken', subject).turn)).toEqual(['only']);
     const { question = 0 } = batch?.samples[1] ?? {};
     expect(second).toMatchObject({
       turn: 'rehearsal_1_1',

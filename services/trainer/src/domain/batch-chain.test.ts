@@ -23,6 +23,16 @@ function trained(number: number): WeightsTrained {
   return WeightsTrained.fromPartial({ policy: 'p', batch: number, version: `p-v${number}` });
 }
 
+describe('the samples of the newest versions', () => {
+  it('questions of the trainer’s own are nobody’s share', () => {
+    const chain = new BatchChain('p');
+    const { samples, ...rest } = batch(1, 1);
+    const rehearsed = BatchClosed.fromPartial({ samples: [{ turn: 'rehearsal_1_1', question: 1 }] }).samples;
+    chain.closed({ ...rest, samples: [...samples, ...rehearsed] }, 10);
+    expect(chain.recent().map((of) => of.map(({ turn }) => turn))).toEqual([['t1']]);
+  });
+});
+
 describe('the open batch', () => {
   it('the open batch is the one that was closed and not trained', () => {
     const chain = new BatchChain('p');

@@ -115,6 +115,16 @@ describe('a batch that is trained', () => {
     expect(fact.baselines).toEqual([{ user: 'user0', mean: -1, count: 8 }]);
   });
 
+  it('an answer that was given with lessons shown moves no baseline, and its sample says so', () => {
+    const shown = [{ lesson: '', text: 'Be brief.' }];
+    const own = decision();
+    const [first, ...others] = own.effective;
+    if (first === undefined) throw new TypeError('expected a sample');
+    const told = trained({ ...own, effective: [{ ...first, candidate: { ...first.candidate, shown } }, ...others] });
+    expect(told.baselines).toEqual([{ user: 'user0', mean: -1, count: 7 }]);
+    expect(told.samples.filter((sample) => sample.shown).map(({ turn }) => turn)).toEqual(['c0']);
+  });
+
   it('a batch’s fact survives its own encoding', () => {
     expect(BatchClosed.decode(BatchClosed.encode(fact).finish())).toEqual(fact);
   });
