@@ -234,7 +234,7 @@ function adaptTo(
     const replaced =
       (spec.name === 'engine' && engine === 'stand-in') || (spec.name === 'training-worker' && training === 'stand-in');
     const suited = engine === 'stand-in' ? standInEnvironment[spec.name] : undefined;
-    const env = {
+    const given: Record<string, string> = {
       ...spec.env,
       ...brokers,
       BACKTALK_ACK_WAIT: '2s',
@@ -243,8 +243,15 @@ function adaptTo(
       ...environment['all'],
       ...environment[spec.name],
     };
+    // Versions come of what people say in a test, unless it asks for more.
+    const recipe = spec.name === 'trainer' ? { BACKTALK_RECIPE_SET: waitingFor(given['BACKTALK_RECIPE_SET']) } : {};
+    const env = { ...given, ...recipe };
     return adapt(replaced ? standInFor(root, { ...spec, env }, ports, pace) : { ...spec, env });
   };
+}
+
+function waitingFor(set: string | undefined): string {
+  return ['rehearsalSteps=0', ...(set === undefined || set === '' ? [] : [set])].join(',');
 }
 
 /** What stands in the keys file: hashes, and what each key may do. Tenants share the one policy because keys name it. */

@@ -47,7 +47,7 @@ export class LessonView {
     return known.shown ?? [];
   }
 
-  /** Something was said of lessons: the next answer of anybody waits for it. */
+  /** Something was said of lessons: the next answer of each person waits for it. */
   changed(): void {
     for (const known of this.people.values()) known.shown = undefined;
   }

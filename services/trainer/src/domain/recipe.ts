@@ -69,7 +69,7 @@ const batch = {
   staleLogRatioNats: number(0.1, 0, 20, 'Mean |log ratio| above which an answer gives no reward; 0 is no bound.'),
   lessonScope: oneOf('user', ['user', 'policy'], 'Whose samples a lesson holds for: its own user, or all.'),
   rehearsalSteps: whole(
-    0,
+    6,
     0,
     64,
     "Steps that a lesson is taught without waiting for more turns, on questions of the trainer's own; 0 waits for turns.",
@@ -88,7 +88,7 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
   tiny: { about: 'Models up to 0.3B on a laptop: the numbers that are measured here.', recipe: tiny },
   small: {
     about:
-      'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Not measured here.',
+      'Models on a GPU: the numbers of the published methods, and samples as long as an agent makes them. Nothing is rehearsed. Not measured here.',
     recipe: {
       ...tiny,
       opdForm: 'full',
@@ -102,6 +102,7 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
       sampleTokensMax: 32_768,
       microBatchTokens: 4_096,
       meanAnswerTokens: 0,
+      rehearsalSteps: 0,
       effective: 16,
     },
   },

@@ -1,6 +1,8 @@
 // Questions of the trainer's own, on which lessons are rehearsed and measured: a wish about form fits any of them. They are neither those
-// that versions are probed with nor those that a gate asks. One half is trained on, the other half only measures.
-const rehearsed: readonly string[] = [
+// that versions are probed with nor those that a gate asks. Some are trained on, the others only measure.
+
+/** Trained on. */
+export const rehearsalQuestions: readonly string[] = [
   'How do I get a wine stain out of a tablecloth?',
   'Why do leaves change colour in autumn?',
   'What makes a good cover letter?',
@@ -27,7 +29,8 @@ const rehearsed: readonly string[] = [
   'What is worth seeing in a small harbour town?',
 ];
 
-const measured: readonly string[] = [
+/** Never trained on. */
+export const measuringQuestions: readonly string[] = [
   'How do I keep a wooden cutting board clean?',
   'What causes a rainbow?',
   'How can I get better at remembering names?',
@@ -41,6 +44,3 @@ const measured: readonly string[] = [
   'Tell me something about volcanoes.',
   'How do I choose a good pair of walking shoes?',
 ];
-
-export const rehearsalQuestions = rehearsed;
-export const measuringQuestions = measured;

@@ -76,7 +76,7 @@ describe('what is rehearsed', () => {
   it('the plan holds the questions, none of which measures or probes', () => {
     const plan = decodePlan(planOf(recipeWith({ rehearsalSteps: 3 })).bytes);
     expect(plan?.rehearsalQuestions).toEqual(rehearsalQuestions);
-    expect(decodePlan(planOf(recipeWith()).bytes)?.rehearsalQuestions).toEqual([]);
+    expect(decodePlan(planOf(recipeWith({ rehearsalSteps: 0 })).bytes)?.rehearsalQuestions).toEqual([]);
     const probes = (plan?.probePrompts ?? []).map((bytes) => new TextDecoder().decode(bytes)).join('\n');
     const all = [...rehearsalQuestions, ...measuringQuestions];
     expect(new Set(all).size).toBe(all.length);

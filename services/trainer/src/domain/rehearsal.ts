@@ -1,4 +1,4 @@
-// One correction is enough: where too few turns wait for a batch, and somebody wants something that is not learned yet, the batch is filled up
+// One correction is enough: where too few turns wait for a batch, and a person wants something that is not learned yet, the batch is filled up
 // with questions of the trainer's own. In: what waits, and the lessons. Out: the batch that is closed for a lesson's sake, if any. Pure.
 import { asWording, inScope, isShown, ownWish, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
@@ -12,7 +12,7 @@ import type { Waiting, Weighed } from './weigh-turns.js';
 /** Fewer would be learnt by heart. */
 const questionsMin = 4;
 
-/** Nothing where nobody has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for. */
+/** Nothing where no person has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for. */
 export function rehearsalFor(waiting: Waiting, lessons: readonly Lesson[], recipe: Recipe): TrainDecision | undefined {
   if (recipe.rehearsalSteps === 0 || recipe.method === 'binary') return undefined;
   const isNew = (weighed: Weighed) => asksForMore(weighed, lessons, recipe);
@@ -72,7 +72,7 @@ export function rehearsedSamples(
   }));
 }
 
-/** Of somebody's turn, and not of a question of the trainer's own. */
+/** Of a person's turn, and not of a question of the trainer's own. */
 export function isOfTurn({ question }: Pick<BatchSample, 'question'>): boolean {
   return question === 0;
 }

@@ -112,7 +112,7 @@ export function trainSample(
   });
 }
 
-/** As answers are sampled where nobody says otherwise. */
+/** As answers are sampled where a request names no other. */
 const rehearsalTemperature = 0.8;
 
 export function rehearsedSample({ turn }: BatchSample, { plain, teacher }: Prompts): TrainSample {

@@ -166,6 +166,9 @@ export class TrainerRig {
     overrides: Pick<TrainerOverrides, 'clock' | 'rememberedMax' | 'effects' | 'progress'> = {},
   ): Promise<Trainer> {
     const { url, user, password } = this.nats.credentials('trainer');
+    const given = { ...this.environment, ...environment };
+    // Batches wait for turns, unless a test asks for more.
+    const recipe = ['rehearsalSteps=0', given['BACKTALK_RECIPE_SET'] ?? ''].filter((part) => part !== '').join(',');
     const config = readConfig(trainerSettings, {
       BACKTALK_NATS_URL: url,
       BACKTALK_NATS_USER: user,
@@ -178,8 +181,8 @@ export class TrainerRig {
       BACKTALK_STEP_RETRY_MAX: '300ms',
       BACKTALK_INSTANCE: instance,
       BACKTALK_LOG_LEVEL: 'silent',
-      ...this.environment,
-      ...environment,
+      ...given,
+      BACKTALK_RECIPE_SET: recipe,
     });
     const fail = (error: unknown): void => void this.failures.push(error);
     const trainer = createTrainer(config, { logger: silentLogger, lease: shortLease, fail, ...overrides });
