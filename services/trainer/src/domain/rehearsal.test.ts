@@ -36,6 +36,7 @@ describe('when a lesson is rehearsed', () => {
     expect(rehearsal([], [given({ state: Lesson_State.STATE_LEARNED })])).toBeUndefined();
     expect(rehearsal([], [given({ coveredBy: 'l2' })])).toBeUndefined();
     expect(rehearsal([], [given({ waitsFor: 'l2' })])).toBeUndefined();
+    expect(rehearsal([], [given({ cameBack: true })])).toBeUndefined();
     // Said again in the same words, it is not new.
     expect(rehearsal([stands], [given({ steps: 3, wordings: [stands.hint] })])).toBeUndefined();
     expect(rehearsal([stands], [given({ steps: 3, scopeUser: 'bob', wordings: [stands.hint] })])).toBeDefined();

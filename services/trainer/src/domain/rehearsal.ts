@@ -40,8 +40,10 @@ function speakerOf(lessons: readonly Lesson[], recipe: Recipe): Speaker | undefi
   return due && { tenant: due.scopeTenant, user: due.scopeUser };
 }
 
+/** What merely came back may be praise that was taken for a wish: it is learned from turns alone. */
 function isDue(lesson: Lesson, { rehearsalSteps }: Recipe): boolean {
-  return lesson.state === Lesson_State.STATE_ACTIVE && isShown(lesson) && lesson.steps < rehearsalSteps;
+  const isSaid = lesson.state === Lesson_State.STATE_ACTIVE && !lesson.cameBack;
+  return isSaid && isShown(lesson) && lesson.steps < rehearsalSteps;
 }
 
 /**
