@@ -13,10 +13,15 @@ import { weighTurns } from './weigh-turns.js';
 const scope = { scopeTenant: 'tenant0', scopeUser: 'user0' };
 const stands = { hint: 'Always use tables.', stands: true };
 
-function rehearsal(turns: readonly Partial<TurnShape>[], lessons: readonly Lesson[] = [], more: Partial<Recipe> = {}) {
+function rehearsal(
+  turns: readonly Partial<TurnShape>[],
+  lessons: readonly Lesson[] = [],
+  more: Partial<Recipe> = {},
+  isRolledBack = false,
+) {
   const recipe = recipeWith({ rehearsalSteps: 3, ...more });
   const candidates = turns.map((shape, at) => candidate({ turn: `turn${at}`, ...shape }, at));
-  return rehearsalFor(weighTurns(candidates, learningContext({ lessons }), recipe), lessons, recipe);
+  return rehearsalFor(weighTurns(candidates, learningContext({ lessons }), recipe), lessons, recipe, isRolledBack);
 }
 
 describe('when a lesson is rehearsed', () => {
@@ -51,6 +56,12 @@ describe('when a lesson is rehearsed', () => {
     const decision = rehearsal(turns, lessons);
     expect(decision?.rehearsed).toEqual({ tenant: 'tenant1', user: 'bob' });
     expect(decision?.effective.map(({ candidate: { turn } }) => turn)).toEqual(['turn1']);
+  });
+
+  it('after a rollback what was learned before is not rehearsed again, and what is said anew is', () => {
+    const active = [lesson({ id: 'l1', ...scope })];
+    expect(rehearsal([], active, {}, true)).toBeUndefined();
+    expect(rehearsal([stands], active, {}, true)).toBeDefined();
   });
 
   it('nothing is rehearsed where the recipe says so, nor where nothing is distilled', () => {

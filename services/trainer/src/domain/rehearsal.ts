@@ -12,11 +12,21 @@ import type { Waiting, Weighed } from './weigh-turns.js';
 /** Fewer would be learnt by heart. */
 const questionsMin = 4;
 
-/** Nothing where no person has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for. */
-export function rehearsalFor(waiting: Waiting, lessons: readonly Lesson[], recipe: Recipe): TrainDecision | undefined {
+/**
+ * Nothing where no person has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for.
+ * @param isRolledBack a version was burned after it had served, and none was made since
+ */
+export function rehearsalFor(
+  waiting: Waiting,
+  lessons: readonly Lesson[],
+  recipe: Recipe,
+  isRolledBack: boolean,
+): TrainDecision | undefined {
   if (recipe.rehearsalSteps === 0 || recipe.method === 'binary') return undefined;
   const isNew = (weighed: Weighed) => asksForMore(weighed, lessons, recipe);
-  const speaker = waiting.effective.find(isNew)?.candidate ?? speakerOf(lessons, recipe);
+  // What was just undone is not done again unasked.
+  const due = isRolledBack ? undefined : speakerOf(lessons, recipe);
+  const speaker = waiting.effective.find(isNew)?.candidate ?? due;
   if (speaker === undefined) return undefined;
   const ours = waiting.effective.filter(({ candidate }) => candidate.tenant === speaker.tenant);
   const effective = ours.toSorted((a, b) => a.back - b.back).slice(0, recipe.effective);

@@ -54,6 +54,22 @@ describe('the next parent', () => {
   });
 });
 
+describe('a rollback', () => {
+  it('a version that served and was burned is one, until a newer version stands', () => {
+    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]);
+    expect(versions.isRolledBack()).toBe(false);
+    versions.staged(staged(2, STAGE_BURNED), 900);
+    expect(versions.isRolledBack()).toBe(true);
+    versions.trained(trained(3, 1), 9);
+    expect(versions.isRolledBack()).toBe(false);
+  });
+
+  it('a candidate that the gate refused is none', () => {
+    expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]).isRolledBack()).toBe(false);
+    expect(line().isRolledBack()).toBe(false);
+  });
+});
+
 describe('an undecided candidate', () => {
   it('a candidate is the newest version until it is stable or burned', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1]);

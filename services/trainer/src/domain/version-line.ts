@@ -99,6 +99,13 @@ export class VersionLine implements VersionsSince {
     return sound?.version ?? baseVersion(this.policy);
   }
 
+  /** Whether a version that was made since the next parent served and was burned: by an operator's word, or because its answers went wrong. */
+  isRolledBack(): boolean {
+    const versions = this.versions();
+    const parent = versions.findIndex(({ version }) => version === this.nextParent());
+    return versions.slice(parent + 1).some(({ version }) => this.served.has(version) && this.isBurned(version));
+  }
+
   /** From the version itself back to the base. */
   private *ancestry(version: string): Generator<string> {
     const seen = new Set<string>();

@@ -67,7 +67,7 @@ export class BatchClosing {
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
     const rehearsal =
-      resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, this.tools.recipe);
+      resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, recipe, line.isRolledBack());
     const decision = rehearsal ?? decided;
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision, signal);
