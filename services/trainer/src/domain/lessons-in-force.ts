@@ -14,9 +14,14 @@ export function hindsightBeside(hint: string, shown: readonly Lesson[], lessons:
   const wording = asWording(hint);
   const isSaid = lessons.some((lesson) => {
     const isShownHere = shown.some(({ id }) => [lesson.id, lesson.coveredBy, lesson.waitsFor].includes(id));
-    return isShownHere && [lesson.text, ...lesson.wordings].includes(wording);
+    return isShownHere && isWordedSo(lesson, wording);
   });
   return isSaid ? '' : hint.slice(0, hindsightCharsMax);
+}
+
+/** One of the wordings in which it was heard. */
+export function isWordedSo({ text, wordings }: Lesson, wording: string): boolean {
+  return text === wording || wordings.includes(wording);
 }
 
 /** The hints of one sample's teacher, in the order in which they are shown. */

@@ -4,7 +4,7 @@ import { asWording, inScope, isShown, ownWish, type Speaker } from '@backtalk/ki
 import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 
 import type { TrainDecision } from './batch-rule.js';
-import type { Candidate } from './candidate.js';
+import { isWordedSo } from './lessons-in-force.js';
 import { anchorsMax, type Recipe } from './recipe.js';
 import { rehearsalQuestions } from './rehearsal-questions.js';
 import type { Waiting, Weighed } from './weigh-turns.js';
@@ -36,12 +36,8 @@ export function rehearsalFor(
 function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[], recipe: Recipe): boolean {
   const { text, stands, bare } = ownWish(candidate.judged);
   if (!wished || !stands || bare) return false;
-  const known = lessons.find((lesson) => isWordedSo(lesson, asWording(text), candidate));
+  const known = lessons.find((lesson) => inScope(lesson, candidate) && isWordedSo(lesson, asWording(text)));
   return known === undefined || isDue(known, recipe);
-}
-
-function isWordedSo(lesson: Lesson, wording: string, candidate: Candidate): boolean {
-  return inScope(lesson, candidate) && (lesson.text === wording || lesson.wordings.includes(wording));
 }
 
 /** Of the lesson that has been active for longest. */

@@ -4,6 +4,7 @@ import { Lesson_State, type Lesson, type UserBaseline } from '@backtalk/proto/fa
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
+import { isWordedSo } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
 
@@ -71,10 +72,6 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
 function isBeingLearned(lesson: Lesson, candidate: Candidate): boolean {
   if (lesson.state !== Lesson_State.STATE_ACTIVE || !inScope(lesson, candidate)) return false;
   return candidate.shown.some(({ lesson: id, text }) => (id === '' ? isWordedSo(lesson, text) : id === lesson.id));
-}
-
-function isWordedSo({ text, wordings }: Lesson, wording: string): boolean {
-  return text === wording || wordings.includes(wording);
 }
 
 /** A correction of an answer from before its lesson was learned asks for nothing new; one of a later answer does. */
