@@ -82,9 +82,15 @@ describe('a process of the machine', () => {
     await expect(part.start()).rejects.toThrow('part.log');
   });
 
+  it('a process that ends each time is refused with its last words', async () => {
+    const args = ['-c', 'echo starting; echo "rehearsalSteps: Too big." >&2; exit 78'];
+    const part = make({ command: 'sh', args, ready: () => Promise.resolve(false), readyWithinMs: 20_000 });
+    await expect(part.start()).rejects.toThrow(/^part ends as often as it is started: rehearsalSteps: Too big\. \(/);
+  });
+
   it('refuses a process that cannot be started', async () => {
     const part = make({ command: 'no-such-program', args: [], ready: () => Promise.resolve(false) });
-    await expect(part.start()).rejects.toMatchObject({ code: 'process_not_ready' });
+    await expect(part.start()).rejects.toThrow(/ENOENT/);
   });
 
   it('kills a process that does not heed its signal, in time', async () => {

@@ -1,6 +1,7 @@
 // One process of the machine: starts it, writes its output to its log file, says when it is ready, and starts it again
 // with back-off when it dies unasked. It never decides what runs: `processes.ts` does.
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { deployErrors } from './errors.js';
 import { killGroup } from './process-record.js';
 import { ProcessLog } from './process-log.js';
@@ -8,6 +9,7 @@ import { ProcessLog } from './process-log.js';
 const backOffMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
 const steadyAfterMs = 60_000;
 const endsWithinDefaultMs = 10_000;
+const lineCharactersMax = 300;
 
 export interface ProcessSpec {
   readonly name: string;
@@ -62,7 +64,8 @@ export class Child {
     while (performance.now() < deadline) {
       if (await this.spec.ready()) return;
       if (this.stopping) return;
-      if (this.deaths > 2) break;
+      if (this.deaths > 2)
+        throw deployErrors.endsAtOnce({ name: this.spec.name, log: this.logPath, lastWords: lastLineOf(this.logPath) });
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     throw deployErrors.notReady({ name: this.spec.name, log: this.logPath, seconds: this.spec.readyWithinMs / 1000 });
@@ -170,5 +173,15 @@ export class Child {
     this.stopping = true;
     clearTimeout(this.restart);
     if (this.process?.pid !== undefined) killGroup(this.process.pid);
+  }
+}
+
+/** Services say in their last line what is wrong with a setting. */
+function lastLineOf(path: string): string {
+  try {
+    const lines = readFileSync(path, 'utf8').split('\n');
+    return (lines.findLast((line) => line.trim() !== '') ?? '').trim().slice(0, lineCharactersMax);
+  } catch {
+    return '';
   }
 }

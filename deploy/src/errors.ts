@@ -8,6 +8,12 @@ export const deployErrors = defineErrors('deploy', {
     message: (p: { name: string; log: string; seconds: number }) =>
       `${p.name} did not come up within ${String(p.seconds)} s. Its log says why: ${p.log}`,
   },
+  endsAtOnce: {
+    code: 'process_ends_at_once',
+    retry: 'never',
+    message: (p: { name: string; log: string; lastWords: string }) =>
+      `${p.name} ends as often as it is started: ${p.lastWords === '' ? 'it says nothing' : p.lastWords} (all of it: ${p.log})`,
+  },
   portBusy: {
     code: 'port_busy',
     retry: 'never',
