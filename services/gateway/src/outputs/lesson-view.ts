@@ -49,7 +49,9 @@ export class LessonView {
 
   /** Something was said of lessons: the next answer of each person waits for it. */
   changed(): void {
-    for (const known of this.people.values()) known.shown = undefined;
+    // What is being read now may be from before: it goes to what is let go of here.
+    for (const [person, known] of this.people)
+      this.people.set(person, { ...known, shown: undefined, reading: undefined });
   }
 
   private known(person: string): Known {
