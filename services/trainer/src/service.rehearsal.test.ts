@@ -44,6 +44,15 @@ describe('a lesson that is rehearsed', () => {
     });
   });
 
+  it('a lesson that engines refuse in a prompt holds up no step', async () => {
+    rig = await TrainerRig.start({ environment });
+    rig.engine.settings.tokenizeFails = (body) => (JSON.stringify(body).includes(wish) ? 400 : undefined);
+    await rig.startTrainer();
+    await rig.say({ turn: 'only', hint: wish, stands: true });
+    await rig.untilVersions(1);
+    expect(rig.worker.steps[0]?.request.samples.map(({ turn }) => turn)).toEqual(['only']);
+  });
+
   it('a lesson that is given needs no turn at all, and is rehearsed for as long as the recipe says', async () => {
     rig = await TrainerRig.start({ environment });
     const trainer = await rig.startTrainer();

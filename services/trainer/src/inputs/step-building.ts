@@ -108,8 +108,8 @@ async function buildRehearsal(
   const hinted = hintedMessages(asked, hints, plan.training.hintPlace, 0) ?? asked;
   const plain = await render({ messages: asked, tools: [], templateArguments: {} });
   const teacher = await render({ messages: hinted, tools: [], templateArguments: {} });
-  if (typeof plain === 'string' || typeof teacher === 'string')
-    throw trainerErrors.rendererAway({ baseModel: base.name });
+  // What engines refuse, or end on, they refuse each time: the step goes on without it.
+  if (typeof plain === 'string' || typeof teacher === 'string') return 'missing';
   return { sample: rehearsedSample(sample, { plain, teacher }), untaught: '' };
 }
 
