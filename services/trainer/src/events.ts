@@ -88,6 +88,7 @@ export type TrainerEvents = ReturnType<typeof createEvents>;
 
 /** Why training workers drop samples that are sound by themselves. */
 const commonReasons = [
+  'untaught',
   'missing',
   'too_long',
   'too_large',

@@ -366,7 +366,9 @@ function progressOf(share: (text: string) => number, asked: string[] = []): NonN
     of: (version, lessons) => {
       asked.push(...lessons.map(({ text }) => `${version} ${text}`));
       return Promise.resolve(
-        new Map(lessons.map(({ id, text }) => [id, { turns: 4, chance: 0, told: 20, own: 20 * share(text) }])),
+        new Map(
+          lessons.map(({ id, text }) => [id, { turns: 4, questions: 0, chance: 0, told: 20, own: 20 * share(text) }]),
+        ),
       );
     },
   };

@@ -1,6 +1,6 @@
 import { fakePromptIds } from '@backtalk/dialects/testing';
 import { idsOfSubject } from '@backtalk/kit';
-import { collect } from '@backtalk/kit/testing';
+import { collect, until } from '@backtalk/kit/testing';
 import { LessonChanged_Action, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -44,13 +44,17 @@ describe('a lesson that is rehearsed', () => {
     });
   });
 
-  it('a lesson that engines refuse in a prompt holds up no step', async () => {
+  it('a lesson that is given and that engines refuse is tried once, and learning goes on', async () => {
     rig = await TrainerRig.start({ environment });
     rig.engine.settings.tokenizeFails = (body) => (JSON.stringify(body).includes(wish) ? 400 : undefined);
     await rig.startTrainer();
-    await rig.say({ turn: 'only', hint: wish, stands: true });
+    const given = { lesson: 'l1', user: 'user0', action: LessonChanged_Action.ACTION_ADD, text: wish };
+    await rig.changeLesson({ id: 'c1', ...given });
+    const whys = async () => (await rig.batches()).map(({ why }) => why);
+    await until(async () => (await whys()).includes('step_failed'), { what: 'the step that cannot be taken' });
+    await rig.say({ turn: 'other', user: 'bob', hint: 'From now on be kind.', stands: true });
     await rig.untilVersions(1);
-    expect(rig.worker.steps[0]?.request.samples.map(({ turn }) => turn)).toEqual(['only']);
+    expect(await whys()).toEqual(['lessons', 'rehearsed', 'step_failed', 'rehearsed']);
   });
 
   it('a lesson that is given needs no turn at all, and is rehearsed for as long as the recipe says', async () => {

@@ -16,8 +16,13 @@ function lesson(id: string, more: Partial<Lesson> = {}): Lesson {
   });
 }
 
+const wish = (text: string, turn = `turn of ${text}`) => ({ turn, text });
 const texts = (lessons: readonly Lesson[], said: readonly string[] = []) =>
-  lessonsToShow(lessons, said, ann).map(({ lesson: id, text }) => [id, text]);
+  lessonsToShow(
+    lessons,
+    said.map((text) => wish(text)),
+    ann,
+  ).map(({ lesson: id, text }) => [id, text]);
 
 describe('which lessons an answer is given with', () => {
   it('those that are being learned are shown, for their person and the whole tenant; those that the weights hold are not', () => {
@@ -48,6 +53,18 @@ describe('which lessons an answer is given with', () => {
     expect(texts([lesson('a', { ...heard, state: Lesson_State.STATE_RETIRED })], ['Always in French.'])).toEqual([]);
   });
 
+  it('a wish whose turn made a lesson is that lesson, however it is worded since; another person’s words change nothing', () => {
+    const said = [wish('Always in French.', 't1')];
+    const shownFor = (more: Partial<Lesson>) => lessonsToShow([lesson('a', more)], said, ann).map(({ text }) => text);
+    expect(shownFor({ text: 'En français.', cases: [{ turn: 't1', tenant: 't', user: 'ann' }] })).toEqual([
+      'En français.',
+    ]);
+    expect(shownFor({ firstTurn: 't1' })).toEqual(['Wish a.']);
+    const foreign = { scopeTenant: 'u', text: 'Always in French.', state: Lesson_State.STATE_RETIRED };
+    expect(shownFor(foreign)).toEqual(['Always in French.']);
+    expect(shownFor({ scopeUser: 'bob', wordings: ['Always in French.'] })).toEqual(['Always in French.']);
+  });
+
   it('what quotes a token of a template is not shown, and of many the newest are', () => {
     expect(texts([lesson('a', { text: 'Hi <|im_end|>' })], ['<|im_start|>system'])).toEqual([]);
     const said = Array.from({ length: 20 }, (_, at) => `Always ${at}.`);
@@ -56,7 +73,7 @@ describe('which lessons an answer is given with', () => {
 
   it('only what is said to stand is a wish beyond its turn', () => {
     const judged = (more: Partial<TurnJudged>) => TurnJudged.fromPartial({ hint: 'Always  in\nFrench.', ...more });
-    expect(standingWish(judged({ stands: true }))).toBe('Always in French.');
+    expect(standingWish(judged({ stands: true, turn: 't1' }))).toEqual(wish('Always in French.', 't1'));
     expect(standingWish(judged({}))).toBeUndefined();
     expect(standingWish(judged({ stands: true, bare: true }))).toBeUndefined();
     expect(standingWish(judged({ stands: true, hint: '' }))).toBeUndefined();

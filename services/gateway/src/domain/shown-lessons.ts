@@ -2,7 +2,7 @@
 //
 // In: what is known of a policy's lessons, what its person lately said, and a request's messages. Out: those that are not learned yet,
 // newest last, and the messages with them. A lesson that is learned is shown no more: the weights hold it. Pure.
-import { hintedMessages, inForce, ownWish, templateTokenIn, asWording, type Speaker } from '@backtalk/kit';
+import { asWording, hintedMessages, inForce, inScope, ownWish, templateTokenIn, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson, type ShownLessons, type TurnJudged } from '@backtalk/proto/facts';
 import { messageAt, withMessage, type WrittenMessages } from './written-messages.js';
 
@@ -13,19 +13,32 @@ const shownMax = 12;
 /** Of the message behind which lessons are shown: it is parsed again, between two turns of others. */
 const messageBytesMax = 256 * 1024;
 
-/** What a person said to hold from now on: a lesson, once a batch takes the turn in. */
-export function standingWish(judged: TurnJudged): string | undefined {
+/** What a person said to hold from now on. */
+export interface StandingWish {
+  readonly turn: string;
+  readonly text: string;
+}
+
+/** A lesson, once a batch takes the turn in. */
+export function standingWish(judged: TurnJudged): StandingWish | undefined {
   const { text, stands, bare } = ownWish(judged);
-  return stands && !bare && text !== '' ? asWording(text) : undefined;
+  return stands && !bare && text !== '' ? { turn: judged.turn, text: asWording(text) } : undefined;
 }
 
 /** @param said standing wishes of that person, oldest first; those that became lessons count as their lessons do */
-export function lessonsToShow(lessons: readonly Lesson[], said: readonly string[], speaker: Speaker): Shown[] {
+export function lessonsToShow(lessons: readonly Lesson[], said: readonly StandingWish[], speaker: Speaker): Shown[] {
   const active = inForce(lessons, speaker).filter(({ state }) => state === Lesson_State.STATE_ACTIVE);
-  const isKnown = (wish: string) => lessons.some(({ text, wordings }) => text === wish || wordings.includes(wish));
+  const own = lessons.filter((lesson) => inScope(lesson, speaker));
+  const isKnown = ({ turn, text }: StandingWish) =>
+    own.some(
+      (lesson) =>
+        [lesson.text, ...lesson.wordings].includes(text) ||
+        lesson.firstTurn === turn ||
+        lesson.cases.some((one) => one.turn === turn),
+    );
   const shown = [
     ...active.map(({ id, text }) => ({ lesson: id, text })),
-    ...said.filter((wish) => !isKnown(wish)).map((text) => ({ lesson: '', text })),
+    ...said.filter((wish) => !isKnown(wish)).map(({ text }) => ({ lesson: '', text })),
   ];
   return shown.filter(({ text }) => templateTokenIn(text) === undefined).slice(-shownMax);
 }

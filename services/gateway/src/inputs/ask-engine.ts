@@ -130,6 +130,7 @@ class Asking<T> {
     if (this.turn.shown !== undefined && isEngineError(error, 'context_length_exceeded', 'invalid_request')) {
       // What the person sent may be short enough, or right, without them.
       this.turn = { ...this.turn, shown: undefined };
+      this.triesLeft += 1;
       return;
     }
     const hadPrompt = isEngineError(error, ...failedOnPrompt);

@@ -117,7 +117,7 @@ async function store({ parts, request }: Asked, caller: Caller, bytes: number, s
   await turns.log.store('lessonChanged', fact, traceOf(request, access.traces.samples()));
   // The trainer takes it in by a batch that holds all lessons of the policy.
   access.shares.add(caller, 2 * factBytesLeast + bytes + (await turns.log.lessonsBytes(said.policy)));
-  turns.lessons.changed();
+  turns.lessons.changed(said.policy, caller.tenant);
   events.lessonChanged(said.action.replace('ACTION_', '').toLowerCase());
   return fact;
 }

@@ -26,7 +26,7 @@ interface TurnOwner {
 const turnMs = 2_000;
 const sessionMs = 3_000;
 const lessonsMs = 5_000;
-/** What was said before and is in no batch yet is said again, or not meant. */
+/** Wishes that are older count no more. */
 const judgedMs = 24 * 3_600_000;
 /** Of the caller's own turns: the most that one search looks through, */
 const turnsLookedThrough = 5_000;
@@ -94,8 +94,8 @@ export class FactLog {
     const judged: StoredFact<'turnJudged'>[] = [];
     const options = {
       filter: { turnJudged: { tenant, user, policy } },
-      from,
-      sinceMs: this.clock.now() - judgedMs,
+      // A time would go before a place.
+      ...(from > 1 ? { from } : { sinceMs: this.clock.now() - judgedMs }),
       signal: AbortSignal.timeout(lessonsMs),
       atOnce: turnsLookedThroughAtOnce,
       // What cannot be read is no wish.

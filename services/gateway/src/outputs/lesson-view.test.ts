@@ -48,7 +48,8 @@ describe('the lessons of a person, as requests see them', () => {
     const { lessons, texts, asked, settled } = view();
     const before = texts();
     await settled();
-    lessons.changed();
+    lessons.changed('backtalk', 'other');
+    lessons.changed('backtalk', 't');
     const after = texts();
     await settled();
     asked[0]?.resolve(['Before.']);

@@ -6,14 +6,18 @@ import { asBacktalkError, within, type Clock } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 import type { Caller } from '../domain/caller.js';
 import { knownLessons } from '../domain/lesson.js';
-import { lessonsToShow, standingWish, type Shown } from '../domain/shown-lessons.js';
+import { lessonsToShow, standingWish, type Shown, type StandingWish } from '../domain/shown-lessons.js';
 import type { FactLog } from './fact-log.js';
+
+interface Said extends StandingWish {
+  readonly timeMs: number;
+}
 
 interface Known {
   /** Undefined until it was read, or since it was changed. */
   shown: readonly Shown[] | undefined;
-  /** Standing wishes, oldest first. */
-  readonly said: Set<string>;
+  /** Standing wishes of the last day by their words, oldest first. */
+  readonly said: Map<string, Said>;
   /** Sequence of the last judgement that was read. */
   through: number;
   readAtMs: number;
@@ -25,8 +29,9 @@ const freshMs = 2_000;
 const firstWaitMs = 500;
 /** Of people: the one who asked longest ago is read anew. */
 const peopleMax = 10_000;
-/** A wish that no batch has taken by then stands alone: it waits for others. */
 const saidMax = 12;
+/** What no batch has taken by then is said again, or not meant. */
+const saidMs = 24 * 3_600_000;
 
 export class LessonView {
   private readonly people = new Map<string, Known>();
@@ -47,15 +52,16 @@ export class LessonView {
     return known.shown ?? [];
   }
 
-  /** Something was said of lessons: the next answer of each person waits for it. */
-  changed(): void {
+  /** Something was said of a tenant's lessons: the next answer of each of its people waits for it. */
+  changed(policy: string, tenant: string): void {
     // What is being read now may be from before: it goes to what is let go of here.
     for (const [person, known] of this.people)
-      this.people.set(person, { ...known, shown: undefined, reading: undefined });
+      if (person.startsWith(`${policy}\n${tenant}\n`))
+        this.people.set(person, { ...known, shown: undefined, reading: undefined });
   }
 
   private known(person: string): Known {
-    const nothing = { shown: undefined, said: new Set<string>(), through: 0, readAtMs: 0, reading: undefined };
+    const nothing = { shown: undefined, said: new Map<string, Said>(), through: 0, readAtMs: 0, reading: undefined };
     const known: Known = this.people.get(person) ?? nothing;
     this.people.delete(person);
     this.people.set(person, known);
@@ -68,21 +74,19 @@ export class LessonView {
 
   private async read(policy: string, caller: Pick<Caller, 'tenant' | 'user'>, known: Known): Promise<void> {
     try {
-      for (const { message, sequence } of await this.log.judgedSince(policy, caller, known.through + 1)) {
+      for (const { message, sequence, timeMs } of await this.log.judgedSince(policy, caller, known.through + 1)) {
         known.through = Math.max(known.through, sequence);
         const wish = standingWish(message);
         if (wish === undefined) continue;
         // Said again, it is the newest.
-        known.said.delete(wish);
-        known.said.add(wish);
+        known.said.delete(wish.text);
+        known.said.set(wish.text, { ...wish, timeMs });
       }
-      for (const oldest of known.said) {
-        if (known.said.size <= saidMax) break;
-        known.said.delete(oldest);
-      }
+      for (const [words, { timeMs }] of known.said)
+        if (known.said.size > saidMax || timeMs < this.clock.now() - saidMs) known.said.delete(words);
       const { lessons, changes } = await this.log.lessonsOf(policy, caller.tenant);
       const current = knownLessons(policy, lessons, changes).map(({ lesson }) => lesson);
-      known.shown = lessonsToShow(current, [...known.said], caller);
+      known.shown = lessonsToShow(current, [...known.said.values()], caller);
     } catch (thrown) {
       this.events.lessonsUnread(asBacktalkError(thrown));
       known.shown ??= [];

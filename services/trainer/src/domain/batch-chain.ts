@@ -36,12 +36,14 @@ export class BatchChain {
     if (batch.why === 'lessons') this.changedAt = batch.number;
     this.givenUp = givenUpInARow([...this.givenUp, batch], 0);
     if (takesAStep(batch)) {
-      this.recentSamples = [...this.recentSamples, batch.samples.filter(isOfTurn)].slice(-versionsInWindow);
+      const ofTurns = batch.samples.filter(isOfTurn);
+      if (ofTurns.length > 0) this.recentSamples = [...this.recentSamples, ofTurns].slice(-versionsInWindow);
       this.lastTraining = batch;
       this.abandoned = false;
       this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);
     } else if (abandonedReason.has(batch.why)) {
-      if (!this.abandoned) this.recentSamples = this.recentSamples.slice(0, -1);
+      const hadTurns = this.lastTraining?.samples.some(isOfTurn) === true;
+      if (!this.abandoned && hadTurns) this.recentSamples = this.recentSamples.slice(0, -1);
       this.abandoned = true;
     }
   }
@@ -74,6 +76,11 @@ export class BatchChain {
   heldFor(resumedAfterBatch: number): readonly number[] {
     const row = givenUpInARow(this.givenUp, resumedAfterBatch);
     return isHeld(row) ? row.map(({ number }) => number) : [];
+  }
+
+  /** No version ever comes of the newest batch that was to be trained. */
+  isGivenUp(): boolean {
+    return this.abandoned;
   }
 
   sequenceOf(batch: number): number | undefined {

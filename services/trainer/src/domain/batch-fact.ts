@@ -72,7 +72,12 @@ export function trainingBatch(
   const { rehearsed } = decision;
   if (rehearsed !== undefined)
     samples.push(
-      ...rehearsedSamples(rehearsed, inForce(lessons, rehearsed), { batch: number, taken: samples.length, recipe }),
+      ...rehearsedSamples(rehearsed, lessons, {
+        batch: number,
+        version: chain.nextVersionNumber(),
+        taken: samples.length,
+        recipe,
+      }),
     );
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
   const meanLength = taken.length === 0 ? recipe.answerTokensMax / 2 : Math.max(1, tokens / taken.length);

@@ -48,21 +48,24 @@ function ofTenant({ effective, idle, settled }: Waiting, tenant: string): Waitin
   return { effective: effective.filter(isOurs), idle: idle.filter(isOurs), settled: settled.filter(isOurs) };
 }
 
-/** A batch of one tenant; or since when one waits that has enough for a small one, Infinity where none has. */
-function decideFor(waiting: Waiting, recipe: Recipe, nowMs: number, recent: RecentSamples): TrainDecision | number {
+/** Those that a batch may take, answers of the newest weights first: what came long before says little of them, and where more comes in than is trained on, the oldest are never caught up with. */
+export function eligibleIn(waiting: Waiting, recipe: Recipe): Weighed[] {
   let room = Math.max(1, Math.floor(recipe.effective * atLeastOneShare));
   const eligible = waiting.effective.filter(({ candidate }) => {
     if (candidate.judged.source !== TurnJudged_Source.SOURCE_AT_LEAST_ONE) return true;
     room -= 1;
     return room >= 0;
   });
-  // Answers of the newest weights first: what came long before says little of them, and where more comes in than is trained on, the oldest
-  // are never caught up with.
-  const nearest = eligible.toSorted((a, b) => a.back - b.back);
+  return eligible.toSorted((a, b) => a.back - b.back);
+}
+
+/** A batch of one tenant; or since when one waits that has enough for a small one, Infinity where none has. */
+function decideFor(waiting: Waiting, recipe: Recipe, nowMs: number, recent: RecentSamples): TrainDecision | number {
+  const nearest = eligibleIn(waiting, recipe);
   const full = pickUnderCap(nearest, recipe.effective, 0, recent);
   if (full.length >= recipe.effective) return train('full', full, waiting, recipe);
-  const oldestMs = eligible[0]?.candidate.waitingSinceMs;
-  if (oldestMs === undefined || eligible.length < recipe.effectiveMin) return Infinity;
+  const oldestMs = waiting.effective.find((weighed) => nearest.includes(weighed))?.candidate.waitingSinceMs;
+  if (oldestMs === undefined || nearest.length < recipe.effectiveMin) return Infinity;
   if (nowMs - oldestMs < recipe.waitMs) return oldestMs;
   return train('timeout', pickUnderCap(nearest, recipe.effective, recipe.effectiveMin, recent), waiting, recipe);
 }

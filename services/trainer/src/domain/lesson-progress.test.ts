@@ -16,8 +16,9 @@ const report = (turn: string, shape: { dropped?: string; divergence?: number } =
   ...shape,
 });
 /** What a version's answers show: `share` of an effect of so many nats. */
-const found = (share: number, { effect = 20, turns = 4 } = {}) => ({
+const found = (share: number, { effect = 20, turns = 4, questions = 0 } = {}) => ({
   turns,
+  questions,
   chance: -effect / 2,
   told: effect / 2,
   own: (share - 0.5) * effect,
@@ -74,6 +75,16 @@ describe('the state of a lesson', () => {
     expect(over([none, none, none, none, none, none]).state).toBe(STATE_ACTIVE);
     expect(over([none, none], { state: STATE_LEARNED }).state).toBe(STATE_LEARNED);
     expect(over([learned, learned, { share: 1, turns: 4 }]).state).toBe(STATE_LEARNED);
+  });
+
+  it('questions of the trainer’s own do not say that a lesson has no effect', () => {
+    const measured = (questions: number) =>
+      [1, 2].reduce(
+        (ledger, batch) => afterMeasures(ledger, new Map([['a', found(0, { effect: 1, questions })]]), batch, 0.9),
+        [lesson({ id: 'a' })],
+      )[0];
+    expect(measured(0)?.state).toBe(STATE_UNTEACHABLE);
+    expect(measured(4)?.state).toBe(STATE_ACTIVE);
   });
 
   it('a lesson that ten steps do not bring further cannot be taught for now', () => {
@@ -157,7 +168,10 @@ describe('which lessons are asked', () => {
     const [asked] = lessonsToMeasure([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples, waits);
     expect(asked?.turns.map((one) => one.turn)).toEqual(['t2', 't1', 's1']);
     expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, waits)).toEqual([]);
-    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, { rehearsalSteps: 1 })).toMatchObject([{ turns: [] }]);
+    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, { rehearsalSteps: 1 })).toMatchObject([
+      { turns: [], fills: true },
+    ]);
+    expect(lessonsToMeasure([lesson({ id: 'b', cameBack: true })], 1, samples, { rehearsalSteps: 1 })).toEqual([]);
     const rehearsed = [shown({ turn: 'rehearsal_1_1', question: 1, lessons: ['a'] })];
     expect(lessonsToMeasure([lesson({ id: 'a' })], 1, rehearsed, { rehearsalSteps: 1 })).toMatchObject([{ turns: [] }]);
   });

@@ -12,6 +12,8 @@ export interface LessonToMeasure {
   readonly id: string;
   readonly text: string;
   readonly turns: readonly TurnIds[];
+  /** Questions of the trainer's own stand in where turns are few. */
+  readonly fills: boolean;
 }
 
 /** What was found, by lesson. */
@@ -57,19 +59,17 @@ export function lessonsToMeasure(
 ): LessonToMeasure[] {
   const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
   const isLearned = ({ state }: Lesson) => Number(state === Lesson_State.STATE_LEARNED);
-  return (
-    lessons
-      .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
-      .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
-      .map(({ id, text, cases }) => {
-        const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
-        const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
-        return { id, text, turns: [...byTurn.values()].slice(0, turnsOfferedMax) };
-      })
-      // What is rehearsed is measured on questions of the trainer's own where turns are few.
-      .filter(({ turns }) => turns.length > 0 || rehearsalSteps > 0)
-      .slice(0, askedMax)
-  );
+  return lessons
+    .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
+    .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
+    .map(({ id, text, cases, cameBack }) => {
+      const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
+      const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
+      const turns = [...byTurn.values()].slice(0, turnsOfferedMax);
+      return { id, text, turns, fills: rehearsalSteps > 0 && !cameBack };
+    })
+    .filter(({ turns, fills }) => turns.length > 0 || fills)
+    .slice(0, askedMax);
 }
 
 /**
@@ -123,7 +123,9 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
     return isLost ? Lesson_State.STATE_ACTIVE : state;
   }
   if (state !== Lesson_State.STATE_ACTIVE) return state;
-  if (!hasEffect) return Lesson_State.STATE_UNTEACHABLE;
+  // To questions about nothing in particular, a wish about something in particular says nothing.
+  const ofPeople = recent.reduce((sum, measure) => sum + measure.turns - measure.questions, 0);
+  if (!hasEffect) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;

@@ -17,11 +17,12 @@ function rehearsal(
   turns: readonly Partial<TurnShape>[],
   lessons: readonly Lesson[] = [],
   more: Partial<Recipe> = {},
-  isRolledBack = false,
+  cameToNothing = false,
 ) {
   const recipe = recipeWith({ rehearsalSteps: 3, ...more });
   const candidates = turns.map((shape, at) => candidate({ turn: `turn${at}`, ...shape }, at));
-  return rehearsalFor(weighTurns(candidates, learningContext({ lessons }), recipe), lessons, recipe, isRolledBack);
+  const waiting = weighTurns(candidates, learningContext({ lessons }), recipe);
+  return rehearsalFor(waiting, lessons, { recipe, recent: [], cameToNothing });
 }
 
 describe('when a lesson is rehearsed', () => {
@@ -58,31 +59,58 @@ describe('when a lesson is rehearsed', () => {
     expect(decision?.effective.map(({ candidate: { turn } }) => turn)).toEqual(['turn1']);
   });
 
-  it('after a rollback what was learned before is not rehearsed again, and what is said anew is', () => {
+  it('what came to nothing is not rehearsed again, and what is said anew is', () => {
     const active = [lesson({ id: 'l1', ...scope })];
     expect(rehearsal([], active, {}, true)).toBeUndefined();
     expect(rehearsal([stands], active, {}, true)).toBeDefined();
   });
 
+  it('a lesson that teachers have no room for is not rehearsed: its steps would never come', () => {
+    const long = 'x'.repeat(300);
+    const many = Array.from({ length: 6 }, (_, at) =>
+      lesson({ id: `l${at}`, text: long, steps: at === 0 ? 0 : 3, sinceBatch: at, ...scope }),
+    );
+    expect(rehearsal([], many)).toBeUndefined();
+    expect(rehearsal([], many.slice(0, 4))).toBeDefined();
+    // Of an older release, of which no tenant is known: it holds for none.
+    expect(rehearsal([], [lesson({ id: 'l1', scopeTenant: '', scopeUser: '' })])).toBeUndefined();
+  });
+
+  it('the turn that asked is in the batch, beside no more of others than a batch may take', () => {
+    const others = Array.from({ length: 12 }, (_, at) => ({ turn: `other${at}`, user: 'bob', verdict: -1 }));
+    const settled = { turn: 'gone', tenant: 'tenant1', reasons: ['aborted'] };
+    const decision = rehearsal([...others, { ...stands, user: 'ann' }, settled]);
+    expect(decision?.effective).toHaveLength(8);
+    expect(decision?.effective[0]?.candidate.turn).toBe('turn12');
+    expect(decision?.settled).toEqual([]);
+  });
+
   it('nothing is rehearsed where the recipe says so, nor where nothing is distilled', () => {
     expect(rehearsal([stands], [], { rehearsalSteps: 0 })).toBeUndefined();
     expect(rehearsal([stands], [], { method: 'binary' })).toBeUndefined();
+    expect(rehearsal([stands], [], { weightOpd: 0 })).toBeUndefined();
   });
 });
 
 describe('what is rehearsed', () => {
   const speaker = { tenant: 't', user: 'u' };
-  const samples = (batch: number, taken: number) =>
-    rehearsedSamples(speaker, [lesson({ id: 'l1' })], { batch, taken, recipe: recipeWith() });
+  const active = lesson({ id: 'l1', scopeTenant: 't', scopeUser: 'u' });
+  const samples = (version: number, taken: number, lessons = [active], recipe = recipeWith()) =>
+    rehearsedSamples(speaker, lessons, { batch: 7, version, taken, recipe });
 
-  it('questions of the trainer’s own fill a batch up, others from batch to batch', () => {
+  it('questions of the trainer’s own fill a batch up, others from version to version', () => {
     expect(samples(1, 3)).toHaveLength(9);
     expect(samples(1, 30)).toHaveLength(4);
-    expect(samples(7, 0)[0]).toMatchObject({ turn: 'rehearsal_7_1', lessons: ['l1'], shown: true, effective: false });
-    const asked = (batch: number) => samples(batch, 0).map(({ question }) => question);
+    expect(samples(1, 0)[0]).toMatchObject({ turn: 'rehearsal_7_1', lessons: ['l1'], shown: true, effective: false });
+    const asked = (version: number) => samples(version, 0).map(({ question }) => question);
     expect(asked(1)).not.toEqual(asked(2));
     expect(new Set([...asked(1), ...asked(2)])).toEqual(new Set(rehearsalQuestions.map((_, at) => at + 1)));
-    expect(rehearsedSamples(speaker, [], { batch: 1, taken: 0, recipe: recipeWith() })).toEqual([]);
+  });
+
+  it('nothing is rehearsed of what no lesson is due for any more', () => {
+    expect(samples(1, 0, [])).toEqual([]);
+    expect(samples(1, 0, [{ ...active, steps: 12 }])).toEqual([]);
+    expect(samples(1, 0, [{ ...active, state: Lesson_State.STATE_LEARNED }])).toEqual([]);
   });
 
   it('the plan holds the questions, none of which measures or probes', () => {

@@ -1,67 +1,90 @@
 // One correction is enough: where too few turns wait for a batch, and a person wants something that is not learned yet, the batch is filled up
 // with questions of the trainer's own. In: what waits, and the lessons. Out: the batch that is closed for a lesson's sake, if any. Pure.
-import { asWording, inScope, isShown, ownWish, type Speaker } from '@backtalk/kit';
+import { asWording, inForce, inScope, ownWish, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/facts';
 
-import type { TrainDecision } from './batch-rule.js';
+import { eligibleIn, type TrainDecision } from './batch-rule.js';
+import type { Candidate } from './candidate.js';
 import { isWordedSo } from './lessons-in-force.js';
 import { anchorsMax, type Recipe } from './recipe.js';
 import { rehearsalQuestions } from './rehearsal-questions.js';
+import { isTaught } from './sample-worth.js';
+import { pickUnderCap, type RecentSamples } from './share-cap.js';
 import type { Waiting, Weighed } from './weigh-turns.js';
 
 /** Fewer would be learnt by heart. */
 const questionsMin = 4;
 
-/**
- * Nothing where no person has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for.
- * @param isRolledBack a version was burned after it had served, and none was made since
- */
+/** What the ledger says of a rehearsal. */
+export interface Rehearsing {
+  readonly recipe: Recipe;
+  readonly recent: RecentSamples;
+  /** The newest step made no version that stands: what came to nothing is not done again unasked. */
+  readonly cameToNothing: boolean;
+}
+
+/** Nothing where no person has said anything new that stands, and no lesson is being learned that was in fewer steps than it is rehearsed for. */
 export function rehearsalFor(
   waiting: Waiting,
   lessons: readonly Lesson[],
-  recipe: Recipe,
-  isRolledBack: boolean,
+  { recipe, recent, cameToNothing }: Rehearsing,
 ): TrainDecision | undefined {
-  if (recipe.rehearsalSteps === 0 || recipe.method === 'binary') return undefined;
-  const isNew = (weighed: Weighed) => asksForMore(weighed, lessons, recipe);
-  // What was just undone is not done again unasked.
-  const due = isRolledBack ? undefined : speakerOf(lessons, recipe);
-  const speaker = waiting.effective.find(isNew)?.candidate ?? due;
+  if (recipe.rehearsalSteps === 0 || !isTaught(recipe)) return undefined;
+  const said = waiting.effective.find((weighed) => asksForMore(weighed, lessons, recipe));
+  const due = cameToNothing ? undefined : speakerOf(lessons, recipe);
+  const speaker = said?.candidate ?? due;
   if (speaker === undefined) return undefined;
-  const ours = waiting.effective.filter(({ candidate }) => candidate.tenant === speaker.tenant);
-  const effective = ours.toSorted((a, b) => a.back - b.back).slice(0, recipe.effective);
-  return { kind: 'train', why: 'rehearsed', effective, anchors: [], settled: waiting.settled, rehearsed: speaker };
+  const isOurs = ({ candidate }: { readonly candidate: Candidate }) => candidate.tenant === speaker.tenant;
+  const others = eligibleIn({ ...waiting, effective: waiting.effective.filter(isOurs) }, recipe);
+  const first = said === undefined ? [] : [said];
+  const rest = others.filter((weighed) => weighed !== said);
+  const effective = [...first, ...pickUnderCap(rest, recipe.effective - first.length, 0, recent)];
+  const settled = waiting.settled.filter(isOurs);
+  return { kind: 'train', why: 'rehearsed', effective, anchors: [], settled, rehearsed: speaker };
 }
 
 function asksForMore({ wished, candidate }: Weighed, lessons: readonly Lesson[], recipe: Recipe): boolean {
   const { text, stands, bare } = ownWish(candidate.judged);
   if (!wished || !stands || bare) return false;
   const known = lessons.find((lesson) => inScope(lesson, candidate) && isWordedSo(lesson, asWording(text)));
-  return known === undefined || isDue(known, recipe);
+  return known === undefined || isDue(known, lessons, recipe);
 }
 
 /** Of the lesson that has been active for longest. */
 function speakerOf(lessons: readonly Lesson[], recipe: Recipe): Speaker | undefined {
-  const due = lessons.filter((lesson) => isDue(lesson, recipe)).toSorted((a, b) => a.sinceBatch - b.sinceBatch)[0];
+  const oldestFirst = lessons.toSorted((a, b) => a.sinceBatch - b.sinceBatch);
+  const due = oldestFirst.find((lesson) => isDue(lesson, lessons, recipe));
   return due && { tenant: due.scopeTenant, user: due.scopeUser };
 }
 
-/** What merely came back may be praise that was taken for a wish: it is learned from turns alone. */
-function isDue(lesson: Lesson, { rehearsalSteps }: Recipe): boolean {
-  const isSaid = lesson.state === Lesson_State.STATE_ACTIVE && !lesson.cameBack;
-  return isSaid && isShown(lesson) && lesson.steps < rehearsalSteps;
+/**
+ * What merely came back may be praise that was taken for a wish: it is learned from turns alone. One for which teachers have no room is in no
+ * sample, so that its steps would never come.
+ */
+function isDue(lesson: Lesson, lessons: readonly Lesson[], { rehearsalSteps }: Recipe): boolean {
+  const { state, cameBack, steps, scopeTenant: tenant, scopeUser: user } = lesson;
+  if (state !== Lesson_State.STATE_ACTIVE || cameBack || tenant === '' || steps >= rehearsalSteps) return false;
+  return inForce(lessons, { tenant, user }).some(({ id }) => id === lesson.id);
+}
+
+interface Rehearsed {
+  readonly batch: number;
+  readonly version: number;
+  readonly taken: number;
+  readonly recipe: Recipe;
 }
 
 /**
- * Samples without a turn, for one person's lessons: other questions from batch to batch.
+ * Samples without a turn, for one person's lessons: other questions from version to version.
  * @param taken samples that the batch has besides
  */
 export function rehearsedSamples(
   { tenant, user }: Speaker,
-  shown: readonly Lesson[],
-  { batch, taken, recipe }: { readonly batch: number; readonly taken: number; readonly recipe: Recipe },
+  lessons: readonly Lesson[],
+  { batch, version, taken, recipe }: Rehearsed,
 ): BatchSample[] {
-  if (shown.length === 0) return [];
+  const shown = inForce(lessons, { tenant, user });
+  if (!shown.some((lesson) => isDue(lesson, lessons, recipe))) return [];
   const whole = recipe.effective + anchorsMax(recipe) / 2;
   const count = Math.min(rehearsalQuestions.length, Math.max(questionsMin, Math.round(whole) - taken));
   return Array.from({ length: count }, (_, at) => ({
@@ -76,7 +99,7 @@ export function rehearsedSamples(
     giver: '',
     hindsight: '',
     shown: true,
-    question: ((batch * count + at) % rehearsalQuestions.length) + 1,
+    question: ((version * count + at) % rehearsalQuestions.length) + 1,
   }));
 }
 

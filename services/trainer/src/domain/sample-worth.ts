@@ -39,7 +39,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
   const { judged, user, greedy, cut, shown } = candidate;
   // It has no reward, and without a distillation term nothing else.
-  if (shown.length > 0 && recipe.method === 'binary') return settled('lessons_shown');
+  if (shown.length > 0 && !isTaught(recipe)) return settled('lessons_shown');
   const back = context.versionsBack(candidate.version);
   if (back === 'burned') return settled('burned_version');
   if (back === 'unknown') return settled('unknown_version');
@@ -80,6 +80,11 @@ function isFollowedSince(wording: string, speaker: Candidate, back: number, cont
     if (lesson.state !== Lesson_State.STATE_LEARNED || !inScope(lesson, speaker)) return false;
     return isWordedSo(lesson, wording) && back > context.versionsAfter(lesson.sinceBatch);
   });
+}
+
+/** Whether any sample is held to a teacher. */
+export function isTaught({ method, weightOpd }: Recipe): boolean {
+  return method === 'opd' || (method === 'combined' && weightOpd > 0);
 }
 
 /** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */

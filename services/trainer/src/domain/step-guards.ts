@@ -4,6 +4,7 @@ import type { BatchClosed } from '@backtalk/proto/facts';
 import type { SampleReport, TrainingReport } from '@backtalk/proto/weights';
 
 import type { Recipe } from './recipe.js';
+import { isOfTurn } from './rehearsal.js';
 
 /** `mask`: the worker left out the terms that weigh by v. `skip`: no version comes of the step; its samples are settled by name. */
 type GuardAction = 'mask' | 'skip';
@@ -40,13 +41,18 @@ const guards: readonly Guard[] = [
     name: 'too_long',
     action: 'skip',
     tripped: (step, { tooLongShareMax: bound }) =>
-      above(dropped(step, 'too_long') / Math.max(1, step.batch.samples.length), bound, 'of the samples are too long'),
+      above(
+        dropped(step, 'too_long') / Math.max(1, step.batch.samples.filter(isOfTurn).length),
+        bound,
+        'of the samples are too long',
+      ),
   },
   {
     name: 'template_mismatch',
     action: 'skip',
     tripped: (step, { templateMismatchShareMax: bound }) => {
-      const hinted = step.batch.samples.filter(({ lessons, hindsight }) => lessons.length > 0 || hindsight !== '');
+      const ofTurns = step.batch.samples.filter(isOfTurn);
+      const hinted = ofTurns.filter(({ lessons, hindsight }) => lessons.length > 0 || hindsight !== '');
       const share = dropped(step, 'template_mismatch') / Math.max(1, hinted.length);
       return above(share, bound, 'of the hinted samples lost their teacher');
     },

@@ -54,19 +54,17 @@ describe('the next parent', () => {
   });
 });
 
-describe('a rollback', () => {
-  it('a version that served and was burned is one, until a newer version stands', () => {
+describe('a version that came to nothing', () => {
+  it('the newest is burned until a newer one stands, whether it served or not', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]);
-    expect(versions.isRolledBack()).toBe(false);
+    expect(versions.isNewestBurned()).toBe(false);
     versions.staged(staged(2, STAGE_BURNED), 900);
-    expect(versions.isRolledBack()).toBe(true);
+    expect(versions.isNewestBurned()).toBe(true);
     versions.trained(trained(3, 1), 9);
-    expect(versions.isRolledBack()).toBe(false);
-  });
-
-  it('a candidate that the gate refused is none', () => {
-    expect(line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]).isRolledBack()).toBe(false);
-    expect(line().isRolledBack()).toBe(false);
+    expect(versions.isNewestBurned()).toBe(false);
+    versions.staged(staged(3, STAGE_BURNED), 901);
+    expect(versions.isNewestBurned()).toBe(true);
+    expect(line().isNewestBurned()).toBe(false);
   });
 });
 

@@ -99,11 +99,11 @@ export class VersionLine implements VersionsSince {
     return sound?.version ?? baseVersion(this.policy);
   }
 
-  /** Whether a version that was made since the next parent served and was burned: by an operator's word, or because its answers went wrong. */
-  isRolledBack(): boolean {
+  /** Whether a version that was made since the next parent was burned: by the gate, by an operator's word, or because its answers went wrong. */
+  isNewestBurned(): boolean {
     const versions = this.versions();
     const parent = versions.findIndex(({ version }) => version === this.nextParent());
-    return versions.slice(parent + 1).some(({ version }) => this.served.has(version) && this.isBurned(version));
+    return versions.slice(parent + 1).some(({ version }) => this.isBurned(version));
   }
 
   /** From the version itself back to the base. */

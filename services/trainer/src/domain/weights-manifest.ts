@@ -31,8 +31,8 @@ export function reportOf(
   { leftOut, untaught }: Pick<Step, 'leftOut' | 'untaught'>,
 ): TrainingReport {
   const trained = (report?.samples ?? []).map((sample) => {
-    // A stale sample lost its reward: that it had no teacher either is what an operator has to know.
-    const lostAll = sample.dropped !== '' && sample.dropped !== 'stale';
+    // A stale sample lost its reward, and one that was answered with lessons shown all: that it had no teacher is what an operator has to know.
+    const lostAll = !['', 'stale', 'untaught'].includes(sample.dropped);
     const dropped = lostAll ? sample.dropped : (untaught.get(sample.turn) ?? sample.dropped);
     return SampleReport.fromPartial({ ...sample, dropped });
   });

@@ -66,8 +66,9 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
-    const rehearsal =
-      resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, recipe, line.isRolledBack());
+    const cameToNothing = chain.isGivenUp() || line.isNewestBurned();
+    const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
+    const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
     const decision = rehearsal ?? decided;
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision, signal);

@@ -5,6 +5,7 @@ import { asBacktalkError } from '@backtalk/kit';
 import type { TrainResult } from '@backtalk/proto/training';
 import type { WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
+import { isOfTurn } from '../domain/rehearsal.js';
 import type { VersionRecord } from '../domain/version-line.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
@@ -109,7 +110,10 @@ export class Rebuilding {
     const call = `rebuild-${version}`;
     const source = await stepSource(this.tools, ledger, batch, call, signal);
     const { request, leftOut } = await buildStep(this.tools, source, signal);
-    if (leftOut.length > 0) throw trainerErrors.turnsGone({ version, turns: leftOut.map(({ turn }) => turn) });
+    // What was rehearsed and is refused by engines was refused then, too; where it was not, the files differ, which is said.
+    const turns = new Set(batch.samples.filter(isOfTurn).map(({ turn }) => turn));
+    const gone = leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
+    if (gone.length > 0) throw trainerErrors.turnsGone({ version, turns: gone });
     return this.tools.worker.train({ ...request, call }, { signal });
   }
 

@@ -23,8 +23,6 @@ export interface MeasureOptions {
   readonly hintPlace: string;
   /** What is trained on of an answer is what is looked at. */
   readonly answerTokensMax: number;
-  /** Above 0, questions of the trainer's own stand in for turns where those are few. */
-  readonly rehearsalSteps: number;
   /** That made the version: other versions are asked other questions. */
   readonly batch: number;
 }
@@ -112,21 +110,21 @@ class Asking {
     private readonly stopped: AbortSignal,
   ) {}
 
-  async measure({ text, turns }: LessonToMeasure): Promise<Found | undefined> {
+  async measure({ text, turns, fills }: LessonToMeasure): Promise<Found | undefined> {
     if (templateTokenIn(text) !== undefined) return undefined;
     const questions: Question[] = [];
     // Some of its own, then those that other lessons were asked on: their answers are there.
-    const [own, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
+    const [corrected, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
     const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
-    for (const ids of [...own, ...others.toSorted((a, b) => isNew(a) - isNew(b))]) {
+    for (const ids of [...corrected, ...others.toSorted((a, b) => isNew(a) - isNew(b))]) {
       const question = await this.question(ids);
       if (question !== undefined) questions.push(question);
       if (questions.length === lessonTurnsMax) break;
     }
-    if (this.options.rehearsalSteps > 0)
-      questions.push(...(await this.ownQuestions(lessonTurnsMax - questions.length)));
-    if (questions.length === 0) return undefined;
-    return this.measuredOn(questions, text);
+    const own = fills ? await this.ownQuestions(lessonTurnsMax - questions.length) : [];
+    const all = [...questions, ...own];
+    if (all.length === 0) return undefined;
+    return { ...(await this.measuredOn(all, text)), questions: own.length };
   }
 
   private async ownQuestions(count: number): Promise<Question[]> {
@@ -143,7 +141,7 @@ class Asking {
     return found;
   }
 
-  private async measuredOn(questions: readonly Question[], text: string): Promise<Found> {
+  private async measuredOn(questions: readonly Question[], text: string): Promise<Omit<Found, 'questions'>> {
     const { base } = this.models;
     const shown: Ids[] = [];
     for (const question of questions) shown.push(await question.shown(text));
@@ -245,7 +243,7 @@ function gainsOf([
  * Each answer counts from what other wishes' answers come to in the mean, up to what told answers do. One that another lesson has made unlike
  * both says nothing for this one, and one that overdoes it says no more than one that obeys.
  */
-function summed(gains: readonly Gains[]): Found {
+function summed(gains: readonly Gains[]): Omit<Found, 'questions'> {
   const least = meanOf(gains.map(({ chance }) => chance));
   const most = Math.max(least, meanOf(gains.map(({ told }) => told)));
   const mean = (of: (gain: Gains) => number) => meanOf(gains.map((gain) => Math.min(most, Math.max(least, of(gain)))));

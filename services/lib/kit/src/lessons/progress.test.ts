@@ -8,6 +8,7 @@ const measure = (own: number, shape: { turns?: number; chance?: number; told?: n
   chance: 2,
   told: 12,
   steps: 1,
+  questions: 0,
   own,
   ...shape,
 });
