@@ -99,6 +99,7 @@ describe('chat', () => {
     expect(said).toEqual([
       {
         turn: expect.stringMatching(/^turn_/) as unknown,
+        shown: 0,
         version: await book.stable(),
         text: expect.stringMatching(/\w/) as unknown,
       },
