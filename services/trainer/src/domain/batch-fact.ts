@@ -70,15 +70,8 @@ export function trainingBatch(
     };
   });
   const { rehearsed } = decision;
-  if (rehearsed !== undefined)
-    samples.push(
-      ...rehearsedSamples(rehearsed, lessons, {
-        batch: number,
-        version: chain.nextVersionNumber(),
-        taken: samples.length,
-        recipe,
-      }),
-    );
+  const round = { batch: number, version: chain.nextVersionNumber(), taken: samples.length, recipe };
+  if (rehearsed !== undefined) samples.push(...rehearsedSamples(rehearsed, lessons, round));
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
   const meanLength = taken.length === 0 ? recipe.answerTokensMax / 2 : Math.max(1, tokens / taken.length);
   return {
