@@ -39,8 +39,7 @@ beforeAll(async () => {
   });
   book = await LogBook.open(machine);
   const crowd = startCrowd({ gateway: machine.gateway, seed: 8, clients: 3, corrects: 1 });
-  const versions = async () => (await book.read()).staged.length;
-  await until(async () => (await versions()) >= 6, { what: 'Three versions', timeoutMs: 60_000 });
+  await until(async () => (await book.read()).staged.length >= 6, { what: 'Three versions', timeoutMs: 60_000 });
   await crowd.stop();
   await settleLearning(machine, book, 60_000);
 });
