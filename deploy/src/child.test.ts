@@ -83,7 +83,7 @@ describe('a process of the machine', () => {
   });
 
   it('a process that ends each time is refused with its last words', async () => {
-    const args = ['-c', 'echo starting; echo "rehearsalSteps: Too big." >&2; exit 78'];
+    const args = ['-c', 'echo starting >&2; echo "rehearsalSteps: Too big." >&2; exit 78'];
     const part = make({ command: 'sh', args, ready: () => Promise.resolve(false), readyWithinMs: 20_000 });
     await expect(part.start()).rejects.toThrow(/^part ends as often as it is started: rehearsalSteps: Too big\. \(/);
   });
