@@ -1,6 +1,7 @@
 // What is the engine asked?
 //
-// In: the client's request, with lessons in its messages where some are shown, and the engine's name for the weights. Out: the body for the engine: those of the client's fields
+// In: the client's request, its messages with lessons in them where some are shown, and the engine's name for the weights.
+// Out: the body for the engine: those of the client's fields
 // that an engine of its dialect takes. Pure.
 import { fateOfChatField, JsonText, type EngineChatRequest, type EngineDialect } from '@backtalk/dialects';
 import { isBaseVersion } from '@backtalk/kit';

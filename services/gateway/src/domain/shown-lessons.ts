@@ -4,6 +4,7 @@
 // newest last, and the messages with them. A lesson that is learned is shown no more: the weights hold it. Pure.
 import { asWording, hintedMessages, inForce, inScope, ownWish, templateTokenIn, type Speaker } from '@backtalk/kit';
 import { Lesson_State, type Lesson, type ShownLessons, type TurnJudged } from '@backtalk/proto/facts';
+import { yes } from './trainability.js';
 import { messageAt, withMessage, type WrittenMessages } from './written-messages.js';
 
 export type Shown = ShownLessons['lessons'][number];
@@ -57,8 +58,6 @@ export function withShown(
   const shown = { lessons: [...lessons], message: humanMessage };
   return { json: withMessage(messages, humanMessage, hinted), shown };
 }
-
-const yes: ReadonlySet<string> = new Set(['on', 'true', '1', 'yes']);
 
 /** What a request says goes before the setting. */
 export function showsLessons(setting: boolean, header: string | undefined): boolean {

@@ -65,7 +65,8 @@ interface ConsentSources {
   readonly sessionTrains: boolean;
 }
 
-const yes = new Set(['on', 'true', '1', 'yes']);
+/** Words of a header that mean it; any other means the opposite. */
+export const yes: ReadonlySet<string> = new Set(['on', 'true', '1', 'yes']);
 
 /**
  * One "no" is enough, and an unclear word counts as one. What follows a "no" is not trained on until the person says yes;
