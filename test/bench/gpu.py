@@ -8,8 +8,9 @@ On a CPU no page is written unless --page names one.
 import argparse
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -21,6 +22,7 @@ from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.errors import OutOfMemoryError
 from long_step import LongStep, long_step
+from other_steps import OtherStep, plain_step, trl_step
 from shapes import made_network, shape_named
 from training_step import LAPTOP
 
@@ -65,10 +67,12 @@ def main() -> int:
     return 0
 
 
-HEADER = [
-    "| model's shape | sample | seconds | tokens a second | MFU | memory at most | of this the model |",
-    "| ------------- | ------ | ------- | --------------- | --- | -------------- | ----------------- |",
-]
+COLUMNS = (
+    "model's shape", "sample", "seconds", "tokens a second", "MFU", "memory at most", "of this the model",
+    "the part that others take, too", "plain PyTorch", "TRL's GKD",
+)  # fmt: skip
+HEADER = [f"| {' | '.join(COLUMNS)} |", f"| {' | '.join('-' * len(name) for name in COLUMNS)} |"]
+OUT_OF_MEMORY = "out of memory"
 
 
 def _problem(shapes: Sequence[str], tokens: str, device: str) -> str:
@@ -87,27 +91,47 @@ def _problem(shapes: Sequence[str], tokens: str, device: str) -> str:
 
 def _row(shape: str, tokens: int, device: str, rank: int, peak: float) -> str:
     answer = min(ANSWER_TOKENS, tokens // 2)
-    network = None
+    network = made_network(shape, device, torch.bfloat16 if device == "cuda" else torch.float32)
+
+    def step() -> LongStep:
+        # The first one compiles and allocates.
+        long_step(network, tokens - answer, answer, rank)
+        return long_step(network, tokens - answer, answer, rank)
+
+    def trl() -> OtherStep | None:
+        return trl_step(network, tokens - answer, answer, rank) if find_spec("trl") else None
+
+    cells = [
+        _tried(lambda: _own_cells(step(), peak), f"{OUT_OF_MEMORY} |  |  |  |  | "),
+        _tried(lambda: _other_cell(plain_step(network, tokens - answer, answer, rank)), OUT_OF_MEMORY),
+        _tried(lambda: _other_cell(trl()), OUT_OF_MEMORY),
+    ]
+    return f"| {shape} | {tokens} | {' | '.join(cells)} |"
+
+
+def _tried(way: Callable[[], str], otherwise: str) -> str:
     try:
-        network = made_network(shape, device, torch.bfloat16 if device == "cuda" else torch.float32)
-        if device == "cuda":
-            # The first step compiles and allocates.
-            long_step(network, 64, 8, rank)
-        return _cells(shape, tokens, long_step(network, tokens - answer, answer, rank), peak)
+        return way()
     except (OutOfMemoryError, torch.OutOfMemoryError):
-        return f"| {shape} | {tokens} | out of memory | | | | |"
+        return otherwise
     finally:
-        del network
         gc.collect()
-        if device == "cuda":
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
 
 
-def _cells(shape: str, tokens: int, step: LongStep, peak: float) -> str:
+def _own_cells(step: LongStep, peak: float) -> str:
     rate = step.tokens / step.seconds
     used = f"{step.floating_point_operations / step.seconds / peak / 1e12:.0%}" if peak else ""
     memory, model = f"{step.peak_bytes / 1e9:.1f} GB", f"{step.loaded_bytes / 1e9:.1f} GB"
-    return f"| {shape} | {tokens} | {step.seconds:.1f} | {rate:.0f} | {used} | {memory} | {model} |"
+    # One of the two passes without gradient is the base's, which the others do not take.
+    same = step.phases["teacher"] / 2 + step.phases["forward_backward"] + step.phases["optimizer"]
+    return f"{step.seconds:.2f} | {rate:.0f} | {used} | {memory} | {model} | {same:.2f}"
+
+
+def _other_cell(step: OtherStep | None) -> str:
+    if step is None:
+        return "not installed"
+    return f"{step.seconds:.2f}, {step.peak_bytes / 1e9:.1f} GB" if step.peak_bytes else f"{step.seconds:.2f}"
 
 
 def _equality(device: str) -> list[str]:

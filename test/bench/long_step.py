@@ -72,7 +72,8 @@ def main() -> int:
         _say(json.dumps({**asdict(step), "rank": given.rank, "config": network.config.to_dict()}, default=str))
         return 0
     _say(f"{given.prompt} + {given.answer} tokens: {step.seconds:.0f} s, {step.cpu_seconds:.0f} s of CPU")
-    _say("seconds by phase: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in step.phases.items()))
+    shown = [f"{name} {seconds:.1f}" for name, seconds in step.phases.items() if seconds >= 0.05]
+    _say("seconds by phase: " + ", ".join(shown))
     _say(f"memory: {step.loaded_bytes / 1e9:.2f} GB with the model loaded, {step.peak_bytes / 1e9:.2f} GB at most")
     _say(f"passes by which the step bound was measured: {step.bound_passes}")
     return 0
@@ -124,7 +125,7 @@ def long_step(network: Any, prompt_tokens: int, answer_tokens: int, rank: int) -
         peak_bytes=_bytes(device, "VmHWM"),
         floating_point_operations=operations,
         bound_passes=bound_passes,
-        phases={name: seconds for name, seconds in phases.items() if seconds >= 0.05},
+        phases=phases,
     )
 
 

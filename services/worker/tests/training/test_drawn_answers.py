@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, tiny_shape
+from tiny_policy import RECIPE, changed, disturb, items_of, logits_of, silent, tiny_model, tiny_shape
 
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
@@ -86,7 +86,7 @@ def test_they_are_drawn_at_the_temperature_of_the_turn(policy, items):
     cold = [changed(item, temperature=1e-4) for item in items]
     for item in told(policy, cold):
         ids = [*item.teacher_prompt, *item.sample.answer_ids]
-        likeliest = tiny_model()(input_ids=torch.tensor([ids])).logits[0].argmax(-1)
+        likeliest = logits_of(tiny_model(), ids).argmax(-1)
         assert likeliest[len(item.teacher_prompt) - 1 : -1].tolist() == list(item.sample.answer_ids)
 
 

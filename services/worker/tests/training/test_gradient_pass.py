@@ -2,6 +2,7 @@
 without padding, chunks or micro-batches."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from backtalk_worker.training.domain.step import states_after
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 from backtalk_worker.training.errors import OutOfMemoryError
 
+KEPT = network_module.KEPT_BYTES_MAX
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6), (4, 1))
 FORMS = [
     replace(RECIPE, method="binary"),
@@ -202,6 +204,7 @@ def test_logits_in_small_chunks_give_the_same_gradient_and_figures(policy, items
     recipe = replace(RECIPE, kl_beta=0.2)
     sums, whole, passes = run(policy, items, recipe)
     monkeypatch.setattr(network_module, "LOGIT_CHUNK_ELEMENTS", 3 * 13)
+    monkeypatch.setattr(network_module, "LOGIT_CHUNK_ELEMENTS_CARD", 3 * 13)
     chunked_sums, chunked, chunked_passes = run(policy, items, recipe)
     assert float((chunked - whole).abs().max()) < 1e-9
     assert chunked_sums.loss == pytest.approx(sums.loss, abs=1e-12)
@@ -226,11 +229,24 @@ def kept_for_backward(policy, tokens):
     return sum(kept.values()), states
 
 
+@pytest.mark.parametrize(("free", "most"), [(0, KEPT), (4 * KEPT, KEPT), (40 * KEPT, 10 * KEPT)])
+def test_a_card_keeps_a_quarter_of_what_is_free_where_that_is_more_than_elsewhere(free, most):
+    # Of what torch holds already it uses 3 of 5.
+    library = SimpleNamespace(
+        mem_get_info=lambda _: (free - min(free, 2), 10**12),
+        memory_reserved=lambda _: 5 if free else 0,
+        memory_allocated=lambda _: 3 if free else 0,
+    )
+    assert network_module.kept_bytes_max(torch.device("cuda"), library) == most
+    assert network_module.kept_bytes_max(torch.device("cpu"), library) == KEPT
+
+
 def test_layers_that_are_computed_again_give_the_same_gradient_and_keep_little(policy, items, monkeypatch):
     recipe = replace(RECIPE, kl_beta=0.2)
     _, whole, _ = run(policy, items, recipe)
     large, _states = kept_for_backward(policy, 60)
     monkeypatch.setattr(network_module, "KEPT_BYTES_MAX", 8 * policy.network.kept_bytes)
+    monkeypatch.setattr(network_module, "KEPT_SHARE_CARD", 0)
     _, again, _ = run(policy, items, recipe)
     small, _states = kept_for_backward(policy, 60)
     assert torch.equal(again, whole)

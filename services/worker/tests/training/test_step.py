@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from safetensors.torch import load, save
-from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, tiny_shape
+from tiny_policy import RECIPE, changed, disturb, items_of, logits_of, silent, tiny_model, tiny_shape
 
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
@@ -40,14 +40,9 @@ def answer_kl(weights_old, weights_new, items):
         model = tiny_model()
         with adapted(model, tiny_shape(model), 1) as policy, torch.no_grad():
             policy.set_tensors(weights)
-            rows.append(
-                [
-                    policy.network.model(input_ids=torch.tensor([[*s.prompt_ids, *s.answer_ids]]))
-                    .logits[0, len(s.prompt_ids) - 1 : -1]
-                    .softmax(-1)
-                    for s in (item.sample for item in items)
-                ]
-            )
+            samples = [item.sample for item in items]
+            logits = [logits_of(policy.network.model, (*s.prompt_ids, *s.answer_ids)) for s in samples]
+            rows.append([row[len(s.prompt_ids) - 1 : -1].softmax(-1) for row, s in zip(logits, samples, strict=True)])
     return sum(float((p * (p / q).log()).sum()) for p, q in zip(*rows, strict=True)) / len(items)
 
 
@@ -211,6 +206,18 @@ def test_the_base_is_left_as_it_was():
     assert all(
         torch.equal(a, b) for a, b in zip(model.state_dict().values(), tiny_model().state_dict().values(), strict=True)
     )
+
+
+def test_a_card_gets_back_what_a_step_took_whether_it_ended_or_failed(monkeypatch):
+    given_back = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(True))
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), 1):
+        assert given_back == []
+    assert given_back == [True]
+    with pytest.raises(StepCancelledError), adapted(model, tiny_shape(model), 1):
+        raise StepCancelledError
+    assert given_back == [True, True]
 
 
 def test_report_names_every_measurement_and_the_exact_divergences():

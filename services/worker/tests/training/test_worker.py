@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load
 from worker_process import (
     DEADLINE_S,
+    DEVICE,
     child_of,
     digests,
     error_code,
@@ -58,7 +59,7 @@ def status_of(url):
 
 def test_status_says_what_the_worker_is(worker):
     status = worker.stub.Status(training_pb2.StatusRequest(), timeout=DEADLINE_S)
-    assert (status.base_model, status.dtype, status.device, status.max_context) == ("tiny", "float32", "cpu", 512)
+    assert (status.base_model, status.dtype, status.device, status.max_context) == ("tiny", "float32", DEVICE, 512)
     assert status.training == ""
     assert {"<|im_start|>", "<|im_end|>", "<|endoftext|>"} <= set(status.control_tokens)
 

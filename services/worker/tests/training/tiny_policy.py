@@ -1,6 +1,12 @@
-"""A policy small enough to check by hand: a Llama of two layers and 13 tokens in float64, with samples and a recipe."""
+"""A policy small enough to check by hand: a Llama of two layers and 13 tokens in float64, with samples and a recipe.
 
+BACKTALK_TEST_DEVICE=cuda puts it on a card; what it is compared with is computed on the CPU either way.
+"""
+
+import os
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -10,6 +16,7 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
 
+DEVICE = torch.device(os.environ.get("BACKTALK_TEST_DEVICE", "cpu"))
 VOCABULARY = 13
 
 RECIPE = Recipe(
@@ -65,7 +72,13 @@ def tiny_model(seed: int = 0) -> LlamaForCausalLM:
             if hasattr(layer, name):
                 # The model's own norms compute in float32 whatever they are given.
                 setattr(layer, name, torch.nn.RMSNorm(16, eps=config.rms_norm_eps))
+    torch.nn.Module.to(model, DEVICE)
     return model.double().eval().requires_grad_(False)
+
+
+def logits_of(model: Any, ids: Sequence[int]) -> torch.Tensor:
+    """The model's own, on the CPU: [time, vocabulary]."""
+    return model(input_ids=torch.tensor([list(ids)], device=DEVICE)).logits[0].cpu()
 
 
 def tiny_shape(model: LlamaForCausalLM) -> AdapterShape:
@@ -77,7 +90,7 @@ def disturb(policy: AdaptedNetwork, seed: int = 5, scale: float = 0.06) -> None:
     generator = torch.Generator().manual_seed(seed)
     start = policy.tensors()
     policy.set_tensors(
-        {n: t + scale * torch.randn(t.shape, generator=generator, dtype=t.dtype) for n, t in start.items()}
+        {n: t.cpu() + scale * torch.randn(t.shape, generator=generator, dtype=t.dtype) for n, t in start.items()}
     )
 
 
@@ -88,7 +101,7 @@ def items_of(model: LlamaForCausalLM, lengths: tuple[tuple[int, int], ...], seed
     for number, (prompt, answer) in enumerate(lengths):
         ids = torch.randint(0, VOCABULARY, (prompt + answer,), generator=generator).tolist()
         with torch.no_grad():
-            logits = model(input_ids=torch.tensor([ids])).logits[0, prompt - 1 : -1]
+            logits = logits_of(model, ids)[prompt - 1 : -1]
         temperature = 0.8 + 0.1 * (number % 3)
         known = torch.log_softmax(logits / temperature, -1).gather(-1, torch.tensor(ids[prompt:])[:, None])[:, 0]
         sampler = known + 0.05 * torch.randn(answer, generator=generator, dtype=known.dtype)

@@ -19,6 +19,8 @@ from backtalk_worker.gen.backtalk.v1 import training_pb2, training_pb2_grpc, wei
 from backtalk_worker.model.load import load_model
 from backtalk_worker.model.location import default_model_dir
 
+DEVICE = os.environ.get("BACKTALK_TEST_DEVICE", "cpu")
+"""Where workers compute."""
 DEADLINE_S = 300
 """So long that only what hangs meets it, on a busy machine too."""
 QUESTIONS = ("Why is the sky blue?", "How do I boil an egg?", "What is jazz?", "Who was Ada Lovelace?")
@@ -111,7 +113,8 @@ def start_worker(model: Path, cache: Path, **environment: str) -> WorkerProcess:
     """Free ports are taken by the worker and read from its log."""
     given = {
         "BACKTALK_MODEL_DIR": str(model), "BACKTALK_BASE_MODEL": "tiny", "BACKTALK_BLOB_CACHE_DIR": str(cache),
-        "BACKTALK_HEALTH_ADDRESS": "127.0.0.1:0", "BACKTALK_NICE": "0", **environment,
+        "BACKTALK_HEALTH_ADDRESS": "127.0.0.1:0", "BACKTALK_NICE": "0", "BACKTALK_DEVICE": DEVICE,
+        "BACKTALK_DTYPE": "float32", **environment,
     }  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "backtalk_worker.training", "--address", "127.0.0.1:0"],

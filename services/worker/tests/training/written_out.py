@@ -3,11 +3,12 @@
 from contextlib import nullcontext
 
 import torch
+from tiny_policy import logits_of
 
 
 def logprobs(model, prompt, answer, temperature):
     """[time, vocabulary] of one sample, from the model's own logits."""
-    logits = model(input_ids=torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
+    logits = logits_of(model, [*prompt, *answer])[len(prompt) - 1 : -1]
     return torch.log(torch.softmax(logits / temperature, dim=-1))
 
 

@@ -28,10 +28,6 @@ def nice_of_the_device(known: dict[str, Any]) -> int:
     return 10 if known["device"] == "cpu" else 0
 
 
-def packing_of_the_device(known: dict[str, Any]) -> Literal["on", "off"]:
-    return "off" if known["device"] == "cpu" else "on"
-
-
 def folder_for_temporary_files() -> Path:
     return Path(tempfile.gettempdir()) / "backtalk-training-blobs"
 
@@ -52,7 +48,7 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
     packing: Literal["on", "off"] = setting(
-        "BACKTALK_TRAINING_PACKING", packing_of_the_device, "whether short samples lie end to end, in place of padding"
+        "BACKTALK_TRAINING_PACKING", "off", "whether short samples lie end to end, in place of padding"
     )
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
     processes: int = setting(

@@ -93,6 +93,8 @@ def adapted(
         yield AdaptedNetwork(network_of(wrapped, packs=packs, sharing=sharing), dict(sorted(named.items())))
     finally:
         wrapped.unload()
+        # Torch would keep the memory of layers: an engine that shares the card could not start again beside it.
+        torch.cuda.empty_cache()
 
 
 def adapter_config(shape: AdapterShape, base_model: str) -> bytes:

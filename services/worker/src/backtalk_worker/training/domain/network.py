@@ -23,11 +23,15 @@ from backtalk_worker.training.domain.recipe import TeacherName
 
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
+LOGIT_CHUNK_ELEMENTS_CARD = 8 * LOGIT_CHUNK_ELEMENTS
+"""On a card, which waits for the next chunk longer than it takes for a small one: 220 positions of one of 151,936."""
 
 KEPT_BYTES_MAX = 1_250_000_000
 """Where a forward pass would keep more for its backward pass, only what goes from layer to layer is kept, and each
 layer is computed again: a third more work, and memory that grows with tokens × layers × hidden size. About 1,000 tokens
 of the laptop's model, 100 of one with 8B parameters."""
+KEPT_SHARE_CARD = 0.25
+"""Of the memory that a card has free, where that is more: about 2,200 tokens of a model with 4B parameters on 80 GB."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class ChunkedNetwork:
         ids, places, starts = _packed(rows) if self.packs and len(rows) > 1 else _padded(rows)
         ends = [start + len(row) for start, row in zip(starts, rows, strict=True)]
         predicting = [torch.arange(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-        with checkpointing(self.decoder, needed=ids.numel() * self.kept_bytes > KEPT_BYTES_MAX):
+        with checkpointing(self.decoder, needed=ids.numel() * self.kept_bytes > kept_bytes_max(self.device)):
             # Places that begin again are where transformers cuts the mask.
             at = {} if places is None else {"position_ids": places.to(self.device)}
             states: Tensor = self.decoder(input_ids=ids.to(self.device), **at, use_cache=False).last_hidden_state
@@ -73,7 +77,8 @@ class ChunkedNetwork:
     def chunks(self, tokens: int) -> Iterator[slice]:
         """Slices of token positions whose logits are small enough to be held at once."""
         vocabulary: int = self.head.weight.shape[0]  # type: ignore[assignment]
-        size = max(1, LOGIT_CHUNK_ELEMENTS // vocabulary)
+        on_card = self.device.type == "cuda"
+        size = max(1, (LOGIT_CHUNK_ELEMENTS_CARD if on_card else LOGIT_CHUNK_ELEMENTS) // vocabulary)
         return (slice(start, min(start + size, tokens)) for start in range(0, tokens, size))
 
     @torch.no_grad()
@@ -110,6 +115,14 @@ def _packed(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, list[int]]:
     ids = torch.tensor([[token for row in rows for token in row]])
     places = torch.cat([torch.arange(len(row)) for row in rows])[None]
     return ids, places, [end - len(row) for end, row in zip(ends, rows, strict=True)]
+
+
+def kept_bytes_max(device: torch.device, library: Any = torch.cuda) -> int:
+    """What a forward pass may keep; on a card a share of what is free there, with what torch holds of it unused."""
+    if device.type != "cuda":
+        return KEPT_BYTES_MAX
+    free = library.mem_get_info(device)[0] + library.memory_reserved(device) - library.memory_allocated(device)
+    return max(KEPT_BYTES_MAX, int(KEPT_SHARE_CARD * free))
 
 
 @contextmanager
