@@ -381,8 +381,8 @@ describe('rollback', () => {
     expect((await values(['versions'])).values).toContainEqual(
       expect.objectContaining({ version: stable, stage: 'burned', why: expect.stringContaining('a drill') as unknown }),
     );
-    const people = await backtalk(['rollback', '--forget']);
-    expect(people.stdout + people.stderr).toMatch(/answers again after|no version|nothing/i);
+    expect((await backtalk(['rollback', '--to', await book.stable()])).stdout).toContain('nothing is burned');
+    expect((await backtalk(['rollback', '--to', 'backtalk-v99'])).stderr).toContain('v99 cannot answer again');
   });
 });
 

@@ -30,6 +30,7 @@ import { simulate } from './commands/simulate.js';
 import { status } from './commands/status.js';
 import { ensureAll } from './commands/streams.js';
 import { trimTurns, type TrimFlags } from './commands/turns.js';
+import { undo, type UndoFlags } from './commands/undo.js';
 import { listVersions, showVersion } from './commands/versions.js';
 import { cliErrors } from './errors.js';
 import { age, createShell, names, size, whole, type Run, type Shell } from './shell.js';
@@ -187,9 +188,16 @@ function addSteering({ program, run }: Shell): void {
   program
     .command('rollback')
     .description('put the version before this one back, at once')
+    .option('--to <version>', 'one that answered earlier, in place of the one before; all since are burned')
     .option('--why <words>', 'kept with the burned version', 'rolled back by an operator')
     .option('--forget', 'retire the lessons that it was being taught; otherwise they are learned again', false)
     .action((flags: RollbackFlags) => run((context) => rollback(context, flags)));
+  program
+    .command('undo <lesson>')
+    .description('as if it had never been taught: end a lesson, and go back to the version before the first that was')
+    .option('--why <words>', 'kept with the burned versions', 'undone by an operator')
+    .option('--dry-run', 'only say what would be done', false)
+    .action((lesson: string, flags: UndoFlags) => run((context) => undo(context, lesson, flags)));
   program
     .command('rebuild <version>')
     .description('make a version again from the log, and say whether it is the same byte for byte')

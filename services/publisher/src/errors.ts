@@ -39,6 +39,13 @@ export const publisherErrors = defineErrors('publisher', {
     retry: 'later',
     message: () => 'Another publisher leads now. Ask that one.',
   },
+  neverAnswered: {
+    code: 'never_answered',
+    status: 404,
+    retry: 'never',
+    message: (p: { version: string }) =>
+      `${p.version} cannot answer again: it never did, or it is burned (npx backtalk versions lists them).`,
+  },
   nothingToRollBack: {
     code: 'nothing_to_roll_back',
     status: 409,

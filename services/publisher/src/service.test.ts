@@ -290,6 +290,32 @@ describe('a rollback', () => {
     await expect(rig.rollBack(publisher)).rejects.toMatchObject({ code: 'nothing_to_roll_back' });
   });
 
+  it('goes back to the version that is named, burns all since, newest first, and loads that one alone', async () => {
+    const gateway = await rig.startGateway();
+    await rig.startLoader();
+    const publisher = await rig.startPublisher();
+    await rig.release(1, 2, 3, 4);
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v2'));
+    const before = rig.engine.counts.loads.length;
+    const answer = await rig.rollBackTo(publisher, 'backtalk-v1');
+    expect(answer).toMatchObject({ from: 'backtalk-v4', to: 'backtalk-v1' });
+    expect(answer.burned).toEqual(['backtalk-v4', 'backtalk-v3', 'backtalk-v2']);
+    await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
+    expect(rig.engine.counts.loads.slice(before)).toEqual(['backtalk-v1']);
+    expect((await rig.rollBackTo(publisher, 'backtalk-v1')).burned).toEqual([]);
+    await rig.train(5, { parent: 'backtalk-v1' });
+    await rig.stableIs(5);
+  });
+
+  it.each(['backtalk-v2', 'backtalk-v9', 'elsewhere'])('does not go to %s, which cannot answer again', async (version) => {
+    await rig.startLoader();
+    const publisher = await rig.startPublisher();
+    await rig.release(1, 2);
+    await rig.rollBack(publisher);
+    await expect(rig.rollBackTo(publisher, version)).rejects.toMatchObject({ code: 'never_answered' });
+    expect((await rig.routes())?.stable).toBe('backtalk-v1');
+  });
+
   it('a rollback without the secret of the commands is refused', async () => {
     const publisher = await rig.startPublisher();
     for (const secret of ['', 'another'])

@@ -1,20 +1,45 @@
-// `rollback`: the version before this one answers again, at once; the one rolled back is burned. Its lessons are learned again, or retired.
-import { FactPublisher, FactReader, grpcClient, newId, watchLeases } from '@backtalk/kit';
-import { PublisherControlServiceDefinition } from '@backtalk/proto/control';
-import { Lesson_State, LessonChanged, LessonChanged_Action, type BatchClosed } from '@backtalk/proto/facts';
+// `rollback`: the version before this one answers again, at once, or one that answered earlier; all since are burned. Their lessons are
+// learned again, or retired.
+import { FactReader, grpcClient, watchLeases } from '@backtalk/kit';
+import { PublisherControlServiceDefinition, type RollbackResponse } from '@backtalk/proto/control';
+import { Lesson_State, type BatchClosed } from '@backtalk/proto/facts';
 import { withBroker, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
+import { retireLessons } from '../retire-lessons.js';
 
 const rollbackWithinMs = 30_000;
 
 export interface RollbackFlags {
   readonly why: string;
+  /** The version that is to answer again; left out: the one before. */
+  readonly to?: string;
   /** The lessons that the version was being taught are retired. */
   readonly forget: boolean;
 }
 
-export async function rollback({ connection, output }: CommandContext, { why, forget }: RollbackFlags): Promise<void> {
+export async function rollback(
+  { connection, output }: CommandContext,
+  { why, to = '', forget }: RollbackFlags,
+): Promise<void> {
+  const answer = await rollBackTo(connection, to, why);
+  const forgotten: string[] = [];
+  if (forget) for (const version of answer.burned) forgotten.push(...(await forgetLessons(connection, version)));
+  output.value({ ...answer, ...(forget ? { forgotten } : {}) });
+  const { burned } = answer;
+  if (burned.length === 0) output.line(`${answer.to} answers already; nothing is burned.`);
+  else {
+    const are = burned.length === 1 ? 'is' : 'are';
+    output.line(
+      `${answer.to} answers again after ${(answer.seconds * 1000).toFixed(0)} ms; ${burned.join(', ')} ${are} burned.`,
+    );
+  }
+  for (const text of forgotten) output.line(`Retired: “${text}”`);
+  if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
+}
+
+/** @param to empty: the version before the one that answers */
+export async function rollBackTo(connection: Connection, to: string, why: string): Promise<RollbackResponse> {
   const address = await withBroker(connection, async (broker) => {
     const view = await watchLeases(broker, 'publisher');
     try {
@@ -24,17 +49,10 @@ export async function rollback({ connection, output }: CommandContext, { why, fo
     }
   });
   if (address === undefined) throw cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
-  const publisher = grpcClient(PublisherControlServiceDefinition, address, {
-    caller: 'cli',
-    wire: connection.wire,
-  });
+  const { policy, wire } = connection;
+  const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    const answer = await publisher.rollback({ policy: connection.policy, why }, { deadlineMs: rollbackWithinMs });
-    const forgotten = forget ? await forgetLessons(connection, answer.from) : [];
-    output.value({ ...answer, ...(forget ? { forgotten } : {}) });
-    output.line(`${answer.to} answers again after ${(answer.seconds * 1000).toFixed(0)} ms; ${answer.from} is burned.`);
-    for (const text of forgotten) output.line(`Retired: “${text}”`);
-    if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
+    return await publisher.rollback({ policy, why, to }, { deadlineMs: rollbackWithinMs });
   } finally {
     publisher.close();
   }
@@ -48,18 +66,7 @@ export async function forgetLessons(connection: Connection, version: string): Pr
     const active = (batch?.lessons ?? []).filter(
       ({ id, state }) => state === Lesson_State.STATE_ACTIVE && taught.has(id),
     );
-    const publisher = new FactPublisher(broker);
-    for (const { id: lesson, scopeTenant: tenant, scopeUser: user } of active) {
-      const said = {
-        id: newId(),
-        tenant,
-        user,
-        policy: connection.policy,
-        action: LessonChanged_Action.ACTION_RETIRE,
-        lesson,
-      };
-      await publisher.publish('lessonChanged', LessonChanged.fromPartial(said));
-    }
+    await retireLessons(connection, active);
     return active.map(({ text }) => text);
   });
 }

@@ -128,22 +128,30 @@ export function loadSetOf(state: PolicyState): LoadSet {
 }
 
 export type RollbackTarget =
-  | { readonly kind: 'step'; readonly to: string }
+  /** `next` answers once the present version is burned; it is `to` in the last step. */
+  | { readonly kind: 'step'; readonly to: string; readonly next: string }
   /** Another call rolled the same version back. */
   | { readonly kind: 'done'; readonly to: string }
   /** Another version became stable meanwhile. */
   | { readonly kind: 'changed'; readonly stable: string }
-  | { readonly kind: 'nothing'; readonly stable: string };
+  | { readonly kind: 'nothing'; readonly stable: string }
+  /** The wanted version never answered, or is burned. */
+  | { readonly kind: 'unknown' };
 
 /**
  * Where a rollback leads, now that the chain may have moved since it was asked for: it never burns a version that the operator
- * has not seen serve.
+ * has not seen serve, unless a version is named that was made before it.
  *
  * @param from the version that was stable when the operator asked
+ * @param wanted the version that is to answer again; empty: the one before
  */
-export function rollbackTarget(state: PolicyState, from: string): RollbackTarget {
+export function rollbackTarget(state: PolicyState, from: string, wanted = ''): RollbackTarget {
   const stable = stableOf(state);
+  if (wanted !== '') {
+    if (!state.line.includes(wanted)) return { kind: 'unknown' };
+    return wanted === stable ? { kind: 'done', to: stable } : { kind: 'step', to: wanted, next: previousOf(state) };
+  }
   if (stable !== from) return state.burned.has(from) ? { kind: 'done', to: stable } : { kind: 'changed', stable };
   const to = previousOf(state);
-  return to === '' ? { kind: 'nothing', stable } : { kind: 'step', to };
+  return to === '' ? { kind: 'nothing', stable } : { kind: 'step', to, next: to };
 }

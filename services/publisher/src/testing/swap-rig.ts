@@ -250,16 +250,22 @@ export class SwapRig {
     why = 'worse answers',
     of = policy,
     cliToPublisher = `${secret} commands`,
+    to = '',
   ): Promise<RollbackResponse> {
     const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
       caller: 'cli',
       wire: { tokens: { cliToPublisher } },
     });
     try {
-      return await client.rollback({ policy: of, why }, { deadlineMs: 30_000 });
+      return await client.rollback({ policy: of, why, to }, { deadlineMs: 30_000 });
     } finally {
       client.close();
     }
+  }
+
+  /** To a version that answered before the last. */
+  rollBackTo(publisher: Publisher, to: string): Promise<RollbackResponse> {
+    return this.rollBack(publisher, 'worse answers', policy, `${secret} commands`, to);
   }
 
   /** What every process of the rig is started with. */

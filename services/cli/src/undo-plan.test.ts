@@ -1,0 +1,122 @@
+import {
+  BatchClosed,
+  Lesson_State,
+  WeightsStaged,
+  WeightsStaged_Stage,
+  WeightsTrained,
+  type BatchSample,
+  type ComparedAnswer,
+  type Lesson,
+} from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { undoPlan } from './undo-plan.js';
+
+const { STATE_ACTIVE, STATE_LEARNED, STATE_RETIRED, STATE_HEARD } = Lesson_State;
+const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED, STAGE_RETIRED } = WeightsStaged_Stage;
+
+type Sample = Partial<BatchSample>;
+
+/** A version for each list of samples, each made from the one before it and serving in its turn. */
+function policy(steps: readonly (readonly Sample[])[], lessons: readonly Partial<Lesson>[]) {
+  const name = (at: number) => `p-v${String(at)}`;
+  const batches = steps.map((samples, at) =>
+    BatchClosed.fromPartial({ number: at + 1, version: name(at + 1), samples: [...samples], lessons: [...lessons] }),
+  );
+  const trained = steps.map((_, at) =>
+    WeightsTrained.fromPartial({ version: name(at + 1), parent: name(at), batch: at + 1 }),
+  );
+  const staged = [0, ...steps.map((_, at) => at + 1)].flatMap((at) => [
+    ...(at === 0 ? [] : [WeightsStaged.fromPartial({ version: name(at), stage: STAGE_CANDIDATE })]),
+    WeightsStaged.fromPartial({ version: name(at), stage: STAGE_STABLE }),
+  ]);
+  return { batches, trained, staged };
+}
+
+const taught = (...lessons: string[]): Sample => ({ turn: 't', lessons });
+const lesson = (id: string, state: Lesson_State, more: Partial<Lesson> = {}) => ({ id, text: id, state, ...more });
+const idsOf = (lessons: readonly Lesson[] = []) => lessons.map(({ id }) => id);
+
+describe('what it takes to undo a lesson', () => {
+  const lessons = [lesson('lists', STATE_LEARNED), lesson('metric', STATE_LEARNED), lesson('polite', STATE_LEARNED)];
+  const facts = policy(
+    [[taught('polite')], [taught('polite', 'lists')], [taught('metric')], [taught('lists')]],
+    lessons,
+  );
+
+  it('the version before the first that was taught it answers again, and all since are burned, newest first', () => {
+    const plan = undoPlan('lists', facts);
+    expect(plan).toMatchObject({ to: 'p-v1', burned: ['p-v4', 'p-v3', 'p-v2'] });
+    expect(idsOf(plan?.retired)).toEqual(['lists']);
+  });
+
+  it('lessons of burned versions that are in force are learned again, and those of versions that stay are not', () => {
+    expect(idsOf(undoPlan('metric', facts)?.again)).toEqual(['lists']);
+    expect(idsOf(undoPlan('lists', facts)?.again)).toEqual(['metric', 'polite']);
+    const ended = lessons.map((one) => (one.id === 'metric' ? { ...one, state: STATE_RETIRED } : one));
+    const withoutMetric = {
+      ...facts,
+      batches: facts.batches.map((batch) => BatchClosed.fromPartial({ ...batch, lessons: ended })),
+    };
+    expect(idsOf(undoPlan('lists', withoutMetric)?.again)).toEqual(['polite']);
+  });
+
+  it('wordings that it covers end with it, and a covered one is undone with its cover', () => {
+    const covered = [
+      lesson('lists', STATE_ACTIVE),
+      lesson('in lists', STATE_ACTIVE, { coveredBy: 'lists' }),
+      lesson('as a list', STATE_RETIRED, { coveredBy: 'lists' }),
+      lesson('metric', STATE_ACTIVE),
+    ];
+    const same = policy([[taught('metric')], [taught('lists')]], covered);
+    for (const id of ['lists', 'in lists']) {
+      const plan = undoPlan(id, same);
+      expect(plan).toMatchObject({ to: 'p-v1', burned: ['p-v2'] });
+      expect(idsOf(plan?.retired)).toEqual(['lists', 'in lists']);
+    }
+  });
+
+  it('a correction that was shown to the teacher of its own turn taught it before it was a lesson', () => {
+    const heard = [
+      lesson('lists', STATE_HEARD, { firstTurn: 'first', cases: [{ turn: 'second', tenant: '', user: '' }] }),
+    ];
+    for (const turn of ['first', 'second']) {
+      const early = policy([[taught()], [{ turn, hindsight: 'As a list, please.' }], [taught('lists')]], heard);
+      expect(undoPlan('lists', early)).toMatchObject({ to: 'p-v1', burned: ['p-v3', 'p-v2'] });
+    }
+    const others = policy([[{ turn: 'first' }], [{ turn: 'other', hindsight: 'Shorter.' }]], heard);
+    expect(undoPlan('lists', others)).toMatchObject({ to: '', burned: [] });
+  });
+
+  it('burned versions and candidates count for nothing, and retired ones still do', () => {
+    const staged = [
+      ...facts.staged,
+      ...['p-v2', 'p-v4'].map((version) => WeightsStaged.fromPartial({ version, stage: STAGE_BURNED })),
+      WeightsStaged.fromPartial({ version: 'p-v1', stage: STAGE_RETIRED }),
+      WeightsStaged.fromPartial({ version: 'p-v5', stage: STAGE_CANDIDATE }),
+    ];
+    expect(undoPlan('lists', { ...facts, staged })).toMatchObject({ to: '', burned: [], again: [] });
+    expect(undoPlan('metric', { ...facts, staged })).toMatchObject({ to: 'p-v1', burned: ['p-v3'] });
+  });
+
+  it('a lesson that taught nothing ends, one that ended before is not ended again, and an unknown one is not there', () => {
+    const quiet = policy([[taught('metric')]], [lesson('lists', STATE_ACTIVE), lesson('old', STATE_RETIRED)]);
+    expect(undoPlan('lists', quiet)).toMatchObject({ to: '', burned: [], retired: [{ id: 'lists' }] });
+    expect(undoPlan('old', quiet)).toMatchObject({ to: '', retired: [] });
+    expect(undoPlan('elsewhere', quiet)).toBeUndefined();
+    expect(undoPlan('lists', { batches: [], trained: [], staged: [] })).toBeUndefined();
+  });
+
+  it('what is answered otherwise then: of each question the newest answer, and the one from before the first burned version', () => {
+    const compare = (version: string, ...compared: ComparedAnswer[]) =>
+      WeightsStaged.fromPartial({ version, stage: STAGE_STABLE, compared });
+    const answer = (question: string, before: string, after: string) => ({ question, before, after });
+    const staged = [
+      compare('p-v0'),
+      compare('p-v1', answer('Tea?', 'none', 'plain')),
+      compare('p-v2', answer('Tea?', 'plain', '1. plain'), answer('Rain?', 'wet', '1. wet')),
+      compare('p-v3', answer('Tea?', '1. plain', '1. hot'), answer('Rain?', '1. wet', 'wet')),
+      compare('p-v4'),
+    ];
+    expect(undoPlan('lists', { ...facts, staged })?.compared).toEqual([answer('Tea?', '1. hot', 'plain')]);
+  });
+});
