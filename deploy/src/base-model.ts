@@ -76,9 +76,9 @@ export function refuseBeforeWeights(folder: string, parameters: number | undefin
 }
 
 /** Input and output of the layer that adapters are tried on. */
-export function queryWidths(folder: string): readonly [number, number] {
+export function trialWidths(folder: string): readonly [number, number] {
   const config = modelConfig.parse(jsonOf(join(folder, 'config.json')));
-  return [config.hidden_size, attentionWidths(config).queries];
+  return [attentionWidths(config).queries, config.hidden_size];
 }
 
 const refusal = (folder: string, why: string) => deployErrors.modelRefused({ folder, why });

@@ -12,7 +12,7 @@ import {
 } from '@backtalk/dialects';
 import { asBacktalkError, contextMin } from '@backtalk/kit';
 import { z } from 'zod';
-import { queryWidths } from './base-model.js';
+import { trialWidths } from './base-model.js';
 import type { BoxPlan } from './box-plan.js';
 import { deployErrors } from './errors.js';
 import { isHere, keyIn, modelsAt, type ApiFlags } from './remote-api.js';
@@ -127,7 +127,7 @@ async function asked<T>(
 const needed: readonly (readonly [CapabilityName, string])[] = [
   [
     'adapters',
-    'it does not load adapters while it runs (vLLM: --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True; SGLang: --enable-lora)',
+    'it does not load adapters while it runs (vLLM: --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True; SGLang: --enable-lora --max-lora-rank R --lora-target-modules all)',
   ],
   ['token_ids', 'its answers come without token ids, so that nothing could be learned from them'],
   ['logprobs', 'its answers come without logprobs, so that nothing could be learned from them'],
@@ -174,10 +174,10 @@ interface Shared {
 
 /** Versions reach an engine as files: it has to see the folder that they are put into, under the same path. */
 export function refuseUnsharedFolder(engine: EngineElsewhere, { model, adapters, rank }: Shared): Promise<void> {
-  const trial = { directory: adapters, rank, widths: queryWidths(model), baseModel: engine.baseModel };
+  const trial = { directory: adapters, rank, widths: trialWidths(model), baseModel: engine.baseModel };
   const how = isHere(engine.url) ? 'a container: -v' : 'NFS, say';
   const unseen = `it does not see ${adapters}, where versions are put for it: share that folder with it under the same path (${how})`;
-  const unfit = `it takes no adapter of rank ${String(rank)}, which is trained here (vLLM, SGLang: --enable-lora, --max-lora-rank)`;
+  const unfit = `it takes no adapter of rank ${String(rank)}, which is trained here (vLLM, SGLang: --enable-lora, --max-lora-rank; SGLang also --lora-target-modules all)`;
   const why = (error: unknown) =>
     isEngineError(error, 'adapter_path_missing') ? unseen : isEngineError(error, 'adapter_refused') ? unfit : undefined;
   return asked(engine, (client) => tryAdapter(client, trial, { deadlineMs: probedWithinMs }), why);

@@ -13,6 +13,7 @@ ports:
 startupProbe:
   httpGet: { path: /health, port: engine }
   periodSeconds: 5
+  timeoutSeconds: 5
   failureThreshold: {{ div .pool.startSeconds 5 }}
 livenessProbe:
   httpGet: { path: /health, port: engine }

@@ -56,9 +56,14 @@ args:
 - {{ include "backtalk.anyHost" .root | printf "--host=%s" | quote }}
 - --port=30030
 - --enable-metrics
+# At the level before it, the key is logged with all other arguments.
+- --log-level=warning
+# Without one, calls come as plain text.
+- --tool-call-parser=auto
 {{- if .hasLoader }}
 - --enable-lora
-- --max-loras-per-batch={{ .pool.adapters.loaded }}
+# The base has a place among them.
+- --max-loras-per-batch={{ add1 .pool.adapters.loaded }}
 - --max-loaded-loras={{ .pool.adapters.kept }}
 - --max-lora-rank={{ .pool.adapters.rankMax }}
 {{- include "backtalk.targetModules" .pool }}
@@ -104,9 +109,15 @@ VLLM_NO_USAGE_STATS: 1
 VLLM_CACHE_ROOT: /tmp/vllm
 {{- end }}
 
+{{- define "backtalk.sglangVariables" -}}
+# Else each look at its health has a token generated, which takes a second and more.
+SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION: "false"
+{{- end }}
+
 {{- define "backtalk.engineVariables" -}}
 {{- $own := dict "HOME" "/tmp" "USER" "engine" "HF_HUB_OFFLINE" "1" "PYTHONUNBUFFERED" "1" }}
 {{- if eq .pool.engine "builtin" }}{{ $own = merge $own (include "backtalk.builtinVariables" . | fromYaml) }}{{ end }}
+{{- if eq .pool.engine "sglang" }}{{ $own = merge $own (include "backtalk.sglangVariables" . | fromYaml) }}{{ end }}
 {{- if eq .pool.engine "vllm" }}{{ $own = merge $own (include "backtalk.vllmVariables" . | fromYaml) }}{{ end }}
 {{- $key := ternary "judge-engine-key" "engine-key" (eq .name "judge") }}
 {{- $variable := get (dict "builtin" "BACKTALK_ENGINE_KEY" "vllm" "VLLM_API_KEY" "sglang" "ENGINE_KEY") .pool.engine }}

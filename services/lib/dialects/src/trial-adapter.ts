@@ -9,12 +9,13 @@ export interface TrialAdapter {
   /** Where adapters of versions are put, too. */
   readonly directory: string;
   readonly rank: number;
-  /** Input and output of the first layer's `q_proj`. */
+  /** Input and output of the first layer's `o_proj`. */
   readonly widths: readonly number[];
   readonly baseModel: string;
 }
 
-const module = 'q_proj';
+/** One alone: SGLang looks for key and value beside a query, and fails without them. */
+const module = 'o_proj';
 const bytesOfFloat = 4;
 
 export async function tryAdapter(engine: EngineClient, trial: TrialAdapter, options: CallOptions): Promise<void> {

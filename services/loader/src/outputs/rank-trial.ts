@@ -15,7 +15,7 @@ export class RankTrial {
 
   async isTaken(baseModel: string, options: CallOptions): Promise<boolean> {
     const { engine, rank, directory, shape } = this;
-    const widths = shape?.widths['q_proj'];
+    const widths = shape?.widths['o_proj'];
     if (rank === 0 || widths === undefined) return true;
     try {
       await tryAdapter(engine, { directory, rank, widths, baseModel }, options);

@@ -14,6 +14,8 @@ export interface CallContext {
 }
 
 const retryAfterDefaultSeconds = 1;
+const notHeld =
+  /LoRA adapter that has never been loaded|implicitly load LoRA adapter|LoRA adapters? (?:is|are) not loaded|LoRA is not enabled/i;
 /** No conversation holds these by chance. */
 const namedField = /\b(?:response_format|chat_template_kwargs|thinking_token_budget)\b/;
 
@@ -44,9 +46,8 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     }
     default:
   }
-  // SGLang has no 404 for an adapter that it does not hold.
-  if (reply.status === 400 && /adapters? (?:is|are) not loaded/i.test(reply.text))
-    return engineErrors.modelNotFound({ model: context.model });
+  // SGLang has no 404 for an adapter that it does not hold, or whose folder is gone since.
+  if (reply.status === 400 && notHeld.test(reply.text)) return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
   const message = error?.message ?? '';
   // Some name the field in their words alone.
@@ -54,9 +55,9 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
   const isTooLong =
     error?.code === 'context_length_exceeded' ||
     error?.param === 'input_tokens' ||
-    /maximum context length|max_model_len/.test(message);
+    /maximum context length|longer than the model's context length|max_model_len/.test(message);
   if (isTooLong) {
-    const digits = /(?:maximum context length is|max_model_len=)\s*(\d+)/.exec(message)?.[1];
+    const digits = /(?:context length (?:is|of)|context length \(|max_model_len=)\s*(\d+)/.exec(message)?.[1];
     const limit = digits === undefined ? undefined : Number(digits);
     return engineErrors.contextLengthExceeded({ param: param ?? 'messages', limit });
   }
@@ -85,8 +86,11 @@ export function refusalInStream(error: WireError, context: CallContext): Backtal
 export function errorIn(text: string): WireError | undefined {
   try {
     const body: unknown = JSON.parse(text);
-    if (!isJsonObject(body) || !isJsonObject(body['error'])) return undefined;
-    const { message, type, param, code } = body['error'];
+    if (!isJsonObject(body)) return undefined;
+    // SGLang's is the body itself, but for `/generate`.
+    const error = body['object'] === 'error' ? body : body['error'];
+    if (!isJsonObject(error)) return undefined;
+    const { message, type, param, code } = error;
     return {
       message: typeof message === 'string' ? message : '',
       type: typeof type === 'string' ? type : '',

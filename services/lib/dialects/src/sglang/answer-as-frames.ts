@@ -4,13 +4,14 @@
 // ids, one with the finish reason, one with the token counts. Pure.
 import type { Capture } from '../capture/capture.js';
 import type { EngineFrame, RawObject } from '../engine-client.js';
+import type { WireChat } from '../openai/chat-wire.js';
 
-export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] {
+export function answerAsFrames(raw: WireChat, capture: Capture): EngineFrame[] {
   const { promptIds, answerIds: ids, logprobs, text, reasoning, toolCalls, finishReason, usage } = capture;
   const head = { id: raw['id'], object: 'chat.completion.chunk', created: raw['created'], model: raw['model'] };
-  const chunk = (delta: RawObject, finish: string | null = null) => ({
+  const chunk = (delta: RawObject, finish: string | null = null, itsLogprobs: unknown = null) => ({
     ...head,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    choices: [{ index: 0, delta, logprobs: itsLogprobs, finish_reason: finish }],
   });
   const frame = { choice: 0, model: capture.modelAtStart };
   const said = {
@@ -23,7 +24,15 @@ export function answerAsFrames(raw: RawObject, capture: Capture): EngineFrame[] 
   });
   return [
     { ...frame, raw: chunk({ role: 'assistant', content: '' }), promptIds },
-    { ...frame, raw: chunk(said), ids, logprobs, content: text, reasoning, toolCallDeltas },
+    {
+      ...frame,
+      raw: chunk(said, null, raw.choices?.[0]?.logprobs ?? null),
+      ids,
+      logprobs,
+      content: text,
+      reasoning,
+      toolCallDeltas,
+    },
     ...(finishReason === '' ? [] : [{ ...frame, raw: chunk({}, finishReason), finishReason }]),
     { ...frame, raw: { ...head, choices: [], usage: raw['usage'] }, choice: -1, model: capture.modelAtEnd, usage },
   ];

@@ -15,7 +15,7 @@ let client: EngineClient;
 const deadline = { deadlineMs: 60_000 };
 const messages = [{ role: 'user', content: 'Hello' }];
 
-/** As SGLang documents it: ids and logprobs in `meta_info`, each beside its text. */
+/** As SGLang 0.5.15 answers: ids and logprobs in `meta_info`, each beside its text. */
 const chatAnswer = {
   id: 'a1',
   object: 'chat.completion',
@@ -43,6 +43,7 @@ const chatAnswer = {
     },
   ],
   usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 6 },
+  metadata: { weight_version: 'default' },
 };
 
 async function bodyOf(request: IncomingMessage): Promise<RawObject> {
@@ -103,6 +104,31 @@ describe('capture', () => {
     expect(judgeCapture(capture)).toEqual({ trainable: true, reasons: [] });
   });
 
+  it('what was asked for the log’s sake stays out of the answer, and ids stand where other engines have them', async () => {
+    const { raw } = await client.chat({ model: 'base', messages }, deadline);
+    expect(JSON.parse(JSON.stringify(raw))).toEqual({
+      ...JSON.parse(JSON.stringify({ ...chatAnswer, metadata: undefined })),
+      prompt_token_ids: [1, 9, 4],
+      choices: [
+        { ...chatAnswer.choices[0], prompt_token_ids: undefined, meta_info: undefined, token_ids: [11, 12, 2] },
+      ].map((choice) => JSON.parse(JSON.stringify(choice)) as unknown),
+    });
+  });
+
+  it('the model’s own default penalty is never taken, since logprobs would be those of what it has changed', async () => {
+    await client.chat({ model: 'base', messages }, deadline);
+    expect(lastAsked()).toMatchObject({ repetition_penalty: 1 });
+    await client.chat({ model: 'base', messages, repetition_penalty: 1.2 }, deadline);
+    expect(lastAsked()).toMatchObject({ repetition_penalty: 1.2 });
+  });
+
+  it('a stream has the logprobs that a client asked for', async () => {
+    const frames: EngineFrame[] = [];
+    for await (const frame of client.chatStream({ model: 'base', messages, logprobs: true }, deadline))
+      frames.push(frame);
+    expect(JSON.stringify(frames[1]?.raw)).toContain('"logprob":-0.5');
+  });
+
   it('streams the same as a few frames', async () => {
     const accumulator = new CaptureAccumulator();
     const frames: EngineFrame[] = [];
@@ -145,6 +171,8 @@ describe('capture', () => {
   });
 });
 
+const misfit = 'incompatible with the current LoRA memory pool configuration';
+
 describe('adapters', () => {
   it('adapters are asked for behind the base’s name', async () => {
     answers['/v1/chat/completions'] = { body: { ...chatAnswer, model: 'base:v1' } };
@@ -164,10 +192,12 @@ describe('adapters', () => {
   });
 
   it.each([
-    ['LoRA adapter v1 is already loaded', 400, 'adapter_already_loaded'],
-    ['/adapters/v1 does not exist', 400, 'adapter_path_missing'],
-    ['rank 128 is above max_lora_rank', 400, 'adapter_refused'],
-    ['rank 128 is above max_lora_rank', 200, 'adapter_refused'],
+    ['Failed to load LoRA adapter v1 because it is already loaded', 400, 'adapter_already_loaded'],
+    ["Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/adapters/v1'.", 400, 'adapter_path_missing'],
+    [`LoRA adapter v1 with rank 128 is ${misfit}. Please ensure that the LoRA…`, 400, 'adapter_refused'],
+    [`LoRA adapter v1 with rank 128 is ${misfit}. Please ensure that the LoRA…`, 200, 'adapter_refused'],
+    ['LoRA is not enabled. Please set `--enable-lora` to enable LoRA.', 400, 'engine_unsupported'],
+    ['CUDA out of memory. Tried to allocate 2.00 GiB', 400, 'engine_failed'],
     ['the scheduler is gone', 500, 'engine_failed'],
   ])('adapters that are refused because %s (status %i) are %s', async (words, status, code) => {
     answers['/load_lora_adapter'] = { status, body: { success: false, error_message: words } };
@@ -180,15 +210,124 @@ describe('adapters', () => {
 });
 
 describe('an adapter that the engine has forgotten', () => {
-  it('an adapter that the engine has forgotten is a model that it does not hold, and no fault of the request', async () => {
-    const words = 'The following requested LoRA adapters are not loaded: v1';
-    answers['/generate'] = { status: 400, body: { error: { message: words } } };
-    const probes = [{ promptIds: [1], answerIds: [2] }];
-    expect(await codeOf(client.score(probes, { model: 'v1', ...deadline }))).toBe('model_not_found');
+  it.each([
+    'Got LoRA adapter that has never been loaded: v1',
+    'Failed to implicitly load LoRA adapter v1: no such folder',
+    'The following requested LoRA adapters are not loaded: v1',
+    'LoRA adapter v1 was requested, but LoRA is not enabled. Please launch the server with --enable-lora flag',
+  ])(
+    'an adapter of which it says “%s” is a model that it does not hold, and no fault of the request',
+    async (words) => {
+      answers['/v1/chat/completions'] = { status: 400, body: flat(words) };
+      expect(await codeOf(client.chat({ model: 'v1', messages }, deadline))).toBe('model_not_found');
+      answers['/generate'] = { status: 400, body: { error: { message: words } } };
+      const probes = [{ promptIds: [1], answerIds: [2] }];
+      expect(await codeOf(client.score(probes, { model: 'v1', ...deadline }))).toBe('model_not_found');
+    },
+  );
+});
+
+/** An error of the OpenAI routes: without an envelope. */
+const flat = (message: string, param: string | null = null) => {
+  return { object: 'error', message, type: 'BadRequestError', param, code: 400 };
+};
+
+it.each([
+  ["The input (5000 tokens) is longer than the model's context length (4096 tokens).", 4096],
+  ['Requested token count exceeds the model’s maximum context length of 4096 tokens.', 4096],
+])('a conversation of which it says “%s” is too long, with the limit', async (words, limit) => {
+  answers['/v1/chat/completions'] = { status: 400, body: flat(words) };
+  const refused = await client
+    .chat({ model: 'base', messages }, deadline)
+    .catch((error: unknown) => asBacktalkError(error));
+  expect(refused).toMatchObject({ code: 'context_length_exceeded' });
+  expect((refused as Error).message).toContain(String(limit));
+});
+
+it('a field that it refuses is named', async () => {
+  answers['/v1/chat/completions'] = { status: 400, body: flat('top_p must be in (0, 1], got 0.', 'top_p') };
+  const refused = await client
+    .chat({ model: 'base', messages }, deadline)
+    .catch((error: unknown) => asBacktalkError(error));
+  expect((refused as Error).message).toContain('top_p');
+});
+
+describe('completions', () => {
+  it('completions come from its own path, with ids and logprobs, prompt after prompt', async () => {
+    answers['/generate'] = {
+      body: {
+        text: 'Hi',
+        output_ids: [11, 2],
+        meta_info: {
+          finish_reason: { type: 'stop', matched: 2 },
+          output_token_logprobs: [
+            [-0.5, 11, 'Hi'],
+            [-0.25, 2, null],
+          ],
+          output_top_logprobs: [
+            [
+              [-0.5, 11, 'Hi'],
+              [-1, 12, 'Ho'],
+            ],
+            null,
+          ],
+        },
+      },
+    };
+    const request = {
+      model: 'v1',
+      prompt: [[1, 9], [4]],
+      maxTokens: 3,
+      temperature: 0,
+      stop: ['.'],
+      topLogprobs: 2,
+      seed: 7,
+    };
+    const [first, second] = await client.completions(request, deadline);
+    expect(first).toEqual({
+      text: 'Hi',
+      ids: [11, 2],
+      logprobs: [-0.5, -0.25],
+      topLogprobs: [{ Hi: -0.5, Ho: -1 }, {}],
+      finishReason: 'stop',
+    });
+    expect(second).toEqual(first);
+    expect(lastAsked()).toMatchObject({ input_ids: [4], lora_path: 'v1', return_logprob: true, top_logprobs_num: 2 });
+    expect(lastAsked()['sampling_params']).toEqual({
+      max_new_tokens: 3,
+      temperature: 0,
+      stop: ['.'],
+      sampling_seed: 7,
+    });
+    await client.completions({ model: 'base', prompt: 'Hello', maxTokens: 1 }, deadline);
+    expect(lastAsked()).toMatchObject({ text: 'Hello' });
+    expect(lastAsked()).not.toHaveProperty('lora_path');
+    await client.completions({ model: 'base', prompt: [5, 6], maxTokens: 1 }, deadline);
+    expect(lastAsked()).toMatchObject({ input_ids: [5, 6] });
+  });
+});
+
+describe('token ids of a conversation', () => {
+  it('a conversation is rendered without an answer', async () => {
+    answers['/tokenize'] = { body: { tokens: [1, 9, 4], count: 3, max_model_len: 4_096 } };
+    const request = { model: 'v1', messages, tools: [], templateArguments: { enable_thinking: false } };
+    expect(await client.tokenize(request, deadline)).toEqual([1, 9, 4]);
+    expect(lastAsked()).toEqual({
+      model: 'base:v1',
+      messages,
+      tools: [],
+      chat_template_kwargs: { enable_thinking: false },
+    });
   });
 });
 
 describe('scores', () => {
+  it('an answer without tokens has no scores', async () => {
+    answers['/generate'] = { body: { meta_info: { input_token_logprobs: [[null, 4, null]] } } };
+    const item = { promptIds: [1, 9, 4], answerIds: [] };
+    expect(await client.score([item], { ...deadline, model: 'base' })).toEqual([[]]);
+  });
+
   it('scores start one token before the answer, whose own entry has no logprob', async () => {
     const entries = [
       [null, 4, null],

@@ -1,4 +1,4 @@
-// Speaks to SGLang, by its documented shapes.
+// Speaks to SGLang, by the shapes of its source (0.5.15).
 //
 // Its streamed chat carries no token ids, so that a stream is a whole answer in synthetic frames: nothing is seen before
 // the end. An adapter is asked for as `<base>:<adapter>`; callers name it alone, as they do elsewhere.
@@ -23,7 +23,7 @@ import { errorIn } from '../openai/refusals.js';
 import type { Reply } from '../transport/engine-connections.js';
 import { probeCapabilities } from '../vllm/capability-probe.js';
 import { answerAsFrames } from './answer-as-frames.js';
-import { saysFailure, scoresOf, sglangCaptureOf } from './sglang-wire.js';
+import { asOthersSay, generatedChoice, saysFailure, scoresOf, sglangCaptureOf } from './sglang-wire.js';
 
 const tokens = z.object({ tokens: z.array(z.number()) });
 
@@ -36,7 +36,8 @@ export class SglangClient extends OpenAiClient {
   override async chat(request: EngineChatRequest, options: CallOptions): Promise<EngineAnswer> {
     const body = { ...this.chatBody(request, false), model: await this.servedName(request.model, options) };
     const raw = parseChat((await this.post('/v1/chat/completions', body, request.model, options)).text);
-    return { raw, capture: sglangCaptureOf(raw, this.base) };
+    const capture = sglangCaptureOf(raw, this.base);
+    return { raw: asOthersSay(raw, capture), capture };
   }
 
   override async *chatStream(request: EngineChatRequest, options: StreamOptions): AsyncGenerator<EngineFrame> {
@@ -47,14 +48,30 @@ export class SglangClient extends OpenAiClient {
   }
 
   override async completions(request: CompletionRequest, options: CallOptions): Promise<CompletionChoice[]> {
-    return super.completions({ ...request, model: await this.servedName(request.model, options) }, options);
+    // Its own path, since `/v1/completions` gives no ids.
+    const { model, temperature = 1, topP, topLogprobs, stop } = request;
+    const adapter = await this.adapterOf(model, options);
+    const sampling = { max_new_tokens: request.maxTokens, temperature, top_p: topP, stop, sampling_seed: request.seed };
+    const choices: CompletionChoice[] = [];
+    for (const prompt of promptsOf(request.prompt)) {
+      const body = {
+        ...adapter,
+        ...(typeof prompt === 'string' ? { text: prompt } : { input_ids: prompt }),
+        sampling_params: sampling,
+        return_logprob: true,
+        top_logprobs_num: topLogprobs ?? 0,
+        return_text_in_logprobs: true,
+      };
+      choices.push(generatedChoice(parseJson((await this.post('/generate', body, model, options)).text)));
+    }
+    return choices;
   }
 
   override async score(
     items: readonly ScoreItem[],
     { model, ...options }: CallOptions & { readonly model: string },
   ): Promise<number[][]> {
-    const adapter = (await this.servedName(model, options)) === model ? {} : { lora_path: model };
+    const adapter = await this.adapterOf(model, options);
     const scores: number[][] = [];
     for (const { promptIds, answerIds } of items) {
       const body = {
@@ -71,14 +88,11 @@ export class SglangClient extends OpenAiClient {
 
   override async tokenize(request: TokenizeRequest, options: CallOptions): Promise<number[]> {
     const { model, text = '', messages, tools, templateArguments } = request;
-    if (messages !== undefined) {
-      // One token more than is needed, because the conversation's ids come only with an answer.
-      const asked = { model, messages, tools, chat_template_kwargs: templateArguments, max_tokens: 1 };
-      const { capture } = await this.chat(asked, options);
-      if (capture.promptIds === undefined) throw engineErrors.replyInvalid({ what: 'prompt ids' });
-      return [...capture.promptIds];
-    }
-    const body = { model: await this.servedName(model, options), prompt: text, add_special_tokens: false };
+    const asked =
+      messages === undefined
+        ? { prompt: text, add_special_tokens: false }
+        : { messages, tools, chat_template_kwargs: templateArguments };
+    const body = { ...asked, model: await this.servedName(model, options) };
     const parsed = tokens.safeParse(parseJson((await this.post('/tokenize', body, model, options)).text));
     if (!parsed.success) throw engineErrors.replyInvalid({ what: 'tokens' });
     return parsed.data.tokens;
@@ -90,11 +104,13 @@ export class SglangClient extends OpenAiClient {
     if (succeeded(reply)) return;
     this.checkAdministration(reply, 'loading of adapters');
     if (/already/i.test(reply.text)) throw engineErrors.adapterAlreadyLoaded({ name });
-    if (/not exist|no such file|not found/i.test(reply.text)) throw engineErrors.adapterPathMissing({ name });
-    const isIll = reply.status >= 500 || reply.status === 429;
-    throw isIll
-      ? engineErrors.failed({ engineStatus: reply.status })
-      : engineErrors.adapterRefused({ name, engineStatus: reply.status });
+    // What is no folder that it sees, it takes for the name of a repository.
+    if (/not exist|no such file|not found|repo id must/i.test(reply.text))
+      throw engineErrors.adapterPathMissing({ name });
+    // Whatever goes wrong while it loads has one status: only these words speak of the adapter.
+    throw /incompatible with the current|currently doesn't support|max[-_]lora[-_]rank/i.test(reply.text)
+      ? engineErrors.adapterRefused({ name, engineStatus: reply.status })
+      : engineErrors.failed({ engineStatus: reply.status });
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {
@@ -111,22 +127,37 @@ export class SglangClient extends OpenAiClient {
   protected override chatBody(request: EngineChatRequest, stream: boolean): RawObject {
     const body = super.chatBody(request, stream);
     Object.assign(body, { logprobs: true, return_meta_info: true, return_prompt_token_ids: true });
+    // Else it takes the model's own default, and logprobs are those of what the penalty has changed.
+    body['repetition_penalty'] ??= 1;
     if (body['top_logprobs'] === null || request['logprobs'] !== true) delete body['top_logprobs'];
     return body;
   }
 
+  private async adapterOf(model: string, options: CallOptions): Promise<RawObject> {
+    return (await this.servedName(model, options)) === model ? {} : { lora_path: model };
+  }
+
   private async servedName(model: string, options: CallOptions): Promise<string> {
     this.base ??= (await this.models(options)).find(({ parent }) => parent === undefined)?.id;
-    return this.base === undefined || model === this.base ? model : `${this.base}:${model}`;
+    // A bare name that it does not know is answered by the base.
+    if (this.base === undefined) throw engineErrors.replyInvalid({ what: 'no base model in the list of models' });
+    return model === this.base ? model : `${this.base}:${model}`;
   }
 
   /** What is wrong with the call itself, and not with the adapter. */
   private checkAdministration({ status, text }: Reply, what: string): void {
     if (status === 401 || status === 403) throw engineErrors.unauthorized({});
+    if (/LoRA is not enabled/i.test(text)) throw engineErrors.unsupported({ what, dialect: this.dialect });
     if ((status === 404 || status === 405) && errorIn(text) === undefined)
       throw engineErrors.unsupported({ what, dialect: this.dialect });
     if (status >= 500) throw engineErrors.failed({ engineStatus: status });
   }
+}
+
+function promptsOf(prompt: CompletionRequest['prompt']): readonly (string | readonly number[])[] {
+  if (typeof prompt === 'string') return [prompt];
+  const isOne = (given: typeof prompt): given is readonly number[] => typeof given[0] === 'number';
+  return isOne(prompt) ? [prompt] : prompt;
 }
 
 function succeeded({ status, text }: Reply): boolean {

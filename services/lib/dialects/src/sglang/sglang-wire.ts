@@ -4,6 +4,7 @@
 import { isJsonObject } from '@backtalk/kit';
 import { z } from 'zod';
 import type { Capture } from '../capture/capture.js';
+import type { CompletionChoice } from '../engine-client.js';
 import { engineErrors } from '../errors.js';
 import { captureOf, type WireChat } from '../openai/chat-wire.js';
 
@@ -20,6 +21,16 @@ const chatExtras = z.object({
 });
 
 const generated = z.object({ meta_info: z.object({ input_token_logprobs: triples }) });
+
+const answered = z.object({
+  text: z.string(),
+  output_ids: z.array(z.number()),
+  meta_info: z.object({
+    finish_reason: z.object({ type: z.string() }).nullish(),
+    output_token_logprobs: triples,
+    output_top_logprobs: z.array(triples).nullish(),
+  }),
+});
 
 /** The capture of a whole chat answer; an adapter is named `<base>:<adapter>` in it. Ids that were asked for and are not there are left out, never guessed. */
 export function sglangCaptureOf(raw: WireChat, base: string | undefined): Capture {
@@ -40,11 +51,40 @@ export function sglangCaptureOf(raw: WireChat, base: string | undefined): Captur
   };
 }
 
+/** Ids where other engines have them, so that clients see those that they asked for; what was asked for the log's sake is not theirs. */
+export function asOthersSay(raw: WireChat, { promptIds, answerIds }: Capture): WireChat {
+  const extras = { prompt_token_ids: undefined, meta_info: undefined };
+  const choices = raw.choices?.map((choice) => ({ ...choice, ...extras, token_ids: answerIds }));
+  return { ...raw, ...(choices && { choices }), prompt_token_ids: promptIds ?? null, metadata: undefined };
+}
+
+/** An answer to a prompt that is no conversation. */
+export function generatedChoice(value: unknown): CompletionChoice {
+  const parsed = answered.safeParse(value);
+  if (!parsed.success) throw engineErrors.replyInvalid({ what: 'completion' });
+  const { text, output_ids: ids, meta_info: info } = parsed.data;
+  const byText = (entries: z.infer<typeof triples>) =>
+    Object.fromEntries(
+      (entries ?? []).map(([logprob, id, word]) => [
+        typeof word === 'string' ? word : String(id),
+        logprob ?? Number.NaN,
+      ]),
+    );
+  return {
+    text,
+    ids,
+    logprobs: (info.output_token_logprobs ?? []).map(([logprob]) => logprob ?? Number.NaN),
+    topLogprobs: (info.output_top_logprobs ?? []).map(byText),
+    finishReason: info.finish_reason?.type ?? '',
+  };
+}
+
 /** Logprobs of the last `count` tokens of a prompt that was given as ids. */
 export function scoresOf(value: unknown, answerIds: readonly number[]): number[] {
   const parsed = generated.safeParse(value);
   if (!parsed.success) throw engineErrors.replyInvalid({ what: 'prompt logprobs' });
-  const own = (parsed.data.meta_info.input_token_logprobs ?? []).slice(-answerIds.length);
+  const given = parsed.data.meta_info.input_token_logprobs ?? [];
+  const own = given.slice(given.length - answerIds.length);
   // The entry of the token at the start has no logprob, so one token more is asked for than is scored.
   const isWhole =
     own.length === answerIds.length && own.every(([logprob, id], at) => logprob !== null && id === answerIds[at]);
