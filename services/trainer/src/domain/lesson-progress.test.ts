@@ -66,6 +66,23 @@ describe('the state of a lesson', () => {
     expect(over([none, { share: 0.1, effect: 4 }]).state).toBe(STATE_ACTIVE);
   });
 
+  it('a lesson that has an effect is not let go of for two measurements that found little of it', () => {
+    const [clear, little] = [
+      { share: 0.3, effect: 4 },
+      { share: 0.6, effect: 1.5 },
+    ];
+    expect(over([clear, clear, little, little]).state).toBe(STATE_ACTIVE);
+    expect(over([little, little, clear, clear]).state).toBe(STATE_UNTEACHABLE);
+  });
+
+  it('a lesson that five steps trained on is judged by how far it has come, whatever effect is found then', () => {
+    const small = (share: number) => ({ share, effect: 1 });
+    const before = { steps: 4, measures: [] };
+    expect(over([small(0.3), small(0.5), small(0.6)], before).state).toBe(STATE_ACTIVE);
+    expect(over(Array<Version>(8).fill(small(0.6)), before).state).toBe(STATE_LEARNED);
+    expect(over(Array<Version>(12).fill(small(0.2)), before).state).toBe(STATE_UNTEACHABLE);
+  });
+
   it('no state changes on too few turns', () => {
     const [learned, none] = [
       { share: 1, turns: 2 },

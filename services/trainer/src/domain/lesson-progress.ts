@@ -112,12 +112,13 @@ const farFrom = 0.5;
 const lostAt = 0.5;
 
 function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
-  const { state, measures } = lesson;
+  const { state, measures, steps } = lesson;
   const recent = measures.slice(-measuresTogether);
   const turns = recent.reduce((sum, measure) => sum + measure.turns, 0);
   if (recent.length < measuresTogether || turns < turnsMin) return state;
   const shares = recent.map((measure) => progressOf([measure]) ?? 0);
-  const hasEffect = (effectOf(recent) ?? 0) >= effectMinNats;
+  // Of the base, so that no version changes it: the more is measured, the better it is known.
+  const hasEffect = (effectOf(measures) ?? 0) >= effectMinNats;
   if (state === Lesson_State.STATE_LEARNED) {
     const isLost = hasEffect && shares.every((share) => share < learnedShare * lostAt);
     return isLost ? Lesson_State.STATE_ACTIVE : state;
@@ -125,7 +126,8 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   if (state !== Lesson_State.STATE_ACTIVE) return state;
   // To questions about nothing in particular, a wish about something in particular says nothing.
   const ofPeople = recent.reduce((sum, measure) => sum + measure.turns - measure.questions, 0);
-  if (!hasEffect) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
+  // Later, what it has come to decides: a lesson that was half learned would be let go of, and unlearned.
+  if (!hasEffect && steps < patienceSteps) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
