@@ -103,6 +103,12 @@ export const cliErrors = defineErrors('cli', {
     retry: 'never',
     message: (p: { model: string; why: string }) => `${p.model} cannot be reckoned with: ${p.why}.`,
   },
+  undoPending: {
+    code: 'undo_pending',
+    retry: 'later',
+    message: (p: { version: string; lesson: string }) =>
+      `The lesson is retired, and ${p.version}, which was taught it, is still being made or decided on. Ask again later: npx backtalk undo ${p.lesson}`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',

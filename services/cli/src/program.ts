@@ -197,6 +197,7 @@ function addSteering({ program, run }: Shell): void {
     .description('as if it had never been taught: end a lesson, and go back to the version before the first that was')
     .option('--why <words>', 'kept with the burned versions', 'undone by an operator')
     .option('--dry-run', 'only say what would be done', false)
+    .option('--wait <time>', 'for a version that was taught it and is being made: 1h, 30m or 45s', age, 600_000)
     .action((lesson: string, flags: UndoFlags) => run((context) => undo(context, lesson, flags)));
   program
     .command('rebuild <version>')

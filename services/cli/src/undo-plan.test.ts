@@ -98,6 +98,52 @@ describe('what it takes to undo a lesson', () => {
     expect(undoPlan('metric', { ...facts, staged })).toMatchObject({ to: 'p-v1', burned: ['p-v3'] });
   });
 
+  it('wordings that were covered before they ended are known by the log, and a repeated undo goes as far back', () => {
+    const first = policy([[taught('in lists')], [taught('lists')]], [lesson('in lists', STATE_ACTIVE)]);
+    const [one, two] = first.batches;
+    const covered = [lesson('lists', STATE_ACTIVE), lesson('in lists', STATE_ACTIVE, { coveredBy: 'lists' })];
+    const ended = [lesson('lists', STATE_RETIRED), lesson('in lists', STATE_RETIRED)];
+    const after = BatchClosed.fromPartial({ number: 3, why: 'lessons', lessons: ended });
+    const batches = [...(one ? [one] : []), BatchClosed.fromPartial({ ...two, lessons: covered })];
+    const fresh = undoPlan('lists', { ...first, batches });
+    expect(fresh).toMatchObject({ to: 'p-v0', burned: ['p-v2', 'p-v1'] });
+    expect(undoPlan('lists', { ...first, batches: [...batches, after] })).toMatchObject({ to: 'p-v0', retired: [] });
+    // What stands on its own now is another wish.
+    const apart = BatchClosed.fromPartial({
+      number: 3,
+      lessons: [lesson('lists', STATE_RETIRED), lesson('in lists', STATE_ACTIVE)],
+    });
+    expect(undoPlan('lists', { ...first, batches: [...batches, apart] })).toMatchObject({ to: 'p-v1' });
+  });
+
+  describe('a version in the making that was taught it', () => {
+    const made = policy([[taught('metric')], [taught('lists')]], lessons);
+    const before = made.staged.filter(({ version }) => version !== 'p-v2');
+    const candidate = WeightsStaged.fromPartial({ version: 'p-v2', stage: STAGE_CANDIDATE });
+    const changing = BatchClosed.fromPartial({ number: 3, why: 'lessons', lessons });
+    const giving = BatchClosed.fromPartial({ number: 3, why: 'step_failed', lessons });
+
+    it.each([
+      ['an open batch', { ...made, trained: made.trained.slice(0, 1), staged: before }, 'p-v2'],
+      ['a version that is not staged yet', { ...made, staged: before }, 'p-v2'],
+      [
+        'an open batch, after which lessons were changed',
+        { ...made, batches: [...made.batches, changing], trained: made.trained.slice(0, 1), staged: before },
+        'p-v2',
+      ],
+      ['a candidate', { ...made, staged: [...before, candidate] }, 'p-v2'],
+      ['a version that answers', made, ''],
+      [
+        'a batch that was given up',
+        { ...made, batches: [...made.batches, giving], trained: made.trained.slice(0, 1), staged: before },
+        '',
+      ],
+    ])('%s', (_name, given, pending) => {
+      expect(undoPlan('lists', given)?.pending).toBe(pending);
+      expect(undoPlan('polite', given)?.pending).toBe('');
+    });
+  });
+
   it('a lesson that taught nothing ends, one that ended before is not ended again, and an unknown one is not there', () => {
     const quiet = policy([[taught('metric')]], [lesson('lists', STATE_ACTIVE), lesson('old', STATE_RETIRED)]);
     expect(undoPlan('lists', quiet)).toMatchObject({ to: '', burned: [], retired: [{ id: 'lists' }] });

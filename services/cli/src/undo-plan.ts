@@ -12,6 +12,11 @@ import {
   type WeightsTrained,
 } from '@backtalk/proto/facts';
 
+const { STATE_RETIRED } = Lesson_State;
+const { STAGE_CANDIDATE, STAGE_CANARY } = WeightsStaged_Stage;
+/** Of a fact that gives up the batch with samples before it. */
+const givesUp: ReadonlySet<string> = new Set(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
+
 export interface PolicyFacts {
   /** Each kind in the order of the log. */
   readonly batches: readonly BatchClosed[];
@@ -24,6 +29,8 @@ export interface UndoPlan {
   readonly retired: readonly Lesson[];
   /** The version that answers again; empty where no version that answers was taught the lesson. */
   readonly to: string;
+  /** A version that was taught it and is still being made or decided on; else empty. */
+  readonly pending: string;
   /** Versions that were taught it, and all that were made from them, newest first. */
   readonly burned: readonly string[];
   /** Other lessons in force that these versions were taught: they are learned again. */
@@ -39,7 +46,11 @@ export function undoPlan(id: string, { batches, trained, staged }: PolicyFacts):
   if (asked === undefined) return undefined;
   // Shown either, the base answers alike: without its cover, a wording would be taught in its place.
   const whole = asked.coveredBy || asked.id;
-  const wordings = lessons.filter((lesson) => lesson.id === whole || lesson.coveredBy === whole);
+  const together = lessons.filter((lesson) => lesson.id === whole || lesson.coveredBy === whole);
+  const known = new Set(together.map((lesson) => lesson.id));
+  // What has ended is covered no more: the log knows what was.
+  const before = coveredTogether(batches, known);
+  const wordings = lessons.filter(({ id, state }) => known.has(id) || (before.has(id) && state === STATE_RETIRED));
   const ids = new Set(wordings.map((lesson) => lesson.id));
   const corrected = new Set(wordings.flatMap(({ firstTurn, cases }) => [firstTurn, ...cases.map(({ turn }) => turn)]));
   const teaches = ({ lessons: shown, hindsight, turn }: BatchSample) =>
@@ -50,14 +61,32 @@ export function undoPlan(id: string, { batches, trained, staged }: PolicyFacts):
   const line = answered(staged);
   const first = line.findIndex((version) => samplesOf(version).some(teaches));
   const gone = first < 1 ? [] : line.slice(first);
+  const open = batches.findLast(({ samples }) => samples.length > 0);
+  const isOpen = open !== undefined && isUndecided(open, { batches, trained, staged }) && open.samples.some(teaches);
   const taught = new Set(gone.flatMap((version) => samplesOf(version).flatMap((sample) => sample.lessons)));
   return {
-    retired: wordings.filter(({ state }) => state !== Lesson_State.STATE_RETIRED),
+    retired: wordings.filter(({ state }) => state !== STATE_RETIRED),
+    pending: isOpen ? open.version : '',
     to: first < 1 ? '' : (line[first - 1] ?? ''),
     burned: gone.toReversed(),
     again: lessons.filter((lesson) => isInForce(lesson) && taught.has(lesson.id) && !ids.has(lesson.id)),
     compared: differences(staged.filter(({ version }) => gone.includes(version))),
   };
+}
+
+/** Ids of what these covered or were covered by, at any time. */
+function coveredTogether(batches: readonly BatchClosed[], known: ReadonlySet<string>): ReadonlySet<string> {
+  const all = batches.flatMap(({ lessons }) => lessons);
+  const covers = new Set([...known, ...all.flatMap(({ id, coveredBy }) => (known.has(id) ? [coveredBy] : []))]);
+  covers.delete('');
+  return new Set([...covers, ...all.flatMap(({ id, coveredBy }) => (covers.has(coveredBy) ? [id] : []))]);
+}
+
+/** The newest batch with samples: neither given up, nor its version burned or serving. */
+function isUndecided({ number, version }: BatchClosed, { batches, staged }: PolicyFacts): boolean {
+  const stage = staged.findLast((fact) => fact.version === version)?.stage;
+  if (stage !== undefined) return stage === STAGE_CANDIDATE || stage === STAGE_CANARY;
+  return !batches.some((batch) => batch.number > number && givesUp.has(batch.why));
 }
 
 /** Versions that came to answer and were not burned, in that order; the last answers now. */

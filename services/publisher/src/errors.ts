@@ -46,6 +46,13 @@ export const publisherErrors = defineErrors('publisher', {
     message: (p: { version: string }) =>
       `${p.version} cannot answer again: it never did, or it is burned (npx backtalk versions lists them).`,
   },
+  cannotAnswer: {
+    code: 'cannot_answer',
+    status: 409,
+    retry: 'never',
+    message: (p: { version: string; codes: readonly string[] }) =>
+      `No engine could load ${p.version} (${p.codes.join(', ')}); nothing is burned. Where its files are gone: npx backtalk rebuild ${p.version}`,
+  },
   nothingToRollBack: {
     code: 'nothing_to_roll_back',
     status: 409,

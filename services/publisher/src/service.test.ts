@@ -90,7 +90,7 @@ describe('a swap', () => {
     await rig.loadSetIs('backtalk-v3', 'backtalk-v2');
     expect(rig.engine.adapters.names).toContain('backtalk-v1');
     gateway.inFlight['backtalk-v1'] = 0;
-    await until(() => rig.engine.counts.unloads.includes('backtalk-v1'));
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v2'));
     await until(async () =>
       (await rig.staged()).some(({ version, stage }) => stage === STAGE_RETIRED && version === 'backtalk-v1'),
     );
@@ -301,20 +301,43 @@ describe('a rollback', () => {
     expect(answer).toMatchObject({ from: 'backtalk-v4', to: 'backtalk-v1' });
     expect(answer.burned).toEqual(['backtalk-v4', 'backtalk-v3', 'backtalk-v2']);
     await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
+    const answering = gateway.commits.map(({ stable }) => stable);
+    expect(answering.slice(answering.lastIndexOf('backtalk-v4'))).toEqual(['backtalk-v4', 'backtalk-v1']);
+    expect((await rig.story()).slice(-4).filter((line) => line.endsWith('BURNED'))).toEqual([
+      'v2 BURNED',
+      'v3 BURNED',
+      'v4 BURNED',
+    ]);
     expect(rig.engine.counts.loads.slice(before)).toEqual(['backtalk-v1']);
     expect((await rig.rollBackTo(publisher, 'backtalk-v1')).burned).toEqual([]);
     await rig.train(5, { parent: 'backtalk-v1' });
     await rig.stableIs(5);
   });
 
-  it.each(['backtalk-v2', 'backtalk-v9', 'elsewhere'])('does not go to %s, which cannot answer again', async (version) => {
+  it('burns nothing where no engine can load the version, and says how its files are made again', async () => {
     await rig.startLoader();
     const publisher = await rig.startPublisher();
-    await rig.release(1, 2);
-    await rig.rollBack(publisher);
-    await expect(rig.rollBackTo(publisher, version)).rejects.toMatchObject({ code: 'never_answered' });
-    expect((await rig.routes())?.stable).toBe('backtalk-v1');
+    await rig.release(1, 2, 3, 4);
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v2'));
+    rig.engine.settings.faults = { loadStatus: 500 };
+    const refused = rig.rollBackTo(publisher, 'backtalk-v1');
+    await expect(refused).rejects.toMatchObject({ code: 'cannot_answer' });
+    await expect(refused).rejects.toThrow(/npx backtalk rebuild backtalk-v1/);
+    expect((await rig.story()).filter((line) => line.endsWith('BURNED'))).toEqual([]);
+    expect((await rig.routes())?.stable).toBe('backtalk-v4');
   });
+
+  it.each(['backtalk-v2', 'backtalk-v9', 'elsewhere'])(
+    'a rollback to %s is refused, which cannot answer again',
+    async (version) => {
+      await rig.startLoader();
+      const publisher = await rig.startPublisher();
+      await rig.release(1, 2);
+      await rig.rollBack(publisher);
+      await expect(rig.rollBackTo(publisher, version)).rejects.toMatchObject({ code: 'never_answered' });
+      expect((await rig.routes())?.stable).toBe('backtalk-v1');
+    },
+  );
 
   it('a rollback without the secret of the commands is refused', async () => {
     const publisher = await rig.startPublisher();

@@ -9,6 +9,8 @@ import { cliErrors } from '../errors.js';
 import { retireLessons } from '../retire-lessons.js';
 
 const rollbackWithinMs = 30_000;
+/** The version may have to be loaded again. */
+const longRollbackWithinMs = 180_000;
 
 export interface RollbackFlags {
   readonly why: string;
@@ -34,7 +36,7 @@ export async function rollback(
       `${answer.to} answers again after ${(answer.seconds * 1000).toFixed(0)} ms; ${burned.join(', ')} ${are} burned.`,
     );
   }
-  for (const text of forgotten) output.line(`Retired: “${text}”`);
+  for (const text of new Set(forgotten)) output.line(`Retired: “${text}”`);
   if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
 }
 
@@ -52,7 +54,12 @@ export async function rollBackTo(connection: Connection, to: string, why: string
   const { policy, wire } = connection;
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback({ policy, why, to }, { deadlineMs: rollbackWithinMs });
+    return await publisher.rollback(
+      { policy, why, to },
+      {
+        deadlineMs: to === '' ? rollbackWithinMs : longRollbackWithinMs,
+      },
+    );
   } finally {
     publisher.close();
   }

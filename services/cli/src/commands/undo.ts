@@ -1,10 +1,11 @@
 // `undo`: the policy is as if it had never been taught a lesson. The lesson is retired, the version before the first that was taught it
 // answers again, and what else was learned since is learned again.
-import { FactReader } from '@backtalk/kit';
+import { FactReader, systemClock } from '@backtalk/kit';
 import type { Lesson } from '@backtalk/proto/facts';
-import { withBroker } from '../connection.js';
+import { withBroker, type Connection } from '../connection.js';
 import { cliErrors } from '../errors.js';
 import { retireLessons } from '../retire-lessons.js';
+import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
 import { oneLine } from '../turn-words.js';
 import { undoPlan, type PolicyFacts, type UndoPlan } from '../undo-plan.js';
@@ -14,25 +15,55 @@ export interface UndoFlags {
   readonly why: string;
   /** Only says what would be done. */
   readonly dryRun: boolean;
+  /** How long a version that was taught the lesson may take to be made and decided on, in milliseconds. */
+  readonly wait: number;
 }
 
 const answersShownMax = 6;
+const lookEveryMs = 1_000;
 
-export async function undo({ connection, output }: CommandContext, id: string, flags: UndoFlags): Promise<void> {
+export async function undo(context: CommandContext, id: string, flags: UndoFlags): Promise<void> {
+  const { connection, output } = context;
+  const plan = await planOf(connection, id);
+  if (flags.dryRun) return say(output, id, plan, { done: false });
+  // First, so that no batch is closed for its sake meanwhile.
+  await retireLessons(connection, plan.retired);
+  const { to, compared, again } = await whenDecided(context, id, flags.wait);
+  const burned = to === '' ? [] : (await rollBackTo(connection, to, `${flags.why}: ${id}`)).burned;
+  say(output, id, { ...plan, to, compared, again, burned, pending: '' }, { done: true });
+}
+
+async function planOf(connection: Connection, id: string): Promise<UndoPlan> {
   const plan = await withBroker(connection, async (broker, blobs) =>
     undoPlan(id, await factsOf(new FactReader(broker, blobs), connection.policy)),
   );
   if (plan === undefined) throw cliErrors.nothingFound({ what: `lesson ${id} (npx backtalk lessons lists them)` });
-  const { to, burned } = plan;
-  if (!flags.dryRun) {
-    // First, so that no batch is closed for its sake meanwhile.
-    await retireLessons(connection, plan.retired);
-    if (to !== '') await rollBackTo(connection, to, `${flags.why}: ${id}`);
+  return plan;
+}
+
+/** The plan, once no version is left in the making that was taught the lesson. */
+async function whenDecided(
+  { connection, output, signal }: CommandContext,
+  id: string,
+  waitMs: number,
+): Promise<UndoPlan> {
+  const deadlineMs = systemClock.now() + waitMs;
+  for (let told = ''; ;) {
+    const plan = await planOf(connection, id);
+    const { pending } = plan;
+    if (pending === '') return plan;
+    if (pending !== told) output.line(`${pending} was taught it, and is being made or decided on: waiting for that.`);
+    told = pending;
+    if (signal.aborted || systemClock.now() > deadlineMs) throw cliErrors.undoPending({ version: pending, lesson: id });
+    await systemClock.sleep(lookEveryMs, signal).catch(() => undefined);
   }
-  const { retired, again, compared } = plan;
+}
+
+function say(output: Output, id: string, plan: UndoPlan, { done }: { readonly done: boolean }): void {
+  const { retired, again, compared, to, burned } = plan;
   const names = (lessons: readonly Lesson[]) => lessons.map((lesson) => lesson.id);
-  output.value({ lesson: id, done: !flags.dryRun, retired: names(retired), to, burned, again: names(again), compared });
-  for (const line of told(plan, flags.dryRun)) output.line(line);
+  output.value({ lesson: id, done, retired: names(retired), to, burned, again: names(again), compared });
+  for (const line of told(plan, !done)) output.line(line);
 }
 
 async function factsOf(reader: FactReader, policy: string): Promise<PolicyFacts> {
@@ -47,9 +78,10 @@ async function factsOf(reader: FactReader, policy: string): Promise<PolicyFacts>
   return facts;
 }
 
-function told({ retired, to, burned, again, compared }: UndoPlan, isDryRun: boolean): string[] {
+function told({ retired, to, pending, burned, again, compared }: UndoPlan, isDryRun: boolean): string[] {
   const quoted = (lessons: readonly Lesson[]) => lessons.map(({ text }) => `  “${oneLine(text)}”`);
   const lines = retired.length === 0 ? ['The lesson had ended before.'] : ['Retired:', ...quoted(retired)];
+  if (pending !== '') lines.push(`${pending}, which is being made or decided on, would be waited for.`);
   if (to === '') lines.push('No version that answers was taught it: nothing else changes.');
   else lines.push(`${to} answers again; burned: ${burned.join(', ')}.`);
   if (again.length > 0)

@@ -108,7 +108,11 @@ const after = (line: readonly string[], burned: readonly string[] = []) => ({
 
 describe('rollbackTarget', () => {
   it('rolls back to the stable version before the present one', () => {
-    expect(rollbackTarget(after(['p-v0', 'p-v1', 'p-v2']), 'p-v2')).toEqual({ kind: 'step', to: 'p-v1', next: 'p-v1' });
+    expect(rollbackTarget(after(['p-v0', 'p-v1', 'p-v2']), 'p-v2')).toEqual({
+      kind: 'step',
+      to: 'p-v1',
+      burns: ['p-v2'],
+    });
   });
 
   it('rolls back to nothing where no version was stable before', () => {
@@ -118,8 +122,8 @@ describe('rollbackTarget', () => {
 
   it('leads to the version that is named, one step after the other, whatever the caller has seen', () => {
     const state = after(['p-v0', 'p-v1', 'p-v2', 'p-v3']);
-    expect(rollbackTarget(state, 'p-v1', 'p-v1')).toEqual({ kind: 'step', to: 'p-v1', next: 'p-v2' });
-    expect(rollbackTarget(state, 'p-v3', 'p-v2')).toEqual({ kind: 'step', to: 'p-v2', next: 'p-v2' });
+    expect(rollbackTarget(state, 'p-v1', 'p-v1')).toEqual({ kind: 'step', to: 'p-v1', burns: ['p-v2', 'p-v3'] });
+    expect(rollbackTarget(state, 'p-v3', 'p-v2')).toEqual({ kind: 'step', to: 'p-v2', burns: ['p-v3'] });
     expect(rollbackTarget(state, 'p-v9', 'p-v3')).toEqual({ kind: 'done', to: 'p-v3' });
     expect(rollbackTarget(state, 'p-v3', 'p-v8')).toEqual({ kind: 'unknown' });
     expect(rollbackTarget(after(['p-v0', 'p-v1'], ['p-v2']), 'p-v1', 'p-v2')).toEqual({ kind: 'unknown' });

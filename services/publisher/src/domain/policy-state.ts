@@ -128,8 +128,8 @@ export function loadSetOf(state: PolicyState): LoadSet {
 }
 
 export type RollbackTarget =
-  /** `next` answers once the present version is burned; it is `to` in the last step. */
-  | { readonly kind: 'step'; readonly to: string; readonly next: string }
+  /** Oldest first: until the last of them is burned, the present version answers. */
+  | { readonly kind: 'step'; readonly to: string; readonly burns: readonly string[] }
   /** Another call rolled the same version back. */
   | { readonly kind: 'done'; readonly to: string }
   /** Another version became stable meanwhile. */
@@ -149,9 +149,10 @@ export function rollbackTarget(state: PolicyState, from: string, wanted = ''): R
   const stable = stableOf(state);
   if (wanted !== '') {
     if (!state.line.includes(wanted)) return { kind: 'unknown' };
-    return wanted === stable ? { kind: 'done', to: stable } : { kind: 'step', to: wanted, next: previousOf(state) };
+    const burns = state.line.slice(state.line.indexOf(wanted) + 1);
+    return burns.length === 0 ? { kind: 'done', to: stable } : { kind: 'step', to: wanted, burns };
   }
   if (stable !== from) return state.burned.has(from) ? { kind: 'done', to: stable } : { kind: 'changed', stable };
   const to = previousOf(state);
-  return to === '' ? { kind: 'nothing', stable } : { kind: 'step', to, next: to };
+  return to === '' ? { kind: 'nothing', stable } : { kind: 'step', to, burns: [stable] };
 }

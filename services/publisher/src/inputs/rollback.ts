@@ -1,6 +1,6 @@
 // Puts the previous version back, or one before it, and burns the present one and all between. In: an operator's call, or a guard's word.
-// Out: a staged fact for each burned version, the last of whose sequences is the new fence, and gateways that route to the version that
-// answers then. It loads nothing where the loaders still hold that version.
+// Out: a staged fact for each burned version, the sequence of the last is the new fence, and gateways that route to the version that answers
+// then. It loads nothing where the loaders still hold that version.
 import { baseVersion, isBacktalkError, type GrpcCallFacts } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { PublisherControlServiceImplementation, RollbackResponse } from '@backtalk/proto/control';
@@ -43,28 +43,39 @@ export async function rollBackFrom(
 
 /** The version that answers then, and those that this call burned, newest first. */
 async function stepBackFrom(parts: ReleaseParts, from: string, why: string, wanted: string) {
-  const { chain, loaders, policy } = parts;
+  const { chain } = parts;
   for (const burned: string[] = []; ;) {
-    const { state } = chain;
-    const target = rollbackTarget(state, from, wanted);
+    const target = rollbackTarget(chain.state, from, wanted);
     if (target.kind === 'done') return { to: target.to, burned };
     if (target.kind === 'changed') throw publisherErrors.stableChanged({ from, stable: target.stable });
     if (target.kind === 'nothing') throw publisherErrors.nothingToRollBack({ stable: target.stable });
     if (target.kind === 'unknown') throw publisherErrors.neverAnswered({ version: wanted });
+    const { to, burns } = target;
+    await makeReady(parts, to);
     try {
-      const { to, next } = target;
-      const lacking = loaders.ready().filter(({ engine }) => !engine.versions.includes(to));
-      if (lacking.length > 0 && to !== baseVersion(policy))
-        await loaders.prepare(lacking, { version: to, manifestDigest: state.digests.get(to) ?? '' });
-      const version = stableOf(state);
-      const stage = WeightsStaged_Stage.STAGE_BURNED;
-      const manifestDigest = state.digests.get(version) ?? '';
-      await chain.append(state, { version, stage, manifestDigest, previous: next, why });
-      burned.push(version);
-      if (next === to) return { to, burned };
+      for (const version of burns) {
+        const { state } = chain;
+        const manifestDigest = state.digests.get(version) ?? '';
+        const stage = WeightsStaged_Stage.STAGE_BURNED;
+        await chain.append(state, { version, stage, manifestDigest, previous: to, why });
+        burned.unshift(version);
+      }
+      return { to, burned };
     } catch (error) {
       // The chain moved in between: what the call means is found anew.
       if (!isBacktalkError(error, 'fact_superseded')) throw error;
     }
   }
+}
+
+/** Nothing is burned where no engine could answer with it: its files may be gone. */
+async function makeReady({ chain, loaders, policy }: ReleaseParts, version: string): Promise<void> {
+  if (version === baseVersion(policy)) return;
+  const engines = loaders.ready();
+  const lacking = engines.filter(({ engine }) => !engine.versions.includes(version));
+  if (lacking.length === 0) return;
+  const manifestDigest = chain.state.digests.get(version) ?? '';
+  const { ready, failed } = await loaders.prepare(lacking, { version, manifestDigest });
+  if (ready.length === 0 && lacking.length === engines.length)
+    throw publisherErrors.cannotAnswer({ version, codes: failed.map(({ code }) => code) });
 }

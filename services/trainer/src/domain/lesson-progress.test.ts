@@ -232,6 +232,22 @@ describe('what becomes of versions', () => {
     expect(after?.measures.map(({ batch }) => batch)).toEqual([4]);
   });
 
+  it('steps that made undone versions do not count against a lesson', () => {
+    const measuresAt = [
+      { batch: 4, steps: 3, ...found(0.5) },
+      { batch: 6, steps: 11, ...found(0.1) },
+    ];
+    const active = lesson({ measures: measuresAt, steps: 12 });
+    expect(afterVersions([active], line([5, 6]), 8)[0]).toMatchObject({ state: STATE_ACTIVE, steps: 3 });
+    expect(afterVersions([active], line([4, 5, 6]), 8)[0]).toMatchObject({ state: STATE_ACTIVE, steps: 0 });
+    expect(afterVersions([active], line([9]), 10)[0]).toMatchObject({ steps: 12 });
+  });
+
+  it('one that an undone version found unteachable is open again', () => {
+    const given = lesson({ state: STATE_UNTEACHABLE, sinceBatch: 5, measures, steps: 6 });
+    expect(afterVersions([given], line([5]), 8)[0]).toMatchObject({ state: STATE_ACTIVE, steps: 0, sinceBatch: 8 });
+  });
+
   it('looks again at one that could not be taught after twenty versions', () => {
     const given = lesson({ state: STATE_UNTEACHABLE, sinceBatch: 5, measures, steps: 6 });
     expect(afterVersions([given], line([], 19), 30)).toEqual([given]);

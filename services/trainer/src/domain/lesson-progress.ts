@@ -151,16 +151,19 @@ export interface VersionsSince {
 const lookAgainVersions = 20;
 
 /**
- * What an undone version showed of a lesson is forgotten. A learned lesson whose step was undone is to be learned again; one that could not be
- * taught is looked at again after a while.
+ * What an undone version showed of a lesson is forgotten, with the steps that made it. What was decided of one by such a version is open again;
+ * one that could not be taught is looked at again after a while.
  */
 export function afterVersions(lessons: readonly Lesson[], line: VersionsSince, batch: number): Lesson[] {
   return lessons.map((before) => {
     // Versions are undone from the newest back.
     const lastSound = before.measures.findLastIndex((measure) => !line.isUndone(measure.batch));
-    const lesson = { ...before, measures: before.measures.slice(0, lastSound + 1) };
+    const measures = before.measures.slice(0, lastSound + 1);
+    const isAsBefore = measures.length === before.measures.length;
+    const lesson = isAsBefore ? before : { ...before, measures, steps: measures.at(-1)?.steps ?? 0 };
     const { state, sinceBatch } = lesson;
-    const isForgotten = state === Lesson_State.STATE_LEARNED && line.isUndone(sinceBatch);
+    const isDecided = state === Lesson_State.STATE_LEARNED || state === Lesson_State.STATE_UNTEACHABLE;
+    const isForgotten = isDecided && line.isUndone(sinceBatch);
     const isDue = state === Lesson_State.STATE_UNTEACHABLE && line.versionsAfter(sinceBatch) >= lookAgainVersions;
     if (!isForgotten && !isDue) return lesson;
     return { ...lesson, state: Lesson_State.STATE_ACTIVE, measures: [], steps: 0, sinceBatch: batch };

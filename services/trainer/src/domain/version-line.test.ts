@@ -57,14 +57,21 @@ describe('the next parent', () => {
 describe('a version that came to nothing', () => {
   it('the newest is burned until a newer one stands, whether it served or not', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]);
-    expect(versions.isNewestBurned()).toBe(false);
+    expect(versions.isNewestBurned(0)).toBe(false);
     versions.staged(staged(2, STAGE_BURNED), 900);
-    expect(versions.isNewestBurned()).toBe(true);
+    expect(versions.isNewestBurned(0)).toBe(true);
     versions.trained(trained(3, 1), 9);
-    expect(versions.isNewestBurned()).toBe(false);
+    expect(versions.isNewestBurned(0)).toBe(false);
     versions.staged(staged(3, STAGE_BURNED), 901);
-    expect(versions.isNewestBurned()).toBe(true);
-    expect(line().isNewestBurned()).toBe(false);
+    expect(versions.isNewestBurned(0)).toBe(true);
+    expect(line().isNewestBurned(0)).toBe(false);
+  });
+
+  it('what was said of lessons since begins anew', () => {
+    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]);
+    const { batch = 0 } = versions.get('p-v2') ?? {};
+    expect(versions.isNewestBurned(batch)).toBe(true);
+    expect(versions.isNewestBurned(batch + 1)).toBe(false);
   });
 });
 

@@ -99,11 +99,14 @@ export class VersionLine implements VersionsSince {
     return sound?.version ?? baseVersion(this.policy);
   }
 
-  /** Whether a version that was made since the next parent was burned: by the gate, by an operator's word, or because its answers went wrong. */
-  isNewestBurned(): boolean {
+  /**
+   * Whether a version that was made since the next parent was burned: by the gate, by an operator's word, or because its answers went wrong.
+   * @param lessonsChangedAt number of the newest batch that took in a change of lessons: versions from before it do not count
+   */
+  isNewestBurned(lessonsChangedAt: number): boolean {
     const versions = this.versions();
     const parent = versions.findIndex(({ version }) => version === this.nextParent());
-    return versions.slice(parent + 1).some(({ version }) => this.isBurned(version));
+    return versions.slice(parent + 1).some(({ version, batch }) => batch >= lessonsChangedAt && this.isBurned(version));
   }
 
   /** From the version itself back to the base. */

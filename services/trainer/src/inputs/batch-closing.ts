@@ -57,6 +57,7 @@ export class BatchClosing {
     const { recipe, events } = this.tools;
     const { chain, line } = ledger;
     if (await this.takeChanges(ledger, signal)) return 'closed';
+    if (await this.takeUndone(ledger)) return 'closed';
     if (!resting && (await this.takeProgress(ledger, signal))) return 'closed';
     const { lessons, baselines } = carriedState(chain, line, recipe);
     const versionsBack = line.versionsBackFrom(line.nextParent());
@@ -66,7 +67,7 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
-    const cameToNothing = chain.isGivenUp() || line.isNewestBurned();
+    const cameToNothing = chain.isGivenUp() || line.isNewestBurned(chain.lessonsChangedAt());
     const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
     const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
     const decision = rehearsal ?? decided;
@@ -111,6 +112,16 @@ export class BatchClosing {
     const { lessons } = end.state;
     const relate = await this.tools.relations.among(newWishes(lessons, wishesIn(lessons, changes)), signal);
     await this.close(ledger, lessonsBatch(end, changes, relate));
+    return true;
+  }
+
+  /** The gateway and the commands read the ledger in the log: which lessons are to be learned again, since versions were undone. */
+  private async takeUndone(ledger: LedgerState): Promise<boolean> {
+    const end = this.chainEnd(ledger);
+    const { lessons } = end.state;
+    const before = new Map(ledger.chain.last()?.lessons.map(({ id, state }) => [id, state]));
+    if (lessons.every(({ id, state }) => before.get(id) === state)) return false;
+    await this.close(ledger, measuredBatch(end, [...lessons]));
     return true;
   }
 

@@ -26,6 +26,7 @@ import {
 import { trainerErrors } from '../errors.js';
 import type { LedgerState } from '../outputs/ledger.js';
 import type { Render } from '../outputs/prompt-renderer.js';
+import type { StepStore } from '../outputs/step-store.js';
 import type { WorkerBase } from '../outputs/training-worker.js';
 import type { TrainerTools } from './trainer-tools.js';
 
@@ -45,10 +46,20 @@ export async function stepSource(
   signal: AbortSignal,
 ): Promise<StepSource> {
   const plan = await store.planOf(batch);
-  const parent = await store.manifestOfVersion(batch.policy, batch.parent, line);
+  const parent = await withStateThatIsThere(store, await store.manifestOfVersion(batch.policy, batch.parent, line));
   const base = await worker.ready(call, signal);
   checkBase(batch, parent, base);
   return { batch, plan, parent, base };
+}
+
+/** Adapters are kept for longer than optimisers' states: from a version that was gone back to, the optimiser starts afresh. */
+async function withStateThatIsThere(
+  { blobs }: StepStore,
+  parent: WeightsManifest | undefined,
+): Promise<WeightsManifest | undefined> {
+  if (parent === undefined) return undefined;
+  const there = await Promise.all(parent.trainingState.map(({ digest }) => blobs.has(digest)));
+  return there.every(Boolean) ? parent : { ...parent, trainingState: [] };
 }
 
 function checkBase({ parent: version }: BatchClosed, parent: WeightsManifest | undefined, base: WorkerBase): void {

@@ -15,7 +15,7 @@ export interface CallContext {
 
 const retryAfterDefaultSeconds = 1;
 const notHeld =
-  /LoRA adapter that has never been loaded|implicitly load LoRA adapter|LoRA adapters? (?:is|are) not loaded|LoRA is not enabled/i;
+  /^(?:Got LoRA adapter that has never been loaded|Failed to implicitly load LoRA adapter|The following requested LoRA adapters are not loaded|LoRA adapter .{1,200} was requested, but LoRA is not enabled)/;
 /** No conversation holds these by chance. */
 const namedField = /\b(?:response_format|chat_template_kwargs|thinking_token_budget)\b/;
 
@@ -47,7 +47,8 @@ export function refusalOf(reply: Reply, context: CallContext): BacktalkError {
     default:
   }
   // SGLang has no 404 for an adapter that it does not hold, or whose folder is gone since.
-  if (reply.status === 400 && notHeld.test(reply.text)) return engineErrors.modelNotFound({ model: context.model });
+  if (reply.status === 400 && context.dialect === 'sglang' && notHeld.test(error?.message ?? ''))
+    return engineErrors.modelNotFound({ model: context.model });
   if (reply.status >= 500) return engineErrors.failed({ engineStatus: reply.status });
   const message = error?.message ?? '';
   // Some name the field in their words alone.

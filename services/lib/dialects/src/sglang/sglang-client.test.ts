@@ -11,6 +11,7 @@ let answers: Record<string, { status?: number; body: unknown }>;
 let asked: { path: string; body: RawObject }[];
 let server: Server;
 let client: EngineClient;
+let url: string;
 
 const deadline = { deadlineMs: 60_000 };
 const messages = [{ role: 'user', content: 'Hello' }];
@@ -78,7 +79,8 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  client = createEngineClient({ dialect: 'sglang', url: `http://127.0.0.1:${port}` });
+  url = `http://127.0.0.1:${port}`;
+  client = createEngineClient({ dialect: 'sglang', url });
 });
 
 afterEach(async () => {
@@ -197,6 +199,7 @@ describe('adapters', () => {
     [`LoRA adapter v1 with rank 128 is ${misfit}. Please ensure that the LoRA…`, 400, 'adapter_refused'],
     [`LoRA adapter v1 with rank 128 is ${misfit}. Please ensure that the LoRA…`, 200, 'adapter_refused'],
     ['LoRA is not enabled. Please set `--enable-lora` to enable LoRA.', 400, 'engine_unsupported'],
+    ["'model.layers.0.self_attn.v_proj.lora_A.weight'", 400, 'adapter_refused'],
     ['CUDA out of memory. Tried to allocate 2.00 GiB', 400, 'engine_failed'],
     ['the scheduler is gone', 500, 'engine_failed'],
   ])('adapters that are refused because %s (status %i) are %s', async (words, status, code) => {
@@ -225,6 +228,17 @@ describe('an adapter that the engine has forgotten', () => {
       expect(await codeOf(client.score(probes, { model: 'v1', ...deadline }))).toBe('model_not_found');
     },
   );
+});
+
+it('a refusal that repeats a conversation is not read by the conversation’s words', async () => {
+  const said = 'Got LoRA adapter that has never been loaded';
+  const refused = { status: 400, body: flat(`[{'type': 'missing', 'input': '${said}'}]`) };
+  answers['/v1/chat/completions'] = refused;
+  expect(await codeOf(client.chat({ model: 'base', messages }, deadline))).toBe('invalid_request');
+  const vllm = createEngineClient({ dialect: 'vllm', url });
+  answers['/v1/chat/completions'] = { status: 400, body: { error: { message: said } } };
+  expect(await codeOf(vllm.chat({ model: 'base', messages }, deadline))).toBe('invalid_request');
+  await vllm.close();
 });
 
 /** An error of the OpenAI routes: without an envelope. */

@@ -107,10 +107,11 @@ export class SglangClient extends OpenAiClient {
     // What is no folder that it sees, it takes for the name of a repository.
     if (/not exist|no such file|not found|repo id must/i.test(reply.text))
       throw engineErrors.adapterPathMissing({ name });
-    // Whatever goes wrong while it loads has one status: only these words speak of the adapter.
-    throw /incompatible with the current|currently doesn't support|max[-_]lora[-_]rank/i.test(reply.text)
-      ? engineErrors.adapterRefused({ name, engineStatus: reply.status })
-      : engineErrors.failed({ engineStatus: reply.status });
+    // Whatever goes wrong while it loads has one status: these words speak of the machine, and not of the adapter.
+    const isIll = reply.status >= 500 || reply.status === 429 || /out of memory|cuda|nccl|timed out/i.test(reply.text);
+    throw isIll
+      ? engineErrors.failed({ engineStatus: reply.status })
+      : engineErrors.adapterRefused({ name, engineStatus: reply.status });
   }
 
   override async unloadAdapter(name: string, options: CallOptions): Promise<void> {

@@ -24,7 +24,7 @@ from backtalk_worker.training.domain.recipe import TeacherName
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
 LOGIT_CHUNK_ELEMENTS_CARD = 8 * LOGIT_CHUNK_ELEMENTS
-"""On a card, which waits for the next chunk longer than it takes for a small one: 220 positions of one of 151,936."""
+"""On a card with room, which waits for the next chunk longer than it takes for a small one."""
 
 KEPT_BYTES_MAX = 1_250_000_000
 """Where a forward pass would keep more for its backward pass, only what goes from layer to layer is kept, and each
@@ -77,8 +77,8 @@ class ChunkedNetwork:
     def chunks(self, tokens: int) -> Iterator[slice]:
         """Slices of token positions whose logits are small enough to be held at once."""
         vocabulary: int = self.head.weight.shape[0]  # type: ignore[assignment]
-        on_card = self.device.type == "cuda"
-        size = max(1, (LOGIT_CHUNK_ELEMENTS_CARD if on_card else LOGIT_CHUNK_ELEMENTS) // vocabulary)
+        has_room = kept_bytes_max(self.device) > KEPT_BYTES_MAX
+        size = max(1, (LOGIT_CHUNK_ELEMENTS_CARD if has_room else LOGIT_CHUNK_ELEMENTS) // vocabulary)
         return (slice(start, min(start + size, tokens)) for start in range(0, tokens, size))
 
     @torch.no_grad()
@@ -118,7 +118,7 @@ def _packed(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, list[int]]:
 
 
 def kept_bytes_max(device: torch.device, library: Any = torch.cuda) -> int:
-    """What a forward pass may keep; on a card a share of what is free there, with what torch holds of it unused."""
+    """What a forward pass may keep; on a card a share of what is free there, torch's own unused part with it."""
     if device.type != "cuda":
         return KEPT_BYTES_MAX
     free = library.mem_get_info(device)[0] + library.memory_reserved(device) - library.memory_allocated(device)
