@@ -90,7 +90,7 @@ describe('a swap', () => {
     await rig.loadSetIs('backtalk-v3', 'backtalk-v2');
     expect(rig.engine.adapters.names).toContain('backtalk-v1');
     gateway.inFlight['backtalk-v1'] = 0;
-    await until(() => rig.engine.counts.unloads.includes('backtalk-v2'));
+    await until(() => rig.engine.counts.unloads.includes('backtalk-v1'));
     await until(async () =>
       (await rig.staged()).some(({ version, stage }) => stage === STAGE_RETIRED && version === 'backtalk-v1'),
     );
