@@ -10,7 +10,7 @@ import { startCrowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
 import { settleLearning } from '../loop/learning-switch.js';
 import { root, startTestMachine, type TestMachine } from '../loop/machine.js';
-import { runCommand, type Ran } from './run-command.js';
+import { runCommand, valuesIn, type Ran } from './run-command.js';
 
 const directory = new TemporaryDirectory('commands');
 let machine: TestMachine;
@@ -26,9 +26,8 @@ const backtalk = (words: readonly string[], input?: string) => run(['--data', ma
 
 /** With --json, which may stand behind the command as well. */
 async function values(words: readonly string[], input?: string): Promise<{ status: number | null; values: Value[] }> {
-  const { status, stdout } = await backtalk([...words, '--json'], input);
-  const lines = stdout.split('\n').filter((line) => line !== '');
-  return { status, values: lines.map((line) => JSON.parse(line) as Value) };
+  const ran = await backtalk([...words, '--json'], input);
+  return { status: ran.status, values: valuesIn<Value>(ran) };
 }
 
 beforeAll(async () => {

@@ -18,6 +18,11 @@ export interface CommandOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
+/** Of a command with --json: a value a line. */
+export function valuesIn<T>({ stdout }: Ran): T[] {
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
+}
+
 const program = join(root, 'services', 'cli', 'bin', 'backtalk.mjs');
 
 export async function runCommand(

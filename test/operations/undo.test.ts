@@ -5,7 +5,7 @@ import { startCrowd } from '../loop/crowd.js';
 import { LogBook } from '../loop/fact-log.js';
 import { settleLearning } from '../loop/learning-switch.js';
 import { startTestMachine, type TestMachine } from '../loop/machine.js';
-import { runCommand } from './run-command.js';
+import { runCommand, valuesIn } from './run-command.js';
 
 interface Undone {
   readonly lesson: string;
@@ -23,8 +23,7 @@ const backtalk = (...words: readonly string[]) =>
   runCommand(['--data', machine.folder, ...words], { folder: directory.path, input: undefined, environment: {} });
 
 async function valuesOf<T>(...words: readonly string[]): Promise<T[]> {
-  const { stdout } = await backtalk(...words, '--json');
-  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
+  return valuesIn<T>(await backtalk(...words, '--json'));
 }
 
 const lessons = () => valuesOf<{ id: string; state: string }>('lessons');

@@ -18,6 +18,7 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'clip',
       'childTrace',
       'decodeConversation',
+      'givenUpBy',
       'givenUpInARow',
       'isBacktalkError',
       'isBaseVersion',

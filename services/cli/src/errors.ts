@@ -106,8 +106,8 @@ export const cliErrors = defineErrors('cli', {
   undoPending: {
     code: 'undo_pending',
     retry: 'later',
-    message: (p: { version: string; lesson: string }) =>
-      `The lesson is retired, and ${p.version}, which was taught it, is still being made or decided on. Ask again later: npx backtalk undo ${p.lesson}`,
+    message: (p: { why: string; lesson: string }) =>
+      `The lesson is retired, and ${p.why} (npx backtalk status). Ask again later: npx backtalk undo ${p.lesson}`,
   },
   nothingFound: {
     code: 'nothing_found',

@@ -1,6 +1,6 @@
 // What it takes for a policy never to have been taught a lesson. In: the policy's facts. Out: the lessons that end, the version that
 // answers again, and what goes with it. Pure.
-import { isInForce } from '@backtalk/kit';
+import { givenUpBy, isInForce } from '@backtalk/kit';
 import {
   Lesson_State,
   WeightsStaged_Stage,
@@ -14,8 +14,6 @@ import {
 
 const { STATE_RETIRED } = Lesson_State;
 const { STAGE_CANDIDATE, STAGE_CANARY } = WeightsStaged_Stage;
-/** Of a fact that gives up the batch with samples before it. */
-const givesUp: ReadonlySet<string> = new Set(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
 
 export interface PolicyFacts {
   /** Each kind in the order of the log. */
@@ -86,7 +84,7 @@ function coveredTogether(batches: readonly BatchClosed[], known: ReadonlySet<str
 function isUndecided({ number, version }: BatchClosed, { batches, staged }: PolicyFacts): boolean {
   const stage = staged.findLast((fact) => fact.version === version)?.stage;
   if (stage !== undefined) return stage === STAGE_CANDIDATE || stage === STAGE_CANARY;
-  return !batches.some((batch) => batch.number > number && givesUp.has(batch.why));
+  return !batches.some((batch) => batch.number > number && givenUpBy.has(batch.why));
 }
 
 /** Versions that came to answer and were not burned, in that order; the last answers now. */

@@ -1,5 +1,5 @@
 // `batches`: what became of each batch; `batches abandon`: one that stands in the way of learning is given up.
-import { FactReader, jsonCodec, kvBucket, systemClock, type Broker } from '@backtalk/kit';
+import { FactReader, givenUpBy, jsonCodec, kvBucket, systemClock, type Broker } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { confirm } from '../confirm.js';
@@ -24,8 +24,6 @@ interface BatchRow {
 const shownMax = 50;
 const triedCodec = jsonCodec(z.object({ batch: z.number(), tries: z.number(), code: z.string() }));
 const abandonCodec = jsonCodec(z.object({ batch: z.number() }));
-/** Reasons of a fact that gives up the batch before it. */
-export const givenUpBy: ReadonlySet<string> = new Set(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
 /** The trainer looks at it at once, or after the pause between two tries. */
 const givenUpWithinMs = 60_000;
 const lookEveryMs = 250;

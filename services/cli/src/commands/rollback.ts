@@ -52,14 +52,10 @@ export async function rollBackTo(connection: Connection, to: string, why: string
   });
   if (address === undefined) throw cliErrors.unreachable({ what: 'The publisher', url: connection.natsUrl });
   const { policy, wire } = connection;
+  const deadlineMs = to === '' ? rollbackWithinMs : longRollbackWithinMs;
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback(
-      { policy, why, to },
-      {
-        deadlineMs: to === '' ? rollbackWithinMs : longRollbackWithinMs,
-      },
-    );
+    return await publisher.rollback({ policy, why, to }, { deadlineMs });
   } finally {
     publisher.close();
   }

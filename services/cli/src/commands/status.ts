@@ -1,10 +1,9 @@
 // `status`: is everything up, what has been learned, and where turns wait or fell out, in the order of the loop.
-import { deadLetters, FactReader, kvBucket, watchLeases, type Broker, type FactName } from '@backtalk/kit';
+import { deadLetters, FactReader, givenUpBy, kvBucket, watchLeases, type Broker, type FactName } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
 import { withBrokerAlone, type Connection } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { Metrics } from '../prometheus.js';
-import { givenUpBy } from './batches.js';
 import { heldBecause, isLearningPaused, isStorageFull } from './learning.js';
 
 const askWithinMs = 2_000;

@@ -41,20 +41,24 @@ async function planOf(connection: Connection, id: string): Promise<UndoPlan> {
   return plan;
 }
 
-/** The plan, once no version is left in the making that was taught the lesson. */
+/** The plan, once the trainer knows that the lesson has ended, and no version is left in the making that was taught it. */
 async function whenDecided(
   { connection, output, signal }: CommandContext,
   id: string,
   waitMs: number,
 ): Promise<UndoPlan> {
   const deadlineMs = systemClock.now() + waitMs;
-  for (let told = ''; ;) {
+  for (let said = ''; ;) {
     const plan = await planOf(connection, id);
-    const { pending } = plan;
-    if (pending === '') return plan;
-    if (pending !== told) output.line(`${pending} was taught it, and is being made or decided on: waiting for that.`);
-    told = pending;
-    if (signal.aborted || systemClock.now() > deadlineMs) throw cliErrors.undoPending({ version: pending, lesson: id });
+    const { pending, retired } = plan;
+    if (pending === '' && retired.length === 0) return plan;
+    const why =
+      pending === ''
+        ? 'the trainer has not taken that in'
+        : `${pending}, which was taught it, is being made or decided on`;
+    if (why !== said) output.line(`Waiting: ${why}.`);
+    said = why;
+    if (signal.aborted || systemClock.now() > deadlineMs) throw cliErrors.undoPending({ why, lesson: id });
     await systemClock.sleep(lookEveryMs, signal).catch(() => undefined);
   }
 }

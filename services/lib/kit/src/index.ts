@@ -80,6 +80,7 @@ export { grpcClient, type GrpcClient } from './grpc/client.js';
 export { serveGrpc, type GrpcCallFacts, type GrpcServer } from './grpc/server.js';
 export {
   burnedInARow,
+  givenUpBy,
   givenUpInARow,
   isHeld,
   type ClosedBatch,

@@ -1,14 +1,11 @@
 // Where the ledger of a policy stands: the batch that must still be trained, the next numbers, and the last report.
-import { givenUpInARow, isHeld, versionNumber } from '@backtalk/kit';
+import { givenUpBy, givenUpInARow, isHeld, versionNumber } from '@backtalk/kit';
 import type { BatchClosed, BatchSample, WeightsTrained } from '@backtalk/proto/facts';
 
 import { isOfTurn } from './rehearsal.js';
 
 /** Versions over which one voice's share is bounded, the next one not counted. */
 const versionsInWindow = 7;
-
-/** A fact of this kind gives up the training batch before it: its samples are settled and its version never comes to be. */
-const abandonedReason = new Set<string>(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
 
 export class BatchChain {
   private lastBatch: BatchClosed | undefined;
@@ -41,7 +38,7 @@ export class BatchChain {
       this.lastTraining = batch;
       this.abandoned = false;
       this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);
-    } else if (abandonedReason.has(batch.why)) {
+    } else if (givenUpBy.has(batch.why)) {
       const hadTurns = this.lastTraining?.samples.some(isOfTurn) === true;
       if (!this.abandoned && hadTurns) this.recentSamples = this.recentSamples.slice(0, -1);
       this.abandoned = true;

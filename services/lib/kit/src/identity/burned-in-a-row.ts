@@ -45,6 +45,9 @@ export interface ClosedBatch {
   readonly why: string;
 }
 
+/** Of a fact that gives up the batch with samples before it: its version never comes to be. */
+export const givenUpBy: ReadonlySet<string> = new Set(['step_failed', 'step_skipped', 'burned_parent', 'abandoned']);
+
 const spent: ReadonlySet<string> = new Set(['step_skipped', 'step_failed']);
 
 /**
