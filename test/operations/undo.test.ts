@@ -76,3 +76,17 @@ it('an undone lesson is retired, what was taught it is burned, and learning goes
   await learnUntil('A version from the base', async () => (await book.read()).trained.length > trained.length);
   expect((await book.read()).trained.at(-1)?.message).toMatchObject({ parent: 'backtalk-v0' });
 });
+
+it('an undo goes no further while the trainer does not know that the lesson has ended, and ends when told again', async () => {
+  // A lesson that is given is rehearsed at once.
+  await settleLearning(machine, book, 60_000);
+  const [{ id } = { id: '' }] = await valuesOf<{ id: string }>('lessons', 'add', 'Use', 'metric', 'units.');
+  const isKnown = async () => (await backtalk('undo', id, '--dry-run')).status === 0;
+  await until(isKnown, { what: 'The trainer’s word', timeoutMs: 60_000 });
+  machine.kill('trainer', 'SIGSTOP');
+  const { stdout, stderr } = await backtalk('undo', id, '--wait', '1s');
+  machine.kill('trainer', 'SIGCONT');
+  expect(stdout).toBe('Waiting: the trainer has not taken that in.\n');
+  expect(stderr).toContain('The lesson is retired, and the trainer has not taken that in');
+  expect(await valuesOf('undo', id)).toMatchObject([{ lesson: id, done: true, to: '', burned: [] }]);
+}, 120_000);
