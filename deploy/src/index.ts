@@ -14,4 +14,5 @@ export { keyIn, modelNamed, modelsAt, wantedOfUrl, type ModelFlags } from './rem
 export { loadSecrets, type Secrets } from './secrets.js';
 export { Supervisor } from './supervisor.js';
 export { createTerminal, type Terminal } from './terminal.js';
+export { askTorch, deviceFlag, trainingDevice, type DeviceFlag, type TrainingDevice } from './training-device.js';
 export { launch, type Launched, type LaunchOptions } from './launch.js';

@@ -11,7 +11,7 @@ import { judgeApi, noJudge, type JudgeFlags } from './judge-model.js';
 import { highestOffset, portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './machine.js';
 import { wantedOfUrl, type ApiFlags } from './remote-api.js';
-import { devices, type DeviceFlag } from './training-device.js';
+import { deviceFlag, type DeviceFlag } from './training-device.js';
 
 export interface Options {
   readonly verb: 'start' | 'reset';
@@ -178,12 +178,6 @@ function engineFlags(values: Partial<EngineValues>, root: string): EngineFlags {
   const { engine, 'engine-key-file': file } = values;
   if (engine !== 'builtin' && engine !== 'vllm') refuseNoAddress(engine, engineApi);
   return { engine, keyFile: file === undefined ? undefined : resolve(root, file) };
-}
-
-function deviceFlag(value: string): DeviceFlag {
-  const device = devices.find((known) => known === value);
-  if (device === undefined) throw deployErrors.badOption({ option: 'device', value, wanted: 'cpu, cuda or auto' });
-  return device;
 }
 
 function refuseNoAddress(url: string | undefined, flags: ApiFlags): void {

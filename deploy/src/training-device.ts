@@ -11,11 +11,19 @@ import { deployErrors } from './errors.js';
 
 export const devices = ['cpu', 'cuda', 'auto'] as const;
 export type DeviceFlag = (typeof devices)[number];
+export function deviceFlag(value: string): DeviceFlag {
+  const device = devices.find((known) => known === value);
+  if (device === undefined) throw deployErrors.badOption({ option: 'device', value, wanted: 'cpu, cuda or auto' });
+  return device;
+}
+
 /** What the data folder keeps. */
 export const keptDevice = z.enum(devices);
 
 export interface TrainingDevice {
   readonly device: 'cpu' | 'cuda';
+  /** Its name, where torch was asked for it. */
+  readonly card?: string;
   /** Free on the card. */
   readonly freeBytes: number;
   /** What this start or one before it was told. */
@@ -51,7 +59,13 @@ export async function trainingDevice(
   }
   const free = `${(found.freeBytes / 1e9).toFixed(1)} GB free`;
   const why = said === 'auto' ? 'torch sees it; --device cpu takes the CPU' : '--device cuda';
-  return { device: 'cuda', freeBytes: found.freeBytes, said, reason: `${found.name}, ${free} (${why})` };
+  return {
+    device: 'cuda',
+    card: found.name,
+    freeBytes: found.freeBytes,
+    said,
+    reason: `${found.name}, ${free} (${why})`,
+  };
 }
 
 /** What is set for the training worker outright is said as well. */

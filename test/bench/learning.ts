@@ -6,7 +6,7 @@ import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { baseModel } from '@backtalk/deploy';
+import { askTorch, baseModel, trainingDevice, type TrainingDevice } from '@backtalk/deploy';
 import { asBacktalkError, sha256Hex } from '@backtalk/kit';
 import { recipePresets } from '@backtalk/trainer/recipe';
 import { root } from '../loop/machine.js';
@@ -30,8 +30,9 @@ async function main(output: Output): Promise<void> {
   const [weights = '', recipe = ''] = digest.split('.');
   const model = plan.model === undefined ? 'of the laptop' : 'named by `--model`';
   const about = `Base model ${model} (weights \`${weights}\`), recipe \`${recipe}\``;
-  for (const unit of unitsOf(plan, store)) {
-    if (store.find(unit) === undefined) await runUnit(unit, store, output);
+  const device = await deviceOf(plan);
+  for (const unit of unitsOf(plan, store, device)) {
+    if (store.find(unit) === undefined) await runUnit(unit, store, output, device);
     else output.settle(`${titleOf(unit)}: kept from before`);
     writeDocument(plan, measuredAlike(plan, digest), about);
   }
@@ -40,10 +41,13 @@ async function main(output: Output): Promise<void> {
   else output.settle(`figures and pictures: ${plan.document}`);
 }
 
+const deviceOf = async ({ device }: LearningPlan) =>
+  device === undefined ? undefined : trainingDevice(device, undefined, () => askTorch(root));
+
 const titleOf = ({ part, name, seed }: Unit) => `(${part}) ${name}, seed ${String(seed)}`;
 
 /** A unit that fails leaves no result; the others go on. */
-async function runUnit(unit: Unit, store: ResultStore, output: Output): Promise<void> {
+async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: TrainingDevice): Promise<void> {
   const { part, name, seed } = unit;
   const [startedAt, before] = [performance.now(), load()];
   const say = (progress: string) => {
@@ -52,7 +56,7 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output): Promise<
   try {
     const found = await unit.run(say);
     const minutes = (performance.now() - startedAt) / 60_000;
-    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()], ...ranOn() };
+    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()], ...ranOn(device) };
     store.keep(result);
     output.settle(`✓ ${titleOf(unit)}: ${summaryOf(result)}`);
   } catch (error) {

@@ -1,7 +1,7 @@
 // A machine to experiment on: the processes of `npm start` with any base model, people who talk to it, and measurements of its
 // versions. In: a model's folder, keys, variables. Out: rows of figures, and what the log says of each step.
 import { createEngineClient, type EngineClient } from '@backtalk/dialects';
-import { baseModel, loadSecrets, policy as onePolicy } from '@backtalk/deploy';
+import { baseModel, loadSecrets, policy as onePolicy, type TrainingDevice } from '@backtalk/deploy';
 import { endpointClient } from '@backtalk/cli';
 import { FactReader, folderBlobStore, isBacktalkError, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
@@ -20,6 +20,8 @@ import { lessonSchema, shownLessons, type Lesson, type Row, type Step } from './
 export interface LaboratoryOptions {
   /** Folder of the base model; the laptop's own when it is undefined. */
   readonly model: string | undefined;
+  /** Where steps compute; the CPU when it is undefined. */
+  readonly device: TrainingDevice | undefined;
   readonly seed: number;
   readonly sizes: Sizes;
   /** Numbers of the recipe that differ, as `backtalk recipe --set` takes them. */
@@ -75,6 +77,7 @@ export class Laboratory {
     const machine = await startTestMachine({
       engine: 'builtin',
       training: 'real',
+      ...(options.device === undefined ? {} : { chosen: { device: options.device } }),
       environment: environmentOf(options),
       adapt: (spec) => ({ ...spec, readyWithinMs }),
       ...(options.keys === undefined ? {} : { keys: options.keys }),

@@ -30,6 +30,7 @@ describe('the plan of the learning experiment', () => {
     [['--only', 'a,z'], /no part 'z'/],
     [['--steps', '0'], /--steps takes whole numbers/],
     [['--seeds', '1,x'], /--seeds takes whole numbers/],
+    [['--device', 'tpu'], /--device.*cpu, cuda or auto/],
     [['--opposites', 'one'], /--opposites takes two wishes/],
     [['--colour', 'red'], /--colour/],
   ])('refuses %j', (argv, words) => {

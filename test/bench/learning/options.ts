@@ -1,6 +1,7 @@
 // What the learning experiment is asked for: which parts, whose wishes, how much of each. In: arguments. Out: a plan, or a refusal.
 import { parseArgs } from 'node:util';
 import { join, resolve } from 'node:path';
+import { deviceFlag, type DeviceFlag } from '@backtalk/deploy';
 import { root } from '../../loop/machine.js';
 import { benchErrors } from '../errors.js';
 
@@ -33,6 +34,8 @@ export interface LearningPlan {
   readonly sizes: Sizes;
   /** Folder of the base model; the laptop's own when it is undefined. */
   readonly model: string | undefined;
+  /** Where steps compute; the CPU when it is undefined. */
+  readonly device: DeviceFlag | undefined;
   readonly results: string;
   readonly document: string;
 }
@@ -62,6 +65,7 @@ Options:
   --questions N        held-out questions of each wish
   --samples N          answers to each
   --model DIR          folder of another base model
+  --device DEVICE      where steps compute: cpu, cuda, or auto (default: cpu)
   --results DIR        where results are kept; an empty folder measures anew (default: docs/learning/results)
   --document FILE      where they are written up       (default: docs/learning.md)
   --json               results as JSON on standard output; progress goes to standard error
@@ -100,6 +104,7 @@ function parse(argv: readonly string[]) {
         questions: text,
         samples: text,
         model: text,
+        device: text,
         results: { type: 'string', default: join(root, 'docs', 'learning', 'results') },
         document: { type: 'string', default: join(root, 'docs', 'learning.md') },
       },
@@ -128,6 +133,7 @@ export function readPlan(argv: readonly string[]): LearningPlan {
       samples: number('samples'),
     },
     model: given.model === undefined ? undefined : resolve(given.model),
+    device: given.device === undefined ? undefined : deviceFlag(given.device),
     results: resolve(given.results),
     document: resolve(given.document),
   };

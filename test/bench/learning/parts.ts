@@ -1,5 +1,5 @@
 // The parts of the experiment, as units that run one after another, each on a machine of its own. In: a plan. Out: units.
-import { policy } from '@backtalk/deploy';
+import { policy, type TrainingDevice } from '@backtalk/deploy';
 import { HostileUser } from '../../simulate/user/hostile-user.js';
 import { Random } from '../../simulate/user/random.js';
 import { SimulatedUser } from '../../simulate/user/simulated-user.js';
@@ -28,6 +28,7 @@ type Steps = (
 /** What a unit needs besides its steps. */
 interface Setting {
   readonly plan: LearningPlan;
+  readonly device: TrainingDevice | undefined;
   readonly seed: number;
   /** What the base answers to a wish is kept as soon as it is measured, and measured once. */
   readonly store: ResultStore;
@@ -36,8 +37,9 @@ interface Setting {
   readonly policies?: readonly string[];
 }
 
-export function unitsOf(plan: LearningPlan, store: ResultStore): Unit[] {
-  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, seed, store })));
+/** @param device where steps compute; on the CPU when left out */
+export function unitsOf(plan: LearningPlan, store: ResultStore, device?: TrainingDevice): Unit[] {
+  return plan.parts.flatMap((part) => plan.seeds.flatMap((seed) => makers[part]({ plan, device, seed, store })));
 }
 
 const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
@@ -63,8 +65,12 @@ const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: st
 });
 
 /** A machine of its own, the steps, and what the log says of them. */
-async function experiment({ plan, seed, recipe, keys, policies }: Setting, say: Say, steps: Steps): Promise<Found> {
-  const options = { model: plan.model, sizes: plan.sizes, seed, say };
+async function experiment(
+  { plan, device, seed, recipe, keys, policies }: Setting,
+  say: Say,
+  steps: Steps,
+): Promise<Found> {
+  const options = { model: plan.model, device, sizes: plan.sizes, seed, say };
   const further = {
     ...(recipe === undefined ? {} : { recipe }),
     ...(keys === undefined ? {} : { keys }),
@@ -96,7 +102,7 @@ function stops(from: number, { steps, every }: LearningPlan['sizes']): number[] 
 
 async function compare(
   laboratory: Laboratory,
-  { store, seed }: Setting,
+  { store, seed, device }: Setting,
   wishes: readonly string[],
   key?: string,
 ): Promise<void> {
@@ -106,7 +112,17 @@ async function compare(
     const startedAt = performance.now();
     const rows = await laboratory.comparisons(name, key);
     const minutes = (performance.now() - startedAt) / 60_000;
-    store.keep({ ...unit, rows, steps: [], lessons: [], talk: [], answers: [], minutes, load: [0, 0], ...ranOn() });
+    store.keep({
+      ...unit,
+      rows,
+      steps: [],
+      lessons: [],
+      talk: [],
+      answers: [],
+      minutes,
+      load: [0, 0],
+      ...ranOn(device),
+    });
   }
 }
 

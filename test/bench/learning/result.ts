@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
+import type { TrainingDevice } from '@backtalk/deploy';
 import { z } from 'zod';
 
 const share = z.number();
@@ -82,9 +83,14 @@ export type Lesson = z.infer<typeof lessonSchema>;
 /** `folder`: where it was read from; units of one folder were measured with the same sizes, and compared in the same run. */
 export type UnitResult = z.infer<typeof unitResult> & { readonly folder?: string };
 
-/** This machine, today. */
-export function ranOn(): Pick<UnitResult, 'processor' | 'day'> {
-  const processor = `${String(availableParallelism())} × ${cpus()[0]?.model ?? 'an unknown CPU'}`;
+/**
+ * This machine, today.
+ *
+ * @param device where steps compute, if not on the CPU
+ */
+export function ranOn(device?: Pick<TrainingDevice, 'card'>): Pick<UnitResult, 'processor' | 'day'> {
+  const card = device?.card === undefined ? '' : `, steps on ${device.card}`;
+  const processor = `${String(availableParallelism())} × ${cpus()[0]?.model ?? 'an unknown CPU'}${card}`;
   return { processor, day: new Date().toISOString().slice(0, 10) };
 }
 
