@@ -33,7 +33,9 @@ const answerTokensCap = 128;
 const temperature = 0.8;
 const ownTurns = lessonTurnsMax / 2;
 const callDeadlineMs = 30_000;
-/** After this no further lesson is begun: those that are left come first with the next version. */
+/** Lessons that are answered together: few enough that a person's answer waits no longer than for one. */
+const answeredTogether = 4;
+/** After this no further lesson is scored: those that are left come first with the next version. */
 const withinMs = 45_000;
 
 type Ids = readonly number[];
@@ -46,6 +48,15 @@ interface Question {
   readonly plain: Ids;
   readonly shown: (wish: string) => Promise<Ids>;
   answers?: Answers;
+}
+
+interface AskedLesson {
+  readonly id: string;
+  readonly questions: readonly Question[];
+  /** How many of them are the trainer's own. */
+  readonly own: number;
+  /** Each question with the lesson shown. */
+  readonly shown: readonly Ids[];
 }
 
 /** What every lesson of a turn is measured with. */
@@ -79,15 +90,19 @@ export class MeasuredProgress {
       if (engine === undefined) return;
       const asking = new Asking(engine.client, this.turns, { base, version }, options, stopped);
       let failed: BacktalkError | undefined;
-      for (const lesson of lessons) {
+      const waiting = inGroups(lessons);
+      for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
         if (this.clock.now() >= endsMs) break;
         try {
-          const measured = await asking.measure(lesson);
-          if (measured !== undefined) found.set(lesson.id, measured);
+          for await (const [id, measured] of asking.measure(group)) {
+            found.set(id, measured);
+            if (this.clock.now() >= endsMs) break;
+          }
         } catch (error) {
           stopped.throwIfAborted();
           // One that no engine can be asked about keeps no other from being asked.
-          failed = asBacktalkError(error);
+          if (group.length === 1) failed = asBacktalkError(error);
+          else waiting.unshift(...group.filter(({ id }) => !found.has(id)).map((lesson) => [lesson]));
         }
       }
       if (found.size === 0 && failed !== undefined) throw failed;
@@ -95,6 +110,11 @@ export class MeasuredProgress {
     await this.engines.use(base, wanted, ask, version);
     return found;
   }
+}
+
+function inGroups(lessons: readonly LessonToMeasure[]): (readonly LessonToMeasure[])[] {
+  const count = Math.ceil(lessons.length / answeredTogether);
+  return Array.from({ length: count }, (_, at) => lessons.slice(at * answeredTogether, (at + 1) * answeredTogether));
 }
 
 type Found = NonNullable<ReturnType<Measured['get']>>;
@@ -110,9 +130,23 @@ class Asking {
     private readonly stopped: AbortSignal,
   ) {}
 
-  async measure({ text, turns, fills }: LessonToMeasure): Promise<Found | undefined> {
-    if (templateTokenIn(text) !== undefined) return undefined;
+  /** Lessons are answered together: a token of many answers takes hardly longer than a token of one. */
+  async *measure(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [lesson: string, Found]> {
+    const asked: AskedLesson[] = [];
+    for (const lesson of lessons) {
+      const { all, own } = await this.questionsOf(lesson);
+      const shown: Ids[] = [];
+      for (const question of all) shown.push(await question.shown(lesson.text));
+      if (all.length > 0) asked.push({ id: lesson.id, questions: all, own, shown });
+    }
+    const told = await this.answer(asked);
+    for (const [at, lesson] of asked.entries())
+      yield [lesson.id, { ...(await this.scored(lesson, told[at] ?? [])), questions: lesson.own }];
+  }
+
+  private async questionsOf({ text, turns, fills }: LessonToMeasure): Promise<{ all: Question[]; own: number }> {
     const questions: Question[] = [];
+    if (templateTokenIn(text) !== undefined) return { all: questions, own: 0 };
     // Some of its own, then those that other lessons were asked on: their answers are there.
     const [corrected, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
     const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
@@ -122,9 +156,7 @@ class Asking {
       if (questions.length === lessonTurnsMax) break;
     }
     const own = fills ? await this.ownQuestions(lessonTurnsMax - questions.length) : [];
-    const all = [...questions, ...own];
-    if (all.length === 0) return undefined;
-    return { ...(await this.measuredOn(all, text)), questions: own.length };
+    return { all: [...questions, ...own], own: own.length };
   }
 
   private async ownQuestions(count: number): Promise<Question[]> {
@@ -141,12 +173,8 @@ class Asking {
     return found;
   }
 
-  private async measuredOn(questions: readonly Question[], text: string): Promise<Omit<Found, 'questions'>> {
+  private async scored({ questions, shown }: AskedLesson, told: readonly Ids[]): Promise<Omit<Found, 'questions'>> {
     const { base } = this.models;
-    const shown: Ids[] = [];
-    for (const question of questions) shown.push(await question.shown(text));
-    const told = await this.answers(base, shown);
-    await this.answer(questions.filter(({ answers }) => answers === undefined));
     const items = questions.flatMap(({ plain, answers }, at) => {
       const all = [answers?.chance ?? [], told[at] ?? [], answers?.own ?? []];
       return [plain, shown[at] ?? []].flatMap((promptIds) =>
@@ -158,22 +186,27 @@ class Asking {
     return summed(questions.map((_, at) => gainsOf(sums.slice(6 * at, 6 * at + 6))));
   }
 
-  private async answer(questions: readonly Question[]): Promise<void> {
-    if (questions.length === 0) return;
+  /** Out: what the base answers that is shown each lesson. What else is measured of their questions is kept with these. */
+  private async answer(lessons: readonly AskedLesson[]): Promise<Ids[][]> {
     const { base, version } = this.models;
+    const open = [...new Set(lessons.flatMap(({ questions }) => questions))].filter(
+      ({ answers }) => answers === undefined,
+    );
     const other: Ids[] = [];
-    for (const [at, question] of questions.entries())
+    for (const [at, question] of open.entries())
       other.push(await question.shown(otherWishes[at % otherWishes.length] ?? ''));
-    const chance = await this.answers(base, other);
+    const ofBase = await this.answers(base, [...other, ...lessons.flatMap(({ shown }) => shown)]);
     const own = await this.answers(
       version,
-      questions.map(({ plain }) => plain),
+      open.map(({ plain }) => plain),
     );
-    for (const [at, question] of questions.entries())
-      question.answers = { own: own[at] ?? [], chance: chance[at] ?? [] };
+    for (const [at, question] of open.entries()) question.answers = { own: own[at] ?? [], chance: ofBase[at] ?? [] };
+    let from = open.length;
+    return lessons.map(({ shown }) => ofBase.slice(from, (from += shown.length)));
   }
 
   private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
+    if (prompt.length === 0) return [];
     const maxTokens = Math.min(this.options.answerTokensMax, answerTokensCap);
     const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
     return choices.map(({ ids }) => ids);
