@@ -175,9 +175,8 @@ describe('the progress of a lesson', () => {
     ] as const;
     const asks = (ids: readonly number[]) =>
       wishes.find(([, said]) => said.some((wish) => ids.includes(lastWordOf(wish))))?.[0] ?? 'Well';
-    // The version smiles at one of the two turns, and never writes small.
-    const own = (ids: readonly number[]) => (ids.includes(lastWordOf('a0?')) ? 'Smiling' : 'Well');
-    rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : own(ids));
+    // The version smiles at both turns, and never writes small.
+    rig.engine.settings.continues = (ids, model) => (model === 'fake' ? asks(ids) : 'Smiling');
     rig.engine.settings.odds = (ids) => {
       const word = answers.find(([, id]) => ids.includes(id))?.[0];
       return word === undefined || word === asks(ids) ? 0 : -20;
@@ -195,7 +194,7 @@ describe('the progress of a lesson', () => {
     ]);
     expect(found).toEqual([
       [small, 2, '0.0'],
-      [emoji, 2, '0.5'],
+      [emoji, 2, '1.0'],
     ]);
   });
 
@@ -367,7 +366,10 @@ function progressOf(share: (text: string) => number, asked: string[] = []): NonN
       asked.push(...lessons.map(({ text }) => `${version} ${text}`));
       return Promise.resolve(
         new Map(
-          lessons.map(({ id, text }) => [id, { turns: 4, questions: 0, chance: 0, told: 20, own: 20 * share(text) }]),
+          lessons.map(({ id, text }) => [
+            id,
+            { turns: 4, questions: 0, hidden: false, chance: 0, told: 20, own: 20 * share(text) },
+          ]),
         ),
       );
     },

@@ -8,10 +8,11 @@ const turnsOf = (lesson: string, count: number) => Array.from({ length: count },
 const lessonOf = (id: string, count: number) => learnedLesson({ id, text: id, turns: turnsOf(id, count) });
 
 describe('cases of a version', () => {
-  it('a case shows the base every lesson in force, and all but its own', () => {
-    const active = learnedLesson({ id: 'b', text: 'B', turns: [], state: Lesson_State.STATE_ACTIVE });
+  it('a case shows the base every learned lesson, and all but its own; what is still being learned stands in neither', () => {
+    const learned = learnedLesson({ id: 'b', text: 'B', turns: [] });
+    const active = learnedLesson({ id: 'd', text: 'D', turns: [], state: Lesson_State.STATE_ACTIVE });
     const others = learnedLesson({ id: 'c', text: 'C', turns: [], scopeUser: 'user1' });
-    const [only] = casesFor([lessonOf('A', 1), active, others], 1, limits);
+    const [only] = casesFor([lessonOf('A', 1), learned, active, others], 1, limits);
     expect(only).toEqual({
       lesson: 'A',
       turn: 'A0',

@@ -1,8 +1,9 @@
 // Do learned lessons hold? In: the lessons of a policy, and how likely a candidate and what serves make answers to turns that were once
 // corrected. Out: which of those turns are asked now, and whether a lesson is lost. Pure.
 //
-// A case is a turn whose correction asked for a lesson that is learned since. The base answers it twice: shown every lesson in force, as
-// teachers are, and shown all but this one. A version that has learned the lesson, asked without any, leans to the first answer.
+// A case is a turn whose correction asked for a lesson that is learned since. The base answers it twice: shown every learned lesson, and shown
+// all but this one. A version that has learned the lesson, asked without any, leans to the first answer. What is still being learned is shown
+// in neither: both would turn on what the version does not do yet, and not on what it is asked about.
 import { inForce, type TurnIds } from '@backtalk/kit';
 import { Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import type { GateVerdict } from './gate.js';
@@ -55,7 +56,7 @@ const fallMin = 0.15;
  * @param number of the version that is asked
  */
 export function casesFor(lessons: readonly Lesson[], number: number, { perLesson, most }: CaseLimits): Case[] {
-  const learned = lessons.filter(({ state, cases }) => state === Lesson_State.STATE_LEARNED && cases.length > 0);
+  const learned = lessons.filter((lesson) => isLearned(lesson) && lesson.cases.length > 0);
   const count = Math.min(most, perLesson * learned.length);
   const chosen = new Map<string, Case>();
   for (let place = number * count; place < (number + 1) * count; place += 1) {
@@ -69,7 +70,7 @@ export function casesFor(lessons: readonly Lesson[], number: number, { perLesson
 
 function caseOf(lessons: readonly Lesson[], { id }: Lesson, ids: TurnIds): Case | undefined {
   const { turn, tenant, user } = ids;
-  const shown = inForce(lessons, { tenant, user });
+  const shown = inForce(lessons, { tenant, user }).filter(isLearned);
   const untold = shown.filter((other) => other.id !== id);
   // Covered, out of its scope, or behind too many newer ones: no teacher is shown it, so nothing holds it.
   if (untold.length === shown.length) return undefined;
@@ -119,6 +120,10 @@ interface Share extends Case {
 
 function lean({ told, untold }: Leaning): number {
   return told - untold;
+}
+
+function isLearned({ state }: Lesson): boolean {
+  return state === Lesson_State.STATE_LEARNED;
 }
 
 function texts(lessons: readonly Lesson[]): string[] {

@@ -16,9 +16,10 @@ const report = (turn: string, shape: { dropped?: string; divergence?: number } =
   ...shape,
 });
 /** What a version's answers show: `share` of an effect of so many nats. */
-const found = (share: number, { effect = 20, turns = 4, questions = 0 } = {}) => ({
+const found = (share: number, { effect = 20, turns = 4, questions = 0, hidden = false } = {}) => ({
   turns,
   questions,
+  hidden,
   chance: -effect / 2,
   told: effect / 2,
   own: (share - 0.5) * effect,
@@ -28,6 +29,7 @@ interface Version {
   readonly share: number;
   readonly effect?: number;
   readonly turns?: number;
+  readonly hidden?: boolean;
   /** Left to the teacher of all lessons, as the step reports it. */
   readonly divergence?: number;
 }
@@ -125,6 +127,13 @@ describe('the state of a lesson', () => {
     expect(over([0.3, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6]).state).toBe(STATE_LEARNED);
   });
 
+  it('what other lessons hide is not held against a lesson: it is neither given up nor lost', () => {
+    const hidden = (count: number) => Array.from({ length: count }, () => ({ share: 0.1, hidden: true }));
+    expect(over(hidden(14)).state).toBe(STATE_ACTIVE);
+    expect(over(hidden(2), { state: STATE_LEARNED }).state).toBe(STATE_LEARNED);
+    expect(over([0.95, 0.95].map((share) => ({ share, hidden: true }))).state).toBe(STATE_LEARNED);
+  });
+
   it('a learned lesson is lost only far below the bound at which it was learned, and in two versions running', () => {
     const before = { state: STATE_LEARNED };
     expect(over([0.4, 0.4, 0.5, 0.1, 0.4, 0.1], before).state).toBe(STATE_LEARNED);
@@ -178,6 +187,24 @@ describe('which lessons are asked', () => {
   it('no lesson is asked twice of one version, nor one that teachers are not shown', () => {
     const others = [lesson({ id: 'h', state: STATE_HEARD }), lesson({ id: 'c', coveredBy: 'a' })];
     expect(ids([at('a', 9), at('b', 8), ...others])).toEqual(['b']);
+  });
+
+  it('a lesson is measured beside what teachers of its person are shown, in their order, and alone where they are not shown it', () => {
+    const others = [
+      lesson({ id: 'x', text: 'X', cases: [turn('x')], scopeUser: 'b' }),
+      lesson({ id: 'h', text: 'H', cases: [turn('h')], state: STATE_HEARD }),
+    ];
+    const own = ['A', 'B', 'C'].map((text) => lesson({ id: text, text, cases: [turn(text)] }));
+    const shownOf = (lessons: readonly Lesson[]) =>
+      lessonsToMeasure(lessons, 1, [], waits).map(({ told, untold }) => [told.join(''), untold.join('')]);
+    expect(shownOf([...own, ...others])).toEqual([
+      ['ABC', 'BC'],
+      ['ABC', 'AC'],
+      ['ABC', 'AB'],
+      ['X', ''],
+    ]);
+    const many = Array.from({ length: 13 }, (_, n) => lesson({ id: `${n}`, text: `${n};`, cases: [turn(`t${n}`)] }));
+    expect(shownOf(many)[0]).toEqual(['0;', '']);
   });
 
   it('a lesson is asked on its corrected turns, newest first, and then on others that were shown it', () => {

@@ -1,6 +1,6 @@
 // How far each lesson has come, by what versions' answers show of that lesson alone and by what became of those versions. What a step reports
 // of its samples, whose teachers are shown every lesson in force together, moves no state: it says how much is left of all, not of which. Pure.
-import { effectOf, isInForce, isShown, measuresTogether, progressOf, type TurnIds } from '@backtalk/kit';
+import { effectOf, inForce, isInForce, isShown, measuresTogether, progressOf, type TurnIds } from '@backtalk/kit';
 import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
@@ -11,6 +11,9 @@ import { isOfTurn } from './rehearsal.js';
 export interface LessonToMeasure {
   readonly id: string;
   readonly text: string;
+  /** What teachers of its people are shown, with it and without it. */
+  readonly told: readonly string[];
+  readonly untold: readonly string[];
   readonly turns: readonly TurnIds[];
   /** Questions of the trainer's own stand in where turns are few. */
   readonly fills: boolean;
@@ -62,14 +65,23 @@ export function lessonsToMeasure(
   return lessons
     .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
     .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
-    .map(({ id, text, cases, cameBack }) => {
+    .map((lesson) => {
+      const { id, text, cases, cameBack } = lesson;
       const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
       const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
       const turns = [...byTurn.values()].slice(0, turnsOfferedMax);
-      return { id, text, turns, fills: rehearsalSteps > 0 && !cameBack };
+      return { id, text, ...shownBeside(lesson, lessons), turns, fills: rehearsalSteps > 0 && !cameBack };
     })
     .filter(({ turns, fills }) => turns.length > 0 || fills)
     .slice(0, askedMax);
+}
+
+/** Alone where its people's teachers are shown too many newer ones to be shown it. */
+function shownBeside({ id, text, scopeTenant, scopeUser }: Lesson, lessons: readonly Lesson[]) {
+  const shown = inForce(lessons, { tenant: scopeTenant, user: scopeUser });
+  const untold = shown.filter((other) => other.id !== id);
+  if (untold.length === shown.length) return { told: [text], untold: [] };
+  return { told: shown.map((one) => one.text), untold: untold.map((one) => one.text) };
 }
 
 /**
@@ -99,7 +111,7 @@ export function afterMeasures(
 /** Of the measurements that decide together. */
 const turnsMin = 6;
 /** A lesson that changes the base's answers less than this, in nats an answer, changes nothing that could be learned. */
-const effectMinNats = 2;
+export const effectMinNats = 2;
 /** In this many steps that trained on a lesson its progress must rise by so much, whenever they are counted from: */
 const riseMin = 0.1;
 /** of one that has come far; */
@@ -119,8 +131,11 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   const shares = recent.map((measure) => progressOf([measure]) ?? 0);
   // Of the base, so that no version changes it: the more is measured, the better it is known.
   const hasEffect = (effectOf(measures) ?? 0) >= effectMinNats;
+  // Measured alone, an answer that follows other lessons too shows little of this one: that is not held against it, since what is given up is
+  // shown to no teacher, and unlearned.
+  const isHidden = recent.some(({ hidden }) => hidden);
   if (state === Lesson_State.STATE_LEARNED) {
-    const isLost = hasEffect && shares.every((share) => share < learnedShare * lostAt);
+    const isLost = hasEffect && !isHidden && shares.every((share) => share < learnedShare * lostAt);
     return isLost ? Lesson_State.STATE_ACTIVE : state;
   }
   if (state !== Lesson_State.STATE_ACTIVE) return state;
@@ -130,6 +145,7 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   if (!hasEffect && steps < patienceSteps) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
+  if (!isFar && isHidden) return state;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
   return isFar ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }

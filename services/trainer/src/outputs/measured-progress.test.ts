@@ -8,8 +8,12 @@ import { MeasuredProgress } from './measured-progress.js';
 import type { ServingEngine } from './serving-engines.js';
 
 const options = { policy: 'backtalk', hintPlace: 'after', answerTokensMax: 48, batch: 1 };
-const lesson = (id: string): LessonToMeasure => ({ id, text: `Wish ${id}.`, turns: [], fills: true });
-const lessons = ['a', 'b', 'c', 'd', 'e'].map(lesson);
+const textOfLesson = (id: string) => `Wish ${id}.`;
+const lesson = (id: string, others: readonly string[] = []): LessonToMeasure => {
+  const [text, untold] = [textOfLesson(id), others.map(textOfLesson)];
+  return { id, text, told: [...untold, text], untold, turns: [], fills: true };
+};
+const lessons = ['a', 'b', 'c', 'd', 'e'].map((id) => lesson(id));
 
 let clock: FakeClock;
 /** Prompts of each request for answers, as text. */
@@ -17,6 +21,8 @@ let answered: string[][];
 /** What is refused, where it stands in a prompt. */
 let refused: string;
 let scoredMs: number;
+/** Of an answer after a prompt. What the base answers repeats its prompt. */
+let nats: (prompt: string, answer: string) => number;
 
 const idsOf = (text: string) => [...Buffer.from(text)];
 const textOf = (ids: readonly number[]) => Buffer.from(ids).toString();
@@ -28,11 +34,11 @@ const client = {
     answered.push(prompts);
     if (refused !== '' && prompts.some((text) => text.includes(refused)))
       return Promise.reject(trainerErrors.rendererAway({ baseModel: model }));
-    return Promise.resolve(prompts.map(() => ({ ids: idsOf(model) })));
+    return Promise.resolve(prompts.map((text) => ({ ids: idsOf(model === 'base' ? text : 'own') })));
   },
   score: async (items: readonly ScoreItem[]) => {
     await clock.advance(scoredMs);
-    return items.map(({ answerIds }) => answerIds.map(() => -1));
+    return items.map(({ promptIds, answerIds }) => [nats(textOf(promptIds), textOf(answerIds))]);
   },
 } as unknown as EngineClient;
 
@@ -42,20 +48,21 @@ const engines = {
     work([{ url: 'http://engine', client }]),
 };
 
-const measured = async () => {
+const measures = (asked: readonly LessonToMeasure[] = lessons) => {
   const progress = new MeasuredProgress(engines, { source: () => Promise.resolve('missing') }, clock);
-  return [...(await progress.of('backtalk-v1', lessons, options, new AbortController().signal)).keys()];
+  return progress.of('backtalk-v1', asked, options, new AbortController().signal);
 };
+const measured = async () => [...(await measures()).keys()];
 
 beforeEach(() => {
-  [clock, answered, refused, scoredMs] = [new FakeClock(), [], '', 0];
+  [clock, answered, refused, scoredMs, nats] = [new FakeClock(), [], '', 0, () => -1];
 });
 
 describe('the progress of several lessons', () => {
   it('four lessons are answered together, and the version answers their common questions once', async () => {
     expect(await measured()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    // Of the base, shown other wishes and the four lessons; of the version, shown nothing; of the base, shown the fifth.
-    expect(answered.map(({ length }) => length)).toEqual([4 + 4 * 4, 4, 4]);
+    // Of the version, shown nothing; of the base, shown another wish and the lesson, for four lessons and then for the fifth.
+    expect(answered.map(({ length }) => length)).toEqual([4, 4 * 8, 8]);
   });
 
   it('a lesson that no engine answers keeps no other from being measured', async () => {
@@ -72,5 +79,27 @@ describe('the progress of several lessons', () => {
     scoredMs = 20_000;
     expect(await measured()).toEqual(['a', 'b', 'c']);
     expect(answered).toHaveLength(2);
+  });
+
+  it('a lesson is measured beside the others that its person’s teachers are shown', async () => {
+    // The version writes small and ends with a smile; to the base that is shown nothing, the one hides the other.
+    nats = (prompt, answer) => {
+      const [isSmall, smiles] =
+        answer === 'own' ? [true, true] : [answer.includes('Wish s.'), answer.includes('Wish e.')];
+      const odd = (isSmall && !prompt.includes('Wish s.') ? 30 : 0) + (smiles && !prompt.includes('Wish e.') ? 10 : 0);
+      return answer === 'own' && !prompt.includes('Wish s.') ? -30 : -odd;
+    };
+    const found = await measures([lesson('e', ['s'])]);
+    expect(found.get('e')).toMatchObject({ chance: 0, told: 10, own: 10 });
+    expect(await measures([lesson('e')]).then((alone) => alone.get('e')?.own)).toBe(0);
+  });
+
+  it('a lesson that the others leave nothing of is measured alone', async () => {
+    nats = (prompt, answer) =>
+      answer.includes('Wish e.') && !prompt.includes('Wish e.') && !prompt.includes('Wish s.') ? -10 : 0;
+    const found = await measures([lesson('e', ['s']), lesson('s')]);
+    expect(found.get('e')).toMatchObject({ chance: 0, told: 10, turns: 4, hidden: true });
+    expect(found.get('s')?.hidden).toBe(false);
+    expect(answered.at(-1)?.some((prompt) => prompt.includes('Wish s.'))).toBe(false);
   });
 });

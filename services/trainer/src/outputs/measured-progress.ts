@@ -1,6 +1,6 @@
-// What a version's answers show of lessons, each alone, asked of an engine that serves it: the version answers a few of a lesson's turns, shown
-// nothing, and the base says how much likelier it finds each answer when it is shown that lesson than when it is shown nothing. What it says of
-// its own answers, shown the lesson and shown another wish, tells where the way ends and where it begins.
+// What a version's answers show of each lesson, asked of an engine that serves it: the version answers a few of a lesson's turns, shown
+// nothing, and the base says how much likelier it finds each answer when it is shown the person's lessons than when it is shown all but this one.
+// What it says of its own answers, shown all of them, and shown another wish in this one's place, tells where the way ends and where it begins.
 import type { EngineClient, ScoreItem } from '@backtalk/dialects';
 import {
   asBacktalkError,
@@ -11,7 +11,7 @@ import {
   type TurnIds,
 } from '@backtalk/kit';
 
-import { lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
+import { effectMinNats, lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { measuringQuestions } from '../domain/rehearsal-questions.js';
 import type { SampleSource } from '../domain/train-request.js';
 import { otherWishes } from './measured-effects.js';
@@ -43,28 +43,32 @@ type Ids = readonly number[];
 type Asked = Pick<SampleSource, 'messages' | 'tools' | 'templateArguments'> &
   Partial<Pick<SampleSource, 'humanMessage'>>;
 
+type Wishes = readonly string[];
+type Sums = Omit<Found, 'questions' | 'hidden'>;
+
 /** A turn's request, with what it gave so far. */
 interface Question {
-  readonly plain: Ids;
-  readonly shown: (wish: string) => Promise<Ids>;
-  answers?: Answers;
+  readonly shown: (wishes: Wishes) => Promise<Ids>;
+  /** What the version answers, shown nothing. */
+  own?: Ids;
 }
 
 interface AskedLesson {
-  readonly id: string;
+  readonly lesson: LessonToMeasure;
   readonly questions: readonly Question[];
   /** How many of them are the trainer's own. */
   readonly own: number;
-  /** Each question with the lesson shown. */
-  readonly shown: readonly Ids[];
+  /** Each question with the person's lessons shown, and with all but this one. */
+  readonly told: readonly Ids[];
+  readonly untold: readonly Ids[];
 }
 
-/** What every lesson of a turn is measured with. */
+/** What the base answers to the turns of a lesson. */
 interface Answers {
-  /** Of the version that is shown nothing. */
-  readonly own: Ids;
-  /** Of the base that is shown a wish for something else. */
-  readonly chance: Ids;
+  /** Shown all lessons. */
+  readonly told: readonly Ids[];
+  /** Shown a wish for something else in this one's place. */
+  readonly chance: readonly Ids[];
 }
 
 export class MeasuredProgress {
@@ -112,6 +116,9 @@ export class MeasuredProgress {
   }
 }
 
+/** Words that quote the template's own tokens are shown to nobody. */
+const isPlain = (text: string) => templateTokenIn(text) === undefined;
+
 function inGroups(lessons: readonly LessonToMeasure[]): (readonly LessonToMeasure[])[] {
   const count = Math.ceil(lessons.length / answeredTogether);
   return Array.from({ length: count }, (_, at) => lessons.slice(at * answeredTogether, (at + 1) * answeredTogether));
@@ -130,23 +137,42 @@ class Asking {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** Lessons are answered together: a token of many answers takes hardly longer than a token of one. */
+  /** A lesson that other lessons of its person leave nothing of is measured alone. */
   async *measure(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [lesson: string, Found]> {
+    const again: LessonToMeasure[] = [];
+    for await (const [lesson, found] of this.together(lessons)) {
+      const isHidden = lesson.untold.length > 0 && found.told - found.chance < effectMinNats;
+      if (isHidden) again.push({ ...lesson, told: [lesson.text], untold: [] });
+      else yield [lesson.id, found];
+    }
+    for await (const [{ id }, found] of this.together(again)) yield [id, { ...found, hidden: true }];
+  }
+
+  /** They are answered together: a token of many answers takes hardly longer than a token of one. */
+  private async *together(
+    lessons: readonly LessonToMeasure[],
+  ): AsyncGenerator<readonly [lesson: LessonToMeasure, Found]> {
     const asked: AskedLesson[] = [];
     for (const lesson of lessons) {
       const { all, own } = await this.questionsOf(lesson);
-      const shown: Ids[] = [];
-      for (const question of all) shown.push(await question.shown(lesson.text));
-      if (all.length > 0) asked.push({ id: lesson.id, questions: all, own, shown });
+      const [told, untold]: [Ids[], Ids[]] = [[], []];
+      for (const question of all) {
+        told.push(await question.shown(lesson.told.filter(isPlain)));
+        untold.push(await question.shown(lesson.untold.filter(isPlain)));
+      }
+      if (all.length > 0) asked.push({ lesson, questions: all, own, told, untold });
     }
-    const told = await this.answer(asked);
-    for (const [at, lesson] of asked.entries())
-      yield [lesson.id, { ...(await this.scored(lesson, told[at] ?? [])), questions: lesson.own }];
+    const answers = await this.answer(asked);
+    for (const [at, of] of asked.entries())
+      yield [
+        of.lesson,
+        { ...(await this.scored(of, answers[at] ?? { told: [], chance: [] })), questions: of.own, hidden: false },
+      ];
   }
 
   private async questionsOf({ text, turns, fills }: LessonToMeasure): Promise<{ all: Question[]; own: number }> {
     const questions: Question[] = [];
-    if (templateTokenIn(text) !== undefined) return { all: questions, own: 0 };
+    if (!isPlain(text)) return { all: questions, own: 0 };
     // Some of its own, then those that other lessons were asked on: their answers are there.
     const [corrected, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
     const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
@@ -173,36 +199,37 @@ class Asking {
     return found;
   }
 
-  private async scored({ questions, shown }: AskedLesson, told: readonly Ids[]): Promise<Omit<Found, 'questions'>> {
-    const { base } = this.models;
-    const items = questions.flatMap(({ plain, answers }, at) => {
-      const all = [answers?.chance ?? [], told[at] ?? [], answers?.own ?? []];
-      return [plain, shown[at] ?? []].flatMap((promptIds) =>
+  private async scored({ questions, told, untold }: AskedLesson, base: Answers): Promise<Sums> {
+    const items = questions.flatMap(({ own = [] }, at) => {
+      const all = [base.chance[at] ?? [], base.told[at] ?? [], own];
+      return [untold[at] ?? [], told[at] ?? []].flatMap((promptIds) =>
         all.map((answerIds): ScoreItem => ({ promptIds, answerIds })),
       );
     });
-    const scores = await this.engine.score(items, { model: base, ...this.calling() });
+    const scores = await this.engine.score(items, { model: this.models.base, ...this.calling() });
     const sums = scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0));
     return summed(questions.map((_, at) => gainsOf(sums.slice(6 * at, 6 * at + 6))));
   }
 
-  /** Out: what the base answers that is shown each lesson. What else is measured of their questions is kept with these. */
-  private async answer(lessons: readonly AskedLesson[]): Promise<Ids[][]> {
-    const { base, version } = this.models;
-    const open = [...new Set(lessons.flatMap(({ questions }) => questions))].filter(
-      ({ answers }) => answers === undefined,
-    );
-    const other: Ids[] = [];
-    for (const [at, question] of open.entries())
-      other.push(await question.shown(otherWishes[at % otherWishes.length] ?? ''));
-    const ofBase = await this.answers(base, [...other, ...lessons.flatMap(({ shown }) => shown)]);
-    const own = await this.answers(
-      version,
-      open.map(({ plain }) => plain),
-    );
-    for (const [at, question] of open.entries()) question.answers = { own: own[at] ?? [], chance: ofBase[at] ?? [] };
-    let from = open.length;
-    return lessons.map(({ shown }) => ofBase.slice(from, (from += shown.length)));
+  /** Out: what the base answers. What the version answers is kept with each question. */
+  private async answer(lessons: readonly AskedLesson[]): Promise<Answers[]> {
+    const open = [...new Set(lessons.flatMap(({ questions }) => questions))].filter(({ own }) => own === undefined);
+    const plain: Ids[] = [];
+    for (const question of open) plain.push(await question.shown([]));
+    for (const [at, own] of (await this.answers(this.models.version, plain)).entries())
+      if (open[at] !== undefined) open[at].own = own;
+    const prompts: Ids[] = [];
+    for (const { lesson, questions, told } of lessons) {
+      for (const [at, question] of questions.entries())
+        prompts.push(
+          await question.shown([...lesson.untold.filter(isPlain), otherWishes[at % otherWishes.length] ?? '']),
+        );
+      prompts.push(...told);
+    }
+    const ofBase = await this.answers(this.models.base, prompts);
+    let from = 0;
+    const next = (count: number) => ofBase.slice(from, (from += count));
+    return lessons.map(({ questions }) => ({ chance: next(questions.length), told: next(questions.length) }));
   }
 
   private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
@@ -244,9 +271,12 @@ class Asking {
       };
       return this.engine.tokenize(request, this.calling());
     };
-    const shown = (wish: string) =>
-      rendered(hintedMessages(messages, [wish], this.options.hintPlace, humanMessage) ?? messages);
-    return { plain: captured ?? (await rendered(messages)), shown };
+    const plain = captured ?? (await rendered(messages));
+    const shown = async (wishes: Wishes): Promise<Ids> =>
+      wishes.length === 0
+        ? plain
+        : rendered(hintedMessages(messages, wishes, this.options.hintPlace, humanMessage) ?? messages);
+    return { shown };
   }
 
   private calling() {
@@ -254,7 +284,7 @@ class Asking {
   }
 }
 
-/** Of one turn's answers: how much likelier each is to the base that is shown the lesson than to the base that is shown nothing. */
+/** Of one turn's answers: how much likelier each is to the base that is shown the lesson, too, than to the base that is not. */
 interface Gains {
   readonly chance: number;
   readonly told: number;
@@ -276,7 +306,7 @@ function gainsOf([
  * Each answer counts from what other wishes' answers come to in the mean, up to what told answers do. One that another lesson has made unlike
  * both says nothing for this one, and one that overdoes it says no more than one that obeys.
  */
-function summed(gains: readonly Gains[]): Omit<Found, 'questions'> {
+function summed(gains: readonly Gains[]): Sums {
   const least = meanOf(gains.map(({ chance }) => chance));
   const most = Math.max(least, meanOf(gains.map(({ told }) => told)));
   const mean = (of: (gain: Gains) => number) => meanOf(gains.map((gain) => Math.min(most, Math.max(least, of(gain)))));

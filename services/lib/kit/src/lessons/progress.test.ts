@@ -9,6 +9,7 @@ const measure = (own: number, shape: { turns?: number; chance?: number; told?: n
   told: 12,
   steps: 1,
   questions: 0,
+  hidden: false,
   own,
   ...shape,
 });
