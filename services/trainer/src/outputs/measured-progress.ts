@@ -116,7 +116,7 @@ export class MeasuredProgress {
   }
 }
 
-/** Words that quote the template's own tokens are shown to nobody. */
+/** Words that quote the template's own tokens are shown to no model. */
 const isPlain = (text: string) => templateTokenIn(text) === undefined;
 
 function inGroups(lessons: readonly LessonToMeasure[]): (readonly LessonToMeasure[])[] {
