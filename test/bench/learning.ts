@@ -25,12 +25,13 @@ async function main(output: Output): Promise<void> {
     output.line(helpText);
     return;
   }
-  const digest = await digestOf(plan.model ?? laptopModel);
+  const device = await deviceOf(plan);
+  // Results of steps on a card stand apart: bytes and seconds are others.
+  const digest = `${await digestOf(plan.model ?? laptopModel)}${device?.device === 'cuda' ? '.cuda' : ''}`;
   const store = new ResultStore(join(plan.results, folderOf(plan, digest)));
   const [weights = '', recipe = ''] = digest.split('.');
   const model = plan.model === undefined ? 'of the laptop' : 'named by `--model`';
   const about = `Base model ${model} (weights \`${weights}\`), recipe \`${recipe}\``;
-  const device = await deviceOf(plan);
   for (const unit of unitsOf(plan, store, device)) {
     if (store.find(unit) === undefined) await runUnit(unit, store, output, device);
     else output.settle(`${titleOf(unit)}: kept from before`);

@@ -45,7 +45,7 @@ export interface TestMachineOptions {
   readonly environment?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** A base model in place of the laptop's. */
   readonly base?: BaseModel;
-  /** What answers, and where steps compute, as a start chose them; `engine` then is of no account. */
+  /** What answers, and where steps compute, as a start chose them. */
   readonly chosen?: Partial<Pick<LaunchOptions, 'engine' | 'device'>>;
   /** Names of the policies; the usual one when left out. */
   readonly policies?: readonly string[];

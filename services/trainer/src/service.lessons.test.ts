@@ -191,10 +191,12 @@ describe('the progress of a lesson', () => {
       text,
       one?.turns,
       one === undefined ? '' : lessonProgress({ measures: [one] })?.toFixed(1),
+      one?.hidden,
     ]);
+    // This base heeds the first alone where it is shown both.
     expect(found).toEqual([
-      [small, 2, '0.0'],
-      [emoji, 2, '1.0'],
+      [small, 2, '0.0', false],
+      [emoji, 2, '1.0', true],
     ]);
   });
 

@@ -102,7 +102,7 @@ function stops(from: number, { steps, every }: LearningPlan['sizes']): number[] 
 
 async function compare(
   laboratory: Laboratory,
-  { store, seed, device }: Setting,
+  { store, seed }: Setting,
   wishes: readonly string[],
   key?: string,
 ): Promise<void> {
@@ -121,7 +121,7 @@ async function compare(
       answers: [],
       minutes,
       load: [0, 0],
-      ...ranOn(device),
+      ...ranOn(),
     });
   }
 }

@@ -1,6 +1,15 @@
-// How far each lesson has come, by what versions' answers show of that lesson alone and by what became of those versions. What a step reports
+// How far each lesson has come, by what versions' answers show of it and by what became of those versions. What a step reports
 // of its samples, whose teachers are shown every lesson in force together, moves no state: it says how much is left of all, not of which. Pure.
-import { effectOf, inForce, isInForce, isShown, measuresTogether, progressOf, type TurnIds } from '@backtalk/kit';
+import {
+  effectOf,
+  inForce,
+  isInForce,
+  isShown,
+  measuresTogether,
+  progressOf,
+  type Speaker,
+  type TurnIds,
+} from '@backtalk/kit';
 import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
 import type { SampleReport } from '@backtalk/proto/weights';
 
@@ -11,12 +20,18 @@ import { isOfTurn } from './rehearsal.js';
 export interface LessonToMeasure {
   readonly id: string;
   readonly text: string;
-  /** What teachers of its people are shown, with it and without it. */
-  readonly told: readonly string[];
-  readonly untold: readonly string[];
+  /** What teachers are shown beside it: of a person, or of its scope where none is named. */
+  readonly shown: (speaker?: Speaker) => ShownWith;
   readonly turns: readonly TurnIds[];
   /** Questions of the trainer's own stand in where turns are few. */
   readonly fills: boolean;
+}
+
+/** In the teachers' order. */
+export interface ShownWith {
+  readonly told: readonly string[];
+  /** Without the lesson. */
+  readonly untold: readonly string[];
 }
 
 /** What was found, by lesson. */
@@ -25,7 +40,7 @@ export type Measured = ReadonlyMap<string, Omit<LessonMeasure, 'batch' | 'steps'
 const measuresMax = 16;
 const askedMax = 64;
 
-/** Of one lesson and one version; each costs three answers and six scores of them. */
+/** Of one lesson and one version; each costs three answers and six scores of them, and those of the base again where others hide the lesson. */
 export const lessonTurnsMax = 4;
 /** More than are asked: some are gone from the log or too long, and some are those of other lessons too. */
 const turnsOfferedMax = 4 * lessonTurnsMax;
@@ -63,22 +78,23 @@ export function lessonsToMeasure(
   const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
   const isLearned = ({ state }: Lesson) => Number(state === Lesson_State.STATE_LEARNED);
   return lessons
-    .filter((lesson) => isShown(lesson) && lastOf(lesson) < madeBy)
+    .filter((lesson) => isShown(lesson) && lesson.scopeTenant !== '' && lastOf(lesson) < madeBy)
     .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
     .map((lesson) => {
       const { id, text, cases, cameBack } = lesson;
       const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
       const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
       const turns = [...byTurn.values()].slice(0, turnsOfferedMax);
-      return { id, text, ...shownBeside(lesson, lessons), turns, fills: rehearsalSteps > 0 && !cameBack };
+      const scope = { tenant: lesson.scopeTenant, user: lesson.scopeUser };
+      const shown = (speaker: Speaker = scope) => shownWith(lesson, inForce(lessons, speaker));
+      return { id, text, shown, turns, fills: rehearsalSteps > 0 && !cameBack };
     })
     .filter(({ turns, fills }) => turns.length > 0 || fills)
     .slice(0, askedMax);
 }
 
-/** Alone where its people's teachers are shown too many newer ones to be shown it. */
-function shownBeside({ id, text, scopeTenant, scopeUser }: Lesson, lessons: readonly Lesson[]) {
-  const shown = inForce(lessons, { tenant: scopeTenant, user: scopeUser });
+/** Alone where teachers are shown too many newer ones to be shown it. */
+function shownWith({ id, text }: Lesson, shown: readonly Lesson[]): ShownWith {
   const untold = shown.filter((other) => other.id !== id);
   if (untold.length === shown.length) return { told: [text], untold: [] };
   return { told: shown.map((one) => one.text), untold: untold.map((one) => one.text) };
@@ -131,8 +147,8 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   const shares = recent.map((measure) => progressOf([measure]) ?? 0);
   // Of the base, so that no version changes it: the more is measured, the better it is known.
   const hasEffect = (effectOf(measures) ?? 0) >= effectMinNats;
-  // Measured alone, an answer that follows other lessons too shows little of this one: that is not held against it, since what is given up is
-  // shown to no teacher, and unlearned.
+  // Measured alone, an answer that follows other lessons too shows little of this one: that is not held against it. What is given up is shown to
+  // no teacher, and unlearned; so it is taken for learned in the end, as far as the others carry it.
   const isHidden = recent.some(({ hidden }) => hidden);
   if (state === Lesson_State.STATE_LEARNED) {
     const isLost = hasEffect && !isHidden && shares.every((share) => share < learnedShare * lostAt);
@@ -145,9 +161,8 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   if (!hasEffect && steps < patienceSteps) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
-  if (!isFar && isHidden) return state;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
-  return isFar ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
+  return isFar || isHidden ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }
 
 function hasStalled({ steps, measures }: Lesson, patience: number): boolean {

@@ -11,7 +11,7 @@ const options = { policy: 'backtalk', hintPlace: 'after', answerTokensMax: 48, b
 const textOfLesson = (id: string) => `Wish ${id}.`;
 const lesson = (id: string, others: readonly string[] = []): LessonToMeasure => {
   const [text, untold] = [textOfLesson(id), others.map(textOfLesson)];
-  return { id, text, told: [...untold, text], untold, turns: [], fills: true };
+  return { id, text, shown: () => ({ told: [...untold, text], untold }), turns: [], fills: true };
 };
 const lessons = ['a', 'b', 'c', 'd', 'e'].map((id) => lesson(id));
 
@@ -21,6 +21,7 @@ let answered: string[][];
 /** What is refused, where it stands in a prompt. */
 let refused: string;
 let scoredMs: number;
+let answeredMs: number;
 /** Of an answer after a prompt. What the base answers repeats its prompt. */
 let nats: (prompt: string, answer: string) => number;
 
@@ -29,12 +30,13 @@ const textOf = (ids: readonly number[]) => Buffer.from(ids).toString();
 
 const client = {
   tokenize: ({ messages = [] }: TokenizeRequest) => Promise.resolve(idsOf(JSON.stringify(messages))),
-  completions: ({ prompt, model }: CompletionRequest) => {
+  completions: async ({ prompt, model }: CompletionRequest) => {
+    await clock.advance(answeredMs);
     const prompts = (prompt as readonly (readonly number[])[]).map(textOf);
     answered.push(prompts);
     if (refused !== '' && prompts.some((text) => text.includes(refused)))
-      return Promise.reject(trainerErrors.rendererAway({ baseModel: model }));
-    return Promise.resolve(prompts.map((text) => ({ ids: idsOf(model === 'base' ? text : 'own') })));
+      throw trainerErrors.rendererAway({ baseModel: model });
+    return prompts.map((text) => ({ ids: idsOf(model === 'base' ? text : 'own') }));
   },
   score: async (items: readonly ScoreItem[]) => {
     await clock.advance(scoredMs);
@@ -55,19 +57,25 @@ const measures = (asked: readonly LessonToMeasure[] = lessons) => {
 const measured = async () => [...(await measures()).keys()];
 
 beforeEach(() => {
-  [clock, answered, refused, scoredMs, nats] = [new FakeClock(), [], '', 0, () => -1];
+  [clock, answered, refused, scoredMs, answeredMs, nats] = [new FakeClock(), [], '', 0, 0, () => -1];
 });
 
 describe('the progress of several lessons', () => {
-  it('four lessons are answered together, and the version answers their common questions once', async () => {
+  it('no call asks for more than eight answers, and the version answers the lessons’ common questions once', async () => {
     expect(await measured()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    // Of the version, shown nothing; of the base, shown another wish and the lesson, for four lessons and then for the fifth.
-    expect(answered.map(({ length }) => length)).toEqual([4, 4 * 8, 8]);
+    // Of the version, shown nothing; of the base, shown another wish and the lesson: two lessons, two more, and the fifth.
+    expect(answered.map(({ length }) => length)).toEqual([4, 8, 8, 8, 8, 8]);
   });
 
   it('a lesson that no engine answers keeps no other from being measured', async () => {
     refused = 'Wish b.';
-    expect(await measured()).toEqual(['a', 'c', 'd', 'e']);
+    expect(await measured()).toEqual(['c', 'd', 'e', 'a']);
+  });
+
+  it('a failure is told where time was over before its lessons could be asked one by one', async () => {
+    refused = 'role';
+    answeredMs = 50_000;
+    await expect(measured()).rejects.toMatchObject({ code: 'renderer_away' });
   });
 
   it('a failure of all of them is told, since the engine may only have been away', async () => {
@@ -76,9 +84,10 @@ describe('the progress of several lessons', () => {
   });
 
   it('what was measured when the time is over is kept, and nothing more is begun', async () => {
+    scoredMs = 10_000;
+    expect(await measured()).toEqual(['a', 'b', 'c', 'd', 'e']);
     scoredMs = 20_000;
     expect(await measured()).toEqual(['a', 'b', 'c']);
-    expect(answered).toHaveLength(2);
   });
 
   it('a lesson is measured beside the others that its person’s teachers are shown', async () => {
@@ -94,12 +103,20 @@ describe('the progress of several lessons', () => {
     expect(await measures([lesson('e')]).then((alone) => alone.get('e')?.own)).toBe(0);
   });
 
-  it('a lesson that the others leave nothing of is measured alone', async () => {
+  it('a lesson that does nothing, alone either, is not hidden by the others', async () => {
+    nats = () => 0;
+    const found = await measures([lesson('e', ['s'])]);
+    expect(found.get('e')).toMatchObject({ chance: 0, told: 0, hidden: false });
+  });
+
+  it('a lesson that the others leave nothing of is measured alone at once, also where time is over then', async () => {
     nats = (prompt, answer) =>
       answer.includes('Wish e.') && !prompt.includes('Wish e.') && !prompt.includes('Wish s.') ? -10 : 0;
+    scoredMs = 30_000;
     const found = await measures([lesson('e', ['s']), lesson('s')]);
     expect(found.get('e')).toMatchObject({ chance: 0, told: 10, turns: 4, hidden: true });
-    expect(found.get('s')?.hidden).toBe(false);
-    expect(answered.at(-1)?.some((prompt) => prompt.includes('Wish s.'))).toBe(false);
+    expect(found.has('s')).toBe(false);
+    scoredMs = 0;
+    expect((await measures([lesson('s')])).get('s')?.hidden).toBe(false);
   });
 });

@@ -8,6 +8,7 @@ import {
   templateTokenIn,
   type BacktalkError,
   type Clock,
+  type Speaker,
   type TurnIds,
 } from '@backtalk/kit';
 
@@ -33,8 +34,9 @@ const answerTokensCap = 128;
 const temperature = 0.8;
 const ownTurns = lessonTurnsMax / 2;
 const callDeadlineMs = 30_000;
-/** Lessons that are answered together: few enough that a person's answer waits no longer than for one. */
-const answeredTogether = 4;
+/** Lessons that are answered together, and prompts of one call: few enough that people's turns find room on a small engine. */
+const lessonsTogether = 2;
+const promptsTogether = 8;
 /** After this no further lesson is scored: those that are left come first with the next version. */
 const withinMs = 45_000;
 
@@ -48,6 +50,8 @@ type Sums = Omit<Found, 'questions' | 'hidden'>;
 
 /** A turn's request, with what it gave so far. */
 interface Question {
+  /** Nothing where it is the trainer's own. */
+  readonly speaker: Speaker | undefined;
   readonly shown: (wishes: Wishes) => Promise<Ids>;
   /** What the version answers, shown nothing. */
   own?: Ids;
@@ -58,9 +62,12 @@ interface AskedLesson {
   readonly questions: readonly Question[];
   /** How many of them are the trainer's own. */
   readonly own: number;
-  /** Each question with the person's lessons shown, and with all but this one. */
+  /** Each question with what teachers are shown, with all of that but this lesson, and with another wish in its place. */
   readonly told: readonly Ids[];
   readonly untold: readonly Ids[];
+  readonly other: readonly Ids[];
+  /** Whether any of them is shown others beside it. */
+  readonly isBeside: boolean;
 }
 
 /** What the base answers to the turns of a lesson. */
@@ -105,8 +112,8 @@ export class MeasuredProgress {
         } catch (error) {
           stopped.throwIfAborted();
           // One that no engine can be asked about keeps no other from being asked.
-          if (group.length === 1) failed = asBacktalkError(error);
-          else waiting.unshift(...group.filter(({ id }) => !found.has(id)).map((lesson) => [lesson]));
+          failed = asBacktalkError(error);
+          if (group.length > 1) waiting.push(...group.filter(({ id }) => !found.has(id)).map((lesson) => [lesson]));
         }
       }
       if (found.size === 0 && failed !== undefined) throw failed;
@@ -116,12 +123,14 @@ export class MeasuredProgress {
   }
 }
 
+const hasEffect = ({ told, chance }: Found) => told - chance >= effectMinNats;
+
 /** Words that quote the template's own tokens are shown to no model. */
 const isPlain = (text: string) => templateTokenIn(text) === undefined;
 
 function inGroups(lessons: readonly LessonToMeasure[]): (readonly LessonToMeasure[])[] {
-  const count = Math.ceil(lessons.length / answeredTogether);
-  return Array.from({ length: count }, (_, at) => lessons.slice(at * answeredTogether, (at + 1) * answeredTogether));
+  const count = Math.ceil(lessons.length / lessonsTogether);
+  return Array.from({ length: count }, (_, at) => lessons.slice(at * lessonsTogether, (at + 1) * lessonsTogether));
 }
 
 type Found = NonNullable<ReturnType<Measured['get']>>;
@@ -137,37 +146,45 @@ class Asking {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** A lesson that other lessons of its person leave nothing of is measured alone. */
+  /** A lesson that the others leave nothing of is measured alone. */
   async *measure(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [lesson: string, Found]> {
-    const again: LessonToMeasure[] = [];
-    for await (const [lesson, found] of this.together(lessons)) {
-      const isHidden = lesson.untold.length > 0 && found.told - found.chance < effectMinNats;
-      if (isHidden) again.push({ ...lesson, told: [lesson.text], untold: [] });
-      else yield [lesson.id, found];
+    for await (const [{ lesson, isBeside }, found] of this.together(lessons)) {
+      const { id, text } = lesson;
+      if (!isBeside || hasEffect(found)) yield [id, found];
+      else {
+        const alone = { ...lesson, shown: () => ({ told: [text], untold: [] }) };
+        for await (const [, again] of this.together([alone])) yield [id, { ...again, hidden: hasEffect(again) }];
+      }
     }
-    for await (const [{ id }, found] of this.together(again)) yield [id, { ...found, hidden: true }];
   }
 
-  /** They are answered together: a token of many answers takes hardly longer than a token of one. */
-  private async *together(
-    lessons: readonly LessonToMeasure[],
-  ): AsyncGenerator<readonly [lesson: LessonToMeasure, Found]> {
+  /** They are answered together: a token of several answers takes hardly longer than a token of one. */
+  private async *together(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [AskedLesson, Found]> {
     const asked: AskedLesson[] = [];
     for (const lesson of lessons) {
       const { all, own } = await this.questionsOf(lesson);
-      const [told, untold]: [Ids[], Ids[]] = [[], []];
-      for (const question of all) {
-        told.push(await question.shown(lesson.told.filter(isPlain)));
-        untold.push(await question.shown(lesson.untold.filter(isPlain)));
-      }
-      if (all.length > 0) asked.push({ lesson, questions: all, own, told, untold });
+      if (all.length > 0) asked.push(await this.shownTo(lesson, all, own));
     }
     const answers = await this.answer(asked);
     for (const [at, of] of asked.entries())
       yield [
-        of.lesson,
+        of,
         { ...(await this.scored(of, answers[at] ?? { told: [], chance: [] })), questions: of.own, hidden: false },
       ];
+  }
+
+  private async shownTo(lesson: LessonToMeasure, questions: readonly Question[], own: number): Promise<AskedLesson> {
+    const [told, untold, other]: [Ids[], Ids[], Ids[]] = [[], [], []];
+    let isBeside = false;
+    for (const [at, question] of questions.entries()) {
+      const shown = lesson.shown(question.speaker);
+      const instead = otherWishes[at % otherWishes.length] ?? '';
+      told.push(await question.shown(shown.told));
+      untold.push(await question.shown(shown.untold));
+      other.push(await question.shown(shown.told.map((text) => (text === lesson.text ? instead : text))));
+      isBeside ||= shown.untold.length > 0;
+    }
+    return { lesson, questions, own, told, untold, other, isBeside };
   }
 
   private async questionsOf({ text, turns, fills }: LessonToMeasure): Promise<{ all: Question[]; own: number }> {
@@ -192,7 +209,7 @@ class Asking {
       const content = measuringQuestions[place] ?? '';
       const messages = [{ role: 'user', content }];
       const question =
-        this.questions.get(content) ?? (await this.asked({ messages, tools: [], templateArguments: {} }));
+        this.questions.get(content) ?? (await this.asked(undefined, { messages, tools: [], templateArguments: {} }));
       this.questions.set(content, question);
       found.push(question);
     }
@@ -218,25 +235,22 @@ class Asking {
     for (const question of open) plain.push(await question.shown([]));
     for (const [at, own] of (await this.answers(this.models.version, plain)).entries())
       if (open[at] !== undefined) open[at].own = own;
-    const prompts: Ids[] = [];
-    for (const { lesson, questions, told } of lessons) {
-      for (const [at, question] of questions.entries())
-        prompts.push(
-          await question.shown([...lesson.untold.filter(isPlain), otherWishes[at % otherWishes.length] ?? '']),
-        );
-      prompts.push(...told);
-    }
+    const prompts = lessons.flatMap(({ other, told }) => [...other, ...told]);
     const ofBase = await this.answers(this.models.base, prompts);
     let from = 0;
     const next = (count: number) => ofBase.slice(from, (from += count));
     return lessons.map(({ questions }) => ({ chance: next(questions.length), told: next(questions.length) }));
   }
 
-  private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
-    if (prompt.length === 0) return [];
+  private async answers(model: string, prompts: readonly Ids[]): Promise<Ids[]> {
     const maxTokens = Math.min(this.options.answerTokensMax, answerTokensCap);
-    const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
-    return choices.map(({ ids }) => ids);
+    const answers: Ids[] = [];
+    for (let from = 0; from < prompts.length; from += promptsTogether) {
+      const prompt = prompts.slice(from, from + promptsTogether);
+      const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
+      answers.push(...choices.map(({ ids }) => ids));
+    }
+    return answers;
   }
 
   /** Nothing where the turn is gone, of another policy, not to be learned from, or too long. */
@@ -254,11 +268,13 @@ class Asking {
     const captured = facts.completed?.promptIds ?? [];
     const mayBeAsked = facts.opened?.policy === this.options.policy && facts.opened.consent?.train === true;
     if (!mayBeAsked || captured.length === 0 || captured.length > promptTokensMax) return undefined;
-    return this.asked(source, facts.completed?.shown === undefined ? captured : undefined);
+    const { tenant, user } = ids;
+    return this.asked({ tenant, user }, source, facts.completed?.shown === undefined ? captured : undefined);
   }
 
   /** @param captured ids of the request as it was sent, where they are known */
   private async asked(
+    speaker: Speaker | undefined,
     { messages, tools, templateArguments, humanMessage = -1 }: Asked,
     captured?: Ids,
   ): Promise<Question> {
@@ -275,8 +291,8 @@ class Asking {
     const shown = async (wishes: Wishes): Promise<Ids> =>
       wishes.length === 0
         ? plain
-        : rendered(hintedMessages(messages, wishes, this.options.hintPlace, humanMessage) ?? messages);
-    return { shown };
+        : rendered(hintedMessages(messages, wishes.filter(isPlain), this.options.hintPlace, humanMessage) ?? messages);
+    return { speaker, shown };
   }
 
   private calling() {

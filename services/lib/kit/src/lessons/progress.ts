@@ -1,5 +1,5 @@
 // How far a policy has come with one lesson: where its answers stand between those that have nothing of it but by chance, 0, and those of the
-// base that is shown it alone, 1. One version's few answers vary, so the newest measurements are taken together. Pure.
+// base that is shown what teachers are shown, 1. One version's few answers vary, so the newest measurements are taken together. Pure.
 import type { Lesson, LessonMeasure } from '@backtalk/proto/facts';
 
 /** A version's few answers say little; those of two say more. */
