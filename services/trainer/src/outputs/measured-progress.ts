@@ -34,10 +34,7 @@ const answerTokensCap = 128;
 const temperature = 0.8;
 const ownTurns = lessonTurnsMax / 2;
 const callDeadlineMs = 30_000;
-/** Lessons that are answered together, and prompts of one call: few enough that people's turns find room on a small engine. */
-const lessonsTogether = 2;
-const promptsTogether = 8;
-/** After this no further lesson is scored: those that are left come first with the next version. */
+/** After this no further lesson is begun: those that are left come first with the next version. */
 const withinMs = 45_000;
 
 type Ids = readonly number[];
@@ -58,24 +55,13 @@ interface Question {
 }
 
 interface AskedLesson {
-  readonly lesson: LessonToMeasure;
   readonly questions: readonly Question[];
-  /** How many of them are the trainer's own. */
-  readonly own: number;
   /** Each question with what teachers are shown, with all of that but this lesson, and with another wish in its place. */
   readonly told: readonly Ids[];
   readonly untold: readonly Ids[];
   readonly other: readonly Ids[];
   /** Whether any of them is shown others beside it. */
   readonly isBeside: boolean;
-}
-
-/** What the base answers to the turns of a lesson. */
-interface Answers {
-  /** Shown all lessons. */
-  readonly told: readonly Ids[];
-  /** Shown a wish for something else in this one's place. */
-  readonly chance: readonly Ids[];
 }
 
 export class MeasuredProgress {
@@ -101,19 +87,15 @@ export class MeasuredProgress {
       if (engine === undefined) return;
       const asking = new Asking(engine.client, this.turns, { base, version }, options, stopped);
       let failed: BacktalkError | undefined;
-      const waiting = inGroups(lessons);
-      for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
+      for (const lesson of lessons) {
         if (this.clock.now() >= endsMs) break;
         try {
-          for await (const [id, measured] of asking.measure(group)) {
-            found.set(id, measured);
-            if (this.clock.now() >= endsMs) break;
-          }
+          const measured = await asking.measure(lesson);
+          if (measured !== undefined) found.set(lesson.id, measured);
         } catch (error) {
           stopped.throwIfAborted();
           // One that no engine can be asked about keeps no other from being asked.
           failed = asBacktalkError(error);
-          if (group.length > 1) waiting.push(...group.filter(({ id }) => !found.has(id)).map((lesson) => [lesson]));
         }
       }
       if (found.size === 0 && failed !== undefined) throw failed;
@@ -123,15 +105,10 @@ export class MeasuredProgress {
   }
 }
 
-const hasEffect = ({ told, chance }: Found) => told - chance >= effectMinNats;
+const hasEffect = ({ told, chance }: Sums) => told - chance >= effectMinNats;
 
 /** Words that quote the template's own tokens are shown to no model. */
 const isPlain = (text: string) => templateTokenIn(text) === undefined;
-
-function inGroups(lessons: readonly LessonToMeasure[]): (readonly LessonToMeasure[])[] {
-  const count = Math.ceil(lessons.length / lessonsTogether);
-  return Array.from({ length: count }, (_, at) => lessons.slice(at * lessonsTogether, (at + 1) * lessonsTogether));
-}
 
 type Found = NonNullable<ReturnType<Measured['get']>>;
 
@@ -147,33 +124,18 @@ class Asking {
   ) {}
 
   /** A lesson that the others leave nothing of is measured alone. */
-  async *measure(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [lesson: string, Found]> {
-    for await (const [{ lesson, isBeside }, found] of this.together(lessons)) {
-      const { id, text } = lesson;
-      if (!isBeside || hasEffect(found)) yield [id, found];
-      else {
-        const alone = { ...lesson, shown: () => ({ told: [text], untold: [] }) };
-        for await (const [, again] of this.together([alone])) yield [id, { ...again, hidden: hasEffect(again) }];
-      }
-    }
+  async measure(lesson: LessonToMeasure): Promise<Found | undefined> {
+    const { questions, own } = await this.questionsOf(lesson);
+    if (questions.length === 0) return undefined;
+    const asked = await this.shownTo(lesson, questions);
+    const beside = { ...(await this.measured(asked)), questions: own, hidden: false };
+    if (!asked.isBeside || hasEffect(beside)) return beside;
+    const shown = () => ({ told: [lesson.text], untold: [] });
+    const alone = await this.measured(await this.shownTo({ ...lesson, shown }, questions));
+    return { ...alone, questions: own, hidden: hasEffect(alone) };
   }
 
-  /** They are answered together: a token of several answers takes hardly longer than a token of one. */
-  private async *together(lessons: readonly LessonToMeasure[]): AsyncGenerator<readonly [AskedLesson, Found]> {
-    const asked: AskedLesson[] = [];
-    for (const lesson of lessons) {
-      const { all, own } = await this.questionsOf(lesson);
-      if (all.length > 0) asked.push(await this.shownTo(lesson, all, own));
-    }
-    const answers = await this.answer(asked);
-    for (const [at, of] of asked.entries())
-      yield [
-        of,
-        { ...(await this.scored(of, answers[at] ?? { told: [], chance: [] })), questions: of.own, hidden: false },
-      ];
-  }
-
-  private async shownTo(lesson: LessonToMeasure, questions: readonly Question[], own: number): Promise<AskedLesson> {
+  private async shownTo(lesson: LessonToMeasure, questions: readonly Question[]): Promise<AskedLesson> {
     const [told, untold, other]: [Ids[], Ids[], Ids[]] = [[], [], []];
     let isBeside = false;
     for (const [at, question] of questions.entries()) {
@@ -184,12 +146,17 @@ class Asking {
       other.push(await question.shown(shown.told.map((text) => (text === lesson.text ? instead : text))));
       isBeside ||= shown.untold.length > 0;
     }
-    return { lesson, questions, own, told, untold, other, isBeside };
+    return { questions, told, untold, other, isBeside };
   }
 
-  private async questionsOf({ text, turns, fills }: LessonToMeasure): Promise<{ all: Question[]; own: number }> {
+  /** And how many of them are the trainer's own. */
+  private async questionsOf({
+    text,
+    turns,
+    fills,
+  }: LessonToMeasure): Promise<{ readonly questions: readonly Question[]; readonly own: number }> {
     const questions: Question[] = [];
-    if (!isPlain(text)) return { all: questions, own: 0 };
+    if (!isPlain(text)) return { questions, own: 0 };
     // Some of its own, then those that other lessons were asked on: their answers are there.
     const [corrected, others] = [turns.slice(0, ownTurns), turns.slice(ownTurns)];
     const isNew = ({ turn }: TurnIds) => Number(!this.questions.has(turn));
@@ -199,7 +166,7 @@ class Asking {
       if (questions.length === lessonTurnsMax) break;
     }
     const own = fills ? await this.ownQuestions(lessonTurnsMax - questions.length) : [];
-    return { all: [...questions, ...own], own: own.length };
+    return { questions: [...questions, ...own], own: own.length };
   }
 
   private async ownQuestions(count: number): Promise<Question[]> {
@@ -216,9 +183,12 @@ class Asking {
     return found;
   }
 
-  private async scored({ questions, told, untold }: AskedLesson, base: Answers): Promise<Sums> {
+  private async measured(asked: AskedLesson): Promise<Sums> {
+    const { questions, told, untold, other } = asked;
+    await this.answer(questions.filter(({ own }) => own === undefined));
+    const ofBase = await this.answers(this.models.base, [...other, ...told]);
     const items = questions.flatMap(({ own = [] }, at) => {
-      const all = [base.chance[at] ?? [], base.told[at] ?? [], own];
+      const all = [ofBase[at] ?? [], ofBase[questions.length + at] ?? [], own];
       return [untold[at] ?? [], told[at] ?? []].flatMap((promptIds) =>
         all.map((answerIds): ScoreItem => ({ promptIds, answerIds })),
       );
@@ -228,29 +198,19 @@ class Asking {
     return summed(questions.map((_, at) => gainsOf(sums.slice(6 * at, 6 * at + 6))));
   }
 
-  /** Out: what the base answers. What the version answers is kept with each question. */
-  private async answer(lessons: readonly AskedLesson[]): Promise<Answers[]> {
-    const open = [...new Set(lessons.flatMap(({ questions }) => questions))].filter(({ own }) => own === undefined);
+  /** Of the version, shown nothing: whichever lesson asks first. */
+  private async answer(questions: readonly Question[]): Promise<void> {
+    if (questions.length === 0) return;
     const plain: Ids[] = [];
-    for (const question of open) plain.push(await question.shown([]));
-    for (const [at, own] of (await this.answers(this.models.version, plain)).entries())
-      if (open[at] !== undefined) open[at].own = own;
-    const prompts = lessons.flatMap(({ other, told }) => [...other, ...told]);
-    const ofBase = await this.answers(this.models.base, prompts);
-    let from = 0;
-    const next = (count: number) => ofBase.slice(from, (from += count));
-    return lessons.map(({ questions }) => ({ chance: next(questions.length), told: next(questions.length) }));
+    for (const question of questions) plain.push(await question.shown([]));
+    const answers = await this.answers(this.models.version, plain);
+    for (const [at, question] of questions.entries()) question.own = answers[at] ?? [];
   }
 
-  private async answers(model: string, prompts: readonly Ids[]): Promise<Ids[]> {
+  private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
     const maxTokens = Math.min(this.options.answerTokensMax, answerTokensCap);
-    const answers: Ids[] = [];
-    for (let from = 0; from < prompts.length; from += promptsTogether) {
-      const prompt = prompts.slice(from, from + promptsTogether);
-      const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
-      answers.push(...choices.map(({ ids }) => ids));
-    }
-    return answers;
+    const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
+    return choices.map(({ ids }) => ids);
   }
 
   /** Nothing where the turn is gone, of another policy, not to be learned from, or too long. */
@@ -288,10 +248,11 @@ class Asking {
       return this.engine.tokenize(request, this.calling());
     };
     const plain = captured ?? (await rendered(messages));
-    const shown = async (wishes: Wishes): Promise<Ids> =>
-      wishes.length === 0
-        ? plain
-        : rendered(hintedMessages(messages, wishes.filter(isPlain), this.options.hintPlace, humanMessage) ?? messages);
+    const shown = async (wishes: Wishes): Promise<Ids> => {
+      const hints = wishes.filter(isPlain);
+      if (hints.length === 0) return plain;
+      return rendered(hintedMessages(messages, hints, this.options.hintPlace, humanMessage) ?? messages);
+    };
     return { speaker, shown };
   }
 
