@@ -10,6 +10,7 @@ import {
   type StoredFact,
 } from '@backtalk/kit';
 import { Routes } from '@backtalk/proto/weights';
+import { haveSettledAll } from '@backtalk/kit/testing';
 import type { TestMachine } from './machine.js';
 
 export interface FactLog {
@@ -75,9 +76,8 @@ export class LogBook {
   /** Whether collector and judge have taken in all turns that are in the log. */
   async isTakenIn(): Promise<boolean> {
     const consumers = await this.broker.jsm.consumers.list('TURNS').next();
-    return consumers
-      .filter(({ name }) => /^(?:collector|judge)_/.test(name))
-      .every(({ num_pending, num_ack_pending }) => num_pending === 0 && num_ack_pending === 0);
+    const names = consumers.map(({ name }) => name).filter((name) => /^(?:collector|judge)_/.test(name));
+    return haveSettledAll(this.broker, 'TURNS', names);
   }
 
   async close(): Promise<void> {

@@ -60,10 +60,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
       await rebuilder.ensureReady();
       return work();
     });
-  const answersTaken: AnswersTaken = async (sequence) => {
-    const { settledSequence, pending, unsettled } = await consumer.position('turnCompleted');
-    return settledSequence >= sequence || pending + unsettled === 0;
-  };
+  const answersTaken: AnswersTaken = (sequence) => consumer.hasSettled('turnCompleted', sequence);
   const consumer = consumeFacts({
     broker,
     blobs,

@@ -1,6 +1,6 @@
 import { startFakeEngine } from '@backtalk/dialects/testing';
 import { deadLetters, newId } from '@backtalk/kit';
-import { until } from '@backtalk/kit/testing';
+import { haveSettledAll, until } from '@backtalk/kit/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Judge } from './service.js';
 import { JudgeRig, tenant } from './testing/judge-rig.js';
@@ -77,13 +77,7 @@ describe('judges that share the queue of votes', () => {
     // A new consumer is given every fact for the first time, so that only the queue's records keep votes from being cast.
     await rig.admin.jsm.consumers.delete('TURNS', 'judge_turnContinued');
     await rig.judge();
-    await until(async () => {
-      const { num_pending: pending, num_ack_pending: unsettled } = await rig.admin.jsm.consumers.info(
-        'TURNS',
-        'judge_turnContinued',
-      );
-      return pending + unsettled === 0;
-    });
+    await until(() => haveSettledAll(rig.admin, 'TURNS', ['judge_turnContinued']));
     expect(votes).toBe(3);
     expect(await rig.judgements(talk.user)).toBe(1);
   });

@@ -1,6 +1,7 @@
 // A real broker and a real Valkey, a collector between them, and a user of each test's own.
 import { FactPublisher, FactReader, type Broker, type Service, type ServiceOverrides } from '@backtalk/kit';
 import {
+  haveSettledAll,
   startNats,
   startValkey,
   TemporaryDirectory,
@@ -85,13 +86,7 @@ export class CollectorRig {
 
   async untilTaken(): Promise<void> {
     const names = ['collector_turnOpened', 'collector_turnCompleted', 'collector_turnWithheld'];
-    await until(
-      async () => {
-        const consumers = await Promise.all(names.map((name) => this.broker.jsm.consumers.info('TURNS', name)));
-        return consumers.every((consumer) => consumer.num_pending === 0 && consumer.num_ack_pending === 0);
-      },
-      { what: 'All facts are taken' },
-    );
+    await until(() => haveSettledAll(this.broker, 'TURNS', names), { what: 'All facts are taken' });
   }
 }
 

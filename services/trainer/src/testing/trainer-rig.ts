@@ -13,7 +13,15 @@ import {
   type Broker,
   type LeaseHold,
 } from '@backtalk/kit';
-import { freePort, silentLogger, startNats, TemporaryDirectory, until, type TestNats } from '@backtalk/kit/testing';
+import {
+  freePort,
+  openFacts,
+  silentLogger,
+  startNats,
+  TemporaryDirectory,
+  until,
+  type TestNats,
+} from '@backtalk/kit/testing';
 import type { BatchClosed, WeightsStaged_Stage, WeightsTrained } from '@backtalk/proto/facts';
 import { LessonChanged, WeightsStaged } from '@backtalk/proto/facts';
 import { Lease, WeightsManifest } from '@backtalk/proto/weights';
@@ -356,7 +364,6 @@ export class TrainerRig {
 
   /** Judged facts that are neither acked nor yet delivered. */
   async openFacts(): Promise<number> {
-    const info = await this.speakers.operator.jsm.consumers.info('TURNS', `trainer_turnJudged_${testPolicy}`);
-    return info.num_pending + info.num_ack_pending;
+    return openFacts(this.speakers.operator, 'TURNS', `trainer_turnJudged_${testPolicy}`);
   }
 }

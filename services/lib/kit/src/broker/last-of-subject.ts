@@ -35,19 +35,19 @@ export async function surelyLastOfSubject(
   subject: string,
   timeoutMs: number,
 ): Promise<StoredMessage | undefined> {
-  const found = await lastOfSubject(broker, stream, subject, timeoutMs);
-  if (found !== undefined) return found;
+  return (await lastOfSubject(broker, stream, subject, timeoutMs)) ?? newestInStream(broker, stream, subject);
+}
+
+/** As the stream's leader has it. Needs the right to read the whole stream. */
+export async function newestInStream(
+  broker: Broker,
+  stream: string,
+  subject: string,
+): Promise<StoredMessage | undefined> {
   try {
-    const {
-      subject: at,
-      seq,
-      time,
-      header,
-      data,
-    } = await broker.jsm.streams.getMessage(stream, {
-      last_by_subj: subject,
-    });
-    return { subject: at, sequence: seq, timeMs: time.getTime(), headers: header, data };
+    const found = await broker.jsm.streams.getMessage(stream, { last_by_subj: subject });
+    const { seq: sequence, time, header: headers, data } = found;
+    return { subject: found.subject, sequence, timeMs: time.getTime(), headers, data };
   } catch (error) {
     if (error instanceof NatsError && error.api_error?.err_code === noMessageFound) return undefined;
     throw brokerError(error, { doing: `read ${stream}`, stream });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { defineErrors } from '../errors/backtalk-error.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { ConsumerRig } from '../testing/consumer-rig.js';
@@ -127,6 +127,23 @@ describe('consuming facts', () => {
     expect(letter).toMatchObject({ reason: 'crashed', deliveries: 3 });
     await letters.discard(letter?.sequence ?? 0);
     await consumer.stop();
+  });
+
+  it('has not settled a fact that the broker does not count as pending yet', async () => {
+    const place = ground.place();
+    const consumer = ground.consumer(place, () => Promise.resolve());
+    await consumer.start();
+    await ground.publish(place, 1);
+    const end = Number.MAX_SAFE_INTEGER;
+    await until(() => consumer.hasSettled('sessionEnded', end));
+    await consumer.stop();
+    const { jsm } = ground.collector;
+    const before = await jsm.consumers.info('TURNS', `collector_sessionEnded_${place.suffix}`);
+    await ground.publish(place, 1);
+    const position = vi.spyOn(jsm.consumers, 'info').mockResolvedValue(before);
+    const settled = await consumer.hasSettled('sessionEnded', end).finally(() => position.mockRestore());
+    expect({ pending: before.num_pending, settled }).toEqual({ pending: 0, settled: false });
+    expect(await consumer.hasSettled('sessionEnded', before.ack_floor.stream_seq)).toBe(true);
   });
 
   it('gives up, without calling the handler, a fact that ended process after process', async () => {

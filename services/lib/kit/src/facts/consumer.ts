@@ -1,6 +1,7 @@
 // Consumes facts for one service. In: a handler for each fact. Out: every fact handled at least once, bounded in number,
 // kept alive while it is worked on, settled only when its effect is stored. Different facts keep no order among them.
 import type { BlobStore } from '../blobs/blob-store.js';
+import { newestInStream } from '../broker/last-of-subject.js';
 import { placeOf } from '../broker/pull.js';
 import { readStream } from '../broker/read-stream.js';
 import { brokerError } from '../broker/translate.js';
@@ -56,7 +57,10 @@ export interface FactConsumer<F extends FactName> {
   start(): Promise<void>;
   /** Lets handlers end, then gives back what is unsettled or held. */
   stop(deadlineMs?: number): Promise<void>;
+  /** As the broker counts, which has a stored fact in `pending` a moment after the store of it was confirmed. */
   position(name: F): Promise<FactPosition>;
+  /** Whether every such fact is settled that the log had before a sequence. Needs the right to read the whole stream. */
+  hasSettled(name: F, sequence: number): Promise<boolean>;
 }
 
 const measureEveryMs = 5_000;
@@ -113,6 +117,14 @@ class Consumer<F extends FactName> implements FactConsumer<F> {
     } catch (error) {
       throw brokerError(error, { doing: `look at the position of ${name}`, stream });
     }
+  }
+
+  async hasSettled(name: F, sequence: number): Promise<boolean> {
+    const { settledSequence } = await this.position(name);
+    if (settledSequence >= sequence) return true;
+    const { broker, filter } = this.options;
+    const newest = await newestInStream(broker, catalogue[name].stream, subjectFilter<F>(name, filter?.[name]));
+    return (newest?.sequence ?? 0) <= settledSequence;
   }
 
   /** Facts as the log delivers them. */

@@ -9,6 +9,7 @@ export { startNats, type Credentials, type StartNatsOptions, type TestNats } fro
 export { pythonEnvironment, repositoryRoot } from './python-environment.js';
 export { hasS3, startS3, type TestS3 } from './s3-server.js';
 export { ServerProcess, type ServerPlan } from './server-process.js';
+export { haveSettledAll, openFacts } from './settled.js';
 export { silentLogger } from './silent-logger.js';
 export { TemporaryDirectory } from './temporary-directory.js';
 export { until, type UntilOptions } from './until.js';
