@@ -186,6 +186,11 @@ describe('which lessons are asked', () => {
     expect(ids([at('a', 5, learned), at('b', 4), at('c', 3), at('d', 1, learned)])).toEqual(['c', 'b', 'd', 'a']);
   });
 
+  it('a learned lesson is asked of every third batch’s version', () => {
+    const learned = (batch: number) => at(`${batch}`, batch, { state: STATE_LEARNED });
+    expect(ids([5, 6, 7, 8].map(learned))).toEqual(['5', '6']);
+  });
+
   it('no lesson is asked twice of one version, nor one that teachers are not shown', () => {
     const others = [lesson({ id: 'h', state: STATE_HEARD }), lesson({ id: 'c', coveredBy: 'a' })];
     expect(ids([at('a', 9), at('b', 8), ...others])).toEqual(['b']);

@@ -39,6 +39,8 @@ export type Measured = ReadonlyMap<string, Omit<LessonMeasure, 'batch' | 'steps'
 
 const measuresMax = 16;
 const askedMax = 64;
+/** A learned lesson is looked at now and then: each costs as long as one that is being learned, and all that are learned wait for it. */
+const learnedEveryBatches = 3;
 
 /** Of one lesson and one version; each costs three answers and six scores of them, and those of the base again where others hide the lesson. */
 export const lessonTurnsMax = 4;
@@ -65,7 +67,7 @@ export function afterStep(
 
 /**
  * Every lesson that teachers are shown: those that are being learned first, and of them and the others those first that were not asked for
- * longest. Each on the turns that were corrected for its sake, newest first, and then on others of its people.
+ * longest. Learned ones are not asked of every version. Each on the turns that were corrected for its sake, newest first, and then on others of its people.
  * @param madeBy number of the batch that made the version which is measured
  * @param samples of the newest step: turns of its people, and what was rehearsed
  */
@@ -76,10 +78,11 @@ export function lessonsToMeasure(
   { rehearsalSteps }: Pick<Recipe, 'rehearsalSteps'>,
 ): LessonToMeasure[] {
   const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
-  const isLearned = ({ state }: Lesson) => Number(state === Lesson_State.STATE_LEARNED);
+  const isLearned = ({ state }: Lesson) => state === Lesson_State.STATE_LEARNED;
+  const isDue = (lesson: Lesson) => madeBy - lastOf(lesson) >= (isLearned(lesson) ? learnedEveryBatches : 1);
   return lessons
-    .filter((lesson) => isShown(lesson) && lesson.scopeTenant !== '' && lastOf(lesson) < madeBy)
-    .toSorted((a, b) => isLearned(a) - isLearned(b) || lastOf(a) - lastOf(b))
+    .filter((lesson) => isShown(lesson) && lesson.scopeTenant !== '' && isDue(lesson))
+    .toSorted((a, b) => Number(isLearned(a)) - Number(isLearned(b)) || lastOf(a) - lastOf(b))
     .map((lesson) => {
       const { id, text, cases, cameBack } = lesson;
       const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
