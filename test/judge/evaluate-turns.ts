@@ -4,6 +4,7 @@ import {
   gatherEvidence,
   isSaidBy,
   judge,
+  readStandingSentences,
   type CastVote,
   type JudgeEngine,
   type Material,
@@ -71,6 +72,7 @@ type ClassName = 'satisfied' | 'neutral' | 'correction';
 const classes: readonly Verdict[] = [1, 0, -1];
 const coverages = [1, 0.75, 0.5, 0.25];
 const voteWaitMs = 600_000;
+const hearing = { choice: 'longest', standing: readStandingSentences() } as const;
 const mark = { model: 'evaluated', promptDigest: '', low: 0, high: 0 };
 
 interface Judged {
@@ -127,7 +129,7 @@ function judgeOne(
   const votes = way === 'without votes' ? [] : cast;
   const evidence = way === 'votes alone' ? [] : gatherEvidence(material);
   const reading = way === 'votes alone' ? undefined : reader?.read(material, weights);
-  const { message, outcome } = judge(material, votes, { evidence, reading }, mark, 'longest');
+  const { message, outcome } = judge(material, votes, { evidence, reading }, mark, hearing);
   const odds = reading?.odds(votes);
   const probable = odds === undefined ? outcome.confidence : Math.exp(odds[labelNames[outcome.verdict]]);
   return {

@@ -1,4 +1,11 @@
-import { readCalibrationTable, readReader, scoredPrompts, weigh, wordLikelihoods } from '@backtalk/judge';
+import {
+  createStandingSentences,
+  readCalibrationTable,
+  readReader,
+  scoredPrompts,
+  weigh,
+  wordLikelihoods,
+} from '@backtalk/judge';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@backtalk/kit/testing';
@@ -8,6 +15,7 @@ import { evaluateJudge } from './evaluate.js';
 import { fitCalibration } from './fit-thresholds.js';
 import { fitWeighing } from './fit-weighing.js';
 import { fitBare } from './fit-bare.js';
+import { fitStanding, readStandingMessages } from './fit-standing.js';
 import { fitRole, fitWords } from './fit-words.js';
 import { grouped, readItems, type LabelledItem } from './items.js';
 import { readSamples } from './sources.js';
@@ -125,6 +133,20 @@ describe("the judge's fitted files", () => {
     expect(text.length).toBeLessThan(2_000_000);
     const bare = readFileSync(join(repositoryRoot(), 'services/judge/labelled/bare.json'), 'utf8');
     expect(JSON.parse(bare)).toEqual(fitBare(samples));
+    const standing = readFileSync(join(repositoryRoot(), 'services/judge/labelled/standing.json'), 'utf8');
+    expect(JSON.parse(standing)).toEqual(fitStanding(readStandingMessages()));
+  });
+
+  it('the judge hears that a wish stands in words of a hand that it was not fitted to', () => {
+    const all = readStandingMessages();
+    const hand = all.filter(({ source }) => source === 'engineers');
+    const standingIn = createStandingSentences(fitStanding(all.filter((message) => !hand.includes(message))));
+    const share = (stands: boolean) => {
+      const of = hand.filter(({ standing }) => (standing !== '') === stands);
+      return of.filter(({ text }) => standingIn(text).length > 0).length / of.length;
+    };
+    expect(share(true)).toBeGreaterThan(0.8);
+    expect(share(false)).toBeLessThan(0.12);
   });
 });
 

@@ -11,13 +11,13 @@ import type { Sample } from './sources.js';
 const bareReply = z.object({ text: z.string(), says: z.boolean(), lang: z.string() });
 export type BareReply = z.infer<typeof bareReply>;
 
-export function readBareReplies(file: string): BareReply[] {
+export function readBareReplies(file = join(repositoryRoot(), 'test/judge/labelled/bare.jsonl')): BareReply[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line !== '').map((line) => bareReply.parse(JSON.parse(line)));
 }
 
 export function fitBare(samples: readonly Sample[]): WordWeights {
-  const replies = readBareReplies(join(repositoryRoot(), 'test/judge/labelled/bare.jsonl'));
+  const replies = readBareReplies();
   const saying = samples.flatMap(({ material, hint }) =>
     material === undefined || hint === '' || material.next.role !== 'user'
       ? []

@@ -6,10 +6,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { createEngineClient } from '@backtalk/dialects';
-import { readCalibrationTable, scoredPrompts, type CalibrationTable } from '@backtalk/judge';
+import {
+  readCalibrationTable,
+  scoredPrompts,
+  type CalibrationTable,
+  type WordTable,
+  type WordWeights,
+} from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { castVotes, fitEntry, fitWeights, readUnseen } from './fit.js';
 import { fitBare } from './fit-bare.js';
+import { fitStanding, readStandingMessages } from './fit-standing.js';
 import { fitWords } from './fit-words.js';
 import { readItems } from './items.js';
 import { readSamples } from './sources.js';
@@ -28,6 +35,7 @@ const { words } = readUnseen(samples);
 const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(words) };
 write('words.json', perLine(fitWords(samples)));
 write('bare.json', perLine(fitBare(samples)));
+write('standing.json', perLine(fitStanding(readStandingMessages())));
 write('thresholds.json', JSON.stringify(asked.engine === undefined ? table : await withModel(asked.engine), null, 2));
 
 async function withModel(url: string): Promise<CalibrationTable> {
@@ -54,7 +62,7 @@ function report(what: string, done: number, all: number): void {
 }
 
 /** One feature a line: a difference can be read. */
-function perLine(fitted: ReturnType<typeof fitWords | typeof fitBare>): string {
+function perLine(fitted: WordTable | WordWeights): string {
   return JSON.stringify(fitted, null, 1).replaceAll(
     /\[\s([^\]]+)\]/g,
     (_, inside: string) => `[${inside.trim().replaceAll(/\s+/g, ' ')}]`,

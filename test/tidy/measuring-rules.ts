@@ -50,8 +50,8 @@ const sentenceWordsMin = 4;
 
 const plainOf = (text: string) => (text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []).join(' ');
 
-/** What a labelled turn's next state says; the questions before it are anybody's. */
-const nextState = /"next": ?(?:\{[^{}]*?"content": ?)?("(?:[^"\\]|\\.)*")/g;
+/** What a labelled message or turn's next state says; the questions before it are anybody's. */
+const nextState = /"(?:next|text)": ?(?:\{[^{}]*?"content": ?)?("(?:[^"\\]|\\.)*")/g;
 const saidIn = (path: string, text: string) =>
   path.includes('judge/labelled/') ? [...text.matchAll(nextState)].map(([, said = '']) => said).join('\n') : text;
 

@@ -25,7 +25,14 @@ import { voteHandlers } from './inputs/votes.js';
 import { FreeVoter } from './outputs/free-voter.js';
 import { JudgedTurns } from './outputs/judged-turns.js';
 import { Judgements } from './outputs/judgements.js';
-import { readCalibrationTable, readIsBare, readPlanted, readReader, scoredPrompts } from './outputs/labelled-set.js';
+import {
+  readCalibrationTable,
+  readIsBare,
+  readPlanted,
+  readReader,
+  readStandingSentences,
+  scoredPrompts,
+} from './outputs/labelled-set.js';
 import { ScoredVoter } from './outputs/scored-voter.js';
 import { VersionTimes } from './outputs/version-times.js';
 import { VoteCaster } from './outputs/vote-caster.js';
@@ -70,6 +77,7 @@ async function start(context: Context, { voter, backOff }: JudgeOverrides): Prom
     voting,
     // Only models too small to read are helped by words that are counted.
     reader: config.backend === 'scored' ? readReader() : undefined,
+    standing: readStandingSentences(),
     turns: new JudgedTurns(reader, new Refusals(broker)),
     judgements: new Judgements(reader, new FactPublisher(broker, { blobs }), readIsBare()),
   };

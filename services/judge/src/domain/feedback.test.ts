@@ -1,11 +1,13 @@
 import { ownWish } from '@backtalk/kit';
 import { FeedbackGiven, Provenance, TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
+import { hearing } from '../testing/hearing.js';
 import { isSaidEnough, judgeFeedback, withVotesBelow } from './feedback.js';
 import { readNextState } from './next-state.js';
 import type { Verdict } from './verdict-value.js';
 
-const bare = { before: undefined, next: undefined, read: () => 0 as const, session: 's', revision: 1 };
+const { standing } = hearing;
+const bare = { before: undefined, next: undefined, read: () => 0 as const, standing, session: 's', revision: 1 };
 let said = 0;
 const given = (giver: string, score = 1) =>
   FeedbackGiven.fromPartial({ turn: 't', user: 'ann', giver, hasScore: true, score, digest: `said${(said += 1)}` });
@@ -88,7 +90,7 @@ describe('votes that come after feedback', () => {
   const fact = (said: Said) =>
     FeedbackGiven.fromPartial({ turn: 't', user: 'ann', giver: 'ann', digest: 'd', ...said });
   const below = (said: Said, first: TurnJudged, text: string, read: Verdict = 0) => {
-    const beside = { next: nextOf(text), read: () => read };
+    const beside = { next: nextOf(text), standing, read: () => read };
     const feedback = fact(said);
     const early = judgeFeedback({ ...bare, read: beside.read, feedback }).message;
     return { early, added: withVotesBelow([first, early], [feedback], beside) };
@@ -107,7 +109,7 @@ describe('votes that come after feedback', () => {
       source: TurnJudged_Source.SOURCE_FEEDBACK,
     };
     expect(added).toMatchObject({ ...kept, evidence: early.evidence });
-    const beside = { next: nextOf(wish), read: bare.read };
+    const beside = { next: nextOf(wish), standing, read: bare.read };
     const all = [first, early, ...(added === undefined ? [] : [added])];
     expect(withVotesBelow(all, [fact(down)], beside)).toBeUndefined();
   });
@@ -161,7 +163,7 @@ describe('votes that come after feedback', () => {
   });
 
   it('nothing is added above votes alone, or where the session’s best turn was kept, or below feedback not read yet', () => {
-    const beside = { next: nextOf('In metres.'), read: bare.read };
+    const beside = { next: nextOf('In metres.'), standing, read: bare.read };
     expect(withVotesBelow([votes(0)], [], beside)).toBeUndefined();
     const kept = TurnJudged.fromPartial({ revision: 1, verdict: -1, source: TurnJudged_Source.SOURCE_AT_LEAST_ONE });
     expect(withVotesBelow([votes(0), kept], [], beside)).toBeUndefined();

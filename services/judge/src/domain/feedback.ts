@@ -4,6 +4,7 @@
 import { ownWish, type OwnWords } from '@backtalk/kit';
 import { TurnJudged, TurnJudged_Source, type FeedbackGiven } from '@backtalk/proto/facts';
 import { hindsightOf, hindsightOfFeedback, type DropReason, type Hindsight } from './hints/hindsight.js';
+import type { StandingSentences } from './hints/stands.js';
 import type { NextState } from './next-state.js';
 import { verdictOf, type Verdict } from './verdict-value.js';
 
@@ -18,6 +19,7 @@ export interface Beside {
   readonly next: NextState | undefined;
   /** What a comment says of the answer by its words; 0 where no judge here reads them. */
   readonly read: (comment: string) => Verdict;
+  readonly standing: StandingSentences;
 }
 
 export interface FeedbackParts extends Beside {
@@ -33,13 +35,13 @@ export interface FeedbackJudgement {
 }
 
 export function judgeFeedback(parts: FeedbackParts): FeedbackJudgement {
-  const { feedback, before, next, read, session, revision } = parts;
+  const { feedback, before, next, read, standing, session, revision } = parts;
   const { turn, tenant, user, policy, digest, comment, correction } = feedback;
   const verdict = verdictGiven(parts);
   // Praise is no hindsight, also where votes find the answer bad.
   const isBad = isComment(feedback) ? verdict === -1 && read(comment) !== 1 : verdict === -1 || correction !== '';
-  const said = hindsightOfFeedback([comment, correction], isBad);
-  const voice: Voice = { verdict, giver: otherGiver(feedback) };
+  const said = hindsightOfFeedback([comment, correction], isBad, standing);
+  const voice: Voice = { verdict, giver: otherGiver(feedback), standing };
   const { hint, stands } = said.hint === '' ? saidBeside(before, next, voice) : said;
   const message = TurnJudged.fromPartial({
     ...(before ?? {}),
@@ -118,6 +120,7 @@ interface Voice {
   readonly verdict: Verdict;
   /** Empty for the turn's own user. */
   readonly giver: string;
+  readonly standing: StandingSentences;
 }
 
 const noWords: Words = { hint: '', stands: false };
@@ -127,7 +130,7 @@ function saidBeside(before: TurnJudged | undefined, next: NextState | undefined,
   if (before !== undefined && before.hint !== '') {
     if (before.verdict === voice.verdict) return before;
     // What stands beyond the turn is no matter of what this answer was worth.
-    const standing = standingIn(before);
+    const standing = standingIn(before, voice);
     if (standing.hint !== '') return standing;
   }
   return saidNext(next, voice);
@@ -137,9 +140,9 @@ function saidBeside(before: TurnJudged | undefined, next: NextState | undefined,
 function wishAfter(said: Words, before: TurnJudged | undefined, next: NextState | undefined, voice: Voice): OwnWords {
   const earlier = before === undefined ? noWords : asWords(ownWish(before));
   const isOwn = voice.giver === '';
-  if (isOwn && said.hint !== '') return asWish(said.stands || !earlier.stands ? said : standingIn(earlier));
+  if (isOwn && said.hint !== '') return asWish(said.stands || !earlier.stands ? said : standingIn(earlier, voice));
   // Another's score says nothing of what the user meant by their words; their own does.
-  const kept = isOwn && voice.verdict !== -1 ? standingIn(earlier) : earlier;
+  const kept = isOwn && voice.verdict !== -1 ? standingIn(earlier, voice) : earlier;
   return asWish(kept.hint === '' ? heardNext(next, voice) : kept);
 }
 
@@ -148,15 +151,18 @@ function heardNext(next: NextState | undefined, voice: Voice): Words {
   return said.told === true ? noWords : said;
 }
 
-function saidNext(next: NextState | undefined, { verdict, giver }: Voice): Words & Pick<Hindsight, 'told'> {
+function saidNext(next: NextState | undefined, { verdict, giver, standing }: Voice): Words & Pick<Hindsight, 'told'> {
   if (next === undefined) return noWords;
   // Who gave the score says how their own words were meant; of another's, only those count that stand.
   const spoken = giver === '' ? verdict : 1;
-  return hindsightOf({ next, answer: '' }, [], { verdict, spoken }, 'longest');
+  return hindsightOf({ next, answer: '' }, [], { verdict, spoken }, { choice: 'longest', standing });
 }
 
-function standingIn({ hint, stands }: Words): Words {
-  return stands ? hindsightOfFeedback([hint], false) : noWords;
+function standingIn({ hint, stands }: Words, { standing }: Voice): Words {
+  if (!stands) return noWords;
+  const said = hindsightOfFeedback([hint], false, standing);
+  // What was heard once is not unsaid; and put on one line, sentences without an end are one.
+  return said.hint === '' ? { hint, stands } : said;
 }
 
 /**

@@ -8,7 +8,7 @@ import { freePrompt } from './free-vote.js';
 import { chooseHint } from './hints/choose.js';
 import { asHint, hindsightOfFeedback } from './hints/hindsight.js';
 import { isSaidBy } from './hints/said-by.js';
-import { standingSentences } from './hints/stands.js';
+import { hearing } from '../testing/hearing.js';
 import type { Material } from './material.js';
 import { readNextState, type NextState } from './next-state.js';
 import { ownWords } from './own-words.js';
@@ -32,12 +32,12 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['ownWords', ownWords],
   ['saidWords', saidWords],
   ['withoutAddressed', (text) => withoutAddressed(clip(text, 16_384))],
-  ['standingSentences', standingSentences],
+  ['standingSentences', hearing.standing],
   ['readNextState', (text) => readNextState([{ ...message, text }])],
   ['wordsIn', wordsIn],
   ['lastHumanMessage', (text) => lastHumanMessage([{ role: 'user', content: text }])],
   ['asHint', asHint],
-  ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true)],
+  ['hindsightOfFeedback', (text) => hindsightOfFeedback([text], true, hearing.standing)],
   ['the words of a user', (text) => featuresOf(byUser(text))],
   ['the words of a tool', (text) => featuresOf(byTool(text))],
   ['the evidence of a tool', (text) => toolEvidence({ name: 'bash', text })],

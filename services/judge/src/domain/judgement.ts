@@ -1,7 +1,6 @@
 // The judgement of a turn as a fact. In: votes, evidence, the person's words. Out: the message, revision and all. Pure.
 import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
-import type { HintChoice } from './hints/choose.js';
-import { hindsightOf, type DropReason } from './hints/hindsight.js';
+import { hindsightOf, type DropReason, type Hearing } from './hints/hindsight.js';
 import type { Material } from './material.js';
 import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
@@ -34,11 +33,11 @@ export function judge(
   votes: readonly CastVote[],
   { evidence, reading }: Findings,
   mark: JudgeMark,
-  choice: HintChoice,
+  hearing: Hearing,
 ): Judgement {
   const outcome = combine(evidence, votes, reading);
   const spoken = combine([], votes, reading).verdict;
-  const { hint, stands, told, dropped } = hindsightOf(material, votes, { verdict: outcome.verdict, spoken }, choice);
+  const { hint, stands, told, dropped } = hindsightOf(material, votes, { verdict: outcome.verdict, spoken }, hearing);
   const message = TurnJudged.fromPartial({
     ...material.place,
     ...judgeFields(mark),

@@ -1,5 +1,6 @@
 import { FeedbackGiven } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
+import { hearing } from '../testing/hearing.js';
 import { judgeFeedback } from './feedback.js';
 import { judge } from './judgement.js';
 import type { Material } from './material.js';
@@ -53,7 +54,7 @@ describe('a judge that reads', () => {
       version: '',
       next,
     };
-    return judge(material, votes, { evidence: gatherEvidence(material) }, mark, 'longest');
+    return judge(material, votes, { evidence: gatherEvidence(material) }, mark, hearing);
   };
   const said = (text: string): NextState => ({ role: 'user', text, userText: text, toolResults: [] });
   const ran = (text: string): NextState => ({ role: 'tool', text, userText: '', toolResults: [{ name: 'run', text }] });
@@ -78,7 +79,9 @@ describe('a judge that reads', () => {
     const { message } = judged(ran('{"exit_code": 1}'), [valid(1), valid(1), valid(1)]);
     expect(message.verdict).toBe(-1);
     const feedback = FeedbackGiven.fromPartial({ ...place, digest: 'x', hasScore: true, score: 1 });
-    const parts = { feedback, before: message, next: undefined, read: () => 0 as const, session: 's', revision: 1 };
+    const { standing } = hearing;
+    const beside = { next: undefined, standing, read: () => 0 as const };
+    const parts = { ...beside, feedback, before: message, session: 's', revision: 1 };
     expect(judgeFeedback(parts).message.verdict).toBe(1);
     const worse = { ...parts, feedback: { ...feedback, score: -1 }, before: { ...message, verdict: 1 } };
     expect(judgeFeedback(worse).message).toMatchObject({ verdict: -1, revision: 1 });

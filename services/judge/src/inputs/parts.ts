@@ -1,5 +1,6 @@
 import type { Clock } from '@backtalk/kit';
 import type { JudgeConfig } from '../config.js';
+import type { StandingSentences } from '../domain/hints/stands.js';
 import type { PlantedRecord, PlantedTurn } from '../domain/planted.js';
 import type { Reader } from '../domain/small-model/reader.js';
 import type { JudgeEvents } from '../events.js';
@@ -30,6 +31,7 @@ export interface JudgeParts {
   readonly voting: Voting | undefined;
   /** Only where the model that votes is too small to read. */
   readonly reader: Reader | undefined;
+  readonly standing: StandingSentences;
   readonly clock: Clock;
   readonly events: JudgeEvents;
 }

@@ -92,11 +92,11 @@ export async function judgeTurn(
   mark: JudgeMark,
   trace: Trace,
 ): Promise<void> {
-  const { events, config, reader, judgements } = parts;
+  const { events, config, reader, standing, judgements } = parts;
   const reading = material.act === undefined ? reader?.read(material, mark.weights) : undefined;
   const evidence = gatherEvidence(material);
   events.evidenceFound(evidence);
-  const made = judge(material, votes, { evidence, reading }, mark, config.hintChoice);
+  const made = judge(material, votes, { evidence, reading }, mark, { choice: config.hintChoice, standing });
   const { message, outcome, dropped } = made;
   if (await judgements.storeFirst(message, trace)) {
     events.hintsDropped(dropped);

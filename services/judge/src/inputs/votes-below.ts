@@ -31,15 +31,16 @@ export async function addVotesBelow(
 
 /** Question and answer are read only where there is a comment to be read beside them. */
 export async function besideOf(
-  { turns, reader }: Pick<JudgeParts, 'turns' | 'reader'>,
+  { turns, reader, standing }: Pick<JudgeParts, 'turns' | 'reader' | 'standing'>,
   place: JudgedPlace,
   given: readonly FeedbackGiven[],
   next: NextState | undefined,
 ): Promise<Beside> {
-  if (reader === undefined || !given.some((one) => isComment(one))) return { next, read: () => 0 };
+  if (reader === undefined || !given.some((one) => isComment(one))) return { next, standing, read: () => 0 };
   const asked = await turns.asked(place);
   return {
     next,
+    standing,
     read: (comment) => {
       const said = saidInComment(comment);
       return said === undefined ? 0 : reader.read({ ...asked, next: said }, undefined).weigh([]);

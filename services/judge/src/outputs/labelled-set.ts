@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { sha256Hex } from '@backtalk/kit';
 import { calibrationTable, digestText, type CalibrationTable } from '../domain/small-model/calibration.js';
+import { createStandingSentences, type StandingSentences } from '../domain/hints/stands.js';
 import { createIsBare, type IsBare } from '../domain/small-model/bare.js';
 import { createReader, wordTable, wordWeights, type Reader } from '../domain/small-model/reader.js';
 import { plantedTurn, type PlantedTurn } from '../domain/planted.js';
@@ -41,6 +42,10 @@ export function readReader(): Reader {
 
 export function readIsBare(): IsBare {
   return createIsBare(parse(wordWeights, read('bare.json'), 'bare.json'));
+}
+
+export function readStandingSentences(): StandingSentences {
+  return createStandingSentences(parse(wordWeights, read('standing.json'), 'standing.json'));
 }
 
 function read(name: string): string {

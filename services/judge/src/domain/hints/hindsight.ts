@@ -8,7 +8,7 @@ import type { CastVote } from '../verdict.js';
 import type { Verdict } from '../verdict-value.js';
 import { chooseHint, type HintChoice } from './choose.js';
 import { isSaidBy } from './said-by.js';
-import { standingSentences, standsIn } from './stands.js';
+import type { StandingSentences } from './stands.js';
 
 /** Why a hint is not taken: the person said nothing of the kind, votes disagree, it would break the teacher's prompt. */
 export const dropReasons = ['not_said', 'disputed', 'template_token'] as const;
@@ -22,6 +22,12 @@ export interface Hindsight {
   readonly told?: true;
   /** One entry for each hint that was left out. */
   readonly dropped: readonly DropReason[];
+}
+
+/** How a person's words are taken. */
+export interface Hearing {
+  readonly choice: HintChoice;
+  readonly standing: StandingSentences;
 }
 
 export interface Judged {
@@ -41,7 +47,7 @@ export function hindsightOf(
   { next, answer }: Pick<Material, 'next' | 'answer'>,
   votes: readonly CastVote[],
   { verdict, spoken }: Judged,
-  choice: HintChoice,
+  { choice, standing: standingIn }: Hearing,
 ): Hindsight {
   const written = votes.flatMap((vote) => (vote.valid && vote.hint !== '' ? [vote] : []));
   const agreeing = written.filter((vote) => vote.verdict === verdict);
@@ -53,7 +59,8 @@ export function hindsightOf(
   });
   if (next.role !== 'user') return { ...reasonOf(next, verdict), dropped };
   const isWish = verdict === -1 && spoken !== 1;
-  const standing = next.text.trim().length <= standingCharactersMax ? standingSentences(next.userText) : [];
+  const isRead = isWish || next.text.trim().length <= standingCharactersMax;
+  const standing = isRead ? standingIn(next.userText) : [];
   if (!isWish && standing.length === 0) return { hint: '', stands: false, dropped };
   const own = isWish ? asHint(next.userText) : asHint(standing.join(' '));
   const candidates = isAgreed ? agreeing.filter((vote) => said.includes(vote)).map(({ hint }) => hint) : [];
@@ -61,7 +68,7 @@ export function hindsightOf(
   if (breaksTemplate([ownWords(next.text), hint])) {
     return { hint: '', stands: false, dropped: [...dropped, 'template_token'] };
   }
-  return { hint, stands: hint !== '' && (isWish ? standsIn(next.userText) : true), dropped };
+  return { hint, stands: hint !== '' && standing.length > 0, dropped };
 }
 
 /** Of a person who refused a call. */
@@ -71,11 +78,15 @@ function reasonOf({ reason = '' }: Material['next'], verdict: Verdict): Omit<Hin
 }
 
 /** Of what a person wrote to say what an answer was worth; only where it was bad, or where the words stand. */
-export function hindsightOfFeedback(texts: readonly string[], isBad: boolean): Hindsight {
+export function hindsightOfFeedback(
+  texts: readonly string[],
+  isBad: boolean,
+  standingIn: StandingSentences,
+): Hindsight {
   const said = texts.map((text) => ownWords(text)).filter((text) => text !== '');
   if (said.length === 0) return none;
   const words = said.join('\n');
-  const standing = standingSentences(words);
+  const standing = standingIn(words);
   if (!isBad && standing.length === 0) return none;
   const hint = asHint(isBad ? words : standing.join(' '));
   if (breaksTemplate([...texts, hint])) return { hint: '', stands: false, dropped: ['template_token'] };

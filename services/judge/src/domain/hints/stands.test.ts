@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { standingSentences, standsIn } from './stands.js';
+import { hearing } from '../../testing/hearing.js';
+
+const { standing } = hearing;
+const standsIn = (words: string) => standing(words).length > 0;
 
 describe('words that hold beyond their turn', () => {
   it.each([
@@ -7,8 +10,11 @@ describe('words that hold beyond their turn', () => {
     'Always give a source.',
     'Please never call me sir.',
     'No. You should always show the working.',
-    'Could you add the date every time?',
+    'Could you please put the date on top every time?',
     'Stop apologising.',
+    'Just so you know for later, I prefer short mails.',
+    'You can skip the introduction whenever I ask for code.',
+    'Treat short paragraphs as the default.',
     "Don't do that again.",
     'No more tables, please.',
     'In future, leave the greeting out.',
@@ -39,6 +45,9 @@ describe('words that hold beyond their turn', () => {
 
   it.each([
     'Too dense.',
+    'Make this one shorter, please.',
+    'As a table, please.',
+    'Could you translate that into Danish?',
     'The capital is Canberra.',
     'It always rains in Bergen.',
     'I have never been to Rome.',
@@ -65,7 +74,7 @@ describe('words that hold beyond their turn', () => {
   });
 
   it('the standing sentences are those that say so', () => {
-    expect(standingSentences('Great, thanks. From now on use metric units. What else is there?')).toEqual([
+    expect(standing('Great, thanks. From now on use metric units. What else is there?')).toEqual([
       'From now on use metric units.',
     ]);
   });
@@ -73,6 +82,6 @@ describe('words that hold beyond their turn', () => {
   it('reads head and tail of words that are longer than a person writes', () => {
     const wish = 'From now on use metric units.';
     const essay = 'x'.repeat(50_000);
-    expect(standingSentences(`${wish}\n${essay}\n${wish}\n${essay}\n${wish}`)).toEqual([wish, wish]);
+    expect(standing(`${wish}\n${essay}\n${wish}\n${essay}\n${wish}`)).toEqual([wish, wish]);
   });
 });

@@ -1,123 +1,37 @@
-// Do words say that they hold beyond this turn? In: a person's own words. Out: the sentences that say so, in the person's order. It
-// knows the words for "from now on", "always", "never" and "every time" of a few languages, and leaves out what only reports
-// ("it always rains"): a wish that is missed is heard again, a report that is taken for a wish is taught. Pure.
+// Do words say that they hold beyond this turn? In: weights that `test/judge` fits, a person's own words. Out: the sentences that say
+// so, in the person's order. What is missed is heard again, but what only reports, or was meant for one answer, is taught when it is taken
+// for a standing wish: so the bound is above even odds. Pure.
 import { clip } from '@backtalk/kit';
+import { wordsAlone } from '../small-model/bare.js';
+import { featuresOf } from '../small-model/features.js';
+import { wordLikelihoods, type WordWeights } from '../small-model/reader.js';
+import { hasLastingWords } from './lasting-words.js';
 
-/** Said of nothing but what is to come. */
-const phrases = words(
-  // Before "answers", so that "in all answers" is one of them.
-  String.raw`(?:in|for|to) (?:all|every|each) (?:of )?(?:your |my |future )*(?:answers?|repl(?:y|ies)|responses?|messages?|questions?)`,
-  'from (?:now|here|this point|today) on(?:wards?)?|going forward|for future reference|at all times|never again',
-  '(?:all|every one) of your (?:answers|replies|responses)|all your (?:answers|replies|responses)',
-  'every (?:single )?(?:answer|reply|response)',
-  'ab (?:jetzt|sofort|heute)|von (?:jetzt|nun|heute) an|künftig|zukünftig|nie wieder|in (?:allen|jeder) (?:deiner |deinen )?antwort(?:en)?',
-  'désormais|dorénavant|à partir de maintenant|à compter de maintenant|plus jamais|dans toutes tes réponses',
-  'de ahora en adelante|de aquí en adelante|a partir de ahora|desde ahora|nunca más|en todas tus respuestas',
-  "d'ora in (?:poi|avanti)|da (?:ora|adesso) in poi|mai più|in tutte le risposte",
-  'vanaf nu|voortaan|in het vervolg|nooit meer',
-  'de agora em diante|daqui em diante|daqui (?:para|pra) a? ?frente|a partir de agora|nunca mais',
-);
-/** A script without spaces has no ends of words either. */
-const unspaced =
-  /从现在起|从现在开始|从今以后|从今往后|今后|以后(?:都|请|不要|别|也|，)|每次都|再也不要|永远不要|总是用|これからは|今後は|今後も|次からは|毎回|二度と|必ず毎|앞으로는?|이제부터|지금부터|매번|다시는/u;
-
-/** A habit: a wish where one is told what to do, a report elsewhere. */
-const habits = words(
-  'always|never|(?:every|each) time|whenever|next time|in (?:the )?future|(?:stop|quit|avoid) \\p{L}+ing|no more',
-  "(?:don't|dont|do not) .{0,80}\\b(?:again|any ?more|ever)|don't ever|do not ever",
-  'immer|niemals|nie|stets|jedes mal|in zukunft|hör(?:en sie)? auf|nächstes mal',
-  "toujours|jamais|(?:à )?chaque fois|à l'avenir|la prochaine fois|arr[êe]te[zr]? de?",
-  'siempre|nunca|jamás|cada vez|en el futuro|la próxima vez|deja de',
-  'sempre|non .{1,60} mai|ogni volta|in futuro|la prossima volta|smett(?:i|ila) di',
-  'altijd|nooit|(?:elke|iedere) keer|in de toekomst|de volgende keer|(?:stop|hou op) met',
-  'toda vez|todas as vezes|no futuro|da próxima vez|par[ae] de',
-);
-/** Words that end in these say something else. */
-const otherwise = words(
-  'never (?:mind|heard|thought|knew|seen|been|had|understood|would|did|\\p{L}+ed)',
-  'always (?:an?|the|nice|good|great|glad|happy|fun|been|had|was|is|\\p{L}+ed)',
-  '(?:as|like|than|wie|comme|como|come|zoals) (?:always|never|immer|toujours|siempre|sempre|altijd|nunca)',
-  '(?:for|für|pour|para|per|voor) (?:ever|immer|toujours|siempre|sempre|altijd)|immer (?:noch|mehr|wieder|schon)|toujours pas',
-  '(?:every|each|next) time (?:i|we|he|she|they|it)|whenever (?:i|we|he|she|they|it)|(?:see you .{0,20}|maybe|until) next time|nunca (?:he|ha|has|hemos|han|estive|fui|vi)',
-);
-/** Who or what a report is about, at its head or right before the habit. */
-const subjects = words(
-  "(?:i|you|we|he|she|it|they|there|this|that)(?:'\\p{L}+)?|the|these|those|an?|my|his|her|our|their|who|what|why|how|when|where|which|is|are|was|were|has|have|had|will|would|does|did|people|some|most",
-  'ich|wir|er|sie|es|das|die|der|den|ein|eine|man|mein|meine|du|ihr|was|wie|warum|wer|wo|ist|sind|war|hat|habe',
-  "je|nous|il|elle|on|ils|elles|tu|vous|le|la|les|un|une|mon|ma|qui|que|pourquoi|comment|est|c'est|ce|j'\\p{L}+|l'\\p{L}+",
-  'yo|nosotros|él|ella|ellos|el|los|las|mi|qué|cómo|cuándo|es|está|son',
-  'io|noi|lui|lei|loro|lo|gli|è|sono|perché|ho|ha',
-  'ik|wij|hij|zij|ze|het|de|een|dat|dit|er|mijn|wat|waarom|hoe|heb|heeft',
-  'eu|nós|ele|ela|eles|os|as|um|uma|meu|é|são',
-);
-/** Whom it tells: "you should always". */
-const told =
-  /(?:^|\s)(?:you|du|tu|vous|je|jij|você) (?:should|must|need to|have to|are to|can|sollst|solltest|musst|dois|devrais|devez|debes|deberías|devi|dovresti|moet|deve|deves)\b|(?:^|\s)(?:want|need|like|ask|prefer|möchte|will|quiero|voglio|wil|quero|veux|voudrais) (?:you|dass|que|che|dat)(?:\s|$)/i;
-const courtesies = words(
-  'please|kindly|just|so|and|but|also|then|ok(?:ay)?|well|no(?! more)|yes|great|good|nice|perfect|thanks|thank you|thx|only',
-  "bitte|aber|und|also|danke|nein|ja|gut|s'il (?:te|vous) pla[iî]t|merci|mais|et|non|oui|por favor|gracias|pero|y|sí",
-  'per favore|grazie|ma|e|sì|alsjeblieft|graag|bedankt|maar|en|nee|obrigad[oa]|mas|não|sim',
-);
-const asking =
-  /^(?:can|could|would|will) you|^(?:kannst|könntest|würdest) du|^(?:peux|pourrais)[- ]tu|^(?:pouvez|pourriez)[- ]vous|^(?:puedes|podrías|puoi|potresti|pode|podes|poderia|podias|kun je|kan je|zou je)\b|\b(?:please|bitte|plaît|por favor|per favore|alsjeblieft)\b/i;
-
-const atStart = (pattern: string) => new RegExp(String.raw`^(?:${pattern})(?![\p{L}\p{N}])`, 'iu');
-const anywhere = (pattern: string) => new RegExp(String.raw`(?<![\p{L}\p{N}'])(?:${pattern})(?![\p{L}\p{N}])`, 'iu');
-const phrase = anywhere(phrases);
-const habit = anywhere(habits);
-const other = anywhere(otherwise);
-const subjectAtStart = atStart(subjects);
-const subjectAtEnd = new RegExp(String.raw`(?:^|\s)(?:${subjects})$`, 'iu');
-const courtesy = new RegExp(String.raw`^(?:${courtesies})(?:\s+|$)`, 'iu');
+/** Of a person's words, those that hold beyond their turn. */
+export type StandingSentences = (said: string) => string[];
 
 /** Of longer words, head and tail are read. */
 const charactersMax = 16_384;
 const sentencesMax = 20;
 const sentenceCharactersMax = 300;
+/** Logarithm of the odds; */
+const oddsMin = 0.75;
+/** and where the plain words for it are there. Both were settled by leaving hands out (`standing-main.js`). */
+const oddsMinInPlainWords = -1.5;
 
-export function standsIn(said: string): boolean {
-  return standingSentences(said).length > 0;
+export function createStandingSentences(weights: WordWeights): StandingSentences {
+  const stands = (sentence: string) => {
+    const { satisfied, correction } = wordLikelihoods(weights, featuresOf(wordsAlone(sentence)));
+    return satisfied - correction > (hasLastingWords(sentence) ? oddsMinInPlainWords : oddsMin);
+  };
+  return (said) => sentencesOf(said).filter((sentence) => stands(sentence));
 }
 
-export function standingSentences(said: string): string[] {
+export function sentencesOf(said: string): string[] {
   return clip(said, charactersMax)
     .replaceAll('\u2019', "'")
     .split(/(?<=[.!?\u2026])\s+|(?<=[\u3002\uFF01\uFF1F])|\n+/u)
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '' && sentence.length <= sentenceCharactersMax)
-    .slice(0, sentencesMax)
-    .filter((sentence) => stands(sentence));
-}
-
-function stands(sentence: string): boolean {
-  if (unspaced.test(sentence)) return true;
-  if (/[?\uFF1F]$/.test(sentence) && !asking.test(withoutCourtesies(sentence))) return false;
-  if (phrase.test(sentence)) return true;
-  const clauses = sentence
-    .split(/[,;:]\s+|\s[\u2013\u2014-]\s/u)
-    .map((clause) => clause.replace(/[.!?\u2026]{1,8}$/u, ''));
-  return clauses.some((clause) => isWish(withoutCourtesies(clause.trim())));
-}
-
-function isWish(clause: string): boolean {
-  const found = habit.exec(clause);
-  if (found === null || other.test(clause)) return false;
-  if (told.test(clause) || asking.test(clause)) return true;
-  const before = clause.slice(0, found.index).trim();
-  // "Always!" alone answers something.
-  const isAlone = found[0] === clause && !clause.includes(' ');
-  return !isAlone && !subjectAtStart.test(clause) && !subjectAtEnd.test(before);
-}
-
-function withoutCourtesies(clause: string): string {
-  let bare = clause;
-  for (let before = ''; before !== bare;) {
-    before = bare;
-    bare = bare.replace(courtesy, '');
-  }
-  return bare;
-}
-
-function words(...alternatives: readonly string[]): string {
-  return alternatives.join('|');
+    .slice(0, sentencesMax);
 }

@@ -129,7 +129,7 @@ describe('consuming facts', () => {
     await consumer.stop();
   });
 
-  it('has not settled a fact that the broker does not count as pending yet', async () => {
+  it('a consumer has not settled a fact that the broker does not count as pending yet', async () => {
     const place = ground.place();
     const consumer = ground.consumer(place, () => Promise.resolve());
     await consumer.start();
