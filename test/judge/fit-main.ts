@@ -35,7 +35,7 @@ const { words } = readUnseen(samples);
 const table: CalibrationTable = { ...readCalibrationTable(), withoutVotes: fitWeights(words) };
 write('words.json', perLine(fitWords(samples)));
 write('bare.json', perLine(fitBare(samples)));
-write('standing.json', perLine(fitStanding(readStandingMessages())));
+write('standing.json', perLine(fitStanding(readStandingMessages(), samples)));
 write('thresholds.json', JSON.stringify(asked.engine === undefined ? table : await withModel(asked.engine), null, 2));
 
 async function withModel(url: string): Promise<CalibrationTable> {

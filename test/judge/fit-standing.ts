@@ -1,12 +1,13 @@
 // Learns which sentences of a message hold beyond their turn ("as a rule …"). In: messages of people to an assistant, each with what of it
-// holds, from several hands, and replies that only judge. Out: weights, in the judge's form. The same each time.
+// holds, from several hands; replies that only judge; and turns of people who do not correct. Out: weights, in the judge's form. The same each time.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { featuresOf, sentencesOf, wordsAlone, type WordWeights } from '@backtalk/judge';
+import { featuresOf, hasLastingWords, sentencesOf, wordsAlone, type WordWeights } from '@backtalk/judge';
 import { repositoryRoot } from '@backtalk/kit/testing';
 import { z } from 'zod';
 import { readBareReplies } from './fit-bare.js';
 import { fitRole, type Labelled } from './fit-words.js';
+import type { Sample } from './sources.js';
 
 const standingMessage = z.object({
   text: z.string(),
@@ -25,14 +26,24 @@ export function readStandingMessages(
   return lines.filter((line) => line !== '').map((line) => standingMessage.parse(JSON.parse(line)));
 }
 
-export function fitStanding(messages: readonly StandingMessage[]): WordWeights {
-  return fitRole([...messages, ...onlyJudging()].flatMap((message) => sentencesIn(message)));
+/** @param samples turns of people: what they say who are content, or go on to something else, holds for nothing to come */
+export function fitStanding(messages: readonly StandingMessage[], samples: readonly Sample[]): WordWeights {
+  return fitRole([...messages, ...onlyJudging(), ...goingOn(samples)].flatMap((message) => sentencesIn(message)));
 }
 
-/** What asks for nothing holds for nothing to come. */
+/** What asks for nothing holds for nothing either. */
 function onlyJudging(): StandingMessage[] {
   const replies = readBareReplies().filter(({ says }) => !says);
-  return replies.map(({ text, lang }) => ({ text, standing: '', lang, source: 'replies' }));
+  return replies.map(({ text, lang }) => ({ text, standing: '', lang, source: 'only judging' }));
+}
+
+function goingOn(samples: readonly Sample[]): StandingMessage[] {
+  return samples.flatMap(({ material, label, source }) => {
+    if (material?.next.role !== 'user' || label === -1) return [];
+    const text = material.next.userText;
+    // A few are content and say what they want kept.
+    return hasLastingWords(text) ? [] : [{ text, standing: '', lang: '', source: `turns of ${source}` }];
+  });
 }
 
 function sentencesIn({ text, standing, source }: StandingMessage): Labelled[] {

@@ -4,13 +4,19 @@
 import { parseArgs } from 'node:util';
 import { createStandingSentences, readStandingSentences, type StandingSentences } from '@backtalk/judge';
 import { fitStanding, readStandingMessages, type StandingMessage } from './fit-standing.js';
+import { readItems } from './items.js';
+import { readSamples } from './sources.js';
 
 const { file } = parseArgs({ options: { file: { type: 'string', default: '' } } }).values;
 if (file !== '') print(file, readStandingMessages(file), readStandingSentences());
 else {
   const all = readStandingMessages();
+  const samples = readSamples(readItems());
   for (const hand of new Set(all.map(({ source }) => source))) {
-    const weights = fitStanding(all.filter(({ source }) => source !== hand));
+    const weights = fitStanding(
+      all.filter(({ source }) => source !== hand),
+      samples,
+    );
     const own = all.filter(({ source }) => source === hand);
     print(hand, own, createStandingSentences(weights));
   }

@@ -1,6 +1,7 @@
 /**
  * What `test/judge` measures and fits: the judge's rule, its votes, and what a model too small to read is given.
  */
+export { hasLastingWords } from './domain/hints/lasting-words.js';
 export { createStandingSentences, sentencesOf, type StandingSentences } from './domain/hints/stands.js';
 export { isSaidBy } from './domain/hints/said-by.js';
 export { judge } from './domain/judgement.js';

@@ -15,7 +15,7 @@ const charactersMax = 16_384;
 const sentencesMax = 20;
 const sentenceCharactersMax = 300;
 /** Logarithm of the odds; */
-const oddsMin = 0.75;
+const oddsMin = 0.5;
 /** and where the plain words for it are there. Both were settled by leaving hands out (`standing-main.js`). */
 const oddsMinInPlainWords = -1.5;
 
