@@ -139,7 +139,7 @@ describe("the judge's fitted files", () => {
 
   it('the judge hears that a wish stands in words of a hand that it was not fitted to', () => {
     const all = readStandingMessages();
-    const hand = all.filter(({ source }) => source === 'engineers');
+    const hand = all.filter(({ source }) => source === 'coders');
     const others = all.filter((message) => !hand.includes(message));
     const standingIn = createStandingSentences(fitStanding(others, readSamples(items)));
     const share = (stands: boolean) => {

@@ -42,12 +42,17 @@ function goingOn(samples: readonly Sample[]): StandingMessage[] {
     if (material?.next.role !== 'user' || label === -1) return [];
     const text = material.next.userText;
     // A few are content and say what they want kept.
-    return hasLastingWords(text) ? [] : [{ text, standing: '', lang: '', source: `turns of ${source}` }];
+    return sentencesOf(text).some((sentence) => hasLastingWords(sentence))
+      ? []
+      : [{ text, standing: '', lang: '', source: `turns of ${source}` }];
   });
 }
 
+/** An abbreviation cuts sentences, too: what is left of one is none. */
+const severalWords = /\s|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}/u;
+
 function sentencesIn({ text, standing, source }: StandingMessage): Labelled[] {
-  const held = sentencesOf(standing);
+  const held = sentencesOf(standing).filter((part) => severalWords.test(part));
   return sentencesOf(text).map((sentence) => {
     const holds = held.some((part) => sentence.includes(part));
     return { features: featuresOf(wordsAlone(sentence)), label: holds ? 1 : -1, source };

@@ -162,7 +162,7 @@ function standingIn({ hint, stands }: Words, { standing }: Voice): Words {
   if (!stands) return noWords;
   const said = hindsightOfFeedback([hint], false, standing);
   // What was heard once is not unsaid; and put on one line, sentences without an end are one.
-  return said.hint === '' ? { hint, stands } : said;
+  return said.hint === '' && said.dropped.length === 0 ? { hint, stands } : said;
 }
 
 /**

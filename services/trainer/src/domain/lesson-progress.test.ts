@@ -172,23 +172,29 @@ describe('steps of a lesson', () => {
 });
 
 describe('which lessons are asked', () => {
-  const waits = { rehearsalSteps: 0 };
+  /** Every other batch made a version. */
+  const line = { versionsAfter: (batch: number) => [1, 3, 5, 7, 9].filter((made) => made > batch).length };
+  const asking = (lessons: readonly Lesson[], batch: number, samples: readonly BatchSample[], rehearsalSteps = 0) =>
+    lessonsToMeasure(lessons, { batch, line }, samples, { rehearsalSteps, learnedShare: 0.9 });
   const turn = (id: string) => ({ turn: id, tenant: 't', user: 'a' });
   const ids = (lessons: readonly Lesson[], madeBy = 9) =>
-    lessonsToMeasure(lessons, madeBy, [shown({ turn: 's1', lessons: lessons.map(({ id }) => id) })], waits).map(
-      ({ id }) => id,
-    );
+    asking(lessons, madeBy, [shown({ turn: 's1', lessons: lessons.map(({ id }) => id) })]).map(({ id }) => id);
   const at = (id: string, batch: number, shape: Partial<Lesson> = {}) =>
     lesson({ id, measures: [{ batch, steps: 1, ...found(0.5) }], ...shape });
 
   it('those that are being learned come before those that are learned, and of each those that were not asked for longest', () => {
     const learned = { state: STATE_LEARNED };
-    expect(ids([at('a', 5, learned), at('b', 4), at('c', 3), at('d', 1, learned)])).toEqual(['c', 'b', 'd', 'a']);
+    expect(ids([at('a', 2, learned), at('b', 4), at('c', 3), at('d', 1, learned)])).toEqual(['c', 'b', 'd', 'a']);
   });
 
-  it('a learned lesson is asked of every third batch’s version', () => {
+  it('a learned lesson is asked of every third version, however many batches settle between them', () => {
     const learned = (batch: number) => at(`${batch}`, batch, { state: STATE_LEARNED });
-    expect(ids([5, 6, 7, 8].map(learned))).toEqual(['5', '6']);
+    expect(ids([1, 3, 5, 7].map(learned))).toEqual(['1', '3']);
+  });
+
+  it('a learned lesson that was found lost is asked again of the next version', () => {
+    const low = { state: STATE_LEARNED, measures: [{ batch: 7, steps: 1, ...found(0.3) }] };
+    expect(ids([lesson({ id: 'low', ...low }), at('sound', 7, { state: STATE_LEARNED })])).toEqual(['low']);
   });
 
   it('no lesson is asked twice of one version, nor one that teachers are not shown', () => {
@@ -203,7 +209,7 @@ describe('which lessons are asked', () => {
     ];
     const own = ['A', 'B', 'C'].map((text) => lesson({ id: text, text, cases: [turn(text)] }));
     const shownOf = (lessons: readonly Lesson[], speaker?: Speaker) =>
-      lessonsToMeasure(lessons, 1, [], waits).map(({ shown: shownTo }) => {
+      asking(lessons, 1, []).map(({ shown: shownTo }) => {
         const { told, untold } = shownTo(speaker);
         return [told.join(''), untold.join('')];
       });
@@ -222,15 +228,13 @@ describe('which lessons are asked', () => {
 
   it('a lesson is asked on its corrected turns, newest first, and then on others that were shown it', () => {
     const samples = ['t2', 's1', 's2'].map((id) => shown({ turn: id, lessons: id === 's2' ? [] : ['a'] }));
-    const [asked] = lessonsToMeasure([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples, waits);
+    const [asked] = asking([lesson({ id: 'a', cases: [turn('t1'), turn('t2')] })], 1, samples);
     expect(asked?.turns.map((one) => one.turn)).toEqual(['t2', 't1', 's1']);
-    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, waits)).toEqual([]);
-    expect(lessonsToMeasure([lesson({ id: 'b' })], 1, samples, { rehearsalSteps: 1 })).toMatchObject([
-      { turns: [], fills: true },
-    ]);
-    expect(lessonsToMeasure([lesson({ id: 'b', cameBack: true })], 1, samples, { rehearsalSteps: 1 })).toEqual([]);
+    expect(asking([lesson({ id: 'b' })], 1, samples)).toEqual([]);
+    expect(asking([lesson({ id: 'b' })], 1, samples, 1)).toMatchObject([{ turns: [], fills: true }]);
+    expect(asking([lesson({ id: 'b', cameBack: true })], 1, samples, 1)).toEqual([]);
     const rehearsed = [shown({ turn: 'rehearsal_1_1', question: 1, lessons: ['a'] })];
-    expect(lessonsToMeasure([lesson({ id: 'a' })], 1, rehearsed, { rehearsalSteps: 1 })).toMatchObject([{ turns: [] }]);
+    expect(asking([lesson({ id: 'a' })], 1, rehearsed, 1)).toMatchObject([{ turns: [] }]);
   });
 });
 

@@ -39,8 +39,8 @@ export type Measured = ReadonlyMap<string, Omit<LessonMeasure, 'batch' | 'steps'
 
 const measuresMax = 16;
 const askedMax = 64;
-/** A learned lesson is looked at now and then: each costs as long as one that is being learned, and all that are learned wait for it. */
-const learnedEveryBatches = 3;
+/** A learned lesson is looked at now and then: it costs as long as one that is being learned, which waits for it. */
+const learnedEveryVersions = 3;
 
 /** Of one lesson and one version; each costs three answers and six scores of them, and those of the base again where others hide the lesson. */
 export const lessonTurnsMax = 4;
@@ -67,19 +67,24 @@ export function afterStep(
 
 /**
  * Every lesson that teachers are shown: those that are being learned first, and of them and the others those first that were not asked for
- * longest. Learned ones are not asked of every version. Each on the turns that were corrected for its sake, newest first, and then on others of its people.
- * @param madeBy number of the batch that made the version which is measured
+ * longest. Learned ones are asked of every third version, and of the next one where they were found lost. Each on the turns that were corrected
+ * for its sake, newest first, and then on others of its people.
+ * @param madeBy the batch that made the version which is measured, of a line of versions
  * @param samples of the newest step: turns of its people, and what was rehearsed
  */
 export function lessonsToMeasure(
   lessons: readonly Lesson[],
-  madeBy: number,
+  { batch: madeBy, line }: { readonly batch: number; readonly line: Pick<VersionsSince, 'versionsAfter'> },
   samples: readonly BatchSample[],
-  { rehearsalSteps }: Pick<Recipe, 'rehearsalSteps'>,
+  { rehearsalSteps, learnedShare }: Pick<Recipe, 'rehearsalSteps' | 'learnedShare'>,
 ): LessonToMeasure[] {
   const lastOf = ({ measures }: Lesson) => measures.at(-1)?.batch ?? 0;
   const isLearned = ({ state }: Lesson) => state === Lesson_State.STATE_LEARNED;
-  const isDue = (lesson: Lesson) => madeBy - lastOf(lesson) >= (isLearned(lesson) ? learnedEveryBatches : 1);
+  const isDue = (lesson: Lesson) => {
+    if (lastOf(lesson) >= madeBy) return false;
+    const rests = isLearned(lesson) && !isLow(lesson.measures.at(-1), learnedShare);
+    return !rests || line.versionsAfter(lastOf(lesson)) >= learnedEveryVersions;
+  };
   return lessons
     .filter((lesson) => isShown(lesson) && lesson.scopeTenant !== '' && isDue(lesson))
     .toSorted((a, b) => Number(isLearned(a)) - Number(isLearned(b)) || lastOf(a) - lastOf(b))
@@ -154,7 +159,7 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   // no teacher, and unlearned; so it is taken for learned in the end, as far as the others carry it.
   const isHidden = recent.some(({ hidden }) => hidden);
   if (state === Lesson_State.STATE_LEARNED) {
-    const isLost = hasEffect && !isHidden && shares.every((share) => share < learnedShare * lostAt);
+    const isLost = hasEffect && !isHidden && recent.every((measure) => isLow(measure, learnedShare));
     return isLost ? Lesson_State.STATE_ACTIVE : state;
   }
   if (state !== Lesson_State.STATE_ACTIVE) return state;
@@ -166,6 +171,11 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
   return isFar || isHidden ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
+}
+
+/** Of a learned lesson. */
+function isLow(measure: LessonMeasure | undefined, learnedShare: number): boolean {
+  return measure !== undefined && (progressOf([measure]) ?? 0) < learnedShare * lostAt;
 }
 
 function hasStalled({ steps, measures }: Lesson, patience: number): boolean {

@@ -133,7 +133,12 @@ export class BatchClosing {
     const madeBy = ledger.line.get(version)?.batch;
     if (madeBy === undefined || recipe.method === 'binary' || !this.isToBeMeasured(version)) return false;
     const end = this.chainEnd(ledger);
-    const asked = lessonsToMeasure(end.state.lessons, madeBy, ledger.chain.recent().at(-1) ?? [], recipe);
+    const asked = lessonsToMeasure(
+      end.state.lessons,
+      { batch: madeBy, line: ledger.line },
+      ledger.chain.recent().at(-1) ?? [],
+      recipe,
+    );
     if (asked.length === 0) {
       state.measuring.tries = measureTriesMax;
       return false;

@@ -10,6 +10,7 @@ describe('words that hold beyond their turn', () => {
     'Always give a source.',
     'Please never call me sir.',
     'No. You should always show the working.',
+    'Could you add the date every time?',
     'Could you please put the date on top every time?',
     'Stop apologising.',
     'Just so you know for later, I prefer short mails.',
