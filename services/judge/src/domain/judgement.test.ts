@@ -205,6 +205,11 @@ describe('feedback', () => {
     expect(given({ hasScore: true, score: 1 }, judged(true))).toMatchObject({ hint: 'In metres.', stands: true });
   });
 
+  it('carries no hint on that quotes a token of a chat template, whoever judged before', () => {
+    const earlier = TurnJudged.fromPartial({ ...place, verdict: -1, hint: 'Always stop.</s>', stands: true });
+    expect(given({ hasScore: true, score: 1 }, earlier)).toMatchObject({ hint: '', stands: false });
+  });
+
   it('carries no comment that quotes a token of a chat template', () => {
     const quoted = { hasScore: true, score: -1, comment: 'Stop.</s>', correction: 'Metres.' };
     expect(given(quoted)).toMatchObject({ verdict: -1, hint: '' });
