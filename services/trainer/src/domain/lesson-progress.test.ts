@@ -192,9 +192,11 @@ describe('which lessons are asked', () => {
     expect(ids([1, 3, 5, 7].map(learned))).toEqual(['1', '3']);
   });
 
-  it('a learned lesson that was found lost is asked again of the next version', () => {
-    const low = { state: STATE_LEARNED, measures: [{ batch: 7, steps: 1, ...found(0.3) }] };
-    expect(ids([lesson({ id: 'low', ...low }), at('sound', 7, { state: STATE_LEARNED })])).toEqual(['low']);
+  it('a learned lesson that was found lost is asked again of the next version, and one that others hide is not', () => {
+    const low = (id: string, hidden: boolean) =>
+      at(id, 7, { state: STATE_LEARNED, measures: [{ batch: 7, steps: 1, ...found(0.3, { hidden }) }] });
+    const sound = at('sound', 7, { state: STATE_LEARNED });
+    expect(ids([low('low', false), low('hidden', true), sound])).toEqual(['low']);
   });
 
   it('no lesson is asked twice of one version, nor one that teachers are not shown', () => {

@@ -159,7 +159,7 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   // no teacher, and unlearned; so it is taken for learned in the end, as far as the others carry it.
   const isHidden = recent.some(({ hidden }) => hidden);
   if (state === Lesson_State.STATE_LEARNED) {
-    const isLost = hasEffect && !isHidden && recent.every((measure) => isLow(measure, learnedShare));
+    const isLost = hasEffect && recent.every((measure) => isLow(measure, learnedShare));
     return isLost ? Lesson_State.STATE_ACTIVE : state;
   }
   if (state !== Lesson_State.STATE_ACTIVE) return state;
@@ -173,9 +173,9 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   return isFar || isHidden ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }
 
-/** Of a learned lesson. */
+/** Of a learned lesson; what is hidden says nothing against it. */
 function isLow(measure: LessonMeasure | undefined, learnedShare: number): boolean {
-  return measure !== undefined && (progressOf([measure]) ?? 0) < learnedShare * lostAt;
+  return measure?.hidden === false && (progressOf([measure]) ?? 0) < learnedShare * lostAt;
 }
 
 function hasStalled({ steps, measures }: Lesson, patience: number): boolean {

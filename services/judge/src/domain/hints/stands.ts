@@ -16,7 +16,7 @@ const sentencesMax = 20;
 const sentenceCharactersMax = 300;
 /** Logarithm of the odds; */
 const oddsMin = 0.5;
-/** and where the plain words for it are there. Both were settled by leaving hands out (`standing-main.js`). */
+/** and where the plain words for it are there. Both were settled on hands that were left out of the fit; `standing-main.js` measures at these. */
 const oddsMinInPlainWords = -1.5;
 
 export function createStandingSentences(weights: WordWeights): StandingSentences {
