@@ -74,11 +74,11 @@ export const streamSettings = {
   }),
 };
 
-export const trimSettings = {
+export const hashSettings = {
   hashSecret: setting.optional(
     setting.string('BACKTALK_HASH_SECRET', {
       description:
-        "`turns trim`: the services' key of the hashes that stand for tenants and users, to find them by name.",
+        "`forget`, `turns trim`: the services' key of the hashes that stand for tenants and users, to find them by name.",
       min: 32,
       secret: true,
     }),

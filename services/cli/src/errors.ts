@@ -91,7 +91,7 @@ export const cliErrors = defineErrors('cli', {
     code: 'hash_secret_needed',
     retry: 'never',
     message: () =>
-      'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have, or trim by age alone.',
+      'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have (or, to trim, name nobody).',
   },
   mergeFailed: {
     code: 'merge_failed',

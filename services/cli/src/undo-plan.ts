@@ -1,26 +1,10 @@
 // What it takes for a policy never to have been taught a lesson. In: the policy's facts. Out: the lessons that end, the version that
 // answers again, and what goes with it. Pure.
-import { givenUpBy, isInForce } from '@backtalk/kit';
-import {
-  Lesson_State,
-  WeightsStaged_Stage,
-  type BatchClosed,
-  type BatchSample,
-  type ComparedAnswer,
-  type Lesson,
-  type WeightsStaged,
-  type WeightsTrained,
-} from '@backtalk/proto/facts';
+import { isInForce } from '@backtalk/kit';
+import { Lesson_State, type BatchClosed, type BatchSample, type ComparedAnswer, type Lesson, type WeightsStaged } from '@backtalk/proto/facts';
+import { answered, isUndecided, type PolicyFacts } from './policy-facts.js';
 
 const { STATE_RETIRED } = Lesson_State;
-const { STAGE_CANDIDATE, STAGE_CANARY } = WeightsStaged_Stage;
-
-export interface PolicyFacts {
-  /** Each kind in the order of the log. */
-  readonly batches: readonly BatchClosed[];
-  readonly trained: readonly WeightsTrained[];
-  readonly staged: readonly WeightsStaged[];
-}
 
 export interface UndoPlan {
   /** The lesson and the wordings that it covers, as far as they have not ended. */
@@ -78,22 +62,6 @@ function coveredTogether(batches: readonly BatchClosed[], known: ReadonlySet<str
   const covers = new Set([...known, ...all.flatMap(({ id, coveredBy }) => (known.has(id) ? [coveredBy] : []))]);
   covers.delete('');
   return new Set([...covers, ...all.flatMap(({ id, coveredBy }) => (covers.has(coveredBy) ? [id] : []))]);
-}
-
-/** The newest batch with samples: neither given up, nor its version burned or serving. */
-function isUndecided({ number, version }: BatchClosed, { batches, staged }: PolicyFacts): boolean {
-  const stage = staged.findLast((fact) => fact.version === version)?.stage;
-  if (stage !== undefined) return stage === STAGE_CANDIDATE || stage === STAGE_CANARY;
-  return !batches.some((batch) => batch.number > number && givenUpBy.has(batch.why));
-}
-
-/** Versions that came to answer and were not burned, in that order; the last answers now. */
-function answered(staged: readonly WeightsStaged[]): readonly string[] {
-  return staged.reduce<readonly string[]>((line, { version, stage }) => {
-    const others = line.filter((other) => other !== version);
-    if (stage === WeightsStaged_Stage.STAGE_STABLE) return [...others, version];
-    return stage === WeightsStaged_Stage.STAGE_BURNED ? others : line;
-  }, []);
 }
 
 /** Each version was held against the one before it: the first answer of all to a question, and the last. */

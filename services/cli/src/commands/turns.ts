@@ -1,27 +1,21 @@
 // `turns trim`: old turns leave the log, with the payloads that lie beside it. It reads what the log holds of each turn, without text,
 // decides, and then deletes fact by fact, oldest turns first; stopped half-way, the same command goes on.
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   deleteFacts,
   dropPayload,
   FactReader,
   idsOfSubject,
   payloadBytes,
-  readConfig,
   settledSequences,
   systemClock,
-  tenantHash,
-  userHash,
   type BlobStore,
   type Broker,
 } from '@backtalk/kit';
-import { z } from 'zod';
-import { trimSettings } from '../config.js';
 import { confirm } from '../confirm.js';
 import { withBroker, type Connection } from '../connection.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
+import { hashedTenant, hashedUser } from '../owner.js';
 import type { CommandContext } from '../shell.js';
 import { needs, TrimPlanner, trimmedFacts, type Need, type TrimmedRow, type TrimPlan } from '../trim-plan.js';
 
@@ -72,19 +66,13 @@ interface Owner {
   readonly user?: string;
 }
 
-const secretsSchema = z.object({ hashSecret: z.string() });
-
 /** As subjects name them. */
-function ownerOf({ data }: Connection, { tenant, user }: TrimFlags): Owner {
+function ownerOf(connection: Connection, { tenant, user }: TrimFlags): Owner {
   if (tenant === undefined && user === undefined) return {};
-  const file = join(data ?? '', 'secrets.json');
-  const secret =
-    data !== undefined && existsSync(file)
-      ? secretsSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).hashSecret
-      : readConfig(trimSettings).hashSecret;
-  if (secret === undefined) throw cliErrors.hashSecretNeeded();
-  const of = tenant ?? 'default';
-  return { tenant: tenantHash(secret, of), ...(user === undefined ? {} : { user: userHash(secret, of, user) }) };
+  return {
+    tenant: hashedTenant(connection, tenant),
+    ...(user === undefined ? {} : { user: hashedUser(connection, user, tenant) }),
+  };
 }
 
 interface Tools {

@@ -8,7 +8,8 @@ import { retireLessons } from '../retire-lessons.js';
 import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
 import { oneLine } from '../turn-words.js';
-import { undoPlan, type PolicyFacts, type UndoPlan } from '../undo-plan.js';
+import type { PolicyFacts } from '../policy-facts.js';
+import { undoPlan, type UndoPlan } from '../undo-plan.js';
 import { rollBackTo } from './rollback.js';
 
 export interface UndoFlags {

@@ -116,6 +116,11 @@ export function knownLessons(
 ): KnownLesson[] {
   const known = new Map(lessons.map((lesson) => [lesson.id, { policy, lesson, pending: false }]));
   for (const change of changes) {
+    if (change.action === LessonChanged_Action.ACTION_ERASE) {
+      for (const [id, { lesson }] of known)
+        if (lesson.scopeTenant === change.tenant && lesson.scopeUser === change.user) known.delete(id);
+      continue;
+    }
     const before = known.get(change.lesson)?.lesson;
     const lesson = changed(before, change);
     if (lesson !== undefined) known.set(change.lesson, { policy, lesson, pending: true });

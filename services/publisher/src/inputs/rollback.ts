@@ -13,13 +13,35 @@ export function rollbackCalls(
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
-    async rollback({ policy, why, to }): Promise<RollbackResponse> {
+    async rollback({ policy, why, to, forgotten }): Promise<RollbackResponse> {
       const parts = policies.find((one) => one.policy === policy);
       if (parts === undefined) throw publisherErrors.policyUnknown({ policy });
       if (!isLeading()) throw publisherErrors.notLeading();
-      return rollBackFrom(parts, stableOf(parts.chain.state), why === '' ? 'rolled back' : why, to);
+      const words = why === '' ? 'rolled back' : why;
+      const done = await rollBackFrom(parts, stableOf(parts.chain.state), words, to);
+      await sayOnceMore(parts, forgotten, words);
+      return done;
     },
   };
+}
+
+/** Of versions that are not burned, nothing is said. Then the fence, too, is no fact of before. */
+async function sayOnceMore({ chain, routing }: ReleaseParts, versions: readonly string[], why: string): Promise<void> {
+  if (versions.length === 0) return;
+  const { STAGE_BURNED, STAGE_STABLE } = WeightsStaged_Stage;
+  const say = (version: string, stage: WeightsStaged_Stage) => {
+    const { state } = chain;
+    return chain.append(state, {
+      version,
+      stage,
+      manifestDigest: state.digests.get(version) ?? '',
+      previous: stableOf(state),
+      why,
+    });
+  };
+  for (const version of versions) if (chain.state.burned.has(version)) await say(version, STAGE_BURNED);
+  await say(stableOf(chain.state), STAGE_STABLE);
+  await routing.route();
 }
 
 /**

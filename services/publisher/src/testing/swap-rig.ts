@@ -251,21 +251,22 @@ export class SwapRig {
     of = policy,
     cliToPublisher = `${secret} commands`,
     to = '',
+    forgotten: readonly string[] = [],
   ): Promise<RollbackResponse> {
     const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
       caller: 'cli',
       wire: { tokens: { cliToPublisher } },
     });
     try {
-      return await client.rollback({ policy: of, why, to }, { deadlineMs: 30_000 });
+      return await client.rollback({ policy: of, why, to, forgotten: [...forgotten] }, { deadlineMs: 30_000 });
     } finally {
       client.close();
     }
   }
 
   /** To a version that answered before the last. */
-  rollBackTo(publisher: Publisher, to: string): Promise<RollbackResponse> {
-    return this.rollBack(publisher, 'worse answers', policy, `${secret} commands`, to);
+  rollBackTo(publisher: Publisher, to: string, forgotten: readonly string[] = []): Promise<RollbackResponse> {
+    return this.rollBack(publisher, 'worse answers', policy, `${secret} commands`, to, forgotten);
   }
 
   /** What every process of the rig is started with. */

@@ -37,7 +37,7 @@ export class BatchChain {
       if (ofTurns.length > 0) this.recentSamples = [...this.recentSamples, ofTurns].slice(-versionsInWindow);
       this.lastTraining = batch;
       this.abandoned = false;
-      this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, batch.version) ?? 0);
+      this.nameIsUsed(batch.version);
     } else if (givenUpBy.has(batch.why)) {
       const hadTurns = this.lastTraining?.samples.some(isOfTurn) === true;
       if (!this.abandoned && hadTurns) this.recentSamples = this.recentSamples.slice(0, -1);
@@ -49,7 +49,13 @@ export class BatchChain {
     if (sequence <= this.trainedAt) return;
     this.trainedAt = sequence;
     this.lastReport = fact;
+    // Its batch may be gone, with a person who was forgotten.
+    this.nameIsUsed(fact.version);
     this.givenUp = this.givenUp.filter(({ number }) => number > fact.batch);
+  }
+
+  private nameIsUsed(version: string): void {
+    this.highestVersion = Math.max(this.highestVersion, versionNumber(this.policy, version) ?? 0);
   }
 
   /** Closed, not trained, not given up: the step that must be taken before anything else. */

@@ -7,6 +7,7 @@ import type { BatchChain } from './batch-chain.js';
 import type { TrainDecision } from './batch-rule.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
+import { baselinesWithout, forgottenIn } from './forgotten-people.js';
 import { withChanges, type StoredChange } from './lesson-changes.js';
 import { settledCovers } from './lesson-cover.js';
 import type { Wish } from './lesson-ledger.js';
@@ -135,7 +136,8 @@ export function lessonsBatch(end: ChainEnd, changes: readonly StoredChange[], re
   const batch = end.chain.nextNumber();
   const lessons = settledCovers(withChanges(end.state.lessons, changes, { batch, relate }));
   const lessonsThrough = Math.max(end.state.lessonsThrough, ...changes.map(({ sequence }) => sequence));
-  return settlingBatch({ ...end, state: { ...end.state, lessons, lessonsThrough } }, [], 'lessons');
+  const baselines = baselinesWithout(end.state.baselines, forgottenIn(changes));
+  return settlingBatch({ ...end, state: { ...end.state, lessons, baselines, lessonsThrough } }, [], 'lessons');
 }
 
 /** A fact that takes in what a version's answers show of lessons. */

@@ -2,6 +2,7 @@
 import { asWording } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 
+import { lessonsWithout } from './forgotten-people.js';
 import { bounded, replaced, retired, takenUp, withEnded, type LedgerChange } from './lesson-ledger.js';
 import type { SaidWish } from './lesson-matching.js';
 
@@ -31,6 +32,7 @@ export function wishesIn(lessons: readonly Lesson[], changes: readonly StoredCha
 }
 
 function withChange(ledger: Lesson[], said: LessonChanged, change: LedgerChange): Lesson[] {
+  if (said.action === LessonChanged_Action.ACTION_ERASE) return lessonsWithout(ledger, said);
   // Of another tenant, or gone: nothing that this one may change.
   const lesson = ledger.find(({ id, scopeTenant }) => id === said.lesson && scopeTenant === said.tenant);
   if (said.action === LessonChanged_Action.ACTION_ADD)

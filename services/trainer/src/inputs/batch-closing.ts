@@ -17,6 +17,7 @@ import {
 } from '../domain/batch-fact.js';
 import { decideBatch, settleOrWait, type TrainDecision } from '../domain/batch-rule.js';
 import { carriedState } from '../domain/carried-state.js';
+import { forgottenIn, turnsOfForgotten, type Person } from '../domain/forgotten-people.js';
 import { wishesIn } from '../domain/lesson-changes.js';
 import { compared, recurring, settledCovers, withCovers } from '../domain/lesson-cover.js';
 import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
@@ -112,7 +113,15 @@ export class BatchClosing {
     const { lessons } = end.state;
     const relate = await this.tools.relations.among(newWishes(lessons, wishesIn(lessons, changes)), signal);
     await this.close(ledger, lessonsBatch(end, changes, relate));
+    await this.letGoOf(forgottenIn(changes));
     return true;
+  }
+
+  /** What waits of people who are forgotten is in no batch: their facts are deleted, and no fact names them again. */
+  private async letGoOf(people: readonly Person[]): Promise<void> {
+    const { pending, unconfirmed } = this.state;
+    unconfirmed.push(...pending.take(turnsOfForgotten(pending.candidates(), people)));
+    await this.confirm();
   }
 
   /** The gateway and the commands read the ledger in the log: which lessons are to be learned again, since versions were undone. */

@@ -1,9 +1,9 @@
-// Takes single facts of turns out of the log, for an operator's command, and says up to where services have settled what they take.
+// Takes single facts out of the log, for an operator's command, and says up to where services have settled what they take.
 // In: sequences. Out: nothing is left of them; a repeat changes nothing. Which facts may go is the caller's to know.
 import { NatsError } from 'nats';
 import type { Broker } from '../broker/connect.js';
 import { brokerError } from '../broker/translate.js';
-import { catalogue, durables, type FactName } from '../topology/catalogue.js';
+import { catalogue, durables, type FactName, type FactStream } from '../topology/catalogue.js';
 import { durableOf } from '../topology/subjects.js';
 
 const { stream } = catalogue.turnOpened;
@@ -11,18 +11,27 @@ const atOnce = 64;
 const noMessageFound = 10037;
 const deletionFailed = 10057;
 
-/** @param sequences of facts in the stream of turns */
-export async function deleteFacts(broker: Broker, sequences: readonly number[]): Promise<void> {
-  for (let start = 0; start < sequences.length; start += atOnce)
-    await Promise.all(sequences.slice(start, start + atOnce).map((sequence) => deleteFact(broker, sequence)));
+export interface DeletionOptions {
+  /** Of turns, when left out. */
+  readonly from?: FactStream;
+  /** Their bytes are overwritten on the broker's disk. */
+  readonly overwrite?: boolean;
 }
 
-async function deleteFact(broker: Broker, sequence: number): Promise<void> {
-  try {
-    await broker.jsm.streams.deleteMessage(stream, sequence, false);
-  } catch (error) {
-    if (!isGone(error)) throw brokerError(error, { doing: 'delete a fact', stream });
-  }
+export async function deleteFacts(
+  broker: Broker,
+  sequences: readonly number[],
+  { from = stream, overwrite = false }: DeletionOptions = {},
+): Promise<void> {
+  const deleteFact = async (sequence: number) => {
+    try {
+      await broker.jsm.streams.deleteMessage(from, sequence, overwrite);
+    } catch (error) {
+      if (!isGone(error)) throw brokerError(error, { doing: 'delete a fact', stream: from });
+    }
+  };
+  for (let start = 0; start < sequences.length; start += atOnce)
+    await Promise.all(sequences.slice(start, start + atOnce).map(deleteFact));
 }
 
 /** By age, or by a command that was repeated. */

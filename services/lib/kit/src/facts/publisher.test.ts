@@ -1,4 +1,4 @@
-import { BatchClosed, PersonErased, TurnOpened } from '@backtalk/proto/facts';
+import { BatchClosed, SessionEnded, TurnOpened } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderBlobStore } from '../blobs/folder-blob-store.js';
 import type { Broker } from '../broker/connect.js';
@@ -133,15 +133,15 @@ describe('a publisher', () => {
   it('says within its deadline that the broker is away, and stores again when it is back', async () => {
     const publisher = new FactPublisher(gateway, { timeoutMs: 500 });
     await nats.kill();
-    const fact = PersonErased.fromPartial({ tenant: 'acme', user: newId() });
+    const fact = SessionEnded.fromPartial({ tenant: 'acme', user: 'u', session: newId() });
     const started = performance.now();
-    await expect(publisher.publish('personErased', fact)).rejects.toMatchObject({
+    await expect(publisher.publish('sessionEnded', fact)).rejects.toMatchObject({
       code: 'broker_unavailable',
       retry: 'later',
     });
     expect(performance.now() - started).toBeLessThan(15_000);
     await nats.restart();
-    const stored = await until(() => publisher.publish('personErased', fact), { what: 'storing after the restart' });
+    const stored = await until(() => publisher.publish('sessionEnded', fact), { what: 'storing after the restart' });
     expect(stored.sequence).toBeGreaterThan(0);
   });
 });

@@ -4,7 +4,6 @@ import {
   BatchClosed,
   FeedbackGiven,
   LessonChanged,
-  PersonErased,
   SampleTaken,
   SessionClosed,
   SessionEnded,
@@ -156,18 +155,6 @@ const rows = {
     consumers: [],
     bytesMax: mebibyte,
   }),
-  /** Published by no service today; what the log holds of it stays readable. */
-  personErased: fact({
-    codec: PersonErased,
-    stream: 'TURNS',
-    subject: 'person.erased',
-    tokens: ['tenant', 'user'],
-    kind: 'once',
-    publishers: ['gateway', 'cli'],
-    readers: ['collector', 'judge', 'trainer', 'publisher'],
-    consumers: [],
-    bytesMax: mebibyte,
-  }),
   batchClosed: fact({
     codec: BatchClosed,
     stream: 'WEIGHTS',
@@ -228,6 +215,8 @@ export type FactIds<N extends FactName> = Readonly<Partial<Record<FactToken<N>, 
 export const catalogue: { readonly [N in FactName]: FactRow<FactMessage<N>, FactToken<N>, FactStream> } = rows;
 
 export const factNames = Object.keys(rows) as readonly FactName[];
+
+export const factStreams: readonly FactStream[] = [...new Set(factNames.map((name) => catalogue[name].stream))];
 
 export function mayRead(service: BrokerService, name: FactName): boolean {
   return catalogue[name].readers.includes(service) || catalogue[name].publishers.includes(service);

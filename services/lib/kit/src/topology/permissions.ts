@@ -12,7 +12,7 @@ import {
   bucketStream,
   bucketSubject,
 } from './buckets.js';
-import { catalogue, durables, factNames, mayRead } from './catalogue.js';
+import { catalogue, durables, factNames, factStreams, mayRead } from './catalogue.js';
 import { deadStream, replayStream } from './streams.js';
 import { durableOf, subjectFilter } from './subjects.js';
 import { type BrokerService, brokerServices, inboxPrefixOf } from './users.js';
@@ -109,7 +109,8 @@ const operatorPermissions: readonly string[] = [
   ...readPermissions(deadStream, 'backtalk.dead.>'),
   ...brokerServices.map((service) => `backtalk.replay.${service}.>`),
   `$JS.API.STREAM.MSG.DELETE.${deadStream}`,
-  `$JS.API.STREAM.MSG.DELETE.${catalogue.turnOpened.stream}`,
+  // Old turns are trimmed, and people are forgotten.
+  ...factStreams.map((stream) => `$JS.API.STREAM.MSG.DELETE.${stream}`),
   '$JS.API.STREAM.INFO.*',
   '$JS.API.CONSUMER.LIST.*',
   '$JS.API.CONSUMER.INFO.*.*',

@@ -1,0 +1,48 @@
+import { LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+
+import { candidate } from '../testing/candidates.js';
+import { inBatch, lesson } from '../testing/lessons.js';
+import { baselinesWithout, forgottenIn, lessonsWithout, turnsOfForgotten } from './forgotten-people.js';
+import { wishesIn, withChanges } from './lesson-changes.js';
+
+const ada = { tenant: 't', user: 'ada' };
+const said = (shape: Partial<LessonChanged>) => [{ message: LessonChanged.fromPartial({ ...ada, ...shape }), sequence: 1 }];
+const erasing = said({ action: LessonChanged_Action.ACTION_ERASE });
+
+describe('a person who is forgotten', () => {
+  const theirs = lesson({ id: 'theirs', scopeTenant: 't', scopeUser: 'ada' });
+  const others = [
+    lesson({ id: 'other', scopeTenant: 't', scopeUser: 'ben' }),
+    lesson({ id: 'namesake', scopeTenant: 'u', scopeUser: 'ada' }),
+    lesson({ id: 'everyone', scopeTenant: 't', scopeUser: '', cases: [{ turn: 'b', tenant: 't', user: 'ben' }] }),
+  ];
+
+  it('their lessons leave the ledger, whatever became of them, and nobody else’s', () => {
+    const left = withChanges([theirs, ...others], erasing, inBatch(3));
+    expect(left).toEqual(others);
+    expect(wishesIn([theirs, ...others], erasing)).toEqual([]);
+  });
+
+  it('what holds for everyone goes where they asked for it, and no lesson names one that is gone', () => {
+    const shared = lesson({ id: 'shared', scopeTenant: 't', scopeUser: '', cases: [{ turn: 'a', ...ada }] });
+    const ended = lesson({ id: 'ended', scopeTenant: 't', scopeUser: '', supersededBy: 'shared' });
+    expect(lessonsWithout([shared, ended], ada)).toEqual([{ ...ended, supersededBy: '' }]);
+  });
+
+  it('no baseline of theirs stays, and a change of another kind forgets nobody', () => {
+    const baselines = ['ada', 'ben'].map((user) => ({ user, mean: 0.5, count: 2 }));
+    expect(baselinesWithout(baselines, forgottenIn(erasing))).toEqual([baselines[1]]);
+    expect(forgottenIn(said({ action: LessonChanged_Action.ACTION_RETIRE }))).toEqual([]);
+  });
+
+  it('their turns wait no longer, nor those of others that wait with what they said of them', () => {
+    const waiting = [
+      candidate({ turn: 'own', ...ada }),
+      candidate({ turn: 'namesake', tenant: 'u', user: 'ada' }),
+      candidate({ turn: 'judged', tenant: 't', user: 'ben', judged: { giver: 'ada' } }),
+      candidate({ turn: 'others', tenant: 't', user: 'ben', judged: { giver: '' } }),
+    ];
+    expect(turnsOfForgotten(waiting, [ada])).toEqual(['own', 'judged']);
+  });
+});
