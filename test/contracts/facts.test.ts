@@ -5,7 +5,6 @@ import {
   BatchClosed,
   FeedbackGiven,
   LessonChanged,
-  PersonErased,
   SampleTaken,
   SessionClosed,
   SessionEnded,
@@ -56,7 +55,6 @@ describe('facts that were stored once are read for ever, and written as they wer
   holds('sessionEnded', SessionEnded);
   holds('sessionClosed', SessionClosed);
   holds('feedbackGiven', FeedbackGiven);
-  holds('personErased', PersonErased);
   holds('batchClosed', BatchClosed);
   holds('sampleTaken', SampleTaken);
   holds('lessonChanged', LessonChanged);

@@ -91,7 +91,7 @@ export const cliErrors = defineErrors('cli', {
     code: 'hash_secret_needed',
     retry: 'never',
     message: () =>
-      'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have (or, to trim, name nobody).',
+      'The log names tenants and users by keyed hashes: set BACKTALK_HASH_SECRET to what the gateways have (or, to trim, go by age alone).',
   },
   mergeFailed: {
     code: 'merge_failed',
@@ -109,6 +109,22 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { why: string; lesson: string }) =>
       `The lesson is retired, and ${p.why} (npx backtalk status). Ask again later: npx backtalk undo ${p.lesson}`,
   },
+  forgetPending: {
+    code: 'forget_pending',
+    retry: 'later',
+    message: (p: { why: string }) =>
+      `What was deleted is gone, and ${p.why} (npx backtalk status). The same command goes on from there.`,
+  },
+  signingKeyNeeded: {
+    code: 'signing_key_needed',
+    retry: 'never',
+    message: () => 'The receipt is signed: name a key with --key FILE (openssl genpkey -algorithm ed25519 -out FILE).',
+  },
+  receiptForged: {
+    code: 'receipt_forged',
+    retry: 'never',
+    message: (p: { file: string }) => `${p.file} is not as it was signed: something of it was changed since.`,
+  },
   nothingFound: {
     code: 'nothing_found',
     retry: 'never',
@@ -120,6 +136,7 @@ const wrongUse: ReadonlySet<string> = new Set([
   'bad_argument',
   'confirmation_needed',
   'hash_secret_needed',
+  'signing_key_needed',
   'config_invalid',
   'admin_needed',
   'copies_needed',

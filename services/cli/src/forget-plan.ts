@@ -3,8 +3,8 @@
 //
 // A version learned from a person where its batch holds a turn of theirs, another's turn that they judged, or a question on which a lesson of
 // theirs was rehearsed; and so did every version that was made from it.
-import { versionName, type StoredFact } from '@backtalk/kit';
-import { LessonChanged_Action, WeightsStaged_Stage, type BatchClosed, type BatchSample } from '@backtalk/proto/facts';
+import type { StoredFact } from '@backtalk/kit';
+import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
 import { answered, isUndecided } from './policy-facts.js';
 
 export interface Person {
@@ -34,8 +34,12 @@ export interface PolicyForgetting {
   readonly isNamed: boolean;
   /** Every version that learned from them, newest first. */
   readonly learned: readonly string[];
-  /** The version that answers once those are burned; empty where none of them answers. */
+  /** Those of them that answered and are not burned, newest first. */
+  readonly burns: readonly string[];
+  /** The version that answers without them; empty where none ever answered. */
   readonly to: string;
+  /** The newest word on one of them holds what it answered. */
+  readonly isQuoted: boolean;
   /** One of them that is being made or decided on; else empty. */
   readonly pending: string;
   /** Their manifests, and the manifests of all others: what only theirs name is theirs alone. */
@@ -49,12 +53,16 @@ export function forgettingOf(policy: string, person: Person, log: PolicyLog): Po
   const [batches, trained, staged] = [messages(log.batches), messages(log.trained), messages(log.staged)];
   const newest = batches.at(-1);
   const own = new Set(batches.flatMap(({ lessons }) => lessons.filter((one) => isOf(one, person)).map(({ id }) => id)));
-  const taught = new Set(batches.filter(({ samples }) => samples.some(teaches(person, own))).map(({ number }) => number));
+  const taught = new Set(
+    batches.filter(({ samples }) => samples.some(teaches(person, own))).map(({ number }) => number),
+  );
   const learned = new Set<string>();
-  for (const { version, batch, parent } of trained)
-    if (taught.has(batch) || learned.has(parent)) learned.add(version);
+  for (const { version, batch, parent } of trained) if (taught.has(batch) || learned.has(parent)) learned.add(version);
   const line = answered(staged);
   const first = line.findIndex((version) => learned.has(version));
+  const quoted = log.staged.filter(({ message: { version, compared } }) => learned.has(version) && compared.length > 0);
+  const newestWords = new Map(log.staged.map((fact) => [fact.message.version, fact]));
+  const isNewest = (fact: Kept<'weightsStaged'>) => newestWords.get(fact.message.version) === fact;
   const open = batches.findLast(({ samples }) => samples.length > 0);
   const isOpen =
     open !== undefined &&
@@ -67,20 +75,23 @@ export function forgettingOf(policy: string, person: Person, log: PolicyLog): Po
     lessons: newest?.lessons.filter((one) => isOf(one, person)).length ?? 0,
     isNamed: newest !== undefined && names(newest, person),
     learned: [...learned].toReversed(),
-    to: first < 0 ? '' : (line[first - 1] ?? versionName(policy, 0)),
+    burns: first < 0 ? [] : line.slice(first).toReversed(),
+    to: line[(first < 0 ? line.length : first) - 1] ?? '',
+    isQuoted: quoted.some(isNewest),
     pending: isOpen ? open.version : '',
     manifests: { theirs: manifestsOf(true), others: manifestsOf(false) },
+    // Batches last: by them it is known which versions learned.
     facts: [
-      ...log.batches.filter(({ message }) => message !== newest && names(message, person)),
+      ...quoted.filter((fact) => !isNewest(fact)),
       ...log.changes.filter(({ message: { tenant, user } }) => tenant === person.tenant && user === person.user),
-      ...answersOf(learned, log.staged),
+      ...log.batches.filter(({ message }) => message !== newest && names(message, person)),
     ].map(({ sequence }) => sequence),
   };
 }
 
-/** What is left to do before the facts may go. */
-export function isSettled({ isNamed, pending, to }: PolicyForgetting): boolean {
-  return !isNamed && pending === '' && to === '';
+/** No fact that must stay holds anything of theirs any more. */
+export function isReady({ isNamed, pending, burns, isQuoted }: PolicyForgetting): boolean {
+  return !isNamed && pending === '' && burns.length === 0 && !isQuoted;
 }
 
 type Scoped = BatchClosed['lessons'][number];
@@ -103,25 +114,5 @@ function names({ samples, settled, lessons, baselines }: BatchClosed, person: Pe
     settled.some((one) => one.tenant === tenant && one.user === user) ||
     lessons.some((one) => isOf(one, person)) ||
     baselines.some((one) => one.user === user)
-  );
-}
-
-/** What the gate had those versions answer, to whatever question: how each ended stays. */
-function answersOf(learned: ReadonlySet<string>, staged: PolicyLog['staged']): PolicyLog['staged'] {
-  return staged.filter(
-    ({ message: { version, stage, compared } }) =>
-      learned.has(version) && stage !== WeightsStaged_Stage.STAGE_BURNED && compared.length > 0,
-  );
-}
-
-/** Whether the log already asks the trainer to forget them, after what it has taken in. */
-export function isAskedFor(log: PolicyLog, { tenant, user }: Person): boolean {
-  const through = log.batches.at(-1)?.message.lessonsThrough ?? 0;
-  return log.changes.some(
-    ({ message, sequence }) =>
-      sequence > through &&
-      message.action === LessonChanged_Action.ACTION_ERASE &&
-      message.tenant === tenant &&
-      message.user === user,
   );
 }

@@ -7,7 +7,7 @@ import { hashSettings } from './config.js';
 import type { Connection } from './connection.js';
 import { cliErrors } from './errors.js';
 
-const usualTenant = 'default';
+export const usualTenant = 'default';
 const secretsSchema = z.object({ hashSecret: z.string() });
 
 export function hashedTenant(connection: Connection, tenant = usualTenant): string {

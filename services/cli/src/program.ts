@@ -9,6 +9,7 @@ import { exportFacts, exportKinds, type ExportKind } from './commands/export.js'
 import { exportWeights, type WeightsFlags } from './commands/export-weights.js';
 import { giveFeedback, type FeedbackWords } from './commands/feedback.js';
 import { fit, type FitFlags } from './commands/fit.js';
+import { forget, type ForgetFlags } from './commands/forget.js';
 import { evaluateJudge, type JudgeEvalFlags } from './commands/judge-eval.js';
 import { addKey, listKeys, revokeKey, type KeyFlags } from './commands/keys.js';
 import { setLearning } from './commands/learning.js';
@@ -22,6 +23,7 @@ import {
   showLesson,
   type LessonFlags,
 } from './commands/lessons.js';
+import { checkReceipt } from './commands/receipt.js';
 import { showRecipe } from './commands/recipe.js';
 import { rebuild } from './commands/rebuild.js';
 import { restore } from './commands/restore.js';
@@ -184,7 +186,8 @@ function addLessons({ program, run }: Shell): void {
     .action((id: string, flags: LessonFlags) => run((context) => activateLesson(context, id, flags)));
 }
 
-function addSteering({ program, run }: Shell): void {
+function addSteering(shell: Shell): void {
+  const { program, run } = shell;
   program
     .command('rollback')
     .description('put the version before this one back, at once')
@@ -235,6 +238,7 @@ function addSteering({ program, run }: Shell): void {
       run((context) => abandonBatch(context, policy, batchNumber(number), flags.yes)),
     );
   addTrimming(program, run);
+  addForgetting(program, shell);
   const dead = program.command('dead-letters').description('facts that could not be handled');
   dead
     .command('list', { isDefault: true })
@@ -259,6 +263,30 @@ function addTrimming(program: Command, run: Run): void {
     .option('--dry-run', 'say what would go, and delete nothing', false)
     .option('--yes', 'do not ask', false)
     .action((flags: TrimFlags) => run((context) => trimTurns(context, flags)));
+}
+
+function addForgetting(program: Command, { run, attempt }: Shell): void {
+  program
+    .command('forget <user>')
+    .description(
+      'a person leaves: their turns, what was learned from them and what those versions were; gives a signed receipt',
+    )
+    .option('--tenant <name>', 'of this tenant (default: default)')
+    .option('--dry-run', 'only say what would be done', false)
+    .option('--yes', 'do not ask', false)
+    .option('--wait <time>', 'for the trainer, and for a version that is being made: 1h, 30m or 45s', age, 600_000)
+    .option('--key <file>', 'Ed25519 key that signs (default: one of the machine, made when first needed)')
+    .option('--receipt <file>', 'where the receipt goes (default: a new file in the folder of the machine, else here)')
+    .action((user: string, flags: ForgetFlags) => run((context) => forget(context, user, flags)));
+  program
+    .command('receipt <file>')
+    .description('whether a receipt of `forget` is as it was signed')
+    .action((file: string) =>
+      attempt((output) => {
+        checkReceipt(output, file);
+        return Promise.resolve();
+      }),
+    );
 }
 
 function batchNumber(text: string): number {

@@ -1,7 +1,14 @@
 // What it takes for a policy never to have been taught a lesson. In: the policy's facts. Out: the lessons that end, the version that
 // answers again, and what goes with it. Pure.
 import { isInForce } from '@backtalk/kit';
-import { Lesson_State, type BatchClosed, type BatchSample, type ComparedAnswer, type Lesson, type WeightsStaged } from '@backtalk/proto/facts';
+import {
+  Lesson_State,
+  type BatchClosed,
+  type BatchSample,
+  type ComparedAnswer,
+  type Lesson,
+  type WeightsStaged,
+} from '@backtalk/proto/facts';
 import { answered, isUndecided, type PolicyFacts } from './policy-facts.js';
 
 const { STATE_RETIRED } = Lesson_State;

@@ -40,8 +40,16 @@ export async function rollback(
   if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
 }
 
-/** @param to empty: the version before the one that answers */
-export async function rollBackTo(connection: Connection, to: string, why: string): Promise<RollbackResponse> {
+/**
+ * @param to empty: the version before the one that answers
+ * @param forgotten versions whose answers are to leave the log
+ */
+export async function rollBackTo(
+  connection: Connection,
+  to: string,
+  why: string,
+  forgotten: readonly string[] = [],
+): Promise<RollbackResponse> {
   const address = await withBroker(connection, async (broker) => {
     const view = await watchLeases(broker, 'publisher');
     try {
@@ -55,7 +63,7 @@ export async function rollBackTo(connection: Connection, to: string, why: string
   const deadlineMs = to === '' ? rollbackWithinMs : longRollbackWithinMs;
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback({ policy, why, to }, { deadlineMs });
+    return await publisher.rollback({ policy, why, to, forgotten: [...forgotten] }, { deadlineMs });
   } finally {
     publisher.close();
   }

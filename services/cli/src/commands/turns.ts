@@ -1,23 +1,14 @@
 // `turns trim`: old turns leave the log, with the payloads that lie beside it. It reads what the log holds of each turn, without text,
 // decides, and then deletes fact by fact, oldest turns first; stopped half-way, the same command goes on.
-import {
-  deleteFacts,
-  dropPayload,
-  FactReader,
-  idsOfSubject,
-  payloadBytes,
-  settledSequences,
-  systemClock,
-  type BlobStore,
-  type Broker,
-} from '@backtalk/kit';
+import { FactReader, idsOfSubject, settledSequences, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
 import { withBroker, type Connection } from '../connection.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
 import { hashedTenant, hashedUser } from '../owner.js';
 import type { CommandContext } from '../shell.js';
-import { needs, TrimPlanner, trimmedFacts, type Need, type TrimmedRow, type TrimPlan } from '../trim-plan.js';
+import { deleteRows, sizeOf, type Deleted, type LogTools } from '../delete-rows.js';
+import { needs, TrimPlanner, trimmedFacts, type Need, type TrimPlan } from '../trim-plan.js';
 
 export interface TrimFlags {
   /** Milliseconds. */
@@ -27,14 +18,6 @@ export interface TrimFlags {
   readonly alsoNeeded: boolean;
   readonly dryRun: boolean;
   readonly yes: boolean;
-}
-
-/** What goes, or went. */
-interface Trimmed {
-  facts: number;
-  bytes: number;
-  payloads: number;
-  payloadBytes: number;
 }
 
 export async function trimTurns({ connection, output, signal }: CommandContext, flags: TrimFlags): Promise<void> {
@@ -51,7 +34,7 @@ export async function trimTurns({ connection, output, signal }: CommandContext, 
     }
     const question = `Delete ${inWords(turns, planned, 'from the log for good')} Go on?`;
     if (!flags.yes && !(await confirm(question))) throw cliErrors.confirmationNeeded();
-    const trimmed = await trim({ broker, blobs, output, signal }, plan.rows);
+    const trimmed = await deleteRows({ broker, blobs, output, signal }, plan.rows);
     const ended = signal.aborted ? 'interrupted' : 'done';
     output.value({ dryRun: false, ended, turns, ...trimmed, stays });
     output.line(
@@ -75,15 +58,8 @@ function ownerOf(connection: Connection, { tenant, user }: TrimFlags): Owner {
   };
 }
 
-interface Tools {
-  readonly broker: Broker;
-  readonly blobs: BlobStore;
-  readonly output: Output;
-  readonly signal: AbortSignal;
-}
-
 async function planTrim(
-  { broker, blobs, output, signal }: Tools,
+  { broker, blobs, output, signal }: LogTools,
   owner: Owner,
   { olderThan, alsoNeeded }: TrimFlags,
 ): Promise<TrimPlan> {
@@ -108,45 +84,6 @@ async function planTrim(
   return planner.plan();
 }
 
-async function sizeOf(broker: Broker, rows: readonly TrimmedRow[]): Promise<Trimmed> {
-  const size = nothing();
-  for (const row of rows) await count(broker, size, row);
-  return size;
-}
-
-const nothing = (): Trimmed => ({ facts: 0, bytes: 0, payloads: 0, payloadBytes: 0 });
-
-async function count(broker: Broker, sum: Trimmed, { bytes, payload }: TrimmedRow): Promise<void> {
-  sum.facts += 1;
-  sum.bytes += bytes;
-  if (payload === undefined) return;
-  sum.payloads += 1;
-  sum.payloadBytes += await payloadBytes(broker, payload);
-}
-
-const atOnce = 256;
-
-async function trim({ broker, blobs, output, signal }: Tools, rows: readonly TrimmedRow[]): Promise<Trimmed> {
-  const trimmed = nothing();
-  const progress = output.progress('trimming', rows.length);
-  try {
-    for (let start = 0; start < rows.length && !signal.aborted; start += atOnce) {
-      const group = rows.slice(start, start + atOnce);
-      for (const row of group) await count(broker, trimmed, row);
-      await deleteFacts(
-        broker,
-        group.map(({ sequence }) => sequence),
-      );
-      // After their facts: a fact without its payload could not be read.
-      for (const { payload } of group) if (payload !== undefined) await dropPayload(broker, blobs, payload);
-      progress.update(trimmed.facts, 'facts');
-    }
-  } finally {
-    progress.stop();
-  }
-  return trimmed;
-}
-
 const stayWords: Readonly<Record<Need, string>> = {
   batch: "of a policy's newest batch",
   candidate: 'judged, and in no batch yet',
@@ -163,7 +100,7 @@ function sayWhatStays(output: Output, stays: Readonly<Record<Need, number>>): vo
     output.line('What the trainer needs goes with --also-needed, and is never learned from then.');
 }
 
-function inWords(turns: number, { facts, bytes, payloads, payloadBytes: beside }: Trimmed, end: string): string {
+function inWords(turns: number, { facts, bytes, payloads, payloadBytes: beside }: Deleted, end: string): string {
   const log = `${String(turns)} turns (${String(facts)} facts, ${megabytes(bytes)} of the log)`;
   return `${payloads === 0 ? log : `${log} and ${String(payloads)} payloads beside it (${megabytes(beside)})`} ${end}.`;
 }

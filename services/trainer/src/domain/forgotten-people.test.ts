@@ -7,7 +7,9 @@ import { baselinesWithout, forgottenIn, lessonsWithout, turnsOfForgotten } from 
 import { wishesIn, withChanges } from './lesson-changes.js';
 
 const ada = { tenant: 't', user: 'ada' };
-const said = (shape: Partial<LessonChanged>) => [{ message: LessonChanged.fromPartial({ ...ada, ...shape }), sequence: 1 }];
+const said = (shape: Partial<LessonChanged>) => [
+  { message: LessonChanged.fromPartial({ ...ada, ...shape }), sequence: 1 },
+];
 const erasing = said({ action: LessonChanged_Action.ACTION_ERASE });
 
 describe('a person who is forgotten', () => {
@@ -18,25 +20,25 @@ describe('a person who is forgotten', () => {
     lesson({ id: 'everyone', scopeTenant: 't', scopeUser: '', cases: [{ turn: 'b', tenant: 't', user: 'ben' }] }),
   ];
 
-  it('their lessons leave the ledger, whatever became of them, and nobody else’s', () => {
+  it('a forgotten person’s lessons leave the ledger, whatever became of them, and no other’s', () => {
     const left = withChanges([theirs, ...others], erasing, inBatch(3));
     expect(left).toEqual(others);
     expect(wishesIn([theirs, ...others], erasing)).toEqual([]);
   });
 
-  it('what holds for everyone goes where they asked for it, and no lesson names one that is gone', () => {
+  it('a lesson that holds for everyone goes where they asked for it, and no lesson names one that is gone', () => {
     const shared = lesson({ id: 'shared', scopeTenant: 't', scopeUser: '', cases: [{ turn: 'a', ...ada }] });
     const ended = lesson({ id: 'ended', scopeTenant: 't', scopeUser: '', supersededBy: 'shared' });
     expect(lessonsWithout([shared, ended], ada)).toEqual([{ ...ended, supersededBy: '' }]);
   });
 
-  it('no baseline of theirs stays, and a change of another kind forgets nobody', () => {
+  it('the ledger keeps no baseline of a forgotten person, and a change of another kind forgets none', () => {
     const baselines = ['ada', 'ben'].map((user) => ({ user, mean: 0.5, count: 2 }));
     expect(baselinesWithout(baselines, forgottenIn(erasing))).toEqual([baselines[1]]);
     expect(forgottenIn(said({ action: LessonChanged_Action.ACTION_RETIRE }))).toEqual([]);
   });
 
-  it('their turns wait no longer, nor those of others that wait with what they said of them', () => {
+  it('turns of a forgotten person wait no longer, nor turns of others that wait with what they said of them', () => {
     const waiting = [
       candidate({ turn: 'own', ...ada }),
       candidate({ turn: 'namesake', tenant: 'u', user: 'ada' }),

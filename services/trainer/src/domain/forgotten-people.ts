@@ -16,7 +16,7 @@ export function forgottenIn(changes: readonly StoredChange[]): Person[] {
   );
 }
 
-/** Where lessons hold for everyone, what a person asked for goes too, whoever else did. */
+/** Where lessons hold for everyone, what a person asked for goes too, even if others did as well. */
 export function lessonsWithout(lessons: readonly Lesson[], { tenant, user }: Person): Lesson[] {
   const isTheirs = ({ scopeTenant, scopeUser, cases }: Lesson) =>
     scopeTenant === tenant && (scopeUser === user || (scopeUser === '' && cases.some((one) => one.user === user)));

@@ -1,0 +1,65 @@
+// Takes facts of turns out of the log, with the payloads that lie beside it. In: rows, in the order in which they go. Out: how much went;
+// stopped half-way, the same command goes on.
+import { deleteFacts, dropPayload, payloadBytes, type BlobStore, type Broker } from '@backtalk/kit';
+import type { Output } from './output.js';
+import type { TrimmedRow } from './trim-plan.js';
+
+/** What goes, or went. */
+export interface Deleted {
+  facts: number;
+  bytes: number;
+  payloads: number;
+  payloadBytes: number;
+}
+
+export interface LogTools {
+  readonly broker: Broker;
+  readonly blobs: BlobStore;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+export async function sizeOf(broker: Broker, rows: readonly TrimmedRow[]): Promise<Deleted> {
+  const size = nothing();
+  for (const row of rows) await count(broker, size, row);
+  return size;
+}
+
+const nothing = (): Deleted => ({ facts: 0, bytes: 0, payloads: 0, payloadBytes: 0 });
+
+async function count(broker: Broker, sum: Deleted, { bytes, payload }: TrimmedRow): Promise<void> {
+  sum.facts += 1;
+  sum.bytes += bytes;
+  if (payload === undefined) return;
+  sum.payloads += 1;
+  sum.payloadBytes += await payloadBytes(broker, payload);
+}
+
+const atOnce = 256;
+
+/** @param overwrite their bytes are overwritten on the broker's disk */
+export async function deleteRows(
+  { broker, blobs, output, signal }: LogTools,
+  rows: readonly TrimmedRow[],
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<Deleted> {
+  const deleted = nothing();
+  const progress = output.progress('deleting', rows.length);
+  try {
+    for (let start = 0; start < rows.length && !signal.aborted; start += atOnce) {
+      const group = rows.slice(start, start + atOnce);
+      for (const row of group) await count(broker, deleted, row);
+      await deleteFacts(
+        broker,
+        group.map(({ sequence }) => sequence),
+        { overwrite },
+      );
+      // After their facts: a fact without its payload could not be read.
+      for (const { payload } of group) if (payload !== undefined) await dropPayload(broker, blobs, payload);
+      progress.update(deleted.facts, 'facts');
+    }
+  } finally {
+    progress.stop();
+  }
+  return deleted;
+}

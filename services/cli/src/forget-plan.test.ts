@@ -1,0 +1,131 @@
+import {
+  BatchClosed,
+  LessonChanged,
+  WeightsStaged,
+  WeightsStaged_Stage,
+  WeightsTrained,
+  type BatchSample,
+  type ComparedAnswer,
+} from '@backtalk/proto/facts';
+import { describe, expect, it } from 'vitest';
+import { forgettingOf, isReady, type PolicyLog } from './forget-plan.js';
+
+const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
+const ada = { tenant: 't', user: 'ada' };
+const own: Partial<BatchSample> = { turn: 'a', ...ada };
+const others: Partial<BatchSample> = { turn: 'b', tenant: 't', user: 'ben' };
+const compared: ComparedAnswer[] = [{ question: 'Who?', before: 'She.', after: 'Ada.' }];
+const name = (at: number) => `p-v${String(at)}`;
+
+/** A version for each list of samples, each made from the one before it and serving in its turn; a fact that names nobody at the end. */
+function policy(
+  steps: readonly (readonly Partial<BatchSample>[])[],
+  batch: (at: number) => Partial<BatchClosed> = () => ({}),
+) {
+  let sequence = 0;
+  const at = <M>(message: M) => ({ message, sequence: (sequence += 1) });
+  const batches = steps.map((samples, index) =>
+    at(
+      BatchClosed.fromPartial({
+        number: index + 1,
+        version: name(index + 1),
+        parent: name(index),
+        samples: [...samples],
+        ...batch(index + 1),
+      }),
+    ),
+  );
+  const head = at(BatchClosed.fromPartial({ number: steps.length + 1, why: 'lessons' }));
+  const trained = steps.map((_, index) =>
+    at(
+      WeightsTrained.fromPartial({
+        version: name(index + 1),
+        parent: name(index),
+        batch: index + 1,
+        manifestDigest: `m${String(index + 1)}`,
+      }),
+    ),
+  );
+  const staged = [0, ...steps.map((_, index) => index + 1)].map((index) => stage(index, STAGE_STABLE, compared));
+  function stage(index: number, of: WeightsStaged_Stage, answers: ComparedAnswer[] = []) {
+    return at(WeightsStaged.fromPartial({ version: name(index), stage: of, compared: answers }));
+  }
+  const log: PolicyLog = { batches: [...batches, head], trained, staged, changes: [] };
+  return { log, stage, at };
+}
+
+describe('what it takes to forget a person', () => {
+  it('versions that learned from their turns, and all that were made from those, are theirs; the one before answers', () => {
+    const { log } = policy([[others], [others, own], [others]]);
+    expect(forgettingOf('p', ada, log)).toMatchObject({
+      learned: ['p-v3', 'p-v2'],
+      burns: ['p-v3', 'p-v2'],
+      to: 'p-v1',
+      isNamed: false,
+      manifests: { theirs: ['m2', 'm3'], others: ['m1'] },
+    });
+    expect(forgettingOf('p', { tenant: 'u', user: 'ada' }, log)).toMatchObject({
+      learned: [],
+      burns: [],
+      to: 'p-v3',
+      facts: [],
+    });
+  });
+
+  it.each([
+    ['what they said of another’s answer', { ...others, giver: 'ada' }],
+    ['a question on which their lesson was rehearsed', { turn: 'rehearsal_1', question: 1, lessons: ['theirs'] }],
+    ['another’s turn whose teacher was shown their lesson', { ...others, lessons: ['theirs'] }],
+  ])('a version learned from %s', (_, sample) => {
+    const { lessons } = BatchClosed.fromPartial({ lessons: [{ id: 'theirs', scopeTenant: 't', scopeUser: 'ada' }] });
+    const { log } = policy([[others], [sample]], (number) => (number === 2 ? { lessons } : {}));
+    expect(forgettingOf('p', ada, log)).toMatchObject({ learned: ['p-v2'], to: 'p-v1' });
+  });
+
+  it('facts that name them go, in whatever way they do, and the newest batch is waited for where it does', () => {
+    const naming: Partial<BatchClosed>[] = [
+      { samples: [own] as BatchSample[] },
+      { settled: [{ turn: 'a', ...ada, reason: 'stale' }] },
+      { baselines: [{ user: 'ada', mean: 0, count: 1 }] },
+      { lessons: BatchClosed.fromPartial({ lessons: [{ scopeTenant: 't', scopeUser: 'ada' }] }).lessons },
+      { lessons: BatchClosed.fromPartial({ lessons: [{ scopeTenant: 't', cases: [{ turn: 'a', ...ada }] }] }).lessons },
+    ];
+    const { log, at } = policy([[others]]);
+    const batches = naming.map((fields) => at(BatchClosed.fromPartial(fields)));
+    const given = at(LessonChanged.fromPartial({ ...ada, text: 'In French.' }));
+    const another = at(LessonChanged.fromPartial({ ...ada, tenant: 'u' }));
+    const last = at(BatchClosed.fromPartial({}));
+    const whole = { ...log, batches: [...log.batches, ...batches, last], changes: [given, another] };
+    expect(forgettingOf('p', ada, whole).facts).toEqual([given, ...batches].map(({ sequence }) => sequence));
+    const named = forgettingOf('p', ada, { ...whole, batches: [...log.batches, ...batches] });
+    expect(named.isNamed).toBe(true);
+    expect(named.facts).not.toContain(batches.at(-1)?.sequence);
+    expect(isReady(named)).toBe(false);
+  });
+
+  it('what their versions answered goes once how each ended is said without it', () => {
+    const { log, stage } = policy([[own], [others]]);
+    const before = forgettingOf('p', ada, log);
+    expect(before).toMatchObject({ burns: ['p-v2', 'p-v1'], isQuoted: true });
+    expect(isReady(before)).toBe(false);
+    const [, ...quoting] = log.staged;
+    const burned = { ...log, staged: [...log.staged, stage(1, STAGE_BURNED), stage(2, STAGE_BURNED)] };
+    const after = forgettingOf('p', ada, burned);
+    expect(after).toMatchObject({ learned: ['p-v2', 'p-v1'], burns: [], to: 'p-v0', isQuoted: false });
+    expect(isReady(after)).toBe(true);
+    expect(after.facts).toEqual([...quoting, ...log.batches.slice(0, 1)].map(({ sequence }) => sequence));
+  });
+
+  it('a version in the making that was made from theirs is waited for', () => {
+    const { log, at } = policy([[own]]);
+    const open = at(BatchClosed.fromPartial({ number: 3, version: 'p-v2', parent: 'p-v1', samples: [others] }));
+    const making = { ...log, batches: [...log.batches, open] };
+    expect(forgettingOf('p', ada, making)).toMatchObject({ pending: 'p-v2' });
+    const givenUp = at(BatchClosed.fromPartial({ number: 4, why: 'burned_parent' }));
+    expect(forgettingOf('p', ada, { ...making, batches: [...making.batches, givenUp] }).pending).toBe('');
+    const candidate = at(WeightsStaged.fromPartial({ version: 'p-v2', stage: STAGE_CANDIDATE }));
+    const trained = [...log.trained, at(WeightsTrained.fromPartial({ version: 'p-v2', parent: 'p-v1', batch: 3 }))];
+    const decided = { ...making, trained, staged: [...log.staged, candidate] };
+    expect(forgettingOf('p', ada, decided)).toMatchObject({ pending: 'p-v2', learned: ['p-v2', 'p-v1'] });
+  });
+});
