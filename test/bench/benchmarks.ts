@@ -9,6 +9,7 @@ import { longStep } from './long-step.js';
 import { memory } from './memory.js';
 import { stepTime } from './step-time.js';
 import { swapTime } from './swap-time.js';
+import { versionRebuild } from './version-rebuild.js';
 import { voteScaling } from './vote-scaling.js';
 
 export const benchmarks: readonly Benchmark[] = [
@@ -22,4 +23,5 @@ export const benchmarks: readonly Benchmark[] = [
   longStep,
   feedbackToWeights,
   memory,
+  versionRebuild,
 ];

@@ -144,6 +144,7 @@ export class StandInTrainingWorker {
       turn,
       dropped: '',
       staleness: 0.01,
+      gradientShare: 1 / request.samples.length,
       divergence: teacherPromptIds.length === 0 ? 0 : 8,
     }));
     return {

@@ -1,10 +1,12 @@
 // `lessons`: what is being learned of a person's wishes, and their word on it. It asks the endpoint as any client does, so a key sees and
 // changes what is its own: a person's lessons, or its whole tenant's where it speaks for all of it.
 import { asBacktalkError, FactReader } from '@backtalk/kit';
+import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { withBroker } from '../connection.js';
 import { askEndpoint } from '../endpoint.js';
 import { cliErrors } from '../errors.js';
+import { percent, pullOf } from '../lesson-pull.js';
 import type { Output } from '../output.js';
 import type { CommandContext } from '../shell.js';
 import { oneLine, turnWords, type TurnWords } from '../turn-words.js';
@@ -96,16 +98,19 @@ export async function showLesson(context: CommandContext, id: string, { user }: 
   const query = user === undefined ? '' : `?${new URLSearchParams({ user }).toString()}`;
   const answer = await askEndpoint(context, `Lesson ${id}`, 'GET', `/lessons/${encodeURIComponent(id)}${query}`);
   const lesson = lessonSchema.parse(answer);
-  const { taught, versions, missing } = await receiptOf(context, lesson);
-  context.output.value({ ...lesson, taught });
+  const receipt = await receiptOf(context, lesson);
+  const pulled = [...receipt.pulls].map(([batch, share]) => ({ version: receipt.versions.get(batch), batch, share }));
+  context.output.value({ ...lesson, taught: receipt.taught, pulled });
   printLesson(context.output, lesson);
-  printReceipt(context.output, lesson, { taught, versions, missing });
+  printReceipt(context.output, lesson, receipt);
 }
 
 /** The turns that were corrected for a lesson's sake, newest first, and which version each batch made. */
 interface Receipt {
   readonly taught: readonly (TurnWords & { readonly turn: string })[];
   readonly versions: ReadonlyMap<number, string>;
+  /** By batch, its part of the step, 0 to 1. */
+  readonly pulls: ReadonlyMap<number, number>;
   /** Why the log says nothing. */
   readonly missing: string;
 }
@@ -116,29 +121,37 @@ async function receiptOf({ connection }: CommandContext, { id, policy }: Lesson)
   try {
     return await withBroker(connection, async (broker, blobs) => {
       const reader = new FactReader(broker, blobs);
-      const filter = { weightsTrained: { policy } };
-      for await (const { message } of reader.read(['weightsTrained'], { filter }))
-        versions.set(message.batch, message.version);
-      const batch = await reader.last('batchClosed', { policy });
-      const cases = batch?.message.lessons.find((one) => one.id === id)?.cases ?? [];
+      const trained: WeightsTrained[] = [];
+      const batches: BatchClosed[] = [];
+      const filter = { weightsTrained: { policy }, batchClosed: { policy } };
+      for await (const fact of reader.read(['weightsTrained', 'batchClosed'], { filter })) {
+        if (fact.name === 'batchClosed') batches.push(fact.message);
+        else trained.push(fact.message);
+      }
+      for (const { batch, version } of trained) versions.set(batch, version);
+      const cases = batches.at(-1)?.lessons.find((one) => one.id === id)?.cases ?? [];
       const newest = cases.toReversed().slice(0, turnsShownMax);
       const taught = await Promise.all(
         newest.map(async (ids) => ({ turn: ids.turn, ...(await turnWords(reader, ids)) })),
       );
-      return { taught, versions, missing: '' };
+      return { taught, versions, pulls: pullOf(id, batches, trained), missing: '' };
     });
   } catch (thrown) {
-    return { taught: [], versions, missing: asBacktalkError(thrown).message };
+    return { taught: [], versions, pulls: new Map(), missing: asBacktalkError(thrown).message };
   }
 }
 
-function printReceipt(output: Output, { measured }: Lesson, { taught, versions, missing }: Receipt): void {
+function printReceipt(output: Output, { measured }: Lesson, { taught, versions, pulls, missing }: Receipt): void {
+  const nameOf = (batch: number) => versions.get(batch) ?? `batch ${String(batch)}`;
   if (measured.length > 0) {
-    const shares = measured.map(({ batch, progress }) => {
-      const version = versions.get(batch) ?? `batch ${String(batch)}`;
-      return `${version} ${progress === null ? '–' : progress.toFixed(2)}`;
-    });
+    const shares = measured.map(
+      ({ batch, progress }) => `${nameOf(batch)} ${progress === null ? '–' : progress.toFixed(2)}`,
+    );
     output.line(`  by version ${shares.join(' · ')}`);
+  }
+  if (pulls.size > 0) {
+    const shares = [...pulls].map(([batch, share]) => `${nameOf(batch)} ${percent(share)}`);
+    output.line(`  of the step ${shares.join(' · ')}`);
   }
   if (missing !== '') output.line(`  Its turns are in the log, which cannot be read from here: ${missing}`);
   if (taught.length === 0) return;

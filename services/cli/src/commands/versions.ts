@@ -12,6 +12,7 @@ import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import type { Output } from '../output.js';
+import { percent } from '../lesson-pull.js';
 import { ifReadable, oneLine, turnWords, type TurnWords } from '../turn-words.js';
 
 interface VersionRow {
@@ -92,6 +93,8 @@ interface SampleRow extends TurnWords {
   readonly hint: string;
   readonly votes: readonly number[];
   readonly divergence: number | undefined;
+  /** Its part of the step's gradient, 0 to 1. */
+  readonly gradientShare: number | undefined;
   readonly dropped: string;
 }
 
@@ -111,6 +114,7 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     hint: judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     divergence: report?.divergence,
+    gradientShare: report?.gradientShare,
     dropped: report?.dropped ?? '',
   };
 }
@@ -143,6 +147,8 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
   output.line('');
   for (const row of samples) {
     output.line(`${row.verdict > 0 ? '+1' : row.verdict < 0 ? '−1' : ' 0'}  ${oneLine(row.question)}`);
+    if (row.gradientShare !== undefined && row.gradientShare > 0)
+      output.line(`      pulled    ${percent(row.gradientShare)} of the step`);
     output.line(`      answered  ${oneLine(row.answer)}`);
     output.line(`      then      ${row.act === '' ? oneLine(row.nextState) : `(${row.act})`}`);
     if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);

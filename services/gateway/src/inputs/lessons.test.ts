@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { FactPublisher, FactReader, keyedHash, sha256Hex } from '@backtalk/kit';
 import type { Lesson } from '@backtalk/proto/facts';
-import { BatchClosed, Lesson_State, LessonChanged_Action, type LessonChanged } from '@backtalk/proto/facts';
+import { BatchClosed, Lesson_State, LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, startSurroundings, type StartedGateway, type Surroundings } from '../testing/started-gateway.js';
 
@@ -149,6 +149,17 @@ describe('/v1/lessons', () => {
       ask(keyOf('acme', 'ann'), 'POST', '', { text: 'Use tables.', policy: 'backtalk' }, { 'idempotency-key': 'k1' });
     expect((await send()).body.id).toBe((await send()).body.id);
     expect(await changes()).toHaveLength(before + 1);
+  });
+
+  it('shows nothing of a person who is forgotten, before the trainer has taken it in, and another’s as before', async () => {
+    const lessons = [ann, bob].map((user) => ({ id: `of-${user}`, text: 'Use tables.', scopeUser: user }));
+    await closeBatch(lessons, (await changes()).at(-1)?.sequence);
+    const { ACTION_ERASE: action } = LessonChanged_Action;
+    const said = LessonChanged.fromPartial({ id: 'forget', tenant: acme, user: ann, policy: 'backtalk', action });
+    await new FactPublisher(await around.nats.connect('cli')).publish('lessonChanged', said);
+    const shownTo = async (user: string) => (await ask(keyOf('acme', user), 'GET')).body.data.map(({ id }) => id);
+    expect(await shownTo('ann')).toEqual([]);
+    expect(await shownTo('bob')).toEqual([`of-${bob}`]);
   });
 
   it('holds for the whole tenant where the key speaks for all of it, and is not one person’s to change', async () => {

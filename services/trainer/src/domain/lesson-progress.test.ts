@@ -14,6 +14,7 @@ const report = (turn: string, shape: { dropped?: string; divergence?: number } =
   dropped: '',
   divergence: 8,
   staleness: 0,
+  gradientShare: 0,
   ...shape,
 });
 /** What a version's answers show: `share` of an effect of so many nats. */

@@ -7,7 +7,13 @@ import { trippedGuards } from './step-guards.js';
 const recipe = recipeWith({ stepBoundNats: 1 });
 
 function guardsOf(measurements: Record<string, number>, dropped: readonly string[] = ['', '', '', '']) {
-  const samples = dropped.map((reason, at) => ({ turn: `t${at}`, dropped: reason, divergence: 1, staleness: 0 }));
+  const samples = dropped.map((reason, at) => ({
+    turn: `t${at}`,
+    dropped: reason,
+    divergence: 1,
+    staleness: 0,
+    gradientShare: 0,
+  }));
   const hints: Readonly<Record<string, object>> = { t2: { hindsight: 'A word about it.' }, t3: {} };
   const batch = {
     samples: samples.map(({ turn }) => BatchSample.fromPartial({ turn, ...(hints[turn] ?? { lessons: ['lesson'] }) })),

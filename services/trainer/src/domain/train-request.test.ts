@@ -93,7 +93,13 @@ describe('the request of a step', () => {
     const step = stepOf(batch, plan, undefined, sources, probes);
     const reported = (...dropped: readonly string[]) => ({
       measurements: {},
-      samples: ['a', 'b'].map((turn, at) => ({ turn, dropped: dropped[at] ?? '', divergence: 0, staleness: 0 })),
+      samples: ['a', 'b'].map((turn, at) => ({
+        turn,
+        dropped: dropped[at] ?? '',
+        divergence: 0,
+        staleness: 0,
+        gradientShare: 0,
+      })),
     });
     const named = (...dropped: readonly string[]) =>
       reportOf(reported(...dropped), step).samples.map((sample) => sample.dropped);

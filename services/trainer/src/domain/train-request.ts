@@ -57,7 +57,7 @@ export function stepOf(
   const untaught = new Map<string, Untaught>();
   for (const { turn } of batch.samples) {
     const made = built.get(turn) ?? 'missing';
-    if (typeof made === 'string') leftOut.push({ turn, dropped: made, divergence: 0, staleness: 0 });
+    if (typeof made === 'string') leftOut.push({ turn, dropped: made, divergence: 0, staleness: 0, gradientShare: 0 });
     else samples.push(made.sample);
     if (typeof made !== 'string' && made.untaught !== '') untaught.set(turn, made.untaught);
   }

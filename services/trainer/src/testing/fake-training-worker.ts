@@ -148,6 +148,7 @@ export class FakeTrainingWorker {
       dropped: dropped(turn),
       divergence: teacherPromptIds.length === 0 ? 0 : divergence(request),
       staleness: 0.01,
+      gradientShare: 1 / request.samples.length,
     }));
     return {
       adapter: [this.make('adapter_model.safetensors', bytes), this.make('adapter_config.json', bytes)],

@@ -96,6 +96,24 @@ def test_value_and_gradient_equal_the_objective_written_out(policy, items, recip
     assert float((found - expected).abs().max() / expected.abs().max()) < 1e-5
 
 
+@pytest.mark.parametrize("tokens", [10_000, 16])
+@pytest.mark.parametrize("recipe", FORMS, ids=name_of)
+def test_an_answer_pulls_by_the_gradient_at_its_last_hidden_states(policy, items, recipe, tokens):
+    items = with_told(items, recipe)
+    _, _, passes = run(policy, items, recipe, tokens)
+    found = torch.tensor([passes.observed[i].gradient for i in range(len(items))], dtype=torch.float64)
+    states = []
+    head = policy.network.model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, given: states.append(given[0]) if given[0].requires_grad else None)
+    loss = written_out(policy, items, recipe)
+    hook.remove()
+    # The policy is read twice for each answer: at its turn's temperature and at 1.
+    pulls = torch.autograd.grad(loss, states, allow_unused=True, materialize_grads=True)
+    expected = torch.stack([(one + two).square().sum() for one, two in zip(pulls[::2], pulls[1::2], strict=True)])
+    assert float(expected.max()) > 0
+    assert float((found - expected).abs().max() / expected.max()) < 1e-5
+
+
 def test_gradient_of_exact_divergences_equals_finite_differences(policy, items):
     recipe = replace(RECIPE, kl_beta=0.2)
     recipe = replace(recipe, method="opd")

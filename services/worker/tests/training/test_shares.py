@@ -119,6 +119,8 @@ def test_several_processes_give_what_one_gives(recipe, size, shares_base):
         assert [(x.turn, x.dropped) for x in outcome.samples] == [(x.turn, x.dropped) for x in one.samples]
         assert [x.divergence for x in outcome.samples] == pytest.approx([x.divergence for x in one.samples], rel=1e-6)
         assert [x.staleness for x in outcome.samples] == pytest.approx([x.staleness for x in one.samples], rel=1e-6)
+        shares = [x.gradient_share for x in one.samples]
+        assert [x.gradient_share for x in outcome.samples] == pytest.approx(shares, rel=1e-6, abs=1e-9)
         assert shared_weights.keys() == weights.keys()
         assert all(torch.allclose(shared_weights[name], weights[name], rtol=0, atol=1e-9) for name in weights)
         assert all(torch.allclose(shared_state[name], state[name], rtol=0, atol=1e-9) for name in state)

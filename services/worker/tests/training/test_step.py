@@ -138,6 +138,24 @@ def test_a_batch_of_which_everything_is_dropped_moves_nothing_and_says_why():
     assert bytes_of(before) == bytes_of(after)
 
 
+def test_shares_of_the_gradient_are_of_turns_and_add_up_to_one():
+    items = items_of(tiny_model(), LENGTHS)
+    taught = replace(RECIPE, method="opd", opd_form="hybrid")
+    told = changed(items[1], told=True)
+    silent_one = replace(items[0], trained=False, dropped="too_long")
+    outcome, *_ = step(taught, [silent_one, *items[1:], told])
+    by_turn = {sample.turn: sample.gradient_share for sample in outcome.samples}
+    assert len(by_turn) == len(items)
+    assert by_turn[items[0].sample.turn] == 0
+    assert sum(by_turn.values()) == pytest.approx(1)
+    alone, *_ = step(taught, [silent_one, *items[1:]])
+    before = {sample.turn: sample.gradient_share for sample in alone.samples}
+    # What the teacher answered in its place counts for the turn.
+    assert by_turn[told.sample.turn] > before[told.sample.turn]
+    nothing, *_ = step(replace(RECIPE, method="binary"), [changed(item, advantage=0.0) for item in items])
+    assert [sample.gradient_share for sample in nothing.samples] == [0.0] * len(items)
+
+
 def stale(item):
     """Every token was less likely to its sampler than it is to the present weights, none of them absurdly."""
     return changed(item, logprobs=tuple(value - 0.6 for value in item.sample.logprobs))

@@ -107,6 +107,7 @@ class GradientPass:
         figures: list[Tensor] = []
         for part in self.network.chunks(len(tokens.ids)):
             self._chunk(tokens[part], leaf[part], teacher[part], base[part], old[part], figures, sums, first)
+        self._weigh(group, torch.zeros_like(leaf) if leaf.grad is None else leaf.grad)
         if leaf.grad is not None:
             states.backward(leaf.grad)
         elif self.network.sharing.size > 1:
@@ -170,6 +171,12 @@ class GradientPass:
                 kept=not sequence_is_off_policy(log_v),
                 fresh=not self.recipe.staleness_max or staleness(log_v) <= self.recipe.staleness_max,
             )
+
+    def _weigh(self, group: Sequence[int], gradient: Tensor) -> None:
+        """How hard each answer pulls; the gradient is [tokens, hidden]."""
+        parts = answers_in(gradient, [len(self.items[i].sample.answer_ids) for i in group])
+        for index, part in zip(group, parts, strict=True):
+            self.observed[index].gradient = float(part.double().square().sum())
 
     def _record(self, group: Sequence[int], figures: Tensor) -> None:
         """Sums over each answer of entropy, divergence and KL to the base; figures are [tokens, 4]."""

@@ -3,7 +3,7 @@
 A divergence to teacher or base is exact, over the whole vocabulary at T = 1, in nats an answer; so is the entropy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -35,6 +35,8 @@ class Observation:
     """Of the base on the same tokens, where it was asked."""
     kl_base: float | None = None
     divergence: float | None = None
+    gradient: float = 0.0
+    """Squared norm of the loss's gradient at the answer's last hidden states, in the newest pass."""
 
     def without_states(self) -> "Observation":
         """What other processes are told of it."""
@@ -49,17 +51,31 @@ class SampleOutcome:
     dropped: Dropped
     divergence: float
     staleness: float
+    gradient_share: float = 0.0
+    """Of the squared norm of the gradient at last hidden states; all samples' are 1, or 0 where nothing pulls."""
 
 
-def sample_outcomes(items: Sequence[BatchItem], observed: dict[int, Observation]) -> list[SampleOutcome]:
-    """One outcome for each item, in order; `observed` is by index of the item."""
+def gradient_shares(items: Sequence[BatchItem], gradients: Mapping[int, float]) -> dict[str, float]:
+    """By turn, with what the teacher answered in its place; `gradients` are squared norms by index of the item."""
+    whole = sum(gradients.values())
+    shares: dict[str, float] = {}
+    for index, gradient in gradients.items() if whole > 0 else ():
+        turn = items[index].sample.turn
+        shares[turn] = shares.get(turn, 0.0) + gradient / whole
+    return shares
+
+
+def sample_outcomes(
+    items: Sequence[BatchItem], observed: dict[int, Observation], shares: Mapping[str, float]
+) -> list[SampleOutcome]:
+    """One outcome for each item, in order; `observed` is by index of the item, `shares` by turn."""
     outcomes: list[SampleOutcome] = []
     for index, item in enumerate(items):
-        dropped, divergence, stale = item.dropped, 0.0, 0.0
+        turn, dropped, divergence, stale = item.sample.turn, item.dropped, 0.0, 0.0
         if (seen := observed.get(index)) is not None:
             dropped = (item.dropped or ("" if seen.fresh else "stale")) if seen.kept else "ratio_too_small"
             divergence, stale = seen.divergence or 0.0, staleness(seen.log_v)
-        outcomes.append(SampleOutcome(item.sample.turn, dropped, divergence, stale))
+        outcomes.append(SampleOutcome(turn, dropped, divergence, stale, shares.get(turn, 0.0)))
     return outcomes
 
 

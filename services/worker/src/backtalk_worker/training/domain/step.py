@@ -21,6 +21,7 @@ from backtalk_worker.training.domain.observation import (
     Observation,
     SampleOutcome,
     batch_measurements,
+    gradient_shares,
     sample_outcomes,
     tripped_guards,
 )
@@ -98,7 +99,9 @@ def take_step(
     measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, norm, bounded) | guards
     measurements["answers_told"] = float(len(items) - len(own))
-    return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed))
+    gradients = {index: seen.gradient for index, seen in sorted(_observed_by_all(passes, group).items())}
+    shares = gradient_shares(items, gradients)
+    return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed, shares))
 
 
 def _passes(
