@@ -9,6 +9,8 @@ export interface AskOptions {
   readonly temperature?: number;
   /** False: the turn is not learned from. */
   readonly train: boolean;
+  /** The model is shown what it is being taught, until it has learned it. */
+  readonly lessons?: boolean;
 }
 
 export interface Answer {
@@ -18,6 +20,9 @@ export interface Answer {
   readonly version: string;
   readonly promptIds: readonly number[];
   readonly answerIds: readonly number[];
+  readonly promptTokens: number;
+  /** Lessons that the model was shown. */
+  readonly shown: number;
 }
 
 export async function ask(client: OpenAI, messages: readonly ChatMessage[], options: AskOptions): Promise<Answer> {
@@ -28,7 +33,10 @@ export async function ask(client: OpenAI, messages: readonly ChatMessage[], opti
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
     return_token_ids: true,
   };
-  const headers = options.train ? {} : { 'X-Backtalk-Train': 'off' };
+  const headers = {
+    ...(options.train ? {} : { 'X-Backtalk-Train': 'off' }),
+    ...(options.lessons === true ? { 'X-Backtalk-Lessons': 'on' } : {}),
+  };
   const { data, response } = await client.chat.completions.create(body, { headers }).withResponse();
   const [choice] = data.choices;
   return {
@@ -37,6 +45,8 @@ export async function ask(client: OpenAI, messages: readonly ChatMessage[], opti
     version: response.headers.get('x-backtalk-weights') ?? '',
     promptIds: idsIn(data, 'prompt_token_ids'),
     answerIds: idsIn(choice, 'token_ids'),
+    promptTokens: data.usage?.prompt_tokens ?? 0,
+    shown: Number(response.headers.get('x-backtalk-lessons') ?? 0),
   };
 }
 

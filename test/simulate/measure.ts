@@ -15,6 +15,8 @@ export interface MeasureOptions {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly parallel: number;
+  /** Shown what is being taught, as an endpoint does that is asked to. */
+  readonly lessons?: boolean;
   readonly onAnswer?: (done: number, total: number) => void;
 }
 
@@ -25,12 +27,13 @@ export interface MeasuredAnswers {
 
 /** Questions in order, `samples` answers each; the same order for every version. */
 export async function askHeldOut(options: MeasureOptions, model: string, hint?: string): Promise<MeasuredAnswers> {
-  const { client, questions, samples, maxTokens, temperature, parallel } = options;
+  const { client, questions, samples, maxTokens, temperature, parallel, lessons = false } = options;
   const asked = Array.from({ length: samples }, () => questions).flat();
   let done = 0;
   const answers = await inParallel(asked, parallel, async (question) => {
     const content = hint === undefined ? question : `${question}\n\n${hint}`;
-    const answer = await ask(client, [{ role: 'user', content }], { model, maxTokens, temperature, train: false });
+    const own = { model, maxTokens, temperature, train: false, lessons };
+    const answer = await ask(client, [{ role: 'user', content }], own);
     done += 1;
     options.onAnswer?.(done, asked.length);
     return answer;

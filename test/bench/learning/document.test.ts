@@ -108,6 +108,21 @@ describe('the document of the learning experiment', () => {
     expect(readFileSync(join(folder, 'learning', 'c-each-1.svg'), 'utf8').match(/<polyline/g)).toHaveLength(2);
   });
 
+  it('says of one correction what each version came to, and what being reminded is worth and costs', () => {
+    const at = (version: string, headline: number, tokens: number, shown: number) => ({
+      ...row('one', '', 2, headline, version),
+      prompt: { tokens, shown },
+    });
+    const said = result('i', 'one', [
+      at('backtalk-v1', 0.02, 30, 0),
+      at('backtalk-v1, reminded', 0.5, 42.4, 1),
+      { ...row('one', 'one', 4, 0.4), seconds: 125 },
+    ]);
+    const text = written([said]);
+    expect(text).toMatch(/\| one \| 0 \| – \| – \| v4 0\.40 \(125 s\) \|/);
+    expect(text).toMatch(/\| one \| backtalk-v1 \| 0\.02 \(0\.02\) \| 0\.50 \(0\.50\) \| 1\.00 \| 30\.0 \| 42\.4 \|/);
+  });
+
   it('compares a control with the gain of the right teacher', () => {
     const alone = result('a', 'one', [row('one', '', 0, 0, 'base'), row('one', 'one', 3, 0.5)]);
     alone.rows.push(row('one', '', 0, 0.5, 'base shown the wish'));

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { lineChart, type Series } from './chart.js';
 import { baseOf, ceilingOf, comparisonsFor, keptOf, toldOf, versionsOf } from './findings.js';
 import { partNames, type LearningPlan } from './options.js';
-import { oneEach, shownLessons, type Row, type UnitResult } from './result.js';
+import { oneEach, reminded, shownLessons, type Row, type UnitResult } from './result.js';
 import { targetsOf } from './targets.js';
 
 const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
@@ -266,7 +266,37 @@ function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[
     'last ÷ shown',
     'obeys',
   ];
-  return { title: '(i) One correction, and then silence', lines: table(header, rows) };
+  const lines = [...table(header, rows), ...twoSpeeds(own)];
+  return { title: '(i) One correction, and then silence', lines };
+}
+
+/** What being reminded of a lesson is worth at once, and what it costs once it is learned. */
+function twoSpeeds(own: readonly UnitResult[]): string[] {
+  const rows = own.flatMap((result) =>
+    result.rows.flatMap((row) => {
+      const plain = result.rows.find(({ name, prompt }) => `${name}${reminded}` === row.name && prompt !== undefined);
+      if (plain?.prompt === undefined || row.prompt === undefined) return [];
+      const tokens = [plain.prompt.tokens, row.prompt.tokens].map((mean) => mean.toFixed(1));
+      const scores = [plain, row].map(({ scores: { headline, obeys } }) => `${share(headline)} (${share(obeys)})`);
+      return [[labelOf(result), plain.name, ...scores, row.prompt.shown.toFixed(2), ...tokens]];
+    }),
+  );
+  if (rows.length === 0) return [];
+  const header = [
+    'wish',
+    'what serves',
+    'plain (obeys)',
+    'reminded (obeys)',
+    'lessons shown',
+    'tokens of a plain prompt',
+    'reminded',
+  ];
+  return [
+    '',
+    'A client that asks to be reminded (`X-Backtalk-Lessons: on`) beside one that does not:',
+    '',
+    ...table(header, rows),
+  ];
 }
 
 /** One wish by each method, the combined one of part (a) first. */

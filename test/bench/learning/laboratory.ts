@@ -15,7 +15,7 @@ import { startScorer } from '../../simulate/scorer/scorer-process.js';
 import { readUser } from '../../simulate/user/user-file.js';
 import type { Sizes } from './options.js';
 import { ReferenceSet } from './reference.js';
-import { lessonSchema, shownLessons, type Lesson, type Row, type Step } from './result.js';
+import { lessonSchema, reminded, shownLessons, type Lesson, type Row, type Step } from './result.js';
 
 export interface LaboratoryOptions {
   /** Folder of the base model; the laptop's own when it is undefined. */
@@ -149,6 +149,20 @@ export class Laboratory {
     }
   }
 
+  /** What serves, asked as a client asks that wants to be reminded of lessons, and as any other; `version` says what serves. */
+  async atTwoSpeeds(of: string, { version, step }: Pick<Asked, 'version' | 'step'>): Promise<Row[]> {
+    const rows: Row[] = [];
+    for (const lessons of [false, true]) {
+      const { scored, answers } = await this.ask(of, onePolicy, undefined, undefined, lessons);
+      const mean = (valueOf: (answer: (typeof answers)[number]) => number) =>
+        answers.reduce((sum, answer) => sum + valueOf(answer), 0) / Math.max(1, answers.length);
+      const prompt = { tokens: mean(({ promptTokens }) => promptTokens), shown: mean(({ shown }) => shown) };
+      const scores = await (await this.scorer(of)).score(scored);
+      rows.push({ of, block: '', name: `${version}${lessons ? reminded : ''}`, step, scores, prompt });
+    }
+    return rows;
+  }
+
   /** Learning of a policy stops and goes on, as by an operator. */
   async rest(policy: string, paused: boolean): Promise<void> {
     const codec = jsonCodec(z.object({ paused: z.boolean() }));
@@ -169,6 +183,12 @@ export class Laboratory {
     await until(isDecided, { what: `A step of ${policy} is decided`, timeoutMs: stepWithinMs, everyMs: 500 });
   }
 
+  /** What answers now. */
+  async serving(policy: string): Promise<{ readonly version: string; readonly step: number }> {
+    const version = (await this.steps()).filter(({ stage }) => stage === 'stable').at(-1)?.version ?? `${policy}-v0`;
+    return { version, step: numberOf(version) };
+  }
+
   /** Whether a first step begins by what was said just now. */
   async begins(policy: string): Promise<boolean> {
     const isBegun = async () => (await this.steps()).length > 0;
@@ -185,10 +205,9 @@ export class Laboratory {
   /** The first version from this step on that serves, or the newest once nothing is being learned any more. */
   async reaches(policy: string, step: number): Promise<{ readonly version: string; readonly step: number }> {
     const reached = async () => {
-      const stable = (await this.steps()).filter(({ stage }) => stage === 'stable').at(-1);
+      const serving = await this.serving(policy);
       const isOver = (await this.lessons(policy)).every(({ state }) => state !== 'active');
-      const number = stable === undefined ? 0 : numberOf(stable.version);
-      return number >= step || isOver ? { version: stable?.version ?? `${policy}-v0`, step: number } : undefined;
+      return serving.step >= step || isOver ? serving : undefined;
     };
     const what = `Version ${String(step)} of ${policy} serves`;
     return until(reached, { what, timeoutMs: stepWithinMs, everyMs: 500 });
@@ -248,11 +267,12 @@ export class Laboratory {
     return [...steps.values()];
   }
 
-  private ask(of: string, model: string, key?: string, wish?: string) {
+  private ask(of: string, model: string, key?: string, wish?: string, lessons = false) {
     const { questions, samples } = this.options.sizes;
     const heldOut = readUser(of).questions.heldout.slice(0, questions);
-    const sizes = { questions: heldOut, samples, maxTokens: answerTokensMax, temperature, parallel };
-    this.options.say(`measuring ${model} on ${of}${wish === undefined ? '' : ', shown the wish'}`);
+    const sizes = { questions: heldOut, samples, maxTokens: answerTokensMax, temperature, parallel, lessons };
+    const shown = lessons ? ', reminded' : wish === undefined ? '' : ', shown the wish';
+    this.options.say(`measuring ${model} on ${of}${shown}`);
     return askHeldOut({ client: this.client(key), ...sizes }, model, wish);
   }
 

@@ -340,22 +340,29 @@ function oneCorrection(setting: Setting, name: string): Unit {
     await compare(laboratory, setting, [name]);
     const talk = new Talk(laboratory, policy, say);
     await talk.untilTaught(personOf(laboratory, readUser(name), seed));
-    const rows: Row[] = [];
     let measuringMs = 0;
     const saidAt = performance.now();
+    const measuring = async <T>(work: () => Promise<T>): Promise<T> => {
+      await laboratory.rest(policy, true);
+      const startedAt = performance.now();
+      const found = await work();
+      measuringMs += performance.now() - startedAt;
+      return found;
+    };
+    await laboratory.decided(policy);
+    const rows = await measuring(async () => laboratory.atTwoSpeeds(name, await laboratory.serving(policy)));
     for (const stop of stops(0, plan.sizes)) {
       await laboratory.rest(policy, false);
       const reached = await laboratory.reaches(policy, stop);
       const seconds = (performance.now() - saidAt - measuringMs) / 1_000;
-      await laboratory.rest(policy, true);
-      const measuringAt = performance.now();
-      const row = await laboratory.measure({ of: name, block: '', ...reached });
+      const row = await measuring(() => laboratory.measure({ of: name, block: name, ...reached }));
       if (row !== undefined) rows.push({ ...row, seconds });
-      measuringMs += performance.now() - measuringAt;
       if (reached.step < stop) break;
     }
-    const taught = await laboratory.taught(name, rows.at(-1)?.step ?? 0);
-    return { rows: [...rows, ...taught], talks: [talk] };
+    const last = await laboratory.serving(policy);
+    const learned = await laboratory.atTwoSpeeds(name, last);
+    const taught = await laboratory.taught(name, last.step);
+    return { rows: [...rows, ...learned, ...taught], talks: [talk] };
   };
   return { part: 'i', name, seed, run: (say) => experiment({ ...setting, recipe }, say, steps) };
 }

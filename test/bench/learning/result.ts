@@ -27,6 +27,8 @@ const row = z.object({
   scores,
   /** Since the person had said what they want, without the time of measuring. */
   seconds: z.number().optional(),
+  /** Means an answer: tokens of the prompt, and lessons that the model was shown in it. */
+  prompt: z.object({ tokens: z.number(), shown: z.number() }).optional(),
   /** KL to the base, nats an answer. */
   kl: z.number().optional(),
   /** Of fixed sentences: mean nats a token, the share of right ones that are likelier than their wrong twins, and which they are. */
@@ -74,6 +76,8 @@ const unitResult = z.object({
 
 /** Name of a row: the base shown the lessons in force. */
 export const shownLessons = 'base shown its lessons';
+/** End of a row's name: what serves, shown by the endpoint what it has not learned yet. */
+export const reminded = ', reminded';
 /** Name of a block, and end of a unit's name: each of two people at a policy of their own. */
 export const oneEach = 'one each';
 
