@@ -71,13 +71,18 @@ beforeAll(async () => {
   const [ben] = await usersOf();
   const headers = { authorization: `Bearer ${keyOf('ada').key}` };
   const lesson = JSON.stringify({ text: `From now on say ${word} first.` });
-  const added = await fetch(`${machine.gateway}/v1/lessons`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: lesson,
-    signal: AbortSignal.timeout(10_000),
-  });
-  expect(added.status).toBe(200);
+  const post = (path: string, body: string) =>
+    fetch(`${machine.gateway}/v1/${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(10_000),
+    });
+  expect((await post('lessons', lesson)).status).toBe(200);
+  // Of an answer that the other was given.
+  const turn = (await book.read()).opened.at(-1)?.message.turn;
+  const correction = JSON.stringify({ turn_id: turn, score: -1, correction: `It is a ${word}.` });
+  expect((await post('feedback', correction)).ok).toBe(true);
   const messages = [{ role: 'user' as const, content: `What is a ${word}?` }];
   await ask(machine.gateway, { messages, headers });
   await ask(machine.gateway, { messages, headers: { ...headers, 'x-backtalk-train': 'off' } });
@@ -85,12 +90,14 @@ beforeAll(async () => {
   const isTaught = async () => {
     const { batches, staged } = await book.read();
     const taught = batches.find(({ message }) => message.samples.some(({ user }) => user !== ben));
-    before = taught?.message.parent ?? '';
     const stable = staged.filter(({ message: { stage } }) => stage === WeightsStaged_Stage.STAGE_STABLE);
     return taught !== undefined && stable.some(({ message }) => message.version === taught.message.version);
   };
   await learnFrom('ada', 'A version of the other', isTaught);
   await settleLearning(machine, book, 60_000);
+  const ada = [...(await usersOf())].find((user) => user !== ben) ?? '';
+  const making = (await book.read()).batches.filter(({ message }) => message.samples.length > 0);
+  before = making.find(({ message }) => JSON.stringify(message).includes(ada))?.message.parent ?? '';
 }, 180_000);
 
 afterAll(async () => {
@@ -130,12 +137,15 @@ it('nothing that a forgotten person said is on the disk, and the version from be
   expect(await book.stable()).toBe(before);
   expect(filesWith(word)).toEqual([]);
   const after = await book.read();
+  // The other's answer that they corrected is judged as it was before.
+  const own = judged.filter(({ message: { giver } }) => giver === '' || giver === ben);
+  expect(own.length).toBeLessThan(judged.length);
   const rowsOf = (facts: readonly { sequence: number; message: { user: string; turn: string } }[]) =>
     facts.flatMap(({ sequence, message: { user, turn } }) => (user === ben ? [[sequence, turn]] : []));
   expect(after.opened).toHaveLength(rowsOf(after.opened).length);
-  expect([rowsOf(after.opened), rowsOf(after.judged)]).toEqual([rowsOf(opened), rowsOf(judged)]);
+  expect([rowsOf(after.opened), rowsOf(after.judged)]).toEqual([rowsOf(opened), rowsOf(own)]);
   // The receipt says so of these: a "no" holds on, working memory runs out, and logs of processes name ids.
-  const stays = /KV_refusals|valkey|logs/;
+  const stays = /\/(?:KV_refusals|valkey|logs)\//;
   const others = [...new Set(opened.map(({ message }) => message.user))].filter((user) => user !== ben);
   for (const user of others) expect(filesWith(user).filter((file) => !stays.test(file))).toEqual([]);
   expect((await backtalk('forget', 'ada', '--tenant', 'one', '--yes')).stdout).toBe('Nothing is held of ada of one.\n');
@@ -162,6 +172,8 @@ it('a receipt says who signed it, and is refused once a word of it was changed',
     /^Unchanged since it was signed with key [0-9a-f]{16}\.\nForgotten: ada of one/,
   );
   const forged = directory.join('forged.json');
+  writeFileSync(forged, readFileSync(path, 'utf8').replace('"turns":', '"pardoned": true,\n    "turns":'));
+  expect((await backtalk('receipt', forged)).stderr).toContain('is not a receipt');
   writeFileSync(forged, readFileSync(path, 'utf8').replace('"user": "ada"', '"user": "zoe"'));
   const refused = await backtalk('receipt', forged);
   expect([refused.status, refused.stderr]).toEqual([

@@ -1,6 +1,7 @@
 import {
   BatchClosed,
   LessonChanged,
+  LessonChanged_Action,
   WeightsStaged,
   WeightsStaged_Stage,
   WeightsTrained,
@@ -8,7 +9,7 @@ import {
   type ComparedAnswer,
 } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-import { forgettingOf, isReady, type PolicyLog } from './forget-plan.js';
+import { forgettingOf, isReady, revisionOf, type PolicyLog } from './forget-plan.js';
 
 const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 const ada = { tenant: 't', user: 'ada' };
@@ -60,14 +61,16 @@ describe('what it takes to forget a person', () => {
     expect(forgettingOf('p', ada, log)).toMatchObject({
       learned: ['p-v3', 'p-v2'],
       burns: ['p-v3', 'p-v2'],
-      to: 'p-v1',
+      earlier: [
+        { version: 'p-v1', manifest: 'm1' },
+        { version: 'p-v0', manifest: '' },
+      ],
       isNamed: false,
-      manifests: { theirs: ['m2', 'm3'], others: ['m1'] },
+      manifests: ['m2', 'm3'],
     });
     expect(forgettingOf('p', { tenant: 'u', user: 'ada' }, log)).toMatchObject({
       learned: [],
       burns: [],
-      to: 'p-v3',
       facts: [],
     });
   });
@@ -79,7 +82,7 @@ describe('what it takes to forget a person', () => {
   ])('a version learned from %s', (_, sample) => {
     const { lessons } = BatchClosed.fromPartial({ lessons: [{ id: 'theirs', scopeTenant: 't', scopeUser: 'ada' }] });
     const { log } = policy([[others], [sample]], (number) => (number === 2 ? { lessons } : {}));
-    expect(forgettingOf('p', ada, log)).toMatchObject({ learned: ['p-v2'], to: 'p-v1' });
+    expect(forgettingOf('p', ada, log)).toMatchObject({ learned: ['p-v2'], burns: ['p-v2'] });
   });
 
   it('facts that name them go, in whatever way they do, and the newest batch is waited for where it does', () => {
@@ -87,20 +90,58 @@ describe('what it takes to forget a person', () => {
       { samples: [own] as BatchSample[] },
       { settled: [{ turn: 'a', ...ada, reason: 'stale' }] },
       { baselines: [{ user: 'ada', mean: 0, count: 1 }] },
-      { lessons: BatchClosed.fromPartial({ lessons: [{ scopeTenant: 't', scopeUser: 'ada' }] }).lessons },
-      { lessons: BatchClosed.fromPartial({ lessons: [{ scopeTenant: 't', cases: [{ turn: 'a', ...ada }] }] }).lessons },
+      { lessons: BatchClosed.fromPartial({ lessons: [{ id: 'own', scopeTenant: 't', scopeUser: 'ada' }] }).lessons },
+      {
+        lessons: BatchClosed.fromPartial({
+          lessons: [{ id: 'shared', scopeTenant: 't', cases: [{ turn: 'a', ...ada }] }],
+        }).lessons,
+      },
     ];
     const { log, at } = policy([[others]]);
     const batches = naming.map((fields) => at(BatchClosed.fromPartial(fields)));
     const given = at(LessonChanged.fromPartial({ ...ada, text: 'In French.' }));
     const another = at(LessonChanged.fromPartial({ ...ada, tenant: 'u' }));
-    const last = at(BatchClosed.fromPartial({}));
+    const last = at(BatchClosed.fromPartial({ lessonsThrough: 1_000 }));
     const whole = { ...log, batches: [...log.batches, ...batches, last], changes: [given, another] };
     expect(forgettingOf('p', ada, whole).facts).toEqual([given, ...batches].map(({ sequence }) => sequence));
     const named = forgettingOf('p', ada, { ...whole, batches: [...log.batches, ...batches] });
     expect(named.isNamed).toBe(true);
     expect(named.facts).not.toContain(batches.at(-1)?.sequence);
+    // The trainer has not taken it in.
+    expect(named.facts).not.toContain(given.sequence);
     expect(isReady(named)).toBe(false);
+  });
+
+  it('a version of others is theirs too where its batch has to go, since it holds a lesson or a baseline of theirs', () => {
+    const { lessons } = BatchClosed.fromPartial({ lessons: [{ id: 'theirs', scopeTenant: 't', scopeUser: 'ada' }] });
+    const baselines = [{ user: 'ada', mean: 0.5, count: 2 }];
+    for (const fields of [{ lessons }, { baselines }]) {
+      const { log } = policy([[others], [others]], (number) => (number === 2 ? fields : {}));
+      const found = forgettingOf('p', ada, log);
+      expect(found).toMatchObject({ learned: ['p-v2'], burns: ['p-v2'] });
+      expect(found.facts).toContain(log.batches[1]?.sequence);
+    }
+  });
+
+  it('a judgement of another’s turn that repeats their words makes its sample theirs', () => {
+    const { log } = policy([[{ ...others, revision: 1 }], [{ ...others, turn: 'c', revision: 2 }]]);
+    const said = new Set([revisionOf({ turn: 'c', revision: 2 }), revisionOf({ turn: 'b', revision: 3 })]);
+    expect(forgettingOf('p', ada, log, said).learned).toEqual(['p-v2']);
+  });
+
+  it('a lesson for everyone that they gave or put in words is theirs, and one that they ended is not', () => {
+    const held = ['given', 'edited', 'ended'].map((id) => ({ id, scopeTenant: 't' }));
+    const { log, at } = policy([[others]]);
+    const head = at(BatchClosed.fromPartial({ lessons: held, lessonsThrough: 1_000 }));
+    const { ACTION_ADD, ACTION_EDIT, ACTION_RETIRE } = LessonChanged_Action;
+    const said = { tenant: 't', giver: 'ada' };
+    const changes = [
+      at(LessonChanged.fromPartial({ ...said, lesson: 'given', action: ACTION_ADD })),
+      at(LessonChanged.fromPartial({ ...said, lesson: 'edited', action: ACTION_EDIT })),
+      at(LessonChanged.fromPartial({ ...said, lesson: 'ended', action: ACTION_RETIRE })),
+    ];
+    const found = forgettingOf('p', ada, { ...log, batches: [...log.batches, head], changes });
+    expect(found).toMatchObject({ isNamed: true, lessons: 2, shared: ['given', 'edited'] });
   });
 
   it('what their versions answered goes once how each ended is said without it', () => {
@@ -111,7 +152,8 @@ describe('what it takes to forget a person', () => {
     const [, ...quoting] = log.staged;
     const burned = { ...log, staged: [...log.staged, stage(1, STAGE_BURNED), stage(2, STAGE_BURNED)] };
     const after = forgettingOf('p', ada, burned);
-    expect(after).toMatchObject({ learned: ['p-v2', 'p-v1'], burns: [], to: 'p-v0', isQuoted: false });
+    expect(after).toMatchObject({ learned: ['p-v2', 'p-v1'], burns: [], isQuoted: false });
+    expect(after.earlier).toEqual([{ version: 'p-v0', manifest: '' }]);
     expect(isReady(after)).toBe(true);
     expect(after.facts).toEqual([...quoting, ...log.batches.slice(0, 1)].map(({ sequence }) => sequence));
   });

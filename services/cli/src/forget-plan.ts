@@ -1,10 +1,10 @@
 // What it takes to forget a person in one policy. In: the policy's facts, with their places in the log. Out: whether its newest batch still
-// names them, the versions that learned from them, the version that answers again, and the facts that go. Pure.
+// names them, the versions that learned from them, the versions that could answer without those, and the facts that go. Pure.
 //
-// A version learned from a person where its batch holds a turn of theirs, another's turn that they judged, or a question on which a lesson of
-// theirs was rehearsed; and so did every version that was made from it.
+// A version counts as theirs where its batch names them in any way, or holds a turn or question whose teacher was shown a lesson of theirs;
+// and so does every version that was made from it.
 import type { StoredFact } from '@backtalk/kit';
-import type { BatchClosed, BatchSample } from '@backtalk/proto/facts';
+import { LessonChanged_Action, type BatchClosed, type BatchSample } from '@backtalk/proto/facts';
 import { answered, isUndecided } from './policy-facts.js';
 
 export interface Person {
@@ -12,6 +12,11 @@ export interface Person {
   readonly tenant: string;
   readonly user: string;
 }
+
+/** What of others' turns holds their words: ids of turns, each with the revision of the judgement. */
+export type SaidOfOthers = ReadonlySet<string>;
+export const revisionOf = ({ turn, revision }: { readonly turn: string; readonly revision: number }): string =>
+  `${turn} ${String(revision)}`;
 
 type Kept<N extends 'batchClosed' | 'lessonChanged' | 'weightsTrained' | 'weightsStaged'> = Pick<
   StoredFact<N>,
@@ -26,36 +31,51 @@ export interface PolicyLog {
   readonly changes: readonly Kept<'lessonChanged'>[];
 }
 
+/** A version with its manifest's digest; empty of the base. */
+export interface Answering {
+  readonly version: string;
+  readonly manifest: string;
+}
+
 export interface PolicyForgetting {
   readonly policy: string;
   /** Lessons of theirs that the newest batch holds. */
   readonly lessons: number;
+  /** Of those, the ones that hold for everyone. */
+  readonly shared: readonly string[];
   /** The newest batch names them: the trainer has not taken in that they are forgotten. */
   readonly isNamed: boolean;
   /** Every version that learned from them, newest first. */
   readonly learned: readonly string[];
   /** Those of them that answered and are not burned, newest first. */
   readonly burns: readonly string[];
-  /** The version that answers without them; empty where none ever answered. */
-  readonly to: string;
+  /** Versions that answered before any of those, newest first. */
+  readonly earlier: readonly Answering[];
   /** The newest word on one of them holds what it answered. */
   readonly isQuoted: boolean;
   /** One of them that is being made or decided on; else empty. */
   readonly pending: string;
-  /** Their manifests, and the manifests of all others: what only theirs name is theirs alone. */
-  readonly manifests: { readonly theirs: readonly string[]; readonly others: readonly string[] };
+  readonly manifests: readonly string[];
   /** Places of the facts that name them or hold what those versions answered. */
   readonly facts: readonly number[];
 }
 
-export function forgettingOf(policy: string, person: Person, log: PolicyLog): PolicyForgetting {
+export function forgettingOf(
+  policy: string,
+  person: Person,
+  log: PolicyLog,
+  said: SaidOfOthers = new Set(),
+): PolicyForgetting {
   const messages = <M>(facts: readonly { readonly message: M }[]) => facts.map(({ message }) => message);
   const [batches, trained, staged] = [messages(log.batches), messages(log.trained), messages(log.staged)];
   const newest = batches.at(-1);
-  const own = new Set(batches.flatMap(({ lessons }) => lessons.filter((one) => isOf(one, person)).map(({ id }) => id)));
-  const taught = new Set(
-    batches.filter(({ samples }) => samples.some(teaches(person, own))).map(({ number }) => number),
-  );
+  const changes = log.changes.filter(({ message: { tenant, user, giver } }) => isTheirs(person, tenant, user, giver));
+  const own = new Set([
+    ...batches.flatMap(({ lessons }) => lessons.filter((one) => isOf(one, person)).map(({ id }) => id)),
+    ...changes.flatMap(({ message: { action, lesson } }) => (hasWords.has(action) ? [lesson] : [])),
+  ]);
+  const isNaming = (batch: BatchClosed) => names(batch, person, own, said);
+  const taught = new Set(batches.filter(isNaming).map(({ number }) => number));
   const learned = new Set<string>();
   for (const { version, batch, parent } of trained) if (taught.has(batch) || learned.has(parent)) learned.add(version);
   const line = answered(staged);
@@ -68,26 +88,33 @@ export function forgettingOf(policy: string, person: Person, log: PolicyLog): Po
     open !== undefined &&
     (taught.has(open.number) || learned.has(open.parent)) &&
     isUndecided(open, { batches, trained, staged });
-  const manifestsOf = (isTheirs: boolean) =>
-    trained.filter(({ version }) => learned.has(version) === isTheirs).map(({ manifestDigest }) => manifestDigest);
+  const manifestOf = new Map(trained.map(({ version, manifestDigest }) => [version, manifestDigest]));
+  const held = newest?.lessons.filter(({ id }) => own.has(id)) ?? [];
   return {
     policy,
-    lessons: newest?.lessons.filter((one) => isOf(one, person)).length ?? 0,
-    isNamed: newest !== undefined && names(newest, person),
+    lessons: held.length,
+    shared: held.filter(({ scopeUser }) => scopeUser === '').map(({ id }) => id),
+    isNamed: newest !== undefined && isNaming(newest),
     learned: [...learned].toReversed(),
     burns: first < 0 ? [] : line.slice(first).toReversed(),
-    to: line[(first < 0 ? line.length : first) - 1] ?? '',
+    earlier: line
+      .slice(0, first < 0 ? line.length : first)
+      .toReversed()
+      .map((version) => ({ version, manifest: manifestOf.get(version) ?? '' })),
     isQuoted: quoted.some(isNewest),
     pending: isOpen ? open.version : '',
-    manifests: { theirs: manifestsOf(true), others: manifestsOf(false) },
+    manifests: [...learned].flatMap((version) => manifestOf.get(version) ?? []),
     // Batches last: by them it is known which versions learned.
     facts: [
       ...quoted.filter((fact) => !isNewest(fact)),
-      ...log.changes.filter(({ message: { tenant, user } }) => tenant === person.tenant && user === person.user),
-      ...log.batches.filter(({ message }) => message !== newest && names(message, person)),
+      // One that the trainer has not taken in yet stays until it has.
+      ...changes.filter(({ sequence }) => sequence <= (newest?.lessonsThrough ?? 0)),
+      ...log.batches.filter(({ message }) => message !== newest && isNaming(message)),
     ].map(({ sequence }) => sequence),
   };
 }
+
+const hasWords = new Set([LessonChanged_Action.ACTION_ADD, LessonChanged_Action.ACTION_EDIT]);
 
 /** No fact that must stay holds anything of theirs any more. */
 export function isReady({ isNamed, pending, burns, isQuoted }: PolicyForgetting): boolean {
@@ -96,23 +123,24 @@ export function isReady({ isNamed, pending, burns, isQuoted }: PolicyForgetting)
 
 type Scoped = BatchClosed['lessons'][number];
 
+function isTheirs(person: Person, tenant: string, user: string, giver: string): boolean {
+  return tenant === person.tenant && (user === person.user || giver === person.user);
+}
+
 function isOf({ scopeTenant, scopeUser, cases }: Scoped, { tenant, user }: Person): boolean {
   return scopeTenant === tenant && (scopeUser === user || cases.some((one) => one.user === user));
 }
 
-/** By the trainer's rule: where lessons hold for everyone, those that the person asked for are theirs. */
-function teaches({ tenant, user }: Person, own: ReadonlySet<string>) {
-  return (sample: BatchSample): boolean =>
-    (sample.tenant === tenant && (sample.user === user || sample.giver === user)) ||
+function names(batch: BatchClosed, person: Person, own: ReadonlySet<string>, said: SaidOfOthers): boolean {
+  const { samples, settled, lessons, baselines } = batch;
+  const isSample = (sample: BatchSample) =>
+    isTheirs(person, sample.tenant, sample.user, sample.giver) ||
+    said.has(revisionOf(sample)) ||
     sample.lessons.some((lesson) => own.has(lesson));
-}
-
-function names({ samples, settled, lessons, baselines }: BatchClosed, person: Person): boolean {
-  const { tenant, user } = person;
   return (
-    samples.some((one) => one.tenant === tenant && (one.user === user || one.giver === user)) ||
-    settled.some((one) => one.tenant === tenant && one.user === user) ||
-    lessons.some((one) => isOf(one, person)) ||
-    baselines.some((one) => one.user === user)
+    samples.some(isSample) ||
+    settled.some(({ tenant, user }) => isTheirs(person, tenant, user, '')) ||
+    lessons.some(({ id }) => own.has(id)) ||
+    baselines.some(({ user }) => user === person.user)
   );
 }

@@ -1,14 +1,16 @@
 // What the log holds of a person. In: a person, as subjects name them. Out: the rows of their turns and of what they said of others' answers,
-// dead letters about them, and the facts of every policy, from which it follows what learned from them.
+// dead letters about them, and the facts of policies, from which it follows what learned from them.
 import { deadLetters, FactReader, idsOfSubject, type DeadLetter } from '@backtalk/kit';
+import type { TurnJudged } from '@backtalk/proto/facts';
 import type { LogTools } from './delete-rows.js';
-import type { Person, PolicyLog } from './forget-plan.js';
+import { revisionOf, type Person, type PolicyLog, type SaidOfOthers } from './forget-plan.js';
 import { trimmedFacts, type TrimmedRow } from './trim-plan.js';
 
 /** A mark goes after the turn that it marks. */
 const turnFacts = [...trimmedFacts.filter((name) => name !== 'sampleTaken'), 'turnWithheld', 'sampleTaken'] as const;
-const said = ['turnJudged', 'feedbackGiven'] as const;
+const judging = ['turnJudged', 'feedbackGiven'] as const;
 const policyFacts = ['batchClosed', 'weightsTrained', 'weightsStaged', 'lessonChanged'] as const;
+const lettersMax = 1_000_000;
 
 export interface PersonTurns {
   readonly turns: number;
@@ -19,7 +21,6 @@ export interface PersonTurns {
 
 export async function turnsOf({ broker, blobs, signal }: LogTools, person: Person): Promise<PersonTurns> {
   const reader = new FactReader(broker, blobs);
-  const { tenant, user } = person;
   const turns = new Set<string>();
   const policies = new Set<string>();
   const rows: TrimmedRow[] = [];
@@ -31,23 +32,54 @@ export async function turnsOf({ broker, blobs, signal }: LogTools, person: Perso
     if (name !== 'turnWithheld' && ids['turn'] !== undefined) turns.add(String(ids['turn']));
     if (name === 'turnJudged') policies.add(String(ids['policy']));
   }
-  const onOthers = {
-    filter: { turnJudged: { tenant }, feedbackGiven: { tenant } },
-    signal,
-    onUnreadable: () => undefined,
-  };
-  for await (const { message, sequence } of reader.read(said, onOthers)) {
-    if (message.giver !== user || message.user === user) continue;
-    rows.push({ sequence, bytes: 0, payload: undefined });
-    policies.add(message.policy);
-  }
   return { turns: turns.size, rows: [...rows, ...marks], policies };
 }
 
-/** By policy, of all that the log knows. */
-export async function policyLogs({ broker, blobs, signal }: LogTools): Promise<ReadonlyMap<string, PolicyLog>> {
+export interface OnOthers {
+  readonly rows: readonly TrimmedRow[];
+  readonly said: SaidOfOthers;
+  readonly policies: ReadonlySet<string>;
+}
+
+/** What they said of answers that others were given, and the judgements that hold it, which others may have repeated since. */
+export async function saidOfOthers({ broker, blobs, signal }: LogTools, person: Person): Promise<OnOthers> {
+  const { tenant, user } = person;
+  const reader = new FactReader(broker, blobs);
+  const filter = { turnJudged: { tenant }, feedbackGiven: { tenant } };
+  const given = new Set<string>();
+  const sequences = new Set<number>();
+  const said = new Set<string>();
+  const policies = new Set<string>();
+  const holds = ({ giver, evidence }: TurnJudged) =>
+    giver === user || evidence.some(({ name, detail }) => name === 'feedback' && given.has(detail));
+  for await (const fact of reader.read(judging, { filter, signal, onUnreadable: () => undefined })) {
+    const { message, sequence, name } = fact;
+    if (message.user === user) continue;
+    if (name === 'feedbackGiven') {
+      if (message.giver !== user) continue;
+      given.add(fact.message.digest);
+    } else {
+      if (!holds(fact.message)) continue;
+      said.add(revisionOf(fact.message));
+    }
+    sequences.add(sequence);
+    policies.add(message.policy);
+  }
+  const rows: TrimmedRow[] = [];
+  if (sequences.size > 0)
+    for await (const { sequence, bytes, payload } of reader.headers(judging, { filter, signal }))
+      if (sequences.has(sequence)) rows.push({ sequence, bytes, payload });
+  return { rows, said, policies };
+}
+
+/** By policy, of all that the log knows or of one. */
+export async function policyLogs(
+  { broker, blobs, signal }: LogTools,
+  only?: string,
+): Promise<ReadonlyMap<string, PolicyLog>> {
   const logs = new Map<string, { [K in keyof PolicyLog]: PolicyLog[K][number][] }>();
-  for await (const fact of new FactReader(broker, blobs).read(policyFacts, { signal })) {
+  const filter = only === undefined ? {} : Object.fromEntries(policyFacts.map((name) => [name, { policy: only }]));
+  for await (const fact of new FactReader(broker, blobs).read(policyFacts, { filter, signal })) {
     const { policy } = fact.message;
     const log = logs.get(policy) ?? { batches: [], trained: [], staged: [], changes: [] };
     logs.set(policy, log);
@@ -59,8 +91,22 @@ export async function policyLogs({ broker, blobs, signal }: LogTools): Promise<R
   return logs;
 }
 
+/** Of these facts of a policy, the payloads that lie beside the log. */
+export async function payloadsOf(
+  { broker, blobs, signal }: LogTools,
+  policy: string,
+  sequences: readonly number[],
+): Promise<string[]> {
+  const wanted = new Set(sequences);
+  const filter = Object.fromEntries(policyFacts.map((name) => [name, { policy }]));
+  const payloads: string[] = [];
+  for await (const { sequence, payload } of new FactReader(broker, blobs).headers(policyFacts, { filter, signal }))
+    if (payload !== undefined && wanted.has(sequence)) payloads.push(payload);
+  return payloads;
+}
+
 /** They hold no text, but name the subject of a fact. */
 export async function lettersAbout({ broker }: LogTools, { tenant, user }: Person): Promise<DeadLetter[]> {
-  const letters = await deadLetters(broker).list();
+  const letters = await deadLetters(broker).list({ limit: lettersMax });
   return letters.filter(({ fact: { subject } }) => subject.split('.').join(' ').includes(` ${tenant} ${user} `));
 }

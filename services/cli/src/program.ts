@@ -269,7 +269,7 @@ function addForgetting(program: Command, { run, attempt }: Shell): void {
   program
     .command('forget <user>')
     .description(
-      'a person leaves: their turns, what was learned from them and what those versions were; gives a signed receipt',
+      'a person leaves (local, on a machine without keys): their turns, what was learned from them and what those versions were; gives a signed receipt',
     )
     .option('--tenant <name>', 'of this tenant (default: default)')
     .option('--dry-run', 'only say what would be done', false)

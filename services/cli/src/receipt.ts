@@ -14,7 +14,7 @@ import { z } from 'zod';
 import type { Connection } from './connection.js';
 import { cliErrors } from './errors.js';
 
-const policySchema = z.object({
+const policySchema = z.strictObject({
   policy: z.string(),
   /** Lessons of theirs that were in the ledger. */
   lessons: z.number(),
@@ -27,8 +27,8 @@ const policySchema = z.object({
 });
 export type PolicyReceipt = z.infer<typeof policySchema>;
 
-const receiptSchema = z.object({
-  forgotten: z.object({ tenant: z.string(), user: z.string() }),
+const receiptSchema = z.strictObject({
+  forgotten: z.strictObject({ tenant: z.string(), user: z.string() }),
   at: z.string(),
   turns: z.number(),
   facts: z.number(),
@@ -39,7 +39,7 @@ const receiptSchema = z.object({
 });
 export type Receipt = z.infer<typeof receiptSchema>;
 
-const signedSchema = z.object({ receipt: receiptSchema, publicKey: z.string(), signature: z.string() });
+const signedSchema = z.strictObject({ receipt: receiptSchema, publicKey: z.string(), signature: z.string() });
 export type SignedReceipt = z.infer<typeof signedSchema>;
 
 /** A machine has a key of its own, made when it is first needed; a cluster's operator names one. */
@@ -100,6 +100,10 @@ export function isGenuine({ receipt, publicKey, signature }: SignedReceipt): boo
   }
 }
 
+export function counted(count: number, what: string): string {
+  return `${String(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** In words. */
 export function receiptLines({
   forgotten,
@@ -114,13 +118,13 @@ export function receiptLines({
   const beside =
     payloads + deadLetters === 0
       ? ''
-      : `, ${String(payloads)} payloads beside the log, ${String(deadLetters)} dead letters`;
+      : `, ${counted(payloads, 'payload')} beside the log, ${counted(deadLetters, 'dead letter')}`;
   return [
     `Forgotten: ${forgotten.user} of ${forgotten.tenant}, ${at}`,
-    `Deleted: ${String(turns)} turns (${String(facts)} facts${beside})`,
+    `Deleted: ${counted(turns, 'turn')} (${counted(facts, 'fact')}${beside})`,
     ...policies.map(
       ({ policy, lessons, learned, answers, facts: named, files }) =>
-        `${policy}: ${String(lessons)} lessons, ${String(named)} facts that named them, ${String(files)} files; learned from them: ${learned.join(', ') || 'no version'}; ${answers || 'the base'} answers`,
+        `${policy}: ${counted(lessons, 'lesson')}, ${counted(named, 'fact')} that named them, ${counted(files, 'file')}; learned from them: ${learned.join(', ') || 'no version'}; ${answers || 'the base'} answers`,
     ),
     'Out of reach, and to be seen to by hand:',
     ...stays.map((line) => `  ${line}`),

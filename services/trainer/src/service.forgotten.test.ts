@@ -45,6 +45,24 @@ it('the newest batch names a forgotten person no more, and what waited of them i
   expect(JSON.stringify(head)).not.toContain('ada');
 });
 
+it('a turn of another waits on as it was judged before the forgotten person said anything of it', async () => {
+  const trainer = await rig.startTrainer();
+  const turn = { ...ben, turn: 'b0', hint: 'Always use tables.', stands: true };
+  await rig.say(turn);
+  await rig.judge({ ...turn, revision: 1, judged: { giver: 'ada', hint: 'From now on rhyme.' } });
+  const read = () => rig.metric(trainer, /turns_judged_total\{.*outcome="pending"/);
+  await until(async () => (await read()) === 2, { what: 'Both revisions' });
+  await forget(ada);
+  await rig.correct(1, { ...ben, name: 'more', hint: 'Always use tables, please.' });
+  await rig.untilVersions(1);
+  const trained = (await rig.batches()).find(({ samples }) => samples.length > 0);
+  expect(trained?.samples).toMatchObject([
+    { turn: 'b0', revision: 0, giver: '' },
+    { turn: 'more0', revision: 0 },
+  ]);
+  expect(JSON.stringify(trained)).not.toContain('rhyme');
+});
+
 it('a trainer that starts without the facts of a forgotten person goes on from what was made before, under a new name', async () => {
   const trainer = await rig.startTrainer();
   await learnFrom(1, ben, 'Always use tables.');
@@ -54,7 +72,8 @@ it('a trainer that starts without the facts of a forgotten person goes on from w
   for (const version of ['backtalk-v2', 'backtalk-v3']) await rig.stage(version, WeightsStaged_Stage.STAGE_BURNED);
   const isNamed = (batch: BatchClosed) => JSON.stringify(batch).includes('"ada"');
   const named: number[] = [];
-  for await (const { message, sequence } of rig.reader.read(['batchClosed'])) if (isNamed(message)) named.push(sequence);
+  for await (const { message, sequence } of rig.reader.read(['batchClosed']))
+    if (isNamed(message)) named.push(sequence);
   expect(named).toHaveLength(2);
   await rig.stopTrainer(trainer);
   await deleteFacts(await rig.nats.connect('cli'), named, { from: 'WEIGHTS', overwrite: true });

@@ -1,23 +1,30 @@
-// `forget`: a person leaves the installation. Their turns are deleted, their lessons and all else that the trainer holds of them leave the
-// ledger, the version before the first that learned from them answers again, and what those versions were and answered is deleted too.
-// What other people taught those versions is learned again. Each step may be repeated: stopped anywhere, the same command goes on.
-import { writeFileSync } from 'node:fs';
+// `forget`: a person leaves the installation. What the trainer holds of them leaves the ledger, their turns are deleted, the newest version
+// from before they were named answers again, and what the versions since were and answered is deleted too. What other people taught those
+// versions is learned again. Each step may be repeated: stopped anywhere, the same command goes on.
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { deleteFacts, deadLetters, FactPublisher, FactReader, newId, systemClock } from '@backtalk/kit';
-import { LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
+import { asBacktalkError, deadLetters, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
 import { withBroker, type Connection } from '../connection.js';
 import { deleteRows, type LogTools } from '../delete-rows.js';
 import { cliErrors } from '../errors.js';
-import { forgettingOf, isReady, type Person, type PolicyForgetting } from '../forget-plan.js';
+import { forgettingOf, isReady, type Answering, type Person, type PolicyForgetting } from '../forget-plan.js';
+import { leaveLedgers, settlePolicy, type Forgetting } from '../forget-steps.js';
 import { withKeyStore } from '../key-store.js';
-import type { Output } from '../output.js';
 import { hashedTenant, hashedUser, usualTenant } from '../owner.js';
-import { lettersAbout, policyLogs, turnsOf, type PersonTurns } from '../person-facts.js';
-import { receiptLines, signed, signingKey, type PolicyReceipt, type Receipt } from '../receipt.js';
+import {
+  lettersAbout,
+  payloadsOf,
+  policyLogs,
+  saidOfOthers,
+  turnsOf,
+  type OnOthers,
+  type PersonTurns,
+} from '../person-facts.js';
+import { counted, receiptLines, signed, signingKey, type PolicyReceipt, type Receipt } from '../receipt.js';
 import type { CommandContext } from '../shell.js';
-import { deleteFilesOf } from '../version-files.js';
-import { rollBackTo } from './rollback.js';
+import type { TrimmedRow } from '../trim-plan.js';
+import { deleteFilesOf, firstLoadable } from '../version-files.js';
 
 export interface ForgetFlags {
   readonly tenant?: string;
@@ -31,20 +38,21 @@ export interface ForgetFlags {
   readonly receipt?: string;
 }
 
-const lookEveryMs = 1_000;
-const why = 'a person is forgotten';
+/** The one person of a machine without keys. */
+const keylessUser = 'local';
+
+interface Named {
+  readonly user: string;
+  readonly tenant: string;
+}
 
 interface Held {
   readonly turns: PersonTurns;
+  readonly onOthers: OnOthers;
   readonly policies: readonly PolicyForgetting[];
-  readonly letters: readonly number[];
-}
-
-interface Work {
-  readonly connection: Connection;
-  readonly tools: LogTools;
-  readonly person: Person;
-  readonly deadlineMs: number;
+  /** By policy: what answers once its versions are burned. */
+  readonly answers: ReadonlyMap<string, Answering>;
+  readonly letters: number;
 }
 
 export async function forget(context: CommandContext, user: string, flags: ForgetFlags): Promise<void> {
@@ -55,196 +63,194 @@ export async function forget(context: CommandContext, user: string, flags: Forge
   await withBroker(connection, async (broker, blobs) => {
     const tools = { broker, blobs, output, signal };
     const held = await heldOf(tools, person);
-    if (key === undefined || isNothing(held)) return sayHeld(output, held, { user, tenant, isDryRun: flags.dryRun });
-    const question = `${heldLines(held).join('\n')}\nForget ${user} of ${tenant}, for good? Go on?`;
+    if (isNothing(held) || key === undefined) return sayHeld(context, held, { user, tenant }, flags.dryRun);
+    const keys = await keysOf(connection, { user, tenant });
+    const warning = keys.length === 0 ? [] : [`Keys still speak for them: npx backtalk keys revoke ${keys.join(', ')}`];
+    const question = [...heldLines(held), ...warning, `Forget ${user} of ${tenant}, for good? Go on?`].join('\n');
     if (!flags.yes && !(await confirm(question))) throw cliErrors.confirmationNeeded();
-    const work = { connection, tools, person, deadlineMs: systemClock.now() + flags.wait };
-    const done = await forgetIn(work, held);
-    const at = new Date(systemClock.now()).toISOString();
-    const receipt = {
-      forgotten: { tenant, user },
-      at,
-      ...done,
-      stays: await staysOf(connection, { user, tenant, at }),
-    };
-    keepReceipt(connection, output, receipt, key, flags.receipt);
+    // Before anything is deleted: a receipt that cannot be written could not be had later.
+    const paper = openReceipt(connection, flags.receipt);
+    const work = { connection, tools, person, waitMs: flags.wait, said: held.onOthers.said };
+    try {
+      const done = await forgetIn(work, held);
+      const at = new Date(systemClock.now()).toISOString();
+      const receipt = { forgotten: { tenant, user }, at, ...done, stays: whatStays(at, keys) };
+      const value = signed(receipt, key);
+      writeSync(paper.handle, `${JSON.stringify(value, null, 2)}\n`);
+      closeSync(paper.handle);
+      output.value({ done: true, file: paper.file, ...value });
+      for (const line of receiptLines(receipt)) output.line(line);
+      output.line(`Receipt: ${paper.file} (npx backtalk receipt ${paper.file} checks it)`);
+    } catch (error) {
+      rmSync(paper.file, { force: true });
+      throw error;
+    }
   });
 }
 
 async function heldOf(tools: LogTools, person: Person): Promise<Held> {
-  const letters = (await lettersAbout(tools, person)).map(({ sequence }) => sequence);
-  return { turns: await turnsOf(tools, person), policies: await policiesOf(tools, person), letters };
+  const onOthers = await saidOfOthers(tools, person);
+  const all = [...(await policyLogs(tools))].map(([policy, log]) => forgettingOf(policy, person, log, onOthers.said));
+  const policies = all.filter((one) => !isReady(one) || one.facts.length > 0);
+  const answers = new Map<string, Answering>();
+  for (const { policy, earlier } of policies) {
+    const found = await firstLoadable(tools.blobs, earlier);
+    if (found !== undefined) answers.set(policy, found);
+  }
+  const { length: letters } = await lettersAbout(tools, person);
+  return { turns: await turnsOf(tools, person), onOthers, policies, answers, letters };
 }
 
-/** Those that hold anything of theirs. */
-async function policiesOf(tools: LogTools, person: Person): Promise<PolicyForgetting[]> {
-  const all = [...(await policyLogs(tools))].map(([policy, log]) => forgettingOf(policy, person, log));
-  return all.filter((one) => !isReady(one) || one.facts.length > 0 || one.learned.length > 0);
-}
-
-function isNothing({ turns, policies, letters }: Held): boolean {
-  return turns.rows.length === 0 && policies.every(isOver) && letters.length === 0;
-}
-
-/** Its versions are burned, and nothing but their names is left. */
-function isOver(policy: PolicyForgetting): boolean {
-  return isReady(policy) && policy.facts.length === 0;
+function isNothing({ turns, onOthers, policies, letters }: Held): boolean {
+  return turns.rows.length + onOthers.rows.length + policies.length + letters === 0;
 }
 
 type Done = Omit<Receipt, 'forgotten' | 'at' | 'stays'>;
 
-async function forgetIn(work: Work, held: Held): Promise<Done> {
+async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): Promise<Done> {
   const { tools, person } = work;
-  const sum = { turns: held.turns.turns, facts: 0, payloads: 0 };
-  const deleteTurns = async ({ rows }: PersonTurns) => {
+  const sum = { turns: turns.turns, facts: 0, payloads: 0 };
+  const deleteTurns = async (rows: readonly TrimmedRow[]) => {
     const { facts, payloads } = await deleteRows(tools, rows, { overwrite: true });
     sum.facts += facts;
     sum.payloads += payloads;
     if (tools.signal.aborted) throw cliErrors.forgetPending({ why: 'it was interrupted' });
   };
-  // First, so that nothing more is judged or learned of them.
-  await deleteTurns(held.turns);
-  const lessons = new Map(held.policies.map(({ policy, lessons: own }) => [policy, own]));
-  await leaveLedgers(work, new Set([...held.turns.policies, ...lessons.keys()]));
-  const policies: PolicyReceipt[] = [];
-  for (const { policy } of await policiesOf(tools, person)) {
-    const ready = await whenReady(work, policy);
-    const files = await deleteFilesOf(tools.blobs, ready.manifests);
-    await deleteFacts(tools.broker, ready.facts, { from: 'WEIGHTS', overwrite: true });
-    const { learned, to: answers, facts } = ready;
-    policies.push({
-      policy,
-      lessons: lessons.get(policy) ?? 0,
-      learned: [...learned],
-      answers,
-      facts: facts.length,
-      files,
-    });
+  // First: stopped after that, the trainer forgets them all the same.
+  const named = new Set([...policies.map(({ policy }) => policy), ...turns.policies, ...onOthers.policies]);
+  const asked = await leaveLedgers(work, [...named], policies);
+  await deleteTurns(turns.rows);
+  const done: PolicyReceipt[] = [];
+  const left: string[] = [];
+  for (const policy of named) {
+    try {
+      const ready = await settlePolicy(work, policy, asked.get(policy) ?? 0);
+      const lessons = policies.find((one) => one.policy === policy)?.lessons ?? 0;
+      if (ready !== undefined) done.push({ ...(await dropWhatLearned(tools, ready)), lessons });
+    } catch (error) {
+      // The others are seen to all the same.
+      left.push(`${policy}: ${asBacktalkError(error).message}`);
+    }
   }
-  // What services still worked on when it began.
-  await deleteTurns(await turnsOf(tools, person));
+  // What services still worked on when it began; and last what tells which judgements of others hold their words.
+  await deleteTurns((await turnsOf(tools, person)).rows);
+  if (left.length > 0) throw cliErrors.forgetPending({ why: left.join(' ') });
+  await deleteTurns((await saidOfOthers(tools, person)).rows);
   const letters = await lettersAbout(tools, person);
   for (const { sequence } of letters) await deadLetters(tools.broker).discard(sequence);
-  return { ...sum, deadLetters: letters.length, policies };
+  return { ...sum, deadLetters: letters.length, policies: done };
 }
 
-/** Each trainer that knows them takes in that they are forgotten. */
-async function leaveLedgers(work: Work, policies: ReadonlySet<string>): Promise<void> {
-  const { tools, person } = work;
-  const publisher = new FactPublisher(tools.broker);
-  const reader = new FactReader(tools.broker, tools.blobs);
-  for (const policy of policies) {
-    const change = { id: newId(), ...person, policy, action: LessonChanged_Action.ACTION_ERASE };
-    const { sequence } = await publisher.publish('lessonChanged', LessonChanged.fromPartial(change));
-    const isTaken = async () => {
-      const newest = await reader.last('batchClosed', { policy });
-      return (newest?.message.lessonsThrough ?? 0) >= sequence;
-    };
-    await waitUntil(work, isTaken, () => `the trainer of ${policy} has not taken in that they are forgotten`);
-  }
+/** Versions first, then the facts by which they are known, then what of those lies beside the log. */
+async function dropWhatLearned(
+  tools: LogTools,
+  { policy, manifests, facts, learned, earlier }: PolicyForgetting,
+): Promise<Omit<PolicyReceipt, 'lessons'>> {
+  const { broker, blobs } = tools;
+  const theirs = new Set(manifests);
+  const logs = [...(await policyLogs(tools)).values()];
+  const all = logs.flatMap(({ trained }) => trained.map(({ message }) => message.manifestDigest));
+  const others = all.filter((digest) => !theirs.has(digest));
+  const files = await deleteFilesOf(blobs, manifests, others);
+  const payloads = await payloadsOf(tools, policy, facts);
+  await deleteFacts(broker, facts, { from: 'WEIGHTS', overwrite: true });
+  for (const digest of payloads) await dropPayload(broker, blobs, digest);
+  return { policy, learned: [...learned], answers: earlier[0]?.version ?? '', facts: facts.length, files };
 }
 
-/** Once no version is left in the making that learned from them, those that answer are burned. */
-async function whenReady(work: Work, policy: string): Promise<PolicyForgetting> {
-  const { connection, tools, person } = work;
-  const look = async () => {
-    const found = (await policiesOf(tools, person)).find((one) => one.policy === policy);
-    if (found === undefined) throw cliErrors.nothingFound({ what: `policy ${policy}` });
-    return found;
-  };
-  let found = await look();
-  const isDecided = async () => {
-    found = await look();
-    return found.pending === '';
-  };
-  await waitUntil(work, isDecided, () => `${found.pending}, which learned from them, is being made or decided on`);
-  if (found.burns.length === 0 && !found.isQuoted) return found;
-  await rollBackTo({ ...connection, policy }, found.to, why, found.learned);
-  await waitUntil(
-    work,
-    async () => isReady((found = await look())),
-    () => `the trainer of ${policy} still names them`,
-  );
-  return found;
-}
-
-async function waitUntil(
-  { tools, deadlineMs }: Work,
-  isSo: () => Promise<boolean>,
-  reason: () => string,
-): Promise<void> {
-  for (let said = ''; !(await isSo());) {
-    if (said !== reason()) tools.output.line(`Waiting: ${reason()}.`);
-    said = reason();
-    if (tools.signal.aborted || systemClock.now() > deadlineMs) throw cliErrors.forgetPending({ why: said });
-    await systemClock.sleep(lookEveryMs, tools.signal).catch(() => undefined);
-  }
-}
-
-async function staysOf(
-  connection: Connection,
-  { user, tenant, at }: Record<'user' | 'tenant' | 'at', string>,
-): Promise<string[]> {
+/** By the ids that `keys revoke` takes. */
+async function keysOf(connection: Connection, { user, tenant }: Named): Promise<string[]> {
   const keys = await withKeyStore(connection, (store) => store.list());
-  const own = keys
+  return keys
     .filter(({ grant }) => grant.user === user && grant.tenant === tenant)
     .map(({ hash }) => hash.slice(0, 16));
+}
+
+function whatStays(at: string, keys: readonly string[]): string[] {
   return [
     `Backups, exports and copies of the log from before ${at}: this installation does not know where they are.`,
-    'Ids of turns in reports of steps and in logs of processes, and keyed hashes without text in working memory until they expire.',
-    'Weights of those versions in the caches of training workers (BACKTALK_BLOB_CACHE_DIR), until newer ones take their place.',
+    'Ids of turns in reports of steps and in logs of processes; keyed hashes without text in working memory, until they expire.',
+    'The id of a session that was open: it may be closed in the log later. Asked again, this command deletes that too.',
+    'Turns on the disk of a gateway that the broker could not take (its spool), if there are any: asked again once they are stored, this command deletes them.',
+    'Weights of those versions in the caches of training workers (BACKTALK_BLOB_CACHE_DIR), until newer ones take their place, and in folders of loaders (BACKTALK_ADAPTER_DIR) and memory of engines, until they are unloaded.',
     'That they said no to learning, if they did: it is kept, so that it holds.',
-    ...(own.length === 0
+    ...(keys.length === 0
       ? []
-      : [`Keys that speak for them: npx backtalk keys revoke ${own.join(', ')}. What is said with them is new.`]),
+      : [`Keys that speak for them: npx backtalk keys revoke ${keys.join(', ')}. What is said with them is new.`]),
   ];
 }
 
-function keepReceipt(
+function openReceipt(
   { data }: Connection,
-  output: Output,
-  receipt: Receipt,
-  key: Parameters<typeof signed>[1],
-  file = join(data ?? '.', `forgotten-${receipt.at.replace(/[^0-9]/g, '')}.json`),
-): void {
-  const value = signed(receipt, key);
-  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-  output.value({ done: true, file, ...value });
-  for (const line of receiptLines(receipt)) output.line(line);
-  output.line(`Receipt: ${file} (npx backtalk receipt ${file} checks it)`);
+  wanted: string | undefined,
+): { readonly file: string; readonly handle: number } {
+  const name = `forgotten-${new Date(systemClock.now()).toISOString().replace(/[^0-9]/g, '')}.json`;
+  const file = wanted ?? join(data ?? '.', name);
+  try {
+    return { file, handle: openSync(file, 'wx', 0o600) };
+  } catch (error) {
+    throw cliErrors.badArgument({ name: '--receipt', value: file, wanted: 'a new file that can be written' }, error);
+  }
 }
 
 /** A person without turns and one who never was get the same answer. */
-function sayHeld(
-  output: Output,
+async function sayHeld(
+  { connection, output }: CommandContext,
   held: Held,
-  { user, tenant, isDryRun }: { user: string; tenant: string; isDryRun: boolean },
-): void {
-  const { turns, policies, letters } = held;
+  { user, tenant }: Named,
+  isDryRun: boolean,
+): Promise<void> {
+  const { turns, onOthers, policies, answers, letters } = held;
   output.value({
     done: false,
     dryRun: isDryRun,
     turns: turns.turns,
-    facts: turns.rows.length,
-    deadLetters: letters.length,
-    policies: policies
-      .filter((one) => !isOver(one))
-      .map(({ policy, lessons, learned, to, pending }) => ({ policy, lessons, learned, to, pending })),
+    facts: turns.rows.length + onOthers.rows.length,
+    deadLetters: letters,
+    policies: policies.map(({ policy, lessons, learned, pending }) => ({
+      policy,
+      lessons,
+      learned,
+      to: answers.get(policy)?.version ?? '',
+      pending,
+    })),
   });
-  if (isNothing(held)) output.line(`Nothing is held of ${user} of ${tenant}.`);
-  else for (const line of ['Nothing is done (--dry-run). It would be:', ...heldLines(held)]) output.line(line);
+  if (!isNothing(held)) {
+    for (const line of ['Nothing is done (--dry-run). It would be:', ...heldLines(held)]) output.line(line);
+    return;
+  }
+  output.line(`Nothing is held of ${user} of ${tenant}.`);
+  if (user !== keylessUser && (await asksForNoKey(connection)))
+    output.line(`No key is asked for here: all that is said is said by ${keylessUser}.`);
 }
 
-function heldLines({ turns, policies, letters }: Held): string[] {
+async function asksForNoKey(connection: Connection): Promise<boolean> {
+  return connection.data !== undefined && (await withKeyStore(connection, (store) => store.list())).length === 0;
+}
+
+function heldLines({ turns, onOthers, policies, answers, letters }: Held): string[] {
+  const facts = counted(turns.rows.length + onOthers.rows.length, 'fact');
+  const dead = letters === 0 ? '' : ` and ${counted(letters, 'dead letter')}`;
   return [
-    `Deleted: ${String(turns.turns)} turns (${String(turns.rows.length)} facts)${letters.length === 0 ? '' : ` and ${String(letters.length)} dead letters`}`,
-    ...policies.filter((one) => !isOver(one)).map(policyLine),
+    `Deleted: ${counted(turns.turns, 'turn')} (${facts})${dead}`,
+    ...policies.map((policy) => policyLine(policy, answers.get(policy.policy))),
   ];
 }
 
-function policyLine({ policy, lessons, learned, burns, to, pending }: PolicyForgetting): string {
+function policyLine(
+  { policy, lessons, learned, burns, earlier, pending }: PolicyForgetting,
+  to: Answering | undefined,
+): string {
   const versions = learned.length === 0 ? 'no version learned from them' : `learned from them: ${learned.join(', ')}`;
-  const answers = burns.length === 0 ? '' : `; ${to} answers again, and what others taught since is learned again`;
+  const [nearest] = earlier;
+  const swept =
+    nearest === undefined || to === undefined || nearest.version === to.version
+      ? ''
+      : ` (${nearest.version} could, but its files were swept: npx backtalk rebuild ${nearest.version} makes them again)`;
+  const answers =
+    burns.length === 0
+      ? ''
+      : `; ${to?.version ?? ''} answers again${swept}, and what others taught since is learned again`;
   const making = pending === '' ? '' : `; ${pending}, which is being made, is waited for`;
-  return `${policy}: ${String(lessons)} lessons; ${versions}${answers}${making}`;
+  return `${policy}: ${counted(lessons, 'lesson')}; ${versions}${answers}${making}`;
 }

@@ -174,7 +174,9 @@ async function findStep(reader: FactReader, policy: string, version: string): Pr
   for await (const { message } of reader.read(['batchClosed'], { filter: { batchClosed: { policy } } })) {
     if (message.number === trained.batch) return [trained, message];
   }
-  throw cliErrors.nothingFound({ what: `batch ${String(trained.batch)} in the log` });
+  throw cliErrors.nothingFound({
+    what: `batch ${String(trained.batch)} in the log any more: it may have named a person who is forgotten`,
+  });
 }
 
 /** What the gate found that it answers otherwise than what served before it. */

@@ -29,6 +29,19 @@ export function standingWish(judged: TurnJudged): StandingWish | undefined {
 /** @param said standing wishes of that person, oldest first; those that became lessons count as their lessons do */
 export function lessonsToShow(lessons: readonly Lesson[], said: readonly StandingWish[], speaker: Speaker): Shown[] {
   const active = inForce(lessons, speaker).filter(({ state }) => state === Lesson_State.STATE_ACTIVE);
+  const shown = [
+    ...active.map(({ id, text }) => ({ lesson: id, text })),
+    ...notYetLessons(lessons, said, speaker).map(({ text }) => ({ lesson: '', text })),
+  ];
+  return shown.filter(({ text }) => templateTokenIn(text) === undefined).slice(-shownMax);
+}
+
+/** Of what a person said, the wishes that no lesson of theirs holds. */
+export function notYetLessons(
+  lessons: readonly Lesson[],
+  said: readonly StandingWish[],
+  speaker: Speaker,
+): StandingWish[] {
   const own = lessons.filter((lesson) => inScope(lesson, speaker));
   const isKnown = ({ turn, text }: StandingWish) =>
     own.some(
@@ -37,11 +50,7 @@ export function lessonsToShow(lessons: readonly Lesson[], said: readonly Standin
         lesson.firstTurn === turn ||
         lesson.cases.some((one) => one.turn === turn),
     );
-  const shown = [
-    ...active.map(({ id, text }) => ({ lesson: id, text })),
-    ...said.filter((wish) => !isKnown(wish)).map(({ text }) => ({ lesson: '', text })),
-  ];
-  return shown.filter(({ text }) => templateTokenIn(text) === undefined).slice(-shownMax);
+  return said.filter((wish) => !isKnown(wish));
 }
 
 /** Nothing where there is nothing to show, or no person's words to show it behind. */

@@ -61,7 +61,7 @@ export class FactLog {
    * The user whose turn it is may differ from the caller's own, within the tenant. The turn's text is not read. A turn that was just
    * given is known, also where a copy of the log lags.
    */
-  async ownerOf({ tenant }: Caller, turn: string): Promise<TurnOwner | undefined> {
+  async ownerOf({ tenant }: Pick<Caller, 'tenant'>, turn: string): Promise<TurnOwner | undefined> {
     const found = await this.reader
       .lastHeaders('turnOpened', { tenant, turn }, { timeoutMs: turnMs, sure: true })
       .catch(unavailable);

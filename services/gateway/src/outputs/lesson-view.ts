@@ -2,11 +2,11 @@
 //
 // In: a person of a policy. Out: the lessons that the model is to be shown in their answers. Where the log does not answer in time, none
 // are: no answer waits for more than that.
-import { asBacktalkError, within, type Clock } from '@backtalk/kit';
+import { asBacktalkError, within, type Clock, type StoredFact } from '@backtalk/kit';
 import type { GatewayEvents } from '../events.js';
 import type { Caller } from '../domain/caller.js';
 import { knownLessons } from '../domain/lesson.js';
-import { lessonsToShow, standingWish, type Shown, type StandingWish } from '../domain/shown-lessons.js';
+import { lessonsToShow, notYetLessons, standingWish, type Shown, type StandingWish } from '../domain/shown-lessons.js';
 import type { FactLog } from './fact-log.js';
 
 interface Said extends StandingWish {
@@ -24,6 +24,12 @@ interface Known {
   reading: Promise<void> | undefined;
 }
 
+type Judged = Pick<StoredFact<'turnJudged'>, 'message' | 'sequence' | 'timeMs'>;
+
+interface LessonLog extends Pick<FactLog, 'lessonsOf' | 'ownerOf'> {
+  judgedSince(...of: Parameters<FactLog['judgedSince']>): Promise<readonly Judged[]>;
+}
+
 const freshMs = 2_000;
 /** For the first answer of a person here; later ones take what was read before, while it is read again. */
 const firstWaitMs = 500;
@@ -37,7 +43,7 @@ export class LessonView {
   private readonly people = new Map<string, Known>();
 
   constructor(
-    private readonly log: Pick<FactLog, 'lessonsOf' | 'judgedSince'>,
+    private readonly log: LessonLog,
     private readonly clock: Clock,
     private readonly events: Pick<GatewayEvents, 'lessonsUnread'>,
   ) {}
@@ -86,6 +92,9 @@ export class LessonView {
         if (known.said.size > saidMax || timeMs < this.clock.now() - saidMs) known.said.delete(words);
       const { lessons, changes } = await this.log.lessonsOf(policy, caller.tenant);
       const current = knownLessons(policy, lessons, changes).map(({ lesson }) => lesson);
+      // Of a person who was forgotten meanwhile, the log knows no turn any more.
+      for (const { text, turn } of notYetLessons(current, [...known.said.values()], caller))
+        if ((await this.log.ownerOf(caller, turn)) === undefined) known.said.delete(text);
       known.shown = lessonsToShow(current, [...known.said.values()], caller);
     } catch (thrown) {
       this.events.lessonsUnread(asBacktalkError(thrown));

@@ -45,6 +45,6 @@ describe('a person who is forgotten', () => {
       candidate({ turn: 'judged', tenant: 't', user: 'ben', judged: { giver: 'ada' } }),
       candidate({ turn: 'others', tenant: 't', user: 'ben', judged: { giver: '' } }),
     ];
-    expect(turnsOfForgotten(waiting, [ada])).toEqual(['own', 'judged']);
+    expect(turnsOfForgotten(waiting, [ada])).toEqual({ own: ['own'], judged: ['judged'] });
   });
 });

@@ -16,10 +16,12 @@ export function forgottenIn(changes: readonly StoredChange[]): Person[] {
   );
 }
 
-/** Where lessons hold for everyone, what a person asked for goes too, even if others did as well. */
-export function lessonsWithout(lessons: readonly Lesson[], { tenant, user }: Person): Lesson[] {
-  const isTheirs = ({ scopeTenant, scopeUser, cases }: Lesson) =>
-    scopeTenant === tenant && (scopeUser === user || (scopeUser === '' && cases.some((one) => one.user === user)));
+/** Where lessons hold for everyone, what a person asked for goes too, even if others did as well; `lesson` names one of which no case says it. */
+export function lessonsWithout(lessons: readonly Lesson[], person: Person & { readonly lesson?: string }): Lesson[] {
+  const { tenant, user, lesson: named = '' } = person;
+  const isTheirs = ({ id, scopeTenant, scopeUser, cases }: Lesson) =>
+    scopeTenant === tenant &&
+    (id === named || scopeUser === user || (scopeUser === '' && cases.some((one) => one.user === user)));
   const gone = new Set(lessons.filter(isTheirs).map(({ id }) => id));
   const still = (id: string) => (gone.has(id) ? '' : id);
   return lessons
@@ -32,10 +34,15 @@ export function baselinesWithout(baselines: readonly UserBaseline[], people: rea
   return baselines.filter((baseline) => !people.some(({ user }) => user === baseline.user));
 }
 
-export function turnsOfForgotten(waiting: readonly Candidate[], people: readonly Person[]): string[] {
-  return waiting.flatMap(({ turn, tenant, user, judged }) =>
-    people.some((person) => person.tenant === tenant && (person.user === user || person.user === judged.giver))
-      ? [turn]
-      : [],
-  );
+/** Of the turns that wait: their own, and those of others that wait with what they said of them. */
+export function turnsOfForgotten(
+  waiting: readonly Candidate[],
+  people: readonly Person[],
+): { readonly own: readonly string[]; readonly judged: readonly string[] } {
+  const isAmong = (tenant: string, user: string) =>
+    people.some((person) => person.tenant === tenant && person.user === user);
+  const own = waiting.filter(({ tenant, user }) => isAmong(tenant, user));
+  const judged = waiting.filter((one) => !own.includes(one) && isAmong(one.tenant, one.judged.giver));
+  const turns = (candidates: readonly Candidate[]) => candidates.map(({ turn }) => turn);
+  return { own: turns(own), judged: turns(judged) };
 }

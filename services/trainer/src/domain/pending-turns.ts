@@ -47,6 +47,16 @@ export class PendingTurns<M> {
     return [...this.byTurn.values()].map(({ candidate, messages }) => ({ candidate, messages: messages.size }));
   }
 
+  /** The turn waits no longer: what carries its newest revision, and what carries those before. */
+  takeApart(turn: string): { readonly newest: readonly M[]; readonly earlier: readonly M[] } {
+    const { messages } = this.byTurn.get(turn) ?? { messages: new Map<number, M>() };
+    this.byTurn.delete(turn);
+    const last = Math.max(...messages.keys());
+    const of = (isWanted: (revision: number) => boolean) =>
+      [...messages].flatMap(([revision, message]) => (isWanted(revision) ? [message] : []));
+    return { newest: of((revision) => revision === last), earlier: of((revision) => revision !== last) };
+  }
+
   take(turns: Iterable<string>): M[] {
     const messages: M[] = [];
     for (const turn of turns) {

@@ -120,7 +120,14 @@ export class BatchClosing {
   /** What waits of people who are forgotten is in no batch: their facts are deleted, and no fact names them again. */
   private async letGoOf(people: readonly Person[]): Promise<void> {
     const { pending, unconfirmed } = this.state;
-    unconfirmed.push(...pending.take(turnsOfForgotten(pending.candidates(), people)));
+    const { own, judged } = turnsOfForgotten(pending.candidates(), people);
+    unconfirmed.push(...pending.take(own));
+    for (const turn of judged) {
+      const { newest, earlier } = pending.takeApart(turn);
+      unconfirmed.push(...newest);
+      // It waits as it was judged before they said anything of it.
+      for (const held of earlier) held.release();
+    }
     await this.confirm();
   }
 

@@ -1,0 +1,118 @@
+// What services have to do before a person's facts may go: the trainer lets go of them, and the publisher burns what learned from them.
+import { FactPublisher, FactReader, newId, systemClock, versionName } from '@backtalk/kit';
+import { LessonChanged, LessonChanged_Action } from '@backtalk/proto/facts';
+import { rollBackTo } from './commands/rollback.js';
+import type { Connection } from './connection.js';
+import type { LogTools } from './delete-rows.js';
+import { cliErrors } from './errors.js';
+import { forgettingOf, isReady, type Person, type PolicyForgetting, type SaidOfOthers } from './forget-plan.js';
+import { policyLogs } from './person-facts.js';
+import { firstLoadable } from './version-files.js';
+
+const lookEveryMs = 1_000;
+/** So often the trainer may name them again, since a judgement of theirs was still under way. */
+const roundsMax = 5;
+const why = 'a person is forgotten';
+
+export interface Forgetting {
+  readonly connection: Connection;
+  readonly tools: LogTools;
+  readonly person: Person;
+  readonly said: SaidOfOthers;
+  /** For each thing that is waited for, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Asks the trainer of each policy. Out: by policy, where the last word of it stands in the log. */
+export async function leaveLedgers(
+  { tools, person }: Forgetting,
+  policies: readonly string[],
+  plans: readonly PolicyForgetting[],
+): Promise<ReadonlyMap<string, number>> {
+  const publisher = new FactPublisher(tools.broker);
+  const asked = new Map<string, number>();
+  for (const policy of policies) {
+    const shared = plans.find((one) => one.policy === policy)?.shared ?? [];
+    for (const lesson of ['', ...shared]) {
+      const change = { id: newId(), ...person, policy, action: LessonChanged_Action.ACTION_ERASE, lesson };
+      const { sequence } = await publisher.publish('lessonChanged', LessonChanged.fromPartial(change));
+      asked.set(policy, sequence);
+    }
+  }
+  return asked;
+}
+
+/**
+ * Once no version is left in the making that learned from them, those that answer are burned.
+ *
+ * @param asked where the trainer was asked to forget them
+ * @returns what may go then; undefined where the policy holds nothing of theirs
+ */
+export async function settlePolicy(
+  work: Forgetting,
+  policy: string,
+  asked: number,
+): Promise<PolicyForgetting | undefined> {
+  if ((await planOf(work, policy))?.isNamed === true) await untilTaken(work, policy, asked);
+  for (let round = 1; round <= roundsMax; round += 1) {
+    let found = await planOf(work, policy);
+    if (found === undefined) return undefined;
+    if (isReady(found)) return found;
+    if (found.isNamed) {
+      const again = await leaveLedgers(work, [policy], [found]);
+      await untilTaken(work, policy, again.get(policy) ?? 0);
+    }
+    const isDecided = async () => {
+      found = await planOf(work, policy);
+      return found === undefined || found.pending === '';
+    };
+    await waitUntil(
+      work,
+      isDecided,
+      () => `${found?.pending ?? ''}, which learned from them, is being made or decided on`,
+    );
+    if (found !== undefined && (found.burns.length > 0 || found.isQuoted)) await burn(work, found);
+  }
+  throw cliErrors.forgetPending({ why: `the trainer names them again and again: something is still said by them` });
+}
+
+async function burn(
+  { connection, tools }: Forgetting,
+  { policy, burns, earlier, learned }: PolicyForgetting,
+): Promise<void> {
+  // Where none of them answers, only what they answered is to go.
+  const to = burns.length === 0 ? earlier[0] : await firstLoadable(tools.blobs, earlier);
+  await rollBackTo({ ...connection, policy }, to?.version ?? versionName(policy, 0), why, learned);
+}
+
+async function planOf({ tools, person, said }: Forgetting, policy: string): Promise<PolicyForgetting | undefined> {
+  const log = (await policyLogs(tools, policy)).get(policy);
+  return log === undefined ? undefined : forgettingOf(policy, person, log, said);
+}
+
+async function untilTaken(work: Forgetting, policy: string, sequence: number): Promise<void> {
+  const reader = new FactReader(work.tools.broker, work.tools.blobs);
+  const isTaken = async () => {
+    const newest = await reader.last('batchClosed', { policy });
+    return (newest?.message.lessonsThrough ?? 0) >= sequence;
+  };
+  await waitUntil(
+    work,
+    isTaken,
+    () => `no trainer of ${policy} has taken in that they are forgotten (is it still served?)`,
+  );
+}
+
+async function waitUntil(
+  { tools, waitMs }: Forgetting,
+  isSo: () => Promise<boolean>,
+  reason: () => string,
+): Promise<void> {
+  const deadlineMs = systemClock.now() + waitMs;
+  for (let said = ''; !(await isSo());) {
+    if (said !== reason()) tools.output.line(`Waiting: ${reason()}.`);
+    said = reason();
+    if (tools.signal.aborted || systemClock.now() > deadlineMs) throw cliErrors.forgetPending({ why: said });
+    await systemClock.sleep(lookEveryMs, tools.signal).catch(() => undefined);
+  }
+}
