@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe('what the log holds of a person', () => {
-  it('their turns are told from those of others and of another tenant, and policies by what was judged', async () => {
+  it('a person’s turns are told from those of others and of another tenant, and policies by what was judged', async () => {
     const gateway = await publisherOf('gateway');
     for (const [turn, owner] of [
       ['a', ada],
@@ -43,7 +43,7 @@ describe('what the log holds of a person', () => {
     expect([turns, rows.length, [...policies]]).toEqual([1, 2, ['p']]);
   });
 
-  it('what they said of others’ answers is theirs, also where another judgement repeats it', async () => {
+  it('a person’s words on others’ answers are theirs, also where another judgement repeats them', async () => {
     const feedback = { turn: 'b', ...ben, policy: 'p', digest: 'd1', giver: 'ada', correction: 'Rhyme.' };
     await (await publisherOf('gateway')).publish('feedbackGiven', FeedbackGiven.fromPartial(feedback));
     const judge = await publisherOf('judge');

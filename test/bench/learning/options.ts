@@ -97,7 +97,7 @@ function parse(argv: readonly string[]) {
         only: { type: 'string', default: partNames.join(',') },
         users: text,
         turns: text,
-        opposites: { type: 'string', default: 'one-sentence,long' },
+        opposites: { type: 'string', default: 'bullet-points,numbered' },
         seeds: text,
         steps: text,
         every: text,
