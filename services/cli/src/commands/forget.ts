@@ -3,7 +3,7 @@
 // versions is learned again. Each step may be repeated: stopped anywhere, the same command goes on.
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { asBacktalkError, deadLetters, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
+import { asBacktalkError, deadLetters, type BacktalkError, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
 import { confirm } from '../confirm.js';
 import { withBroker, type Connection } from '../connection.js';
 import { deleteRows, type LogTools } from '../delete-rows.js';
@@ -121,7 +121,7 @@ async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): 
   const asked = await leaveLedgers(work, [...named], policies);
   await deleteTurns(turns.rows);
   const done: PolicyReceipt[] = [];
-  const left: string[] = [];
+  const left: { readonly policy: string; readonly error: BacktalkError }[] = [];
   for (const policy of named) {
     try {
       const ready = await settlePolicy(work, policy, asked.get(policy) ?? 0);
@@ -129,12 +129,17 @@ async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): 
       if (ready !== undefined) done.push({ ...(await dropWhatLearned(tools, ready)), lessons });
     } catch (error) {
       // The others are seen to all the same.
-      left.push(`${policy}: ${asBacktalkError(error).message}`);
+      left.push({ policy, error: asBacktalkError(error) });
     }
   }
   // What services still worked on when it began; and last what tells which judgements of others hold their words.
   await deleteTurns((await turnsOf(tools, person)).rows);
-  if (left.length > 0) throw cliErrors.forgetPending({ why: left.join(' ') });
+  const [first] = left;
+  if (first !== undefined && left.length === 1) throw first.error;
+  if (first !== undefined) {
+    const each = left.map(({ policy, error }) => `${policy} (${error.code})`);
+    throw cliErrors.forgetPending({ why: `these policies are not through: ${each.join(', ')}` });
+  }
   await deleteTurns((await saidOfOthers(tools, person)).rows);
   const letters = await lettersAbout(tools, person);
   for (const { sequence } of letters) await deadLetters(tools.broker).discard(sequence);
