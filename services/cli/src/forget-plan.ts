@@ -1,8 +1,8 @@
 // What it takes to forget a person in one policy. In: the policy's facts, with their places in the log. Out: whether its newest batch still
 // names them, the versions that learned from them, the versions that could answer without those, and the facts that go. Pure.
 //
-// A version counts as theirs where its batch names them in any way, or holds a turn or question whose teacher was shown a lesson of theirs;
-// and so does every version that was made from it.
+// A version counts as theirs where its batch names them in any way (what a teacher was shown stands among its lessons), and so does every
+// version that was made from it.
 import type { StoredFact } from '@backtalk/kit';
 import { LessonChanged_Action, type BatchClosed, type BatchSample } from '@backtalk/proto/facts';
 import { answered, isUndecided } from './policy-facts.js';
@@ -134,9 +134,7 @@ function isOf({ scopeTenant, scopeUser, cases }: Scoped, { tenant, user }: Perso
 function names(batch: BatchClosed, person: Person, own: ReadonlySet<string>, said: SaidOfOthers): boolean {
   const { samples, settled, lessons, baselines } = batch;
   const isSample = (sample: BatchSample) =>
-    isTheirs(person, sample.tenant, sample.user, sample.giver) ||
-    said.has(revisionOf(sample)) ||
-    sample.lessons.some((lesson) => own.has(lesson));
+    isTheirs(person, sample.tenant, sample.user, sample.giver) || said.has(revisionOf(sample));
   return (
     samples.some(isSample) ||
     settled.some(({ tenant, user }) => isTheirs(person, tenant, user, '')) ||

@@ -40,6 +40,9 @@ describe('files of versions', () => {
     expect(await blobs.has(theirs)).toBe(false);
     // A repeat finds nothing more.
     expect(await deleteFilesOf(blobs, [theirs, shared], [other])).toBe(0);
+    // Another policy may name the configuration, which no manifest here says.
+    expect(await deleteFilesOf(blobs, [other], [])).toBe(3);
+    expect(await isThere('{"r": 8}')).toBe(true);
   });
 
   it('a version whose files were swept cannot answer, and the base always can', async () => {
