@@ -30,6 +30,15 @@ describe('lessonCards', () => {
     ]);
   });
 
+  it('tells what was corrected and what is answered to it now, where that is another answer', () => {
+    const other = { question: 'Which?', before: 'That one.', after: '| that |' };
+    const asked_again = [other, { question: 'Why?', before: 'So.', after: 'So.' }];
+    expect(lessonCards([lesson({ asked_again }), lesson({ id: 'l2' })]).map(({ changed }) => changed)).toEqual([
+      [other],
+      [],
+    ]);
+  });
+
   it('says from which words a lesson was made, and what was done for it', () => {
     const [card] = lessonCards([
       lesson({ hints: 3, steps: 2, wordings: ['Be brief.', 'Short, please.'], progress: 0.4 }),

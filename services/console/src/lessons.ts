@@ -1,5 +1,6 @@
 // How a lesson is told to the person who gave it. In: lessons as `/v1/lessons` gives them. Out: cards in the order in
 // which they matter. Pure.
+import type { Compared } from './versions.js';
 
 export type LessonState = 'heard' | 'active' | 'learned' | 'unteachable' | 'retired';
 
@@ -16,6 +17,8 @@ export interface Lesson {
   /** Gateways of before do not say. */
   readonly waits_for?: string | null;
   readonly pending: boolean;
+  /** Gateways of before do not say. */
+  readonly asked_again?: readonly Compared[];
 }
 
 export interface LessonCard {
@@ -27,6 +30,8 @@ export interface LessonCard {
   /** 0 to 1; undefined before it was measured. */
   readonly progress: number | undefined;
   readonly mayEnd: boolean;
+  /** What was corrected, and what is answered to the same now. */
+  readonly changed: readonly Compared[];
 }
 
 const labels: Readonly<Record<LessonState, string>> = {
@@ -61,6 +66,7 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
       ),
       progress: lesson.progress === null ? undefined : Math.min(1, Math.max(0, lesson.progress)),
       mayEnd: lesson.state !== 'retired',
+      changed: (lesson.asked_again ?? []).filter(({ before, after }) => before !== after),
     }));
 }
 

@@ -2,7 +2,7 @@
 import { endLesson, KeyWanted, lessons, teach, useKey, versions } from './endpoint.js';
 import { lessonCards, type LessonCard } from './lessons.js';
 import { Talk } from './talk.js';
-import { versionCards, type VersionCard } from './versions.js';
+import { versionCards, type Compared, type VersionCard } from './versions.js';
 
 const everyMs = 4_000;
 
@@ -41,12 +41,8 @@ const talk = new Talk({
 function lessonItem(card: LessonCard): HTMLElement {
   const item = document.createElement('li');
   item.className = card.state;
-  const text = document.createElement('p');
-  text.textContent = card.text;
   const line = document.createElement('div');
-  const label = document.createElement('strong');
-  label.textContent = card.label;
-  line.append(label);
+  line.append(worded('strong', card.label));
   if (card.progress !== undefined) {
     const bar = document.createElement('progress');
     bar.value = card.progress;
@@ -61,9 +57,8 @@ function lessonItem(card: LessonCard): HTMLElement {
     });
     line.append(end);
   }
-  const about = document.createElement('small');
-  about.textContent = card.details.join(' · ');
-  item.append(text, line, about);
+  item.append(worded('p', card.text), line, worded('small', card.details.join(' · ')));
+  if (card.changed.length > 0) item.append(beforeAndAfter('What you corrected, asked again', card.changed, true));
   return item;
 }
 
@@ -84,34 +79,39 @@ function versionItem(card: VersionCard): HTMLElement {
   item.append(line);
   if (card.about !== '') item.append(worded('small', card.about));
   if (card.changed.length === 0) return item;
+  item.append(beforeAndAfter('Before and after', card.changed, card.stage === 'serving'));
+  return item;
+}
+
+function beforeAndAfter(title: string, pairs: readonly Compared[], isOpen: boolean): HTMLElement {
   const answers = document.createElement('details');
-  answers.open = card.stage === 'serving';
-  answers.append(worded('summary', 'Before and after'));
-  for (const { question, before, after } of card.changed) {
+  answers.open = isOpen;
+  answers.append(worded('summary', title));
+  for (const { question, before, after } of pairs) {
     const pair = document.createElement('dl');
     pair.append(worded('dt', question), worded('dd', before), worded('dd', after));
     answers.append(pair);
   }
-  item.append(answers);
-  return item;
+  return answers;
 }
 
-/** As shown now: what a reader opened or marked stays as it is while nothing is new. */
-let shownVersions = '';
+/** As shown now, by list: what a reader opened or marked stays as it is while nothing is new. */
+const shown = new Map<string, string>();
 
-function showVersions(cards: readonly VersionCard[]): void {
+function show<Card>(list: string, cards: readonly Card[], itemOf: (card: Card) => HTMLElement): void {
   const now = JSON.stringify(cards);
-  if (now === shownVersions) return;
-  shownVersions = now;
-  part('no-versions', HTMLElement).hidden = cards.length > 0;
-  part('versions', HTMLElement).replaceChildren(...cards.map(versionItem));
+  if (now === shown.get(list)) return;
+  shown.set(list, now);
+  part(list, HTMLElement).replaceChildren(...cards.map(itemOf));
 }
 
 async function look(): Promise<void> {
   try {
     const [known, made] = await Promise.all([lessons(), versions()]);
-    part('lessons', HTMLElement).replaceChildren(...lessonCards(known).map(lessonItem));
-    showVersions(versionCards(made));
+    const cards = versionCards(made);
+    part('no-versions', HTMLElement).hidden = cards.length > 0;
+    show('lessons', lessonCards(known), lessonItem);
+    show('versions', cards, versionItem);
     fine();
   } catch (thrown) {
     fail(thrown);

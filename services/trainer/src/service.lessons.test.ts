@@ -370,7 +370,7 @@ function progressOf(share: (text: string) => number, asked: string[] = []): NonN
         new Map(
           lessons.map(({ id, text }) => [
             id,
-            { turns: 4, questions: 0, hidden: false, chance: 0, told: 20, own: 20 * share(text) },
+            { turns: 4, questions: 0, hidden: false, askedAgain: [], chance: 0, told: 20, own: 20 * share(text) },
           ]),
         ),
       );

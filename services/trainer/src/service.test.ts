@@ -292,7 +292,7 @@ describe('versions', () => {
 describe('lessons', () => {
   it('a learned lesson stays in every teacher, and is active again when a correction returns', async () => {
     await rigWith({ environment: { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2' } });
-    const found = { turns: 4, questions: 0, hidden: false, chance: -10, told: 10, own: 8 };
+    const found = { turns: 4, questions: 0, hidden: false, askedAgain: [], chance: -10, told: 10, own: 8 };
     const progress = {
       of: (_: string, lessons: readonly { id: string }[]) =>
         Promise.resolve(new Map(lessons.map(({ id }) => [id, found]))),

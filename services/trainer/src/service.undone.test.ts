@@ -42,7 +42,7 @@ it('a version whose optimiser’s state was swept is a parent all the same, and 
 });
 
 it('the log says which lessons are to be learned again once the version that decided of them is burned, unasked', async () => {
-  const found = { turns: 4, questions: 0, hidden: false, chance: -10, told: 10, own: 9 };
+  const found = { turns: 4, questions: 0, hidden: false, askedAgain: [], chance: -10, told: 10, own: 9 };
   const progress = {
     of: (_: string, lessons: readonly { id: string }[]) =>
       Promise.resolve(new Map(lessons.map(({ id }) => [id, found]))),

@@ -33,6 +33,7 @@ const lesson = {
     { batch: 5, progress: null },
     { batch: 9, progress: 0.4 },
   ],
+  asked_again: [{ question: 'Which one?', before: 'Both\nof them.', after: '| both |', batch: 3 }],
   steps: 2,
   since_batch: 2,
   first_turn: 'turn_1',
@@ -108,6 +109,9 @@ describe('lessons show', () => {
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(stdout).not.toContain('a note of its client');
+    expect(stdout).toMatch(
+      /Asked again of backtalk-v1, .*:\n {2}Which one\?\n {6}before {4}Both of them\.\n {6}now {7}\| both \|/u,
+    );
   });
 
   it('a lesson as JSON has its turns in full', async () => {

@@ -27,6 +27,9 @@ const lessonSchema = z.object({
   wordings: z.array(z.string()),
   progress: z.number().nullable(),
   measured: z.array(z.object({ batch: z.number(), progress: z.number().nullable() })),
+  asked_again: z
+    .array(z.object({ question: z.string(), before: z.string(), after: z.string(), batch: z.number() }))
+    .default([]),
   steps: z.number(),
   since_batch: z.number(),
   first_turn: z.string().nullable(),
@@ -141,7 +144,11 @@ async function receiptOf({ connection }: CommandContext, { id, policy }: Lesson)
   }
 }
 
-function printReceipt(output: Output, { measured }: Lesson, { taught, versions, pulls, missing }: Receipt): void {
+function printReceipt(
+  output: Output,
+  { measured, asked_again: again }: Lesson,
+  { taught, versions, pulls, missing }: Receipt,
+): void {
   const nameOf = (batch: number) => versions.get(batch) ?? `batch ${String(batch)}`;
   if (measured.length > 0) {
     const shares = measured.map(
@@ -154,13 +161,23 @@ function printReceipt(output: Output, { measured }: Lesson, { taught, versions, 
     output.line(`  of the step ${shares.join(' · ')}`);
   }
   if (missing !== '') output.line(`  Its turns are in the log, which cannot be read from here: ${missing}`);
-  if (taught.length === 0) return;
-  output.line('');
-  output.line('Said to these answers, newest first:');
+  if (taught.length > 0) {
+    output.line('');
+    output.line('Said to these answers, newest first:');
+  }
   for (const { turn, question, answer, nextState, act } of taught) {
     output.line(`  ${oneLine(question)}  (${turn})`);
     output.line(`      answered  ${oneLine(answer)}`);
     output.line(`      then      ${act === '' ? oneLine(nextState) : `(${act})`}`);
+  }
+  if (again.length > 0) {
+    output.line('');
+    output.line(`Asked again of ${nameOf(again[0]?.batch ?? 0)}, shown nothing:`);
+  }
+  for (const { question, before, after } of again) {
+    output.line(`  ${oneLine(question)}`);
+    output.line(`      before    ${oneLine(before)}`);
+    output.line(`      now       ${oneLine(after)}`);
   }
 }
 

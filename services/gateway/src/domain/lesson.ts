@@ -199,6 +199,7 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     wordings: lesson.wordings,
     progress: rounded(lessonProgress(lesson)),
     measured: lesson.measures.map((measure) => ({ batch: measure.batch, progress: rounded(progressOf([measure])) })),
+    asked_again: askedAgain(lesson),
     steps: lesson.steps,
     since_batch: lesson.sinceBatch,
     first_turn: lesson.firstTurn || null,
@@ -209,6 +210,17 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     waits_for: lesson.waitsFor || null,
     pending,
   };
+}
+
+/** What was corrected for its sake, and what the version that was measured last answers to the same; not the version after it, nor shown the lesson. */
+function askedAgain({ measures }: Lesson) {
+  const newest = measures.at(-1);
+  return (newest?.askedAgain ?? []).map(({ question, before, after }) => ({
+    question,
+    before,
+    after,
+    batch: newest?.batch ?? 0,
+  }));
 }
 
 /** Two digits: a few answers say no more. Null before it is measured. */

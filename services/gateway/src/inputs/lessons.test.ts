@@ -75,7 +75,10 @@ const texts = async (key: string, query = '') => (await ask(key, 'GET', query)).
 
 describe('/v1/lessons', () => {
   it('shows a key the lessons of its person and of its tenant, and another tenant none', async () => {
-    const measures = [{ batch: 4, turns: 4, chance: -10, told: 20, own: 9, steps: 3, questions: 0, hidden: false }];
+    const askedAgain = [{ question: 'Which?', before: 'That one.', after: '| that |' }];
+    const measures = [
+      { batch: 4, turns: 4, chance: -10, told: 20, own: 9, steps: 3, questions: 0, hidden: false, askedAgain },
+    ];
     await closeBatch([
       { id: 'l-ann', text: 'Use tables.', scopeUser: ann, hints: 2, wordings: ['Tables!'], measures, steps: 3 },
       { id: 'l-bob', text: 'In French.', scopeUser: bob, state: Lesson_State.STATE_LEARNED },
@@ -96,6 +99,7 @@ describe('/v1/lessons', () => {
       wordings: ['Tables!'],
       progress: 0.63,
       measured: [{ batch: 4, progress: 0.63 }],
+      asked_again: [{ question: 'Which?', before: 'That one.', after: '| that |', batch: 4 }],
       steps: 3,
       pending: false,
     });

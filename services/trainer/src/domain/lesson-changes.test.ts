@@ -13,7 +13,9 @@ function changed(lessons: readonly Lesson[], ...said: Partial<LessonChanged>[]):
   return withChanges(lessons, changes, inBatch(9));
 }
 
-const measures = [{ batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false }];
+const measures = [
+  { batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false, askedAgain: [] },
+];
 const french = lesson({ id: 'l1', measures, steps: 2, wordings: ['French!'] });
 
 describe('what is said of lessons in so many words', () => {

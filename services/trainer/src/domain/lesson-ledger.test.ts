@@ -161,7 +161,9 @@ describe('a change of mind', () => {
 
 describe('a correction that returns', () => {
   it('takes a learned lesson up again, with all that was measured of it', () => {
-    const measures = [{ batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false }];
+    const measures = [
+      { batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false, askedAgain: [] },
+    ];
     const learned = lesson({ text: 'Use tables.', state: STATE_LEARNED, measures, steps: 2 });
     const again = onlyLesson(heard([learned], [wish({ text: 'Use tables!', session: 's2' })]));
     expect(again).toMatchObject({ id: learned.id, state: STATE_ACTIVE, measures, steps: 2, sinceBatch: 7 });

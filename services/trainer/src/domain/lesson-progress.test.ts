@@ -25,6 +25,7 @@ const found = (share: number, { effect = 20, turns = 4, questions = 0, hidden = 
   chance: -effect / 2,
   told: effect / 2,
   own: (share - 0.5) * effect,
+  askedAgain: [],
 });
 
 interface Version {
@@ -238,6 +239,32 @@ describe('which lessons are asked', () => {
     expect(asking([lesson({ id: 'b', cameBack: true })], 1, samples, 1)).toEqual([]);
     const rehearsed = [shown({ turn: 'rehearsal_1_1', question: 1, lessons: ['a'] })];
     expect(asking([lesson({ id: 'a' })], 1, rehearsed, 1)).toMatchObject([{ turns: [] }]);
+  });
+});
+
+describe('what is told of a lesson’s own turns', () => {
+  it('a person’s corrected turns are told, and nothing of a lesson that everyone of a tenant reads', () => {
+    const cases = [{ turn: 't1', tenant: 't', user: 'a' }];
+    const recipe = { rehearsalSteps: 0, learnedShare: 0.9 };
+    const correctedOf = (scopeUser: string) => {
+      const samples = [shown({ turn: 's1', lessons: ['a'] })];
+      const line = { versionsAfter: () => 0 };
+      const [asked] = lessonsToMeasure([lesson({ id: 'a', scopeUser, cases })], { batch: 1, line }, samples, recipe);
+      return [...(asked?.corrected ?? [])];
+    };
+    expect(correctedOf('a')).toEqual(['t1']);
+    expect(correctedOf('')).toEqual([]);
+  });
+
+  it('the newest measure alone keeps answers', () => {
+    const askedAgain = [{ question: 'Why?', before: 'So.', after: 'so.' }];
+    const once = afterMeasures([lesson({ id: 'a' })], new Map([['a', { ...found(0.1), askedAgain }]]), 1, 0.9);
+    expect(once[0]?.measures).toMatchObject([{ askedAgain }]);
+    const twice = afterMeasures(once, new Map([['a', found(0.2)]]), 3, 0.9);
+    expect(twice[0]?.measures).toMatchObject([
+      { batch: 1, askedAgain: [] },
+      { batch: 3, askedAgain: [] },
+    ]);
   });
 });
 

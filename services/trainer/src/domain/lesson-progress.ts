@@ -23,6 +23,8 @@ export interface LessonToMeasure {
   /** What teachers are shown beside it: of a person, or of its scope where none is named. */
   readonly shown: (speaker?: Speaker) => ShownWith;
   readonly turns: readonly TurnIds[];
+  /** Of these, what was corrected for its sake, and is read again by its person; of a lesson that holds for everyone none, since all would read it. */
+  readonly corrected: ReadonlySet<string>;
   /** Questions of the trainer's own stand in where turns are few. */
   readonly fills: boolean;
 }
@@ -93,9 +95,10 @@ export function lessonsToMeasure(
       const others = samples.filter((sample) => isOfTurn(sample) && sample.lessons.includes(id));
       const byTurn = new Map([...cases.toReversed(), ...others].map((ids) => [ids.turn, ids]));
       const turns = [...byTurn.values()].slice(0, turnsOfferedMax);
+      const corrected = new Set(lesson.scopeUser === '' ? [] : cases.map(({ turn }) => turn));
       const scope = { tenant: lesson.scopeTenant, user: lesson.scopeUser };
       const shown = (speaker: Speaker = scope) => shownWith(lesson, inForce(lessons, speaker));
-      return { id, text, shown, turns, fills: rehearsalSteps > 0 && !cameBack };
+      return { id, text, shown, turns, corrected, fills: rehearsalSteps > 0 && !cameBack };
     })
     .filter(({ turns, fills }) => turns.length > 0 || fills)
     .slice(0, askedMax);
@@ -121,7 +124,8 @@ export function afterMeasures(
   const moved = lessons.map((lesson) => {
     const found = measured.get(lesson.id);
     if (found === undefined) return lesson;
-    const measures = [...lesson.measures, { ...found, batch: madeBy, steps: lesson.steps }].slice(-measuresMax);
+    const before = lesson.measures.map((measure) => ({ ...measure, askedAgain: [] }));
+    const measures = [...before, { ...found, batch: madeBy, steps: lesson.steps }].slice(-measuresMax);
     const state = stateAfter({ ...lesson, measures }, learnedShare);
     return { ...lesson, measures, state, sinceBatch: state === lesson.state ? lesson.sinceBatch : madeBy };
   });

@@ -1,5 +1,5 @@
 // What the training worker is asked to do for a batch, the same bytes each time. What the log has lost is left out and named.
-import { isJsonObject, lastHumanMessage, personWords, textsIn, type JsonObject } from '@backtalk/kit';
+import { isJsonObject, lastHumanMessage, personWords, textsIn, wordsIn, type JsonObject } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import { TrainRequest, TrainSample } from '@backtalk/proto/training';
 import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
@@ -15,6 +15,12 @@ export interface SampleSource {
   readonly templateArguments: JsonObject;
   /** -1 = the last user message. */
   readonly humanMessage: number;
+}
+
+/** What the person had asked before the answer, in their own words; empty where no person wrote any. */
+export function questionIn({ messages, humanMessage }: Pick<SampleSource, 'messages' | 'humanMessage'>): string {
+  const message = messages[humanMessage];
+  return isJsonObject(message) ? wordsIn(message['content']) : '';
 }
 
 export interface Built {

@@ -14,7 +14,19 @@ const { ACTION_EDIT, ACTION_REACTIVATE } = LessonChanged_Action;
 const standing = (text: string, shape: Partial<Lesson> = {}) => lesson({ id: text, text, ...shape });
 const back = (text: string, shape: Partial<Lesson> = {}) => standing(text, { cameBack: true, ...shape });
 const measured = (progress: number) => ({
-  measures: [{ batch: 1, turns: 4, chance: 0, told: 10, own: 10 * progress, steps: 1, questions: 0, hidden: false }],
+  measures: [
+    {
+      batch: 1,
+      turns: 4,
+      chance: 0,
+      told: 10,
+      own: 10 * progress,
+      steps: 1,
+      questions: 0,
+      hidden: false,
+      askedAgain: [],
+    },
+  ],
 });
 const waits = (lessons: readonly Lesson[]) => withWaits(lessons).map(({ waitsFor }) => waitsFor);
 

@@ -1,17 +1,19 @@
 import type { CompletionRequest, EngineClient, ScoreItem, TokenizeRequest } from '@backtalk/dialects';
 import { FakeClock } from '@backtalk/kit/testing';
+import { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { LessonToMeasure } from '../domain/lesson-progress.js';
 import { trainerErrors } from '../errors.js';
 import { MeasuredProgress } from './measured-progress.js';
 import type { ServingEngine } from './serving-engines.js';
+import type { SourceLog } from './source-log.js';
 
 const options = { policy: 'backtalk', hintPlace: 'after', answerTokensMax: 48, batch: 1 };
 const textOfLesson = (id: string) => `Wish ${id}.`;
 const lesson = (id: string, others: readonly string[] = []): LessonToMeasure => {
   const [text, untold] = [textOfLesson(id), others.map(textOfLesson)];
-  return { id, text, shown: () => ({ told: [...untold, text], untold }), turns: [], fills: true };
+  return { id, text, shown: () => ({ told: [...untold, text], untold }), turns: [], corrected: new Set(), fills: true };
 };
 const lessons = ['a', 'b', 'c', 'd', 'e'].map((id) => lesson(id));
 
@@ -34,7 +36,8 @@ const client = {
     answered.push(prompts);
     if (refused !== '' && prompts.some((text) => text.includes(refused)))
       return Promise.reject(trainerErrors.rendererAway({ baseModel: model }));
-    return Promise.resolve(prompts.map((text) => ({ ids: idsOf(model === 'base' ? text : 'own') })));
+    const says = (text: string) => (model === 'base' ? text : 'own');
+    return Promise.resolve(prompts.map((text) => ({ ids: idsOf(says(text)), text: ` ${says(text)}` })));
   },
   score: async (items: readonly ScoreItem[]) => {
     await clock.advance(scoredMs);
@@ -48,8 +51,23 @@ const engines = {
     work([{ url: 'http://engine', client }]),
 };
 
+/** Of each turn the question is its name. */
+const turnsOf: Pick<SourceLog, 'source'> = {
+  source: ({ turn }) => {
+    if (turn === 'gone') return Promise.resolve('missing');
+    const opened = TurnOpened.fromPartial({ policy: 'backtalk', consent: { train: true } });
+    const completed = TurnCompleted.fromPartial({ promptIds: idsOf(turn), text: `${'x'.repeat(500)}of ${turn}` });
+    const messages = [
+      { role: 'user', content: turn },
+      { role: 'user', content: 'A note.' },
+    ];
+    const facts = { opened, completed, continued: undefined, continuedMs: undefined };
+    return Promise.resolve({ facts, messages, tools: [], templateArguments: {}, humanMessage: 0 });
+  },
+};
+
 const measures = (asked: readonly LessonToMeasure[] = lessons) => {
-  const progress = new MeasuredProgress(engines, { source: () => Promise.resolve('missing') }, clock);
+  const progress = new MeasuredProgress(engines, turnsOf, clock);
   return progress.of('backtalk-v1', asked, options, new AbortController().signal);
 };
 const measured = async () => [...(await measures()).keys()];
@@ -93,6 +111,16 @@ describe('the progress of several lessons', () => {
     const found = await measures([lesson('e', ['s'])]);
     expect(found.get('e')).toMatchObject({ chance: 0, told: 10, own: 10 });
     expect(await measures([lesson('e')]).then((alone) => alone.get('e')?.own)).toBe(0);
+  });
+
+  it('what was corrected for a lesson’s sake is told beside what the version answers to it now, and no other turn', async () => {
+    const turns = ['t1', 'gone', 'other'].map((turn) => ({ turn, tenant: 't', user: 'a' }));
+    const found = await measures([{ ...lesson('a', ['s']), turns, corrected: new Set(['t1', 'gone']) }, lesson('b')]);
+    const [told, ...more] = found.get('a')?.askedAgain ?? [];
+    expect(told).toMatchObject({ question: 't1', after: 'own' });
+    expect(told?.before).toMatch(/^x+ \[…\] x+of t1$/u);
+    expect(told?.before.length).toBeLessThanOrEqual(400);
+    expect([more, found.get('b')?.askedAgain]).toEqual([[], []]);
   });
 
   it('a lesson that does nothing, alone either, is not hidden by the others', async () => {

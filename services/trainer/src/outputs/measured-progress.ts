@@ -1,9 +1,10 @@
 // What a version's answers show of each lesson, asked of an engine that serves it: the version answers a few of a lesson's turns, shown
 // nothing, and the base says how much likelier it finds each answer when it is shown the person's lessons than when it is shown all but this one.
 // What it says of its own answers, shown all of them, and shown another wish in this one's place, tells where the way ends and where it begins.
-import type { EngineClient, ScoreItem } from '@backtalk/dialects';
+import type { CompletionChoice, EngineClient, ScoreItem } from '@backtalk/dialects';
 import {
   asBacktalkError,
+  clip,
   hintedMessages,
   templateTokenIn,
   type BacktalkError,
@@ -11,10 +12,11 @@ import {
   type Speaker,
   type TurnIds,
 } from '@backtalk/kit';
+import type { ComparedAnswer } from '@backtalk/proto/facts';
 
 import { effectMinNats, lessonTurnsMax, type LessonToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { measuringQuestions } from '../domain/rehearsal-questions.js';
-import type { SampleSource } from '../domain/train-request.js';
+import { questionIn, type SampleSource } from '../domain/train-request.js';
 import { otherWishes } from './measured-effects.js';
 import type { ServingEngine, ServingEngines } from './serving-engines.js';
 import type { SourceLog } from './source-log.js';
@@ -33,25 +35,30 @@ const promptTokensMax = 2_048;
 const answerTokensCap = 128;
 const temperature = 0.8;
 const ownTurns = lessonTurnsMax / 2;
+/** Of a question and each of its answers, for people to read. */
+const readCharacters = 400;
 const callDeadlineMs = 30_000;
 /** After this no further lesson is begun: those that are left come first with the next version. */
 const withinMs = 45_000;
 
 type Ids = readonly number[];
+type Answer = Pick<CompletionChoice, 'ids' | 'text'>;
 
 type Asked = Pick<SampleSource, 'messages' | 'tools' | 'templateArguments'> &
   Partial<Pick<SampleSource, 'humanMessage'>>;
 
 type Wishes = readonly string[];
-type Sums = Omit<Found, 'questions' | 'hidden'>;
+type Sums = Omit<Found, 'questions' | 'hidden' | 'askedAgain'>;
 
 /** A turn's request, with what it gave so far. */
 interface Question {
   /** Nothing where it is the trainer's own. */
   readonly speaker: Speaker | undefined;
   readonly shown: (wishes: Wishes) => Promise<Ids>;
+  /** What was asked, in the person's own words, and what was answered then; nothing where it is the trainer's own. */
+  readonly said: (Pick<ComparedAnswer, 'question' | 'before'> & { readonly turn: string }) | undefined;
   /** What the version answers, shown nothing. */
-  own?: Ids;
+  own?: Answer;
 }
 
 interface AskedLesson {
@@ -112,6 +119,16 @@ const isPlain = (text: string) => templateTokenIn(text) === undefined;
 
 type Found = NonNullable<ReturnType<Measured['get']>>;
 
+const ofTrainer = { speaker: undefined, said: undefined };
+
+function askedAgain({ corrected }: LessonToMeasure, questions: readonly Question[]): ComparedAnswer[] {
+  return questions.flatMap(({ said, own }) => {
+    if (said === undefined || own === undefined || !corrected.has(said.turn)) return [];
+    const cut = (text: string) => clip(text.trim(), readCharacters);
+    return [{ question: cut(said.question), before: cut(said.before), after: cut(own.text) }];
+  });
+}
+
 class Asking {
   private readonly questions = new Map<string, Question | undefined>();
 
@@ -128,11 +145,12 @@ class Asking {
     const { questions, own } = await this.questionsOf(lesson);
     if (questions.length === 0) return undefined;
     const asked = await this.shownTo(lesson, questions);
-    const beside = { ...(await this.measured(asked)), questions: own, hidden: false };
+    const sums = await this.measured(asked);
+    const beside = { ...sums, questions: own, hidden: false, askedAgain: askedAgain(lesson, questions) };
     if (!asked.isBeside || hasEffect(beside)) return beside;
     const shown = () => ({ told: [lesson.text], untold: [] });
     const alone = await this.measured(await this.shownTo({ ...lesson, shown }, questions));
-    return { ...alone, questions: own, hidden: hasEffect(alone) };
+    return { ...beside, ...alone, hidden: hasEffect(alone) };
   }
 
   private async shownTo(lesson: LessonToMeasure, questions: readonly Question[]): Promise<AskedLesson> {
@@ -176,7 +194,7 @@ class Asking {
       const content = measuringQuestions[place] ?? '';
       const messages = [{ role: 'user', content }];
       const question =
-        this.questions.get(content) ?? (await this.asked(undefined, { messages, tools: [], templateArguments: {} }));
+        this.questions.get(content) ?? (await this.asked(ofTrainer, { messages, tools: [], templateArguments: {} }));
       this.questions.set(content, question);
       found.push(question);
     }
@@ -187,8 +205,8 @@ class Asking {
     const { questions, told, untold, other } = asked;
     await this.answer(questions.filter(({ own }) => own === undefined));
     const ofBase = await this.answers(this.models.base, [...other, ...told]);
-    const items = questions.flatMap(({ own = [] }, at) => {
-      const all = [ofBase[at] ?? [], ofBase[questions.length + at] ?? [], own];
+    const items = questions.flatMap(({ own }, at) => {
+      const all = [ofBase[at]?.ids ?? [], ofBase[questions.length + at]?.ids ?? [], own?.ids ?? []];
       return [untold[at] ?? [], told[at] ?? []].flatMap((promptIds) =>
         all.map((answerIds): ScoreItem => ({ promptIds, answerIds })),
       );
@@ -204,13 +222,12 @@ class Asking {
     const plain: Ids[] = [];
     for (const question of questions) plain.push(await question.shown([]));
     const answers = await this.answers(this.models.version, plain);
-    for (const [at, question] of questions.entries()) question.own = answers[at] ?? [];
+    for (const [at, question] of questions.entries()) question.own = answers[at] ?? { ids: [], text: '' };
   }
 
-  private async answers(model: string, prompt: readonly Ids[]): Promise<Ids[]> {
+  private answers(model: string, prompt: readonly Ids[]): Promise<readonly Answer[]> {
     const maxTokens = Math.min(this.options.answerTokensMax, answerTokensCap);
-    const choices = await this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
-    return choices.map(({ ids }) => ids);
+    return this.engine.completions({ model, prompt, maxTokens, temperature }, this.calling());
   }
 
   /** Nothing where the turn is gone, of another policy, not to be learned from, or too long. */
@@ -228,13 +245,15 @@ class Asking {
     const captured = facts.completed?.promptIds ?? [];
     const mayBeAsked = facts.opened?.policy === this.options.policy && facts.opened.consent?.train === true;
     if (!mayBeAsked || captured.length === 0 || captured.length > promptTokensMax) return undefined;
-    const { tenant, user } = ids;
-    return this.asked({ tenant, user }, source, facts.completed?.shown === undefined ? captured : undefined);
+    const { turn, tenant, user } = ids;
+    const said = { turn, question: questionIn(source), before: facts.completed?.text ?? '' };
+    const own = { speaker: { tenant, user }, said };
+    return this.asked(own, source, facts.completed?.shown === undefined ? captured : undefined);
   }
 
   /** @param captured ids of the request as it was sent, where they are known */
   private async asked(
-    speaker: Speaker | undefined,
+    { speaker, said }: Pick<Question, 'speaker' | 'said'>,
     { messages, tools, templateArguments, humanMessage = -1 }: Asked,
     captured?: Ids,
   ): Promise<Question> {
@@ -253,7 +272,7 @@ class Asking {
       if (hints.length === 0) return plain;
       return rendered(hintedMessages(messages, hints, this.options.hintPlace, humanMessage) ?? messages);
     };
-    return { speaker, shown };
+    return { speaker, said, shown };
   }
 
   private calling() {

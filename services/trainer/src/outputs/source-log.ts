@@ -1,19 +1,10 @@
 // What the log holds about a turn, as a batch and a step need it. It keeps nothing: the same turn is read again when a step repeats.
-import {
-  isBacktalkError,
-  isJsonObject,
-  TurnLog,
-  wordsIn,
-  type Clock,
-  type FactName,
-  type FactReader,
-  type TurnIds,
-} from '@backtalk/kit';
+import { isBacktalkError, TurnLog, type Clock, type FactName, type FactReader, type TurnIds } from '@backtalk/kit';
 import type { TurnCompleted, TurnOpened } from '@backtalk/proto/facts';
 
 import type { TurnFacts } from '../domain/settle-reason.js';
 import { idsBytes, sampleBytesMax } from '../domain/step-size.js';
-import { humanMessage, type LeftOut, type SampleSource } from '../domain/train-request.js';
+import { humanMessage, questionIn, type LeftOut, type SampleSource } from '../domain/train-request.js';
 import { trainerErrors } from '../errors.js';
 
 const gone = () => trainerErrors.conversationGone();
@@ -71,12 +62,10 @@ export class SourceLog {
     });
   }
 
-  /** What the person had asked before the answer, in their own words; nothing where it cannot be read any more. */
+  /** Nothing where it cannot be read any more. */
   async question(ids: TurnIds): Promise<string | undefined> {
     const source = await this.source(ids);
-    if (typeof source === 'string') return undefined;
-    const message = source.messages[source.humanMessage];
-    return isJsonObject(message) ? wordsIn(message['content']) : '';
+    return typeof source === 'string' ? undefined : questionIn(source);
   }
 
   private async measured(opened: TurnOpened, completed: TurnCompleted): Promise<number | 'too_large'> {

@@ -10,6 +10,7 @@ const measure = (own: number, shape: { turns?: number; chance?: number; told?: n
   steps: 1,
   questions: 0,
   hidden: false,
+  askedAgain: [],
   own,
   ...shape,
 });
