@@ -10,6 +10,7 @@ import argparse
 import json
 import random
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -114,17 +115,20 @@ def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence
     """Steps of the worker's own, measured on the way."""
     form = "hybrid" if given.told else "full"
     recipe = replace(LAPTOP, method="opd", opd_form=form, divergence=divergence, max_answer_tokens=given.tokens)
-    recipe = replace(recipe, step_bound=given.step_bound)
+    recipe = replace(recipe, step_bound=given.step_bound, optimizer_steps=given.optimizer_steps)
+    recipe = replace(recipe, learning_rate=given.learning_rate)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=given.seed) as policy:
         optimizer = make_optimizer(policy, recipe, {})
         for step in range(1, given.steps + 1):
+            begun = time.monotonic()
             samples = lesson.samples(step, given.samples)
             loaded, budget = base.loaded, TokenBudget(recipe.micro_batch_tokens)
             items = prepare_batch(samples, recipe, loaded.context_length, loaded.vocabulary_size)
             ends = loaded.end_ids
             drawing = Drawing(policy.network, recipe, loaded.context_length, ends, step, budget, lambda: None)
             outcome = take_step(policy, optimizer, drawn_items(drawing, items), recipe, step, lambda *_: None)
-            row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step}
+            seconds = round(time.monotonic() - begun, 1)
+            row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step, "seconds": seconds}
             if step % given.every == 0 or step == given.steps:
                 row |= lesson.score()
             figures = {name: round(outcome.measurements[name], 3) for name in ("loss_opd", "kl_step", "step_scale")}
@@ -150,6 +154,8 @@ def main() -> int:
     parser.add_argument(
         "--step-bound", type=float, default=LAPTOP.step_bound, help="nats an answer (default: %(default)s)"
     )
+    parser.add_argument("--optimizer-steps", type=int, default=1, help="of each batch (default: %(default)s)")
+    parser.add_argument("--learning-rate", type=float, default=LAPTOP.learning_rate, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     given = parser.parse_args()
     torch.set_num_threads(1)

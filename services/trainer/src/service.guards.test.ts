@@ -21,7 +21,7 @@ describe('a step that a guard skips', () => {
   it.each([
     ['too_long', { dropped: (turn: string) => (turn.startsWith('bad') ? 'too_long' : '') }],
     ['nothing_trained', onlyFirst({ gradient_norm: 0 })],
-    ['kl_step', onlyFirst({ kl_step: 5.4 })],
+    ['kl_step', onlyFirst({ kl_step: 54 })],
   ])('%s: no version comes of it, its samples are settled by name, and learning goes on', async (guard, worker) => {
     await rigWith(worker);
     const trainer = await rig.startTrainer();
@@ -75,7 +75,7 @@ const isHeld = (trainer: Trainer) => rig.metric(trainer, /ledger_state\{.*state=
 describe('batches that are given up in a row', () => {
   /** Each step is skipped, three batches are spent, and a fourth batch's samples wait. */
   async function skipThree(): Promise<Trainer> {
-    await rigWith({ measurements: () => ({ kl_step: 5.4 }) });
+    await rigWith({ measurements: () => ({ kl_step: 54 }) });
     const trainer = await rig.startTrainer();
     for (let n = 1; n <= 3; n += 1) {
       await rig.correct(2, { name: `s${n}x` });
@@ -108,7 +108,7 @@ describe('batches that are given up in a row', () => {
   });
 
   it('two, with a version between that was made, hold nothing', async () => {
-    await rigWith({ measurements: ({ version }) => ({ kl_step: version === 'backtalk-v3' ? 0.1 : 5.4 }) });
+    await rigWith({ measurements: ({ version }) => ({ kl_step: version === 'backtalk-v3' ? 0.1 : 54 }) });
     const trainer = await rig.startTrainer();
     for (const [at, facts] of [2, 4, 5, 7, 9].entries()) {
       await rig.correct(2, { name: `t${at}x` });

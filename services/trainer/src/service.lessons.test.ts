@@ -117,7 +117,7 @@ describe('lessons in force', () => {
       await rig.untilBatches(2 * n);
     }
     const [learned] = (await rig.batches()).at(-1)?.lessons ?? [];
-    expect(learned).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3, steps: 2 });
+    expect(learned).toMatchObject({ state: STATE_LEARNED, sinceBatch: 3, steps: 8 });
     await rig.stage('backtalk-v2', STAGE_BURNED);
     await rig.correct(2, { name: 'after', hint: 'It is Oslo.', stands: false, version: 'backtalk-v1' });
     await rig.untilVersions(3);
@@ -210,7 +210,7 @@ describe('the progress of a lesson', () => {
     }
     const batches = await rig.batches();
     expect(batches.map(({ why }) => why)).toEqual(['full', 'full']);
-    expect(batches[1]?.lessons).toMatchObject([{ state: STATE_ACTIVE, measures: [], steps: 1 }]);
+    expect(batches[1]?.lessons).toMatchObject([{ state: STATE_ACTIVE, measures: [], steps: 4 }]);
     expect(Object.keys(rig.engine.counts.byModel)).not.toContain('backtalk-v1');
   });
 

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { rehearsalQuestions } from './domain/rehearsal-questions.js';
 import { TrainerRig } from './testing/trainer-rig.js';
 
-const environment = { BACKTALK_RECIPE_SET: 'rehearsalSteps=2' };
+const environment = { BACKTALK_RECIPE_SET: 'rehearsalSteps=2,optimizerSteps=1' };
 const wish = 'From now on use tables.';
 let rig: TrainerRig;
 
@@ -28,7 +28,7 @@ describe('a lesson that is rehearsed', () => {
     expect(batch).toMatchObject({ why: 'rehearsed', lessons: [{ text: wish }] });
     expect(batch?.samples.map(({ turn, question }) => (question === 0 ? turn : ''))).toEqual([
       'only',
-      ...Array.from({ length: 11 }, () => ''),
+      ...Array.from({ length: 7 }, () => ''),
     ]);
     const [first, second] = rig.worker.steps[0]?.request.samples ?? [];
     expect(first).toMatchObject({ turn: 'only', shown: false });

@@ -109,7 +109,8 @@ describe('a batch', () => {
       adamBeta1: 0.9,
       adamBeta2: 0.98,
       gradientClip: 1,
-      stepBound: 4,
+      stepBound: 40,
+      optimizerSteps: 4,
       maxAnswerTokens: 48,
       klBeta: 0,
     });
@@ -316,7 +317,7 @@ describe('lessons', () => {
     const again = (await rig.untilBatches(6))[5];
     expect(again?.lessons[0]).toMatchObject({
       state: Lesson_State.STATE_ACTIVE,
-      steps: 3,
+      steps: 12,
       measures: [{ batch: 1 }, { batch: 3 }],
     });
   });

@@ -161,7 +161,7 @@ describe('what the next fact carries on', () => {
 
   it('the next fact carries the ledger, moved on by the report of the step', () => {
     const next = settlingBatch(chainEnd(chain), [], 'settled');
-    expect(next.lessons[0]?.steps).toBe(1);
+    expect(next.lessons[0]?.steps).toBe(4);
     expect(next.klBeta).toBe(0.001);
     expect(next).toMatchObject({
       number: 2,
@@ -174,7 +174,7 @@ describe('what the next fact carries on', () => {
 
   it('takes a report in once', () => {
     chain.closed(settlingBatch(chainEnd(chain), [], 'settled'), 3);
-    expect(settlingBatch(chainEnd(chain), [], 'settled').lessons[0]?.steps).toBe(1);
+    expect(settlingBatch(chainEnd(chain), [], 'settled').lessons[0]?.steps).toBe(4);
   });
 
   it('settles the samples of a step that failed', () => {

@@ -4,7 +4,6 @@ import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
 import type { BatchChain } from './batch-chain.js';
 import { afterStep, afterVersions, type VersionsSince } from './lesson-progress.js';
 import type { Recipe } from './recipe.js';
-import { distils } from './sample-worth.js';
 
 export interface CarriedState {
   readonly lessons: readonly Lesson[];
@@ -25,10 +24,9 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const klBeta = recipe.klTargetNats === 0 ? recipe.klBetaFirst : last.klBeta;
   const unread = chain.unreadReport();
   const report = unread?.trained.report;
+  const reports = report?.samples ?? [];
   const stepped =
-    unread === undefined
-      ? last.lessons
-      : afterStep(last.lessons, unread.batch.samples, report?.samples ?? [], distils(recipe));
+    unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, reports, recipe);
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,

@@ -3,7 +3,7 @@ import { BatchSample, Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { afterMeasures, afterStep, afterVersions, lessonsToMeasure, type Measured } from './lesson-progress.js';
+import { afterMeasures, afterStep, afterVersions, lessonsToMeasure, type Measured, type Stepped } from './lesson-progress.js';
 
 const { STATE_ACTIVE, STATE_HEARD, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
@@ -37,11 +37,13 @@ interface Version {
   readonly divergence?: number;
 }
 
+const whole: Stepped = { method: 'opd', opdForm: 'full', optimizerSteps: 1 };
+
 /** One lesson over so many versions, each made by a step that trained on it. */
 function over(versions: readonly (number | Version)[], before: Partial<Lesson> = {}): Lesson {
   return versions.reduce<Lesson>((at, version, n) => {
     const { share, divergence = 8, ...how } = typeof version === 'number' ? { share: version } : version;
-    const stepped = afterStep([at], [shown()], [report('t', { divergence })], true);
+    const stepped = afterStep([at], [shown()], [report('t', { divergence })], whole);
     return afterMeasures(stepped, new Map([[at.id, found(share, how)]]), n + 1, 0.7)[0] ?? at;
   }, lesson(before));
 }
@@ -80,9 +82,10 @@ describe('the state of a lesson', () => {
     expect(over([little, little, clear, clear]).state).toBe(STATE_UNTEACHABLE);
   });
 
-  it('a lesson that five steps trained on is judged by how far it has come, whatever effect is found then', () => {
+  it('a lesson that was measured five times is judged by how far it has come, whatever effect is found then', () => {
     const small = (share: number) => ({ share, effect: 1 });
-    const before = { steps: 4, measures: [] };
+    const measures = [0, 0, 0, 0].map((batch) => ({ batch, steps: 4, ...found(0.1, { effect: 1 }) }));
+    const before = { steps: 4, measures };
     expect(over([small(0.3), small(0.5), small(0.6)], before).state).toBe(STATE_ACTIVE);
     expect(over(Array<Version>(8).fill(small(0.6)), before).state).toBe(STATE_LEARNED);
     expect(over(Array<Version>(12).fill(small(0.2)), before).state).toBe(STATE_UNTEACHABLE);
@@ -160,16 +163,22 @@ describe('steps of a lesson', () => {
   it('a step counts for the lessons that its trained samples were shown, and for what they cover', () => {
     const samples = [shown({ turn: 't1', lessons: ['a'] }), shown({ turn: 't2', lessons: ['a', 'b'] })];
     expect(
-      stepsOf(afterStep([a, b, covered], samples, [report('t1'), report('t2', { dropped: 'too_long' })], true)),
+      stepsOf(afterStep([a, b, covered], samples, [report('t1'), report('t2', { dropped: 'too_long' })], whole)),
     ).toEqual([1, 0, 1]);
-    expect(stepsOf(afterStep([a, b, covered], samples, [], true))).toEqual([0, 0, 0]);
+    expect(stepsOf(afterStep([a, b, covered], samples, [], whole))).toEqual([0, 0, 0]);
   });
 
   it('a stale sample counts where whole distributions are compared, since its reward alone was left out', () => {
     const reports = [report('t1', { dropped: 'stale' })];
     const samples = [shown({ turn: 't1', lessons: ['a'] })];
-    expect(stepsOf(afterStep([a, b], samples, reports, true))).toEqual([1, 0]);
-    expect(stepsOf(afterStep([a, b], samples, reports, false))).toEqual([0, 0]);
+    expect(stepsOf(afterStep([a, b], samples, reports, whole))).toEqual([1, 0]);
+    expect(stepsOf(afterStep([a, b], samples, reports, { ...whole, opdForm: 'sampled' }))).toEqual([0, 0]);
+  });
+
+  it('a batch counts for as many steps as the optimiser takes of it', () => {
+    const samples = [shown({ turn: 't1', lessons: ['a'] })];
+    const twice = afterStep([a, b], samples, [report('t1')], { ...whole, optimizerSteps: 4 });
+    expect(stepsOf(twice)).toEqual([4, 0]);
   });
 });
 

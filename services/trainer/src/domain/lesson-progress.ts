@@ -14,6 +14,7 @@ import { Lesson_State, type BatchSample, type Lesson, type LessonMeasure } from 
 import type { SampleReport } from '@backtalk/proto/weights';
 
 import type { Recipe } from './recipe.js';
+import { distils } from './sample-worth.js';
 import { isOfTurn } from './rehearsal.js';
 
 /** A lesson whose progress is asked for, and the turns that it is asked on. */
@@ -49,21 +50,23 @@ export const lessonTurnsMax = 4;
 /** More than are asked: some are gone from the log or too long, and some are those of other lessons too. */
 const turnsOfferedMax = 4 * lessonTurnsMax;
 
-/**
- * A lesson has had one more step for each report in which a sample was trained on whose teacher was shown it, or what covers it.
- * @param isWhole whole distributions are compared: then a stale sample has lost its reward alone
- */
+/** Of a recipe, what decides which lessons a batch was a step for, and how many. */
+export type Stepped = Pick<Recipe, 'optimizerSteps' | 'method' | 'opdForm'>;
+
+/** A lesson has had the steps of a batch of which a sample was trained on whose teacher was shown it, or what covers it. */
 export function afterStep(
   lessons: readonly Lesson[],
   samples: readonly BatchSample[],
   reports: readonly SampleReport[],
-  isWhole: boolean,
+  recipe: Stepped,
 ): Lesson[] {
+  // Where whole distributions are compared, a stale sample has lost its reward alone.
+  const isWhole = distils(recipe);
   const isTrained = ({ dropped }: SampleReport) => dropped === '' || (isWhole && dropped === 'stale');
   const trained = new Set(reports.filter(isTrained).map(({ turn }) => turn));
   const taught = new Set(samples.filter(({ turn }) => trained.has(turn)).flatMap((sample) => sample.lessons));
   return lessons.map((lesson) =>
-    taught.has(lesson.coveredBy || lesson.id) ? { ...lesson, steps: lesson.steps + 1 } : lesson,
+    taught.has(lesson.coveredBy || lesson.id) ? { ...lesson, steps: lesson.steps + recipe.optimizerSteps } : lesson,
   );
 }
 
@@ -140,7 +143,9 @@ export function afterMeasures(
 const turnsMin = 6;
 /** A lesson that changes the base's answers less than this, in nats an answer, changes nothing that could be learned. */
 export const effectMinNats = 2;
-/** In this many steps that trained on a lesson its progress must rise by so much, whenever they are counted from: */
+/** Of fewer measurements, an effect that is too small decides alone. */
+const effectDecides = 5;
+/** In this many of the optimiser's steps that trained on a lesson its progress must rise by so much, whenever they are counted from: */
 const riseMin = 0.1;
 /** of one that has come far; */
 const patienceSteps = 5;
@@ -170,7 +175,8 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   // To questions about nothing in particular, a wish about something in particular says nothing.
   const ofPeople = recent.reduce((sum, measure) => sum + measure.turns - measure.questions, 0);
   // Later, what it has come to decides: a lesson that was half learned would be let go of, and unlearned.
-  if (!hasEffect && steps < patienceSteps) return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
+  if (!hasEffect && measures.length < effectDecides)
+    return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
   const isFar = (progressOf(recent) ?? 0) >= farFrom;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;

@@ -99,12 +99,13 @@ describe('what is rehearsed', () => {
     rehearsedSamples(speaker, lessons, { batch: 7, version, taken, recipe });
 
   it('questions of the trainer’s own fill a batch up, others from version to version', () => {
-    expect(samples(1, 3)).toHaveLength(9);
+    expect(samples(1, 3)).toHaveLength(5);
     expect(samples(1, 30)).toHaveLength(4);
     expect(samples(1, 0)[0]).toMatchObject({ turn: 'rehearsal_7_1', lessons: ['l1'], shown: true, effective: false });
     const asked = (version: number) => samples(version, 0).map(({ question }) => question);
     expect(asked(1)).not.toEqual(asked(2));
-    expect(new Set([...asked(1), ...asked(2)])).toEqual(new Set(rehearsalQuestions.map((_, at) => at + 1)));
+    const all = [1, 2, 3].flatMap(asked);
+    expect(new Set(all)).toEqual(new Set(rehearsalQuestions.map((_, at) => at + 1)));
   });
 
   it('nothing is rehearsed of what no lesson is due for any more', () => {

@@ -6,7 +6,7 @@ import { Lesson_State, type BatchSample, type Lesson } from '@backtalk/proto/fac
 import { eligibleIn, type TrainDecision } from './batch-rule.js';
 import type { Candidate } from './candidate.js';
 import { isWordedSo } from './lessons-in-force.js';
-import { anchorsMax, type Recipe } from './recipe.js';
+import type { Recipe } from './recipe.js';
 import { rehearsalQuestions } from './rehearsal-questions.js';
 import { isTaught } from './sample-worth.js';
 import { pickUnderCap, type RecentSamples } from './share-cap.js';
@@ -85,8 +85,7 @@ export function rehearsedSamples(
 ): BatchSample[] {
   const shown = inForce(lessons, { tenant, user });
   if (!shown.some((lesson) => isDue(lesson, lessons, recipe))) return [];
-  const whole = recipe.effective + anchorsMax(recipe) / 2;
-  const count = Math.min(rehearsalQuestions.length, Math.max(questionsMin, Math.round(whole) - taken));
+  const count = Math.min(rehearsalQuestions.length, Math.max(questionsMin, recipe.effective - taken));
   return Array.from({ length: count }, (_, at) => ({
     turn: `rehearsal_${batch}_${at + 1}`,
     tenant,

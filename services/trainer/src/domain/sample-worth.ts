@@ -88,7 +88,7 @@ export function isTaught({ method, weightOpd }: Recipe): boolean {
 }
 
 /** Distillation that looks at whole distributions: it is exact at each position, however old or greedy the answer is. */
-export function distils({ method, opdForm }: Recipe): boolean {
+export function distils({ method, opdForm }: Pick<Recipe, 'method' | 'opdForm'>): boolean {
   return method !== 'binary' && opdForm !== 'sampled';
 }
 

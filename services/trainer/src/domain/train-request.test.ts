@@ -138,7 +138,7 @@ describe('the plan of a step', () => {
 
   it('holds the whole recipe in words that a reader finds', () => {
     const document: unknown = JSON.parse(new TextDecoder().decode(planOf(recipeWith({ effective: 5 })).bytes));
-    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.9 }, training: { stepBound: 4 } });
+    expect(document).toMatchObject({ recipe: { effective: 5, learnedShare: 0.9 }, training: { stepBound: 40 } });
   });
 
   it('asks four probes', () => {
@@ -165,12 +165,12 @@ describe('the plan of a step', () => {
       dualClip: 3,
       opdAdvantageClip: 2,
       topK: 20,
-      stepBound: 4,
+      stepBound: 40,
       klBeta: 0,
       klForm: 'full',
       maxAnswerTokens: 48,
       microBatchTokens: 512,
-      optimizerSteps: 1,
+      optimizerSteps: 4,
       jsdBeta: 0.5,
       hintPlace: 'human',
       maxTokens: 2048,

@@ -52,13 +52,15 @@ def start_of(items):
     return before
 
 
-def test_step_bound_is_kept_and_the_measured_divergence_is_the_exact_one():
+@pytest.mark.parametrize("steps", [1, 3])
+def test_step_bound_is_kept_and_the_measured_divergence_is_the_exact_one(steps: int):
     items = items_of(tiny_model(), LENGTHS)
-    free, before, after, _ = step(replace(RECIPE, learning_rate=0.1), items)
+    recipe = replace(RECIPE, learning_rate=0.1, optimizer_steps=steps)
+    free, before, after, _ = step(recipe, items)
     assert free.measurements["step_scale"] == 1
     assert free.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9)
     bound = free.measurements["kl_step"] / 20
-    bounded, before, after, _ = step(replace(RECIPE, learning_rate=0.1, step_bound=bound), items)
+    bounded, before, after, _ = step(replace(recipe, step_bound=bound), items)
     assert 0.01 < bounded.measurements["step_scale"] < 1
     assert bounded.measurements["kl_step"] <= bound
     assert bounded.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9)

@@ -64,6 +64,7 @@ def take_step(
     sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
     observed: dict[int, Observation] = {}
     guards: dict[str, float] = {}
+    moved = False
 
     def run(first: bool) -> PassSums:
         """The gradient of the whole batch, in the parameters of every process."""
@@ -93,6 +94,8 @@ def take_step(
         loss = sums.loss
         group.apart(lambda number=number, loss=loss: progress("optimizer", number, recipe.optimizer_steps, loss))
         optimizer.step()
+        moved = True
+    if moved:
         kept = sorted(index for index, seen in observed.items() if seen.kept)
         chosen = drawn(kept, ANSWERS_MAX, seed)
         bounded = _bound_step(adapted, start, passes, chosen, budget, progress, group)
