@@ -148,13 +148,13 @@ def main() -> int:
     parser.add_argument("--divergences", default="reverse_kl,jeffreys", help="default: %(default)s")
     parser.add_argument("--steps", type=int, default=8, help="default: %(default)s")
     parser.add_argument("--every", type=int, default=4, help="steps between measurements (default: %(default)s)")
-    parser.add_argument("--samples", type=int, default=12, help="answers of a step (default: %(default)s)")
+    parser.add_argument("--samples", type=int, default=8, help="answers of a step (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=TOKENS_MAX, help="of each answer that are trained on")
     parser.add_argument("--told", action="store_true", help="the form hybrid: teachers give answers of their own, too")
     parser.add_argument(
-        "--step-bound", type=float, default=LAPTOP.step_bound, help="nats an answer (default: %(default)s)"
+        "--step-bound", type=float, default=40.0, help="nats an answer; 0: no bound (default: %(default)s)"
     )
-    parser.add_argument("--optimizer-steps", type=int, default=1, help="of each batch (default: %(default)s)")
+    parser.add_argument("--optimizer-steps", type=int, default=4, help="of each batch (default: %(default)s)")
     parser.add_argument("--learning-rate", type=float, default=LAPTOP.learning_rate, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     given = parser.parse_args()

@@ -79,7 +79,7 @@ const distance: Row = {
     ),
     figures(
       'KL of the step',
-      'Nats an answer between the weights before and after the step. It is held below the recipe’s stepBoundNats (1 unless the recipe says otherwise) by shrinking the step.',
+      'Nats an answer between the weights before and after all steps of a batch. It is held below the recipe’s stepBoundNats (40 in the recipe tiny, 0.5 in small) by shrinking them.',
       ['kl_step'],
     ),
     figures(
