@@ -1,5 +1,6 @@
 // The parts of the experiment, as units that run one after another, each on a machine of its own. In: a plan. Out: units.
 import { policy, type TrainingDevice } from '@backtalk/deploy';
+import { recipePresets } from '@backtalk/trainer/recipe';
 import { HostileUser } from '../../simulate/user/hostile-user.js';
 import { Random } from '../../simulate/user/random.js';
 import { SimulatedUser } from '../../simulate/user/simulated-user.js';
@@ -335,7 +336,7 @@ function poisoned(setting: Setting, name: string): Unit {
 /** A person says what they want from now on, and then nothing more: versions come by themselves. */
 function oneCorrection(setting: Setting, name: string): Unit {
   const { seed, plan } = setting;
-  const recipe = `rehearsalSteps=${String(plan.sizes.steps)}`;
+  const recipe = `rehearsalSteps=${String(plan.sizes.steps * recipePresets.tiny.recipe.optimizerSteps)}`;
   const steps: Steps = async (laboratory, say) => {
     await compare(laboratory, setting, [name]);
     const talk = new Talk(laboratory, policy, say);
