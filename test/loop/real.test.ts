@@ -40,7 +40,7 @@ beforeAll(async () => {
       trainer: {
         BACKTALK_TRAINING_WORKER: `127.0.0.1:${String(tapPort)}`,
         BACKTALK_RECIPE_SET:
-          'effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16,rewardVersions=2,distillVersions=2',
+          'effective=2,effectiveMin=2,anchorsPerEffective=0,answerTokensMax=16,rewardVersions=2,distillVersions=2,optimizerSteps=2',
       },
     },
   });

@@ -37,6 +37,8 @@ class Observation:
     divergence: float | None = None
     gradient: float = 0.0
     """Squared norm of the loss's gradient at the answer's last hidden states, in the newest pass."""
+    pulled: float = 0.0
+    """The same, summed over the steps of the batch."""
 
     def without_states(self) -> "Observation":
         """What other processes are told of it."""

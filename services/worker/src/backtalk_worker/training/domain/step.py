@@ -61,10 +61,10 @@ def take_step(
     passes = group.apart(lambda: _passes(adapted, trained, len(items), recipe, seed, budget, progress, group))
     start = adapted.tensors()
     own = {index for index, item in enumerate(items) if not item.sample.told}
-    sums, norm, bounded = PassSums(), 0.0, BoundedStep(scale=0.0, kl=0.0)
+    sums, bounded = PassSums(), BoundedStep(scale=0.0, kl=0.0)
+    norms: list[float] = []
     observed: dict[int, Observation] = {}
     guards: dict[str, float] = {}
-    moved = False
 
     def run(first: bool) -> PassSums:
         """The gradient of the whole batch, in the parameters of every process."""
@@ -94,15 +94,17 @@ def take_step(
         loss = sums.loss
         group.apart(lambda number=number, loss=loss: progress("optimizer", number, recipe.optimizer_steps, loss))
         optimizer.step()
-        moved = True
-    if moved:
+        norms.append(norm)
+        for seen in passes.observed.values():
+            seen.pulled += seen.gradient
+    if norms:
         kept = sorted(index for index, seen in observed.items() if seen.kept)
         chosen = drawn(kept, ANSWERS_MAX, seed)
         bounded = _bound_step(adapted, start, passes, chosen, budget, progress, group)
     measured_v = batch_measurements(list(observed.values()))
-    measurements = measured_v | _pass_measurements(sums, norm, bounded) | guards
+    measurements = measured_v | _pass_measurements(sums, max(norms, default=0.0), bounded) | guards
     measurements["answers_told"] = float(len(items) - len(own))
-    gradients = {index: seen.gradient for index, seen in sorted(_observed_by_all(passes, group).items())}
+    gradients = {index: seen.pulled for index, seen in sorted(_observed_by_all(passes, group).items())}
     shares = gradient_shares(items, gradients)
     return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed, shares))
 
@@ -232,7 +234,7 @@ def _step_kl(
 
 
 def _pass_measurements(sums: PassSums, norm: float, bounded: BoundedStep) -> dict[str, float]:
-    """Losses before their weights; ρ and the clip at the last optimiser step."""
+    """Losses before their weights, ρ and the clip at the last optimiser step; the norm is the largest of all steps."""
     return {
         "loss": sums.loss,
         "loss_binary": sums.binary,
