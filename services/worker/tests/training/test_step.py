@@ -310,14 +310,11 @@ def test_several_optimiser_steps_move_the_ratio_and_the_clip_acts():
 
 def test_a_batch_that_the_clip_holds_after_its_first_step_has_moved_and_says_what_pulled():
     items = [changed(item, advantage=1.0) for item in items_of(tiny_model(), ((5, 1),))]
-    recipe = replace(RECIPE, method="binary", learning_rate=0.05, clip_high=1e-9)
-    once, before, _, _ = step(recipe, items)
-    outcome, _, after, _ = step(replace(recipe, optimizer_steps=3), items)
-    assert outcome.measurements["clipped_share"] == 1
-    assert outcome.measurements["gradient_norm"] >= once.measurements["gradient_norm"] > 0
-    assert outcome.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9)
-    assert outcome.measurements["kl_step"] > 0
-    assert sum(sample.gradient_share for sample in outcome.samples) == pytest.approx(1)
+    recipe = replace(RECIPE, method="binary", learning_rate=0.05, clip_high=1e-9, optimizer_steps=3)
+    outcome, before, after, _ = step(recipe, items)
+    assert outcome.measurements["clipped_share"] == outcome.samples[0].gradient_share == 1
+    assert outcome.measurements["gradient_norm"] > 0
+    assert outcome.measurements["kl_step"] == pytest.approx(answer_kl(before, after, items), rel=1e-9) != 0
 
 
 def test_clipped_share_counts_only_terms_that_the_clip_acts_on():
