@@ -302,8 +302,7 @@ def test_step_bound_is_measured_on_answers_of_every_length_drawn_by_the_seed():
 
 def test_several_optimiser_steps_move_the_ratio_and_the_clip_acts():
     items = [replace(item, teacher_prompt=()) for item in items_of(tiny_model(), LENGTHS)]
-    recipe = replace(RECIPE, method="binary", optimizer_steps=6, learning_rate=0.05)
-    outcome, *_ = step(recipe, items)
+    outcome, *_ = step(replace(RECIPE, method="binary", optimizer_steps=6, learning_rate=0.05), items)
     assert outcome.measurements["rho_mean"] != pytest.approx(1.0, abs=1e-3)
     assert outcome.measurements["clipped_share"] > 0
 
@@ -321,8 +320,7 @@ def test_clipped_share_counts_only_terms_that_the_clip_acts_on():
     items = items_of(tiny_model(), LENGTHS)
     several = replace(RECIPE, method="opd", optimizer_steps=6, learning_rate=0.05)
     exact, *_ = step(several, items)
-    assert exact.measurements["rho_mean"] != pytest.approx(1.0, abs=1e-3)
-    assert exact.measurements["clipped_share"] == 0
+    assert abs(exact.measurements["rho_mean"] - 1) > 1e-3 and exact.measurements["clipped_share"] == 0
     sampled, *_ = step(replace(several, opd_form="sampled"), [changed(item, advantage=0.0) for item in items])
     assert sampled.measurements["clipped_share"] > 0
 
