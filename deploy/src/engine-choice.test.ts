@@ -1,5 +1,4 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { startFakeEngine, type FakeEngine, type FakeSettings } from '@backtalk/dialects/testing';
@@ -17,7 +16,7 @@ import {
   type EngineFlags,
 } from './engine-choice.js';
 import { portsFrom } from './ports.js';
-import { machineProcesses, trainingThreads } from './processes.js';
+import { machineProcesses } from './processes.js';
 import { loadSecrets } from './secrets.js';
 
 const directory = new TemporaryDirectory('engine-choice');
@@ -291,14 +290,6 @@ describe('a choice from start to start', () => {
     const { engineKey } = start.secrets;
     expect(spec?.env).toMatchObject({ VLLM_API_KEY: engineKey, VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True' });
     expect(spec?.args.join(' ')).not.toContain(engineKey);
-  });
-
-  it('steps have half of the cores, one at least and eight at most, and as many as they are given', () => {
-    expect([1, 2, 3, 4, 8, 64].map(trainingThreads)).toEqual([1, 1, 1, 2, 4, 8]);
-    const threads = (environment: Record<string, string>) =>
-      processesOf({ environment }).get('training-worker')?.env['BACKTALK_THREADS'];
-    expect(threads({ BACKTALK_THREADS: '3' })).toBe('3');
-    expect(threads({})).toBe(String(trainingThreads(availableParallelism())));
   });
 
   it.each([

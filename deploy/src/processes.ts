@@ -1,7 +1,6 @@
 // The processes of one machine, in the order in which they start: command, environment, and how each shows that it serves.
 // Takes paths, ports and secrets; starts nothing.
 import { readdirSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pairsOf, tokenVariable, type BrokerUser } from '@backtalk/kit';
 import type { ProcessSpec } from './child.js';
@@ -115,7 +114,6 @@ function workers(machine: Machine): ProcessSpec[] {
         ...(machine.box?.training === undefined ? {} : trainingOnCards(machine.box.training.cards)),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
         BACKTALK_BLOB_CACHE_DIR: data.trainingCache,
-        BACKTALK_THREADS: environment['BACKTALK_THREADS'] ?? String(trainingThreads(availableParallelism())),
         ...tokensOf('training', secrets),
       },
       ready: () => answersOk(`${trainingHealth}/readyz`),
@@ -125,12 +123,6 @@ function workers(machine: Machine): ProcessSpec[] {
     },
   ];
 }
-
-/**
- * Half of the cores, at most eight: engine, services and a person's own programs have the others. Measured on two cores alone, where a
- * step of 45 to 54 s took 35 to 40 with both.
- */
-export const trainingThreads = (cores: number) => Math.min(8, Math.max(1, Math.floor(cores / 2)));
 
 /** An engine on this CPU computes in float32, by whose logprobs versions are checked; one elsewhere or on cards in half of that. */
 export const dtypeOn = (device: Machine['device'], engine: Machine['engine'], box?: Machine['box']) =>

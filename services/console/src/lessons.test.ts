@@ -46,7 +46,7 @@ describe('lessonCards', () => {
     expect(card).toMatchObject({ label: 'being learned', progress: 0.4, mayEnd: true });
     expect(card?.details).toEqual([
       'said 3 times',
-      '2 steps trained on it',
+      '2 steps of the optimiser trained on it',
       'also in the words: “Be brief.”, “Short, please.”',
     ]);
   });

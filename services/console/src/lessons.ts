@@ -75,7 +75,8 @@ function detailsOf(lesson: Lesson, covered: readonly Lesson[]): string[] {
   const hints = [lesson, ...covered].reduce((sum, one) => sum + one.hints, 0);
   const wordings = [...lesson.wordings, ...covered.flatMap((one) => [one.text, ...one.wordings])];
   const said = hints > 1 ? [`said ${String(hints)} times`] : [];
-  const trained = steps > 0 ? [`${String(steps)} ${steps === 1 ? 'step' : 'steps'} trained on it`] : [];
+  const trained =
+    steps > 0 ? [`${String(steps)} ${steps === 1 ? 'step' : 'steps'} of the optimiser trained on it`] : [];
   const other = wordings.length > 0 ? [`also in the words: ${wordings.map((one) => `“${one}”`).join(', ')}`] : [];
   const ended = endedBy === null ? [] : [endedBy === 'superseded' ? 'a newer wish ended it' : `ended by ${endedBy}`];
   const waiting = first === null ? [] : ['another wish is learned first'];

@@ -336,7 +336,8 @@ function poisoned(setting: Setting, name: string): Unit {
 /** A person says what they want from now on, and then nothing more: versions come by themselves. */
 function oneCorrection(setting: Setting, name: string): Unit {
   const { seed, plan } = setting;
-  const recipe = `rehearsalSteps=${String(plan.sizes.steps * recipePresets.tiny.recipe.optimizerSteps)}`;
+  const rehearsed = Math.min(64, plan.sizes.steps * recipePresets.tiny.recipe.optimizerSteps);
+  const recipe = `rehearsalSteps=${String(rehearsed)}`;
   const steps: Steps = async (laboratory, say) => {
     await compare(laboratory, setting, [name]);
     const talk = new Talk(laboratory, policy, say);

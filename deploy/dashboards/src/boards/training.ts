@@ -15,7 +15,7 @@ const losses: Row = {
   panels: [
     figures(
       'Loss terms',
-      'The whole loss and its terms before their weights: binary (reward), opd (distillation towards the model that was shown the lessons) and the KL to the base. Terms that have nothing to say are 0.',
+      'The whole loss and its terms before their weights: binary (reward), opd (distillation towards the model that was shown the lessons) and the KL to the base, at the last of a batch’s steps. Terms that have nothing to say are 0.',
       ['loss', 'loss_binary', 'loss_opd', 'loss_kl'],
     ),
     figures(
@@ -23,7 +23,7 @@ const losses: Row = {
       'Nats an answer between the weights and the same model shown the lessons. It is of all lessons in force together, and rises with each new one; how far each has come says npx backtalk lessons show.',
       ['divergence'],
     ),
-    figures('Gradient norm', 'Before it is clipped at 1. A jump means that the batch is unlike those before it.', [
+    figures('Gradient norm', 'Before it is clipped at 1, the largest of a batch’s steps. A jump means that the batch is unlike those before it.', [
       'gradient_norm',
     ]),
   ],

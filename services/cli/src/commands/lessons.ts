@@ -118,7 +118,7 @@ interface Receipt {
   readonly missing: string;
 }
 
-/** The endpoint knows no turn's words: they are the log's, which a key may not read. */
+/** The endpoint tells of no turn but what `asked_again` holds: the others are the log's, which a key may not read. */
 async function receiptOf({ connection }: CommandContext, { id, policy }: Lesson): Promise<Receipt> {
   const versions = new Map<number, string>();
   try {
@@ -255,6 +255,6 @@ function printLesson(output: Output, lesson: Lesson): void {
   for (const wording of lesson.wordings) output.line(`  also said “${wording}”`);
   if (lesson.progress !== null)
     output.line(
-      `  progress  ${lesson.progress.toFixed(2)} of the way to the model that is shown it, after ${counted(lesson.steps, 'step')}`,
+      `  progress  ${lesson.progress.toFixed(2)} of the way to the model that is shown it, after ${counted(lesson.steps, 'step')} of the optimiser`,
     );
 }

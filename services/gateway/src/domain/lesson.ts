@@ -212,9 +212,9 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
   };
 }
 
-/** What was corrected for its sake, and what the version that was measured last answers to the same; not the version after it, nor shown the lesson. */
-function askedAgain({ measures }: Lesson) {
-  const newest = measures.at(-1);
+/** What was corrected for its sake, and what the version that was measured last answers to the same, shown nothing; nothing of what is over. */
+function askedAgain({ measures, state }: Lesson) {
+  const newest = state === Lesson_State.STATE_RETIRED ? undefined : measures.at(-1);
   return (newest?.askedAgain ?? []).map(({ question, before, after }) => ({
     question,
     before,

@@ -103,6 +103,13 @@ describe('/v1/lessons', () => {
       steps: 3,
       pending: false,
     });
+    await closeBatch([
+      { id: 'l-ann', text: 'Use tables.', scopeUser: ann, measures, state: Lesson_State.STATE_RETIRED },
+    ]);
+    expect((await ask(keyOf('acme', 'ann'), 'GET', '/l-ann')).body).toMatchObject({
+      state: 'retired',
+      asked_again: [],
+    });
     for (const [key, id] of [
       [keyOf('other', 'ann'), 'l-ann'],
       [keyOf('acme', 'ann'), 'l-bob'],

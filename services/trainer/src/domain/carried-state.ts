@@ -25,8 +25,7 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   const unread = chain.unreadReport();
   const report = unread?.trained.report;
   const reports = report?.samples ?? [];
-  const stepped =
-    unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, reports, recipe);
+  const stepped = unread === undefined ? last.lessons : afterStep(last.lessons, unread.batch.samples, reports, recipe);
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,

@@ -13,8 +13,9 @@ function changed(lessons: readonly Lesson[], ...said: Partial<LessonChanged>[]):
   return withChanges(lessons, changes, inBatch(9));
 }
 
+const askedAgain = [{ question: 'Why?', before: 'So.', after: 'so.' }];
 const measures = [
-  { batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false, askedAgain: [] },
+  { batch: 3, turns: 4, chance: -9, told: 9, own: 8, steps: 2, questions: 0, hidden: false, askedAgain },
 ];
 const french = lesson({ id: 'l1', measures, steps: 2, wordings: ['French!'] });
 
@@ -69,6 +70,7 @@ describe('what is said of lessons in so many words', () => {
   it('a lesson is retired by its person or by an operator, and taken up again', () => {
     const [ended] = changed([french], { action: ACTION_RETIRE });
     expect(ended).toMatchObject({ state: STATE_RETIRED, endedBy: 'person', sinceBatch: 9 });
+    expect(ended?.measures).toMatchObject([{ batch: 3, askedAgain: [] }]);
     expect(onlyLesson(changed([french], { action: ACTION_RETIRE, giver: '' })).endedBy).toBe('operator');
     for (const state of [STATE_RETIRED, STATE_UNTEACHABLE, STATE_LEARNED])
       expect(onlyLesson(changed([{ ...french, state, endedBy: 'x' }], { action: ACTION_REACTIVATE }))).toMatchObject({

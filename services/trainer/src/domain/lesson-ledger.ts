@@ -157,6 +157,8 @@ export type EndedBy = 'person' | 'operator' | 'superseded';
 export function retired(lesson: Lesson, batch: number, endedBy: EndedBy, supersededBy = ''): Lesson {
   return {
     ...lesson,
+    // What a person said of what is over is told no more.
+    measures: lesson.measures.map((measure) => ({ ...measure, askedAgain: [] })),
     state: Lesson_State.STATE_RETIRED,
     endedBy,
     supersededBy,

@@ -3,7 +3,14 @@ import { BatchSample, Lesson_State, type Lesson } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { lesson } from '../testing/lessons.js';
-import { afterMeasures, afterStep, afterVersions, lessonsToMeasure, type Measured, type Stepped } from './lesson-progress.js';
+import {
+  afterMeasures,
+  afterStep,
+  afterVersions,
+  lessonsToMeasure,
+  type Measured,
+  type Stepped,
+} from './lesson-progress.js';
 
 const { STATE_ACTIVE, STATE_HEARD, STATE_LEARNED, STATE_RETIRED, STATE_UNTEACHABLE } = Lesson_State;
 
@@ -89,6 +96,17 @@ describe('the state of a lesson', () => {
     expect(over([small(0.3), small(0.5), small(0.6)], before).state).toBe(STATE_ACTIVE);
     expect(over(Array<Version>(8).fill(small(0.6)), before).state).toBe(STATE_LEARNED);
     expect(over(Array<Version>(12).fill(small(0.2)), before).state).toBe(STATE_UNTEACHABLE);
+  });
+
+  it('a lesson that steps have brought far is not let go of for a small effect, however few measurements there are', () => {
+    const four = (share: number, effect: number) =>
+      [1, 2].reduce<Lesson>((at, batch) => {
+        const stepped = afterStep([at], [shown()], [report('t')], { ...whole, optimizerSteps: 4 });
+        return afterMeasures(stepped, new Map([[at.id, found(share, { effect })]]), batch, 0.9)[0] ?? at;
+      }, lesson());
+    expect(four(0.64, 1.5)).toMatchObject({ state: STATE_ACTIVE, steps: 8 });
+    expect(four(0.3, 1.5).state).toBe(STATE_UNTEACHABLE);
+    expect(four(0.95, 4).state).toBe(STATE_LEARNED);
   });
 
   it('no state changes on too few turns', () => {

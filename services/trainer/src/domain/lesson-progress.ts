@@ -174,11 +174,12 @@ function stateAfter(lesson: Lesson, learnedShare: number): Lesson_State {
   if (state !== Lesson_State.STATE_ACTIVE) return state;
   // To questions about nothing in particular, a wish about something in particular says nothing.
   const ofPeople = recent.reduce((sum, measure) => sum + measure.turns - measure.questions, 0);
-  // Later, what it has come to decides: a lesson that was half learned would be let go of, and unlearned.
-  if (!hasEffect && measures.length < effectDecides)
+  const isFar = (progressOf(recent) ?? 0) >= farFrom;
+  // Later, and of one that has come far, what it has come to decides: a lesson that was half learned would be let go of, and unlearned.
+  const isBegun = steps >= patienceSteps && isFar;
+  if (!hasEffect && !isBegun && measures.length < effectDecides)
     return ofPeople >= turnsMin ? Lesson_State.STATE_UNTEACHABLE : state;
   if (shares.every((share) => share >= learnedShare)) return Lesson_State.STATE_LEARNED;
-  const isFar = (progressOf(recent) ?? 0) >= farFrom;
   if (!hasStalled(lesson, isFar ? patienceSteps : givingUpSteps)) return state;
   return isFar || isHidden ? Lesson_State.STATE_LEARNED : Lesson_State.STATE_UNTEACHABLE;
 }

@@ -69,7 +69,7 @@ const batch = {
   staleLogRatioNats: number(0.1, 0, 20, 'Mean |log ratio| above which an answer gives no reward; 0 is no bound.'),
   lessonScope: oneOf('user', ['user', 'policy'], 'Whose samples a lesson holds for: its own user, or all.'),
   rehearsalSteps: whole(
-    12,
+    24,
     0,
     64,
     "Optimiser steps that a lesson is taught without waiting for more turns, on questions of the trainer's own; 0 waits for turns.",

@@ -110,7 +110,7 @@ describe('what is rehearsed', () => {
 
   it('nothing is rehearsed of what no lesson is due for any more', () => {
     expect(samples(1, 0, [])).toEqual([]);
-    expect(samples(1, 0, [{ ...active, steps: 12 }])).toEqual([]);
+    expect(samples(1, 0, [{ ...active, steps: 24 }])).toEqual([]);
     expect(samples(1, 0, [{ ...active, state: Lesson_State.STATE_LEARNED }])).toEqual([]);
   });
 

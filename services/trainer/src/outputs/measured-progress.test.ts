@@ -37,7 +37,9 @@ const client = {
     if (refused !== '' && prompts.some((text) => text.includes(refused)))
       return Promise.reject(trainerErrors.rendererAway({ baseModel: model }));
     const says = (text: string) => (model === 'base' ? text : 'own');
-    return Promise.resolve(prompts.map((text) => ({ ids: idsOf(says(text)), text: ` ${says(text)}` })));
+    return Promise.resolve(
+      prompts.map((text) => ({ ids: idsOf(says(text)), text: ` ${says(text)}`, finishReason: 'length' })),
+    );
   },
   score: async (items: readonly ScoreItem[]) => {
     await clock.advance(scoredMs);
@@ -114,13 +116,17 @@ describe('the progress of several lessons', () => {
   });
 
   it('what was corrected for a lesson’s sake is told beside what the version answers to it now, and no other turn', async () => {
-    const turns = ['t1', 'gone', 'other'].map((turn) => ({ turn, tenant: 't', user: 'a' }));
-    const found = await measures([{ ...lesson('a', ['s']), turns, corrected: new Set(['t1', 'gone']) }, lesson('b')]);
+    const turnsOfOne = (...names: readonly string[]) => names.map((turn) => ({ turn, tenant: 't', user: 'a' }));
+    const asked = { ...lesson('a', ['s']), turns: turnsOfOne('t1', 'gone', 'other') };
+    const found = await measures([{ ...asked, corrected: new Set(['t1', 'gone']) }, lesson('b')]);
     const [told, ...more] = found.get('a')?.askedAgain ?? [];
-    expect(told).toMatchObject({ question: 't1', after: 'own' });
+    expect(told).toMatchObject({ question: 't1', after: 'own …' });
     expect(told?.before).toMatch(/^x+ \[…\] x+of t1$/u);
     expect(told?.before.length).toBeLessThanOrEqual(400);
     expect([more, found.get('b')?.askedAgain]).toEqual([[], []]);
+    const four = ['t1', 't2', 't3', 't4'];
+    const many = await measures([{ ...asked, turns: turnsOfOne(...four), corrected: new Set(four) }]);
+    expect(many.get('a')?.askedAgain.map(({ question }) => question)).toEqual(['t1', 't2']);
   });
 
   it('a lesson that does nothing, alone either, is not hidden by the others', async () => {

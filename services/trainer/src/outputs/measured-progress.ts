@@ -42,7 +42,9 @@ const callDeadlineMs = 30_000;
 const withinMs = 45_000;
 
 type Ids = readonly number[];
-type Answer = Pick<CompletionChoice, 'ids' | 'text'>;
+type Answer = Pick<CompletionChoice, 'ids' | 'text' | 'finishReason'>;
+
+const nothing: Answer = { ids: [], text: '', finishReason: '' };
 
 type Asked = Pick<SampleSource, 'messages' | 'tools' | 'templateArguments'> &
   Partial<Pick<SampleSource, 'humanMessage'>>;
@@ -122,11 +124,13 @@ type Found = NonNullable<ReturnType<Measured['get']>>;
 const ofTrainer = { speaker: undefined, said: undefined };
 
 function askedAgain({ corrected }: LessonToMeasure, questions: readonly Question[]): ComparedAnswer[] {
-  return questions.flatMap(({ said, own }) => {
+  const told = questions.flatMap(({ said, own }) => {
     if (said === undefined || own === undefined || !corrected.has(said.turn)) return [];
     const cut = (text: string) => clip(text.trim(), readCharacters);
-    return [{ question: cut(said.question), before: cut(said.before), after: cut(own.text) }];
+    const more = own.finishReason === 'length' ? ' …' : '';
+    return [{ question: cut(said.question), before: cut(said.before), after: `${cut(own.text)}${more}` }];
   });
+  return told.slice(0, ownTurns);
 }
 
 class Asking {
@@ -222,7 +226,7 @@ class Asking {
     const plain: Ids[] = [];
     for (const question of questions) plain.push(await question.shown([]));
     const answers = await this.answers(this.models.version, plain);
-    for (const [at, question] of questions.entries()) question.own = answers[at] ?? { ids: [], text: '' };
+    for (const [at, question] of questions.entries()) question.own = answers[at] ?? nothing;
   }
 
   private answers(model: string, prompt: readonly Ids[]): Promise<readonly Answer[]> {
