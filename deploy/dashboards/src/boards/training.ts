@@ -23,9 +23,11 @@ const losses: Row = {
       'Nats an answer between the weights and the same model shown the lessons. It is of all lessons in force together, and rises with each new one; how far each has come says npx backtalk lessons show.',
       ['divergence'],
     ),
-    figures('Gradient norm', 'Before it is clipped at 1, the largest of a batch’s steps. A jump means that the batch is unlike those before it.', [
-      'gradient_norm',
-    ]),
+    figures(
+      'Gradient norm',
+      'Before it is clipped at 1, the largest of a batch’s steps. A jump means that the batch is unlike those before it.',
+      ['gradient_norm'],
+    ),
   ],
 };
 
