@@ -67,8 +67,9 @@ it.each([
 it('an engine that listens gets the SIGTERM of its container and ends with its own status', async () => {
   const port = await freePort();
   const serves = [
-    'import signal, socket, sys',
-    'signal.signal(signal.SIGTERM, lambda *_: (print("drained", flush=True), sys.exit(7)))',
+    'import os, signal, socket, sys',
+    // Not `print`: the signal may come before the one below has returned, and writing to a buffer twice at once is an error.
+    String.raw`signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"drained\n"), sys.exit(7)))`,
     `server = socket.create_server(("127.0.0.1", ${String(port)}))`,
     'print("serving", flush=True)',
     'while True:\n    signal.pause()\n',
