@@ -15,8 +15,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const help = `Usage: npm test -- [--only ${parts.join('|')}]
 
-Without options: sets up what is missing, then checks format, types, style and wire types, and runs the unit tests, the
-worker's tests and the tests of the whole loop.
+Without options: sets up what is missing, then checks format, types, style and wire types, and runs the unit tests and the
+worker's tests, and beside all that the tests of the whole loop.
 
   --only PART   run one part: ${parts.join(', ')}
   --help        this text`;
@@ -54,17 +54,17 @@ function saySlowest({ report }) {
 
 /**
  * @param {import('./run/steps.mjs').Step} step
- * @param {string} place
+ * @param {() => string} place
  */
 async function runStep(step, place) {
   const startedAt = performance.now();
-  say(`▶ ${place} ${step.name}`);
+  say(`▶ ${step.name}`);
   const { succeeded, output } = await runCommand(step.command, step);
   const counts = count(step, succeeded);
   const passed = counts.failed === 0;
   if (!passed) say(output.trimEnd());
   const tests = step.report === undefined ? '' : `: ${summaryLine(counts)}`;
-  say(`${passed ? '✓' : '✗'} ${place} ${step.name}${tests} (${seconds(startedAt)})`);
+  say(`${passed ? '✓' : '✗'} ${place()} ${step.name}${tests} (${seconds(startedAt)})`);
   saySlowest(step);
   return counts;
 }
@@ -77,15 +77,24 @@ async function runAll(only) {
   const { succeeded } = await runCommand(setUp, { cwd: root, minutes: 60, show: true });
   if (!succeeded) return { ...total, failed: 1 };
   const reports = mkdtempSync(join(tmpdir(), 'backtalk-test-'));
-  const steps = listSteps(root, reports).filter(
-    (step) => only === undefined || step.parts.some((part) => part === only),
-  );
-  for (const [index, step] of steps.entries()) {
-    const { passed, failed, skipped } = await runStep(step, `[${index + 1}/${steps.length}]`);
-    total.passed += passed;
-    total.failed += failed;
-    total.skipped.push(...skipped);
-  }
+  /** @param {import('./run/steps.mjs').Step} step */
+  const wanted = (step) => only === undefined || step.parts.some((part) => part === only);
+  const { build, lanes } = listSteps(root, reports);
+  const first = [build].filter(wanted);
+  const beside = lanes.map((lane) => lane.filter(wanted));
+  const count = [...first, ...beside.flat()].length;
+  let ended = 0;
+  /** @param {import('./run/steps.mjs').Step[]} steps */
+  const runInOrder = async (steps) => {
+    for (const step of steps) {
+      const { passed, failed, skipped } = await runStep(step, () => `[${++ended}/${count}]`);
+      total.passed += passed;
+      total.failed += failed;
+      total.skipped.push(...skipped);
+    }
+  };
+  await runInOrder(first);
+  await Promise.all(beside.map(runInOrder));
   rmSync(reports, { recursive: true });
   return total;
 }

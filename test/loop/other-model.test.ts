@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { checkTemplate } from '@backtalk/deploy';
-import { freePort, until } from '@backtalk/kit/testing';
+import { freePort, TemporaryDirectory, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LogBook } from './fact-log.js';
 import { settleLearning } from './learning-switch.js';
@@ -8,6 +9,7 @@ import { root, startTestMachine, type TestMachine } from './machine.js';
 import { MadeModel } from './made-model.js';
 import { ask, type Message } from './talk.js';
 import { TrainingTap } from './training-tap.js';
+import { runCommand, valuesIn } from '../operations/run-command.js';
 
 // A model of Qwen3's shape with random weights: what it says is noise, and the whole loop has to carry it all the same.
 const made = new MadeModel('qwen3', 4096);
@@ -27,6 +29,7 @@ const looked: readonly Message[] = [
 ];
 
 const tap = new TrainingTap();
+const directory = new TemporaryDirectory('replay');
 let machine: TestMachine;
 let book: LogBook;
 
@@ -54,6 +57,7 @@ afterAll(async () => {
   await machine?.stop();
   await tap.stop();
   made.remove();
+  directory.remove();
 });
 
 /** A question, a tool's answer, the model's words on it, and a correction of those. */
@@ -89,4 +93,28 @@ it('a made model of another architecture is taught with tools and thoughts in it
   const { tokens, meanAbs } = await logprobGap(machine, tap.worker, log, 16);
   expect(tokens).toBeGreaterThanOrEqual(16);
   expect(meanAbs).toBeLessThanOrEqual(1e-4);
+});
+
+interface Replayed {
+  readonly state: string;
+  readonly versions: readonly { readonly version: string; readonly then: object; readonly now: object }[];
+}
+
+it('a replay of its versions is the same byte for byte, and one with another recipe is saved and answers no one', async () => {
+  const replay = async (...words: readonly string[]) => {
+    const all = ['--data', machine.folder, '--json', 'replay', '--from', 'backtalk-v1', ...words];
+    const ran = await runCommand(all, { folder: directory.path });
+    return { ...ran, value: valuesIn<Replayed>(ran)[0] };
+  };
+  const stable = await book.stable();
+  const same = await replay();
+  expect(same.stderr).toBe('');
+  expect(same.value).toMatchObject({ state: 'equal', versions: [{ version: 'backtalk-v1' }] });
+  const folder = directory.join('weaker');
+  const weaker = await replay('--recipe', 'learningRate=1e-5,stepBoundNats=1', '--save', folder);
+  expect(weaker.value?.state).toBe('different');
+  const [{ then, now } = { then: {}, now: {} }] = weaker.value?.versions ?? [];
+  expect(Reflect.get(now, 'kl_step')).toBeLessThan(Number(Reflect.get(then, 'kl_step')));
+  expect(existsSync(`${folder}/adapter_model.safetensors`)).toBe(true);
+  expect(await book.stable()).toBe(stable);
 });

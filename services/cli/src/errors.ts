@@ -87,6 +87,18 @@ export const cliErrors = defineErrors('cli', {
     message: (p: { version: string; files: string }) =>
       `${p.version} came out otherwise than it was (${p.files}): other software, another processor or a GPU computes in another order.`,
   },
+  replayPending: {
+    code: 'replay_pending',
+    retry: 'later',
+    message: (p: { from: string; to: string }) =>
+      `${p.from} to ${p.to} are not taken again yet: the trainer does it between batches, and goes on without this command (npx backtalk status).`,
+  },
+  replayFailed: {
+    code: 'replay_failed',
+    retry: 'never',
+    message: (p: { from: string; to: string; why: string }) =>
+      `${p.from} to ${p.to} could not be taken again. ${p.why}`,
+  },
   hashSecretNeeded: {
     code: 'hash_secret_needed',
     retry: 'never',

@@ -26,6 +26,7 @@ import {
 import { checkReceipt } from './commands/receipt.js';
 import { showRecipe } from './commands/recipe.js';
 import { rebuild } from './commands/rebuild.js';
+import { replay, type ReplayFlags } from './commands/replay.js';
 import { restore } from './commands/restore.js';
 import { rollback, type RollbackFlags } from './commands/rollback.js';
 import { simulate } from './commands/simulate.js';
@@ -46,6 +47,7 @@ export function createProgram(signal: AbortSignal): Command {
   addWatching(shell);
   addLessons(shell);
   addSteering(shell);
+  addMakingAgain(shell);
   addInstalling(shell);
   return shell.program;
 }
@@ -186,6 +188,26 @@ function addLessons({ program, run }: Shell): void {
     .action((id: string, flags: LessonFlags) => run((context) => activateLesson(context, id, flags)));
 }
 
+function addMakingAgain(shell: Shell): void {
+  const { program, run } = shell;
+  program
+    .command('rebuild <version>')
+    .description('make a version again from the log, and say whether it is the same byte for byte')
+    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
+    .action((version: string, flags: { wait: number }) => run((context) => rebuild(context, version, flags.wait)));
+  program
+    .command('replay')
+    .description(
+      'take the steps of a row of versions again, as they were or with another recipe; nothing serves the result',
+    )
+    .requiredOption('--from <version>', 'the first of them')
+    .option('--to <version>', 'the last of them; the one that answers where it is left out')
+    .option('--recipe <numbers>', 'what the steps have otherwise than they had: learningRate=5e-4,optimizerSteps=2', '')
+    .option('--save <dir>', 'a new folder for what the last one comes out as, an adapter in Hugging Face’s layout')
+    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
+    .action((flags: ReplayFlags) => run((context) => replay(context, flags)));
+}
+
 function addSteering(shell: Shell): void {
   const { program, run } = shell;
   program
@@ -202,11 +224,6 @@ function addSteering(shell: Shell): void {
     .option('--dry-run', 'only say what would be done', false)
     .option('--wait <time>', 'for a version that was taught it and is being made: 1h, 30m or 45s', age, 600_000)
     .action((lesson: string, flags: UndoFlags) => run((context) => undo(context, lesson, flags)));
-  program
-    .command('rebuild <version>')
-    .description('make a version again from the log, and say whether it is the same byte for byte')
-    .option('--wait <time>', 'for the trainer, which does it between batches: 1h, 30m or 45s', age, 1_800_000)
-    .action((version: string, flags: { wait: number }) => run((context) => rebuild(context, version, flags.wait)));
   program
     .command('pause')
     .description('stop learning; chat goes on')

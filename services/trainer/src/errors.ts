@@ -83,6 +83,23 @@ export const trainerErrors = defineErrors('trainer', {
     message: (p: { version: string; turns: readonly string[] }) =>
       `${p.version} cannot be made again: the log or its payloads no longer hold ${p.turns.join(', ')}.`,
   },
+  notBefore: {
+    code: 'not_before',
+    retry: 'never',
+    message: (p: { from: string; to: string }) =>
+      `${p.to} was not made upon ${p.from}, so there is no row of versions from one to the other.`,
+  },
+  replayRefused: {
+    code: 'replay_refused',
+    retry: 'never',
+    message: (p: { problems: readonly string[] }) => p.problems.join(' '),
+  },
+  parentSwept: {
+    code: 'parent_swept',
+    retry: 'never',
+    message: (p: { version: string; parent: string }) =>
+      `The files of ${p.parent}, upon which ${p.version} was made, were swept: npx backtalk rebuild ${p.parent} makes them again.`,
+  },
   resultMissing: {
     code: 'result_missing',
     retry: 'later',

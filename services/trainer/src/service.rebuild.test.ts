@@ -1,4 +1,5 @@
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { WeightsManifest } from '@backtalk/proto/weights';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { TrainerRig } from './testing/trainer-rig.js';
@@ -69,5 +70,75 @@ describe('a version that is made again', () => {
     expect((await rig.untilRebuilt('one')).detail).toContain('backtalk-v9');
     await rig.correct(2, { name: 'more', hint: 'Use colours.' });
     await rig.untilVersions(2);
+  });
+});
+
+describe('a replay', () => {
+  it('versions that are replayed with the recipe that they had come out the same, byte for byte, and no version is made', async () => {
+    await withVersions(3);
+    await rig.replay('backtalk-v2', 'backtalk-v3', 'one');
+    const { replayed, ...progress } = await rig.untilRebuilt('one');
+    expect(progress).toMatchObject({ state: 'equal', done: 2, of: 2, detail: '' });
+    expect(replayed).toMatchObject([
+      { version: 'backtalk-v2', differing: [], measurements: { loss_opd: 1 } },
+      { version: 'backtalk-v3', differing: [] },
+    ]);
+    expect(await rig.versions()).toHaveLength(3);
+    for (const version of ['backtalk-v2', 'backtalk-v3']) expect(await rig.filesThere(version)).toBe(true);
+  });
+
+  it('another recipe makes each version upon what the one before comes out as then', async () => {
+    await withVersions(3);
+    const before = rig.worker.steps.length;
+    await rig.replay('backtalk-v1', 'backtalk-v3', 'one', 'learningRate=5e-4');
+    const { state, detail, replayed } = await rig.untilRebuilt('one');
+    expect({ state, of: replayed.length }).toEqual({ state: 'different', of: 3 });
+    expect(detail).toMatch(/^backtalk-v1: /);
+    const requests = rig.worker.steps.slice(before).map(({ request }) => request);
+    expect(requests.map(({ config }) => config?.learningRate)).toEqual([5e-4, 5e-4, 5e-4]);
+    const [first, second] = await Promise.all(['backtalk-v1', 'backtalk-v2'].map((version) => rig.digestsOf(version)));
+    expect(requests[0]?.parentAdapter).toEqual([]);
+    for (const { digest } of requests[1]?.parentAdapter ?? []) expect(first).not.toContain(digest);
+    for (const { digest } of requests[2]?.parentAdapter ?? []) expect(second).not.toContain(digest);
+    expect(requests[2]?.parentAdapter).not.toEqual(requests[1]?.parentAdapter);
+  });
+
+  it('what the last version came out as is kept until the next replay, and what serves for good', async () => {
+    await withVersions(2);
+    const before = rig.worker.steps.length;
+    await rig.replay('backtalk-v1', 'backtalk-v2', 'one', 'learningRate=5e-4');
+    const last = WeightsManifest.decode(await rig.blobs.get((await rig.untilRebuilt('one')).manifest));
+    const there = async (files: readonly { digest: string }[]) =>
+      Promise.all(files.map(({ digest }) => rig.blobs.has(digest)));
+    expect(await there(last.adapter)).toEqual([true, true]);
+    const between = rig.worker.steps.at(before + 1)?.request.parentAdapter ?? [];
+    expect(await there(between.filter(({ name }) => name.endsWith('.safetensors')))).toEqual([false]);
+    await rig.replay('backtalk-v2', 'backtalk-v2', 'two');
+    expect(await rig.untilRebuilt('two')).toMatchObject({ state: 'equal' });
+    const calls = rig.worker.steps.map(({ request }) => request.call);
+    expect(new Set(calls).size).toBe(calls.length);
+    expect(await there(last.adapter.filter(({ name }) => name.endsWith('.safetensors')))).toEqual([false]);
+    for (const version of ['backtalk-v1', 'backtalk-v2']) expect(await rig.filesThere(version)).toBe(true);
+  });
+
+  it.each([
+    ['a name that recipes lack', 'learningrat=1', /learningrat/],
+    ['what decides what a batch holds', 'effective=3', /effective has no part in a step/],
+    ['a rank that its parent does not have', 'loraRank=4', /loraRank 4 .* backtalk-v1 has 8/],
+  ])('a replay with %s is refused in words that name it', async (_what, recipe, expected) => {
+    await withVersions(2);
+    await rig.replay('backtalk-v2', 'backtalk-v2', 'one', recipe);
+    const { state, detail } = await rig.untilRebuilt('one');
+    expect(state).toBe('failed');
+    expect(detail).toMatch(expected);
+  });
+
+  it('two versions of which one was not made upon the other are refused, and a first one whose parent is swept', async () => {
+    await withVersions(2);
+    await rig.replay('backtalk-v2', 'backtalk-v1', 'one');
+    expect((await rig.untilRebuilt('one')).detail).toContain('backtalk-v1 was not made upon backtalk-v2');
+    await rig.loseFilesOf('backtalk-v1');
+    await rig.replay('backtalk-v2', 'backtalk-v2', 'two');
+    expect((await rig.untilRebuilt('two')).detail).toContain('npx backtalk rebuild backtalk-v1');
   });
 });

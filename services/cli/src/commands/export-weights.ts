@@ -2,11 +2,9 @@
 // model. In: a version, or with `--follow` each one that comes to answer. Out: a folder that appears whole or not at all; with
 // `--follow` one a version, the newest few, and a link to the one that answers. It asks the log and the blob store, never an engine.
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import {
-  asBacktalkError,
   FactReader,
   isBaseVersion,
   kvBucket,
@@ -15,12 +13,11 @@ import {
   type BlobStore,
   type Broker,
 } from '@backtalk/kit';
-import { z } from 'zod';
 import { Routes, WeightsManifest } from '@backtalk/proto/weights';
-import { withBroker, type Connection } from '../connection.js';
+import { withBroker } from '../connection.js';
 import { cliErrors } from '../errors.js';
-import { mergeWeights } from '../merge-weights.js';
 import type { CommandContext } from '../shell.js';
+import { beingWritten, blobOf, checkNewFolder, holds, writeVersion, type VersionSource } from '../version-folder.js';
 
 export interface WeightsFlags {
   readonly to?: string;
@@ -29,12 +26,6 @@ export interface WeightsFlags {
   readonly keep: number;
 }
 
-const weightsName = 'adapter_model.safetensors';
-const configName = 'adapter_config.json';
-/** Says which version a folder holds: after a reset, another one has the same name. */
-const recordName = 'backtalk.json';
-const record = z.object({ version: z.string(), adapter: z.string(), merged: z.boolean() });
-const beingWritten = '.part';
 const lookEveryMs = 2_000;
 
 export async function exportWeights(
@@ -44,93 +35,25 @@ export async function exportWeights(
 ): Promise<void> {
   if (flags.to === undefined)
     throw cliErrors.badArgument({ name: '--to', value: '', wanted: 'a folder, which weights need' });
-  const folder = resolve(flags.to);
   if (flags.follow && version !== undefined)
     throw cliErrors.badArgument({ name: 'version', value: version, wanted: 'usable with --follow, which takes all' });
-  if (flags.follow) return followWeights(context, folder, flags);
+  if (flags.follow) return followWeights(context, resolve(flags.to), flags);
   const { connection, output } = context;
-  if (existsSync(folder) && (await readdir(folder)).length > 0)
-    throw cliErrors.badArgument({ name: '--to', value: folder, wanted: 'a new or empty folder' });
+  const folder = await checkNewFolder(flags.to, '--to');
   await withBroker(connection, async (broker, blobs) => {
     const { policy } = connection;
     const wanted = version ?? (await answering(broker, policy));
     if (wanted === undefined || isBaseVersion(wanted))
       throw cliErrors.nothingFound({ what: 'version that has learned anything: the base model answers' });
-    await writeVersion({ connection, broker, blobs }, await manifestOf(broker, blobs, wanted), folder, flags.merged);
+    await writeVersion({ connection, blobs }, await manifestOf(broker, blobs, wanted), folder, flags.merged);
     output.value({ version: wanted, folder, merged: flags.merged });
     output.line(`${wanted} is in ${folder}, ${flags.merged ? 'merged into its base model' : 'as an adapter'}.`);
   });
 }
 
-interface Source {
-  readonly connection: Connection;
-  readonly broker: Broker;
-  readonly blobs: BlobStore;
-}
-
 async function answering(broker: Broker, policy: string): Promise<string | undefined> {
   const stable = (await kvBucket(broker, 'routes', Routes).get(policy))?.value.stable ?? '';
   return stable === '' ? undefined : stable;
-}
-
-/** In a folder that has its name once it is whole. */
-async function writeVersion(source: Source, manifest: WeightsManifest, folder: string, merged: boolean): Promise<void> {
-  const { connection } = source;
-  const beside = `${folder}.${randomUUID()}${beingWritten}`;
-  try {
-    const adapter = merged ? `${beside}.adapter` : beside;
-    await writeAdapter(source, manifest, adapter);
-    if (merged) {
-      await mergeWeights(connection.model, adapter, beside).finally(() =>
-        rm(adapter, { recursive: true, force: true }),
-      );
-    }
-    await writeFile(join(beside, recordName), `${JSON.stringify(recordOf(manifest, merged))}\n`);
-    await mkdir(dirname(folder), { recursive: true });
-    await rm(folder, { recursive: true, force: true });
-    await rename(beside, folder);
-  } finally {
-    await rm(beside, { recursive: true, force: true });
-  }
-}
-
-function recordOf({ version, adapter }: WeightsManifest, merged: boolean): z.infer<typeof record> {
-  return { version, adapter: adapter.find(({ name }) => name === weightsName)?.digest ?? '', merged };
-}
-
-function holds(folder: string, manifest: WeightsManifest, merged: boolean): boolean {
-  try {
-    const found = record.parse(JSON.parse(readFileSync(join(folder, recordName), 'utf8')));
-    const wanted = recordOf(manifest, merged);
-    return found.adapter === wanted.adapter && found.merged === merged;
-  } catch {
-    return false;
-  }
-}
-
-async function writeAdapter({ connection, blobs }: Source, manifest: WeightsManifest, folder: string): Promise<void> {
-  const { version } = manifest;
-  await mkdir(folder, { recursive: true });
-  for (const name of [weightsName, configName]) {
-    const file = manifest.adapter.find((candidate) => candidate.name === name);
-    if (file === undefined) throw cliErrors.nothingFound({ what: `${name} of ${version}` });
-    const bytes = await blobOf(blobs, file.digest, `${name} of ${version}`);
-    const own = name === configName ? naming(bytes, connection.model) : bytes;
-    const written = await open(join(folder, name), 'wx');
-    try {
-      await written.writeFile(own);
-      await written.sync();
-    } finally {
-      await written.close();
-    }
-  }
-}
-
-/** Engines know the base by a name; what loads the folder by itself finds the base by its folder. */
-function naming(config: Uint8Array, model: string | undefined): Uint8Array {
-  if (model === undefined) return config;
-  const fields = JSON.parse(Buffer.from(config).toString('utf8')) as Readonly<Record<string, unknown>>;
-  return Buffer.from(`${JSON.stringify({ ...fields, base_model_name_or_path: model }, null, 2)}\n`);
 }
 
 async function manifestOf(broker: Broker, blobs: BlobStore, version: string): Promise<WeightsManifest> {
@@ -144,15 +67,6 @@ async function manifestOf(broker: Broker, blobs: BlobStore, version: string): Pr
   if (digest === undefined)
     throw cliErrors.nothingFound({ what: `version ${version} (npx backtalk versions lists them)` });
   return WeightsManifest.decode(await blobOf(blobs, digest, `the manifest of ${version}`));
-}
-
-async function blobOf(blobs: BlobStore, digest: string, what: string): Promise<Uint8Array> {
-  try {
-    return await blobs.get(digest);
-  } catch (thrown) {
-    if (asBacktalkError(thrown).code !== 'blob_missing') throw thrown;
-    throw cliErrors.nothingFound({ what: `${what}: old files are swept (npx backtalk rebuild makes them again)` });
-  }
 }
 
 async function followWeights(context: CommandContext, folder: string, flags: WeightsFlags): Promise<void> {
@@ -177,6 +91,10 @@ async function followWeights(context: CommandContext, folder: string, flags: Wei
   });
 }
 
+interface Following extends VersionSource {
+  readonly broker: Broker;
+}
+
 interface Kept {
   readonly version: string;
   readonly policy: string;
@@ -188,7 +106,7 @@ interface Kept {
 }
 
 async function keepVersion(
-  source: Source,
+  source: Following,
   { version, policy, folder, link, followed }: Kept,
   { output }: CommandContext,
   { merged, keep }: WeightsFlags,

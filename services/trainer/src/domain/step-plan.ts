@@ -26,9 +26,9 @@ const probeQuestions: readonly string[] = [
   'How does a refrigerator keep food cold?',
 ];
 
-/** The whole recipe stands beside what the worker gets: the digest names all numbers, and a reader finds them. */
-export function planOf(recipe: Recipe): StoredPlan {
-  const training = TrainingConfig.fromPartial({
+/** What the worker gets of a recipe. */
+export function trainingOf(recipe: Recipe): TrainingConfig {
+  return TrainingConfig.fromPartial({
     ...recipe,
     opdAdvantageClip: recipe.opdAdvantageClipNats,
     stepBound: recipe.stepBoundNats,
@@ -42,6 +42,11 @@ export function planOf(recipe: Recipe): StoredPlan {
     essMin: recipe.essMin,
     maskedShareMax: recipe.maskedShareMax,
   });
+}
+
+/** The whole recipe stands beside what the worker gets: the digest names all numbers, and a reader finds them. */
+export function planOf(recipe: Recipe): StoredPlan {
+  const training = trainingOf(recipe);
   const document = {
     training: TrainingConfig.toJSON(training),
     probePrompts: probeQuestions.map((content) => JSON.stringify([{ role: 'user', content }])),

@@ -1,7 +1,7 @@
 // Whether a policy learns now, from bucket `settings`: key `<policy>.learning` is set by operators and names the version and the batch from which on
 // burned ones and given-up ones count, `<policy>.storage` where the data
 // folder is full. Either keeps batches from closing; a closed batch is still trained, since the ledger has promised it, unless key
-// `<policy>.abandon` names it: then an operator has given it up. `<policy>.rebuild` names a version that is to be made again.
+// `<policy>.abandon` names it: then an operator has given it up. `<policy>.rebuild` names versions that are to be made again.
 import { kvBucket, type Broker, type KvCodec } from '@backtalk/kit';
 import { z } from 'zod';
 
@@ -49,7 +49,12 @@ export async function watchLearning(
   });
 }
 
-const rebuildOf = z.object({ id: z.string(), version: z.string() });
+const rebuildOf = z.object({
+  id: z.string(),
+  version: z.string(),
+  from: z.string().optional(),
+  recipe: z.string().default(''),
+});
 const switchOf = z.object({
   paused: z.boolean().default(false),
   resumedAfter: z.number().int().default(0),

@@ -11,6 +11,10 @@ import { WakeSignal } from './wake-signal.js';
 export interface AskedRebuild {
   readonly id: string;
   readonly version: string;
+  /** A replay: the first of a row of versions that ends with `version`, each made upon the one before as it comes out now. */
+  readonly from?: string | undefined;
+  /** Of a replay, what its steps' recipes have otherwise than they had (`learningRate=5e-4,optimizerSteps=2`); empty: nothing. */
+  readonly recipe: string;
 }
 
 export class PolicyState {

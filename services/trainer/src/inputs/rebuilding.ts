@@ -1,17 +1,19 @@
-// Makes a version again from the log, the base and the recipe of its day, as an operator asks, and says whether it is the same, byte for byte.
-// Parents whose files were swept are made first, each under its own digest, so that they are there again. One step at a time, and only
-// while no batch waits for the worker. In: what is asked. Out: how far it has come.
+// Makes versions again from the log, the base and the recipe of their day, as an operator asks, and says whether they are the same, byte for
+// byte. One step at a time, and only while no batch waits for the worker. In: what is asked. Out: how far it has come.
+// A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
+// replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
 import { asBacktalkError } from '@backtalk/kit';
 import type { TrainResult } from '@backtalk/proto/training';
 import type { WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
 import { isOfTurn } from '../domain/rehearsal.js';
 import type { VersionRecord } from '../domain/version-line.js';
+import { manifestOf } from '../domain/weights-manifest.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
-import type { RebuildProgress } from '../outputs/rebuild-progress.js';
+import type { RebuildProgress, Replayed } from '../outputs/rebuild-progress.js';
 import type { AskedRebuild, PolicyState } from './policy-state.js';
-import { buildStep, stepSource } from './step-building.js';
+import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
 
 interface Running {
@@ -19,6 +21,16 @@ interface Running {
   /** Oldest first; the last is what was asked for. */
   readonly left: readonly VersionRecord[];
   readonly of: number;
+  /** Of a replay. */
+  readonly replayed: readonly Replayed[];
+  /** Of a replay, what the version before came out as, and the digest of that manifest. */
+  readonly parent: WeightsManifest | undefined;
+  readonly manifest: string;
+}
+
+interface Made {
+  readonly result: TrainResult;
+  readonly manifest: WeightsManifest;
 }
 
 const triesMax = 6;
@@ -58,15 +70,30 @@ export class Rebuilding {
     const [record, ...left] = running?.left ?? [];
     if (running === undefined || record === undefined) return;
     const before = await this.tools.store.manifest(record.manifestDigest);
-    const now = await this.make(ledger, record, signal);
+    const made = await this.make(ledger, record, running, signal);
     const differing = [
-      ...filesThatDiffer(before.adapter, now.adapter),
-      ...filesThatDiffer(before.trainingState, now.trainingState),
+      ...filesThatDiffer(before.adapter, made.manifest.adapter),
+      ...filesThatDiffer(before.trainingState, made.manifest.trainingState),
     ];
+    if (asked.from !== undefined) return this.replayed({ ...running, left }, record, made, differing);
     if (differing.length > 0) return this.end(asked, 'different', `${record.version}: ${differing.join(', ')}`);
     this.running = { ...running, left };
     if (left.length === 0) return this.end(asked, 'equal', '');
     await this.keep(asked, 'running', '');
+  }
+
+  /** The next one of a replay is made upon it, equal or not. */
+  private async replayed(running: Running, record: VersionRecord, made: Made, differing: string[]): Promise<void> {
+    const { asked, left, parent } = running;
+    const measurements = made.result.report?.measurements ?? {};
+    const replayed = [...running.replayed, { version: record.version, differing, measurements }];
+    const manifest = await this.tools.store.keepManifest(made.manifest);
+    this.running = { ...running, replayed, parent: made.manifest, manifest };
+    if (parent !== undefined) await this.letGo(parent);
+    if (left.length > 0) return this.keep(asked, 'running', '');
+    const first = replayed.find((one) => one.differing.length > 0);
+    if (first === undefined) return this.end(asked, 'equal', '');
+    return this.end(asked, 'different', `${first.version}: ${first.differing.join(', ')}`);
   }
 
   /** Undefined where it was answered before, by this trainer or another. */
@@ -76,8 +103,12 @@ export class Rebuilding {
       this.state.asked = undefined;
       return undefined;
     }
-    const left = await this.lineage(ledger, asked.version);
-    this.running = { asked, left, of: left.length };
+    if (known !== undefined && known.manifest !== '') await this.letGo(await this.tools.store.manifest(known.manifest));
+    const left =
+      asked.from === undefined
+        ? await this.lineage(ledger, asked.version)
+        : await this.row(ledger, asked.from, asked.version);
+    this.running = { asked, left, of: left.length, replayed: [], parent: undefined, manifest: '' };
     await this.keep(asked, 'running', '');
     return this.running;
   }
@@ -96,25 +127,61 @@ export class Rebuilding {
     }
   }
 
+  /** From one version to another that was made upon it, at any distance, oldest first. */
+  private async row({ line }: LedgerState, from: string, to: string): Promise<VersionRecord[]> {
+    const records: VersionRecord[] = [];
+    for (let at = to; ; at = records[0]?.parent ?? '') {
+      const record = line.get(at);
+      if (record === undefined && at === to) throw trainerErrors.neverTrained({ version: to });
+      if (record === undefined) throw trainerErrors.notBefore({ from, to });
+      records.unshift(record);
+      if (at === from) break;
+    }
+    const parent = line.get(from)?.parent ?? '';
+    const manifest = await this.tools.store.manifestOfVersion(this.state.policy, parent, line);
+    if (manifest !== undefined && !(await this.isWhole(manifest)))
+      throw trainerErrors.parentSwept({ version: from, parent });
+    return records;
+  }
+
+  /** What a replay made and no version has: it would lie in the store without an end. */
+  private async letGo({ version, adapter, trainingState }: WeightsManifest): Promise<void> {
+    const { store } = this.tools;
+    const { line } = await this.state.ledger();
+    const digest = line.get(version)?.manifestDigest;
+    const served = digest === undefined ? undefined : await store.manifest(digest);
+    const own = new Set([...(served?.adapter ?? []), ...(served?.trainingState ?? [])].map((file) => file.digest));
+    // What is no tensor may be the same file in many versions.
+    const tensors = [...adapter, ...trainingState].filter(({ name }) => name.endsWith('.safetensors'));
+    for (const file of tensors) if (!own.has(file.digest)) await store.blobs.delete(file.digest);
+  }
+
   private async isWhole({ adapter, trainingState }: WeightsManifest): Promise<boolean> {
     const { blobs } = this.tools.store;
     const there = await Promise.all([...adapter, ...trainingState].map(({ digest }) => blobs.has(digest)));
     return there.every(Boolean);
   }
 
-  private async make(ledger: LedgerState, record: VersionRecord, signal: AbortSignal): Promise<TrainResult> {
+  private async make(
+    ledger: LedgerState,
+    record: VersionRecord,
+    { asked, parent }: Running,
+    signal: AbortSignal,
+  ): Promise<Made> {
     const { version, batch: number } = record;
     const batch = await this.ledger.batch(ledger, number);
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
-    // Another name than its own step had: the worker knows that one, and would not take it again.
-    const call = `rebuild-${version}`;
-    const source = await stepSource(this.tools, ledger, batch, call, signal);
+    // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
+    const call = `rebuild-${asked.id}-${version}`;
+    const source = await stepSource(this.tools, ledger, batch, call, signal, { parent, recipe: asked.recipe });
+    checkRank(source);
     const { request, leftOut } = await buildStep(this.tools, source, signal);
     // What was rehearsed and is refused by engines was refused then, too; where it was not, the files differ, which is said.
     const turns = new Set(batch.samples.filter(isOfTurn).map(({ turn }) => turn));
     const gone = leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
     if (gone.length > 0) throw trainerErrors.turnsGone({ version, turns: gone });
-    return this.tools.worker.train({ ...request, call }, { signal });
+    const result = await this.tools.worker.train({ ...request, call }, { signal });
+    return { result, manifest: manifestOf(batch, source.plan, result) };
   }
 
   private async end(asked: AskedRebuild, state: RebuildProgress['state'], detail: string): Promise<void> {
@@ -124,11 +191,19 @@ export class Rebuilding {
   }
 
   private async keep({ id, version }: AskedRebuild, state: RebuildProgress['state'], detail: string): Promise<void> {
-    const { of = 0, left = [] } = this.running ?? {};
-    const progress = { asked: id, version, state, done: of - left.length, of, detail };
+    const { of = 0, left = [], replayed = [], manifest = '' } = this.running ?? {};
+    const done = of - left.length;
+    const progress = { asked: id, version, state, done, of, detail, replayed: [...replayed], manifest };
     await this.tools.rebuilds.keep(this.state.policy, progress);
     this.tools.events.versionRebuilt(this.state.policy, progress);
   }
+}
+
+/** An adapter's shape is fixed at a policy's first step, unless a replay begins with that. */
+function checkRank({ parent, plan: { training } }: StepSource): void {
+  if (parent === undefined || parent.loraRank === training.loraRank) return;
+  const problem = `loraRank ${training.loraRank} needs a replay from the policy's first version: ${parent.version} has ${parent.loraRank}.`;
+  throw trainerErrors.replayRefused({ problems: [problem] });
 }
 
 /** Names of files that are not the same, or that only one of the two has. */

@@ -37,6 +37,14 @@ export interface StepSource {
   readonly base: WorkerBase;
 }
 
+/** A step of the past that is taken once more. */
+export interface Replay {
+  /** What the parent comes out as now, where that was made once more too. */
+  readonly parent: WeightsManifest | undefined;
+  /** What the step's recipe has otherwise than it had. */
+  readonly recipe: string;
+}
+
 /** @param call the worker must be free, or take this call already */
 export async function stepSource(
   { store, worker }: TrainerTools,
@@ -44,9 +52,11 @@ export async function stepSource(
   batch: BatchClosed,
   call: string,
   signal: AbortSignal,
+  { parent: remade, recipe }: Replay = { parent: undefined, recipe: '' },
 ): Promise<StepSource> {
-  const plan = await store.planOf(batch);
-  const parent = await withStateThatIsThere(store, await store.manifestOfVersion(batch.policy, batch.parent, line));
+  const plan = recipe === '' ? await store.planOf(batch) : await store.replayPlanOf(batch, recipe);
+  const parent =
+    remade ?? (await withStateThatIsThere(store, await store.manifestOfVersion(batch.policy, batch.parent, line)));
   const base = await worker.ready(call, signal);
   checkBase(batch, parent, base);
   return { batch, plan, parent, base };

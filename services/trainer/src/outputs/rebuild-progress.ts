@@ -2,6 +2,14 @@
 import { jsonCodec, kvBucket, type Broker, type KvBucket } from '@backtalk/kit';
 import { z } from 'zod';
 
+const replayedSchema = z.object({
+  version: z.string(),
+  /** Names of the files that are not what they were; none where all are. */
+  differing: z.array(z.string()),
+  /** Of the step's report, by name. */
+  measurements: z.record(z.string(), z.number()),
+});
+
 const progressSchema = z.object({
   /** Of what was asked. */
   asked: z.string(),
@@ -11,7 +19,14 @@ const progressSchema = z.object({
   done: z.number().int(),
   of: z.number().int(),
   detail: z.string(),
+  /** Of a replay, oldest first. */
+  replayed: z.array(replayedSchema).default([]),
+  /** Digest of the manifest that the newest version of a replay came out as; its files are kept until more is asked for. */
+  manifest: z.string().default(''),
 });
+
+/** What a version of a replay came out as. */
+export type Replayed = Readonly<z.infer<typeof replayedSchema>>;
 
 export type RebuildProgress = Readonly<z.infer<typeof progressSchema>>;
 

@@ -3,6 +3,7 @@ import { baseVersion, type BlobStore } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 
+import { replayPlan } from '../domain/replay-plan.js';
 import { decodePlan, type StepPlan, type StoredPlan } from '../domain/step-plan.js';
 import type { VersionLine } from '../domain/version-line.js';
 import { trainerErrors } from '../errors.js';
@@ -19,6 +20,13 @@ export class StepStore {
     const plan = decodePlan(await this.blobs.get(digest));
     if (plan === undefined) throw trainerErrors.planUnreadable({ digest });
     return plan;
+  }
+
+  /** As it was, but for what an operator wants otherwise. */
+  async replayPlanOf({ configDigest: digest }: BatchClosed, recipe: string): Promise<StepPlan> {
+    const reading = replayPlan(await this.blobs.get(digest), recipe);
+    if ('problems' in reading) throw trainerErrors.replayRefused({ problems: reading.problems });
+    return reading.plan;
   }
 
   async keepManifest(manifest: WeightsManifest): Promise<string> {

@@ -273,7 +273,12 @@ export class TrainerRig {
     await this.set('rebuild', { id, version });
   }
 
-  /** How the newest rebuild ended. */
+  /** @param recipe what its steps have otherwise than they had */
+  async replay(from: string, version: string, id: string, recipe = ''): Promise<void> {
+    await this.set('rebuild', { id, from, version, recipe });
+  }
+
+  /** How the newest rebuild, or replay, ended. */
   untilRebuilt(id: string): Promise<RebuildProgress> {
     const rebuilds = new RebuildProgressStore(this.speakers.trainer);
     const ended = async () => {
@@ -283,11 +288,20 @@ export class TrainerRig {
     return until(ended, { what: `The end of rebuild ${id}` });
   }
 
-  /** As a sweep of old files does. */
-  async loseFilesOf(version: string): Promise<string[]> {
+  async digestsOf(version: string): Promise<string[]> {
     const { manifestDigest } = (await this.versions()).find((one) => one.version === version) ?? { manifestDigest: '' };
     const { adapter, trainingState } = WeightsManifest.decode(await this.blobs.get(manifestDigest));
-    const digests = [...adapter, ...trainingState].map(({ digest }) => digest);
+    return [...adapter, ...trainingState].map(({ digest }) => digest);
+  }
+
+  async filesThere(version: string): Promise<boolean> {
+    const there = await Promise.all((await this.digestsOf(version)).map((digest) => this.blobs.has(digest)));
+    return there.every(Boolean);
+  }
+
+  /** As a sweep of old files does. */
+  async loseFilesOf(version: string): Promise<string[]> {
+    const digests = await this.digestsOf(version);
     for (const digest of digests) await this.blobs.delete(digest);
     this.worker.blobs.clear();
     return digests;

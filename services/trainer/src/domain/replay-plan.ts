@@ -1,0 +1,53 @@
+// How a step of the past is taken once more with another recipe: its plan as it was stored, but for what the other numbers change of
+// it. What decides what a batch holds is refused by name: a replay takes batches as they were. Pure.
+import { isJsonObject } from '@backtalk/kit';
+import { TrainingConfig } from '@backtalk/proto/training';
+
+import { readRecipe } from './recipe-reading.js';
+import { recipeSchema, type Recipe } from './recipe.js';
+import { decodePlan, trainingOf, type StepPlan } from './step-plan.js';
+
+export type ReplayReading = { readonly plan: StepPlan } | { readonly problems: readonly string[] };
+
+/**
+ * @param stored bytes of the plan of the step
+ * @param overrides `name=value,name=value`, as in `BACKTALK_RECIPE_SET`
+ */
+export function replayPlan(stored: Uint8Array, overrides: string): ReplayReading {
+  const plan = decodePlan(stored);
+  if (plan === undefined) return { problems: ['The plan of the step cannot be read.'] };
+  const document: unknown = JSON.parse(new TextDecoder().decode(stored));
+  const known = isJsonObject(document) && isJsonObject(document['recipe']) ? document['recipe'] : undefined;
+  if (known === undefined)
+    return { problems: ['The plan of the step does not hold its recipe: it is of an older release.'] };
+  // A name that is gone since is in no recipe of now; one that is new has no part in what a step was.
+  const own = Object.fromEntries(Object.entries(known).filter(([name]) => name in recipeSchema.shape));
+  const before = readRecipe(own, '');
+  const after = readRecipe(own, overrides);
+  if ('problems' in after) return after;
+  if ('problems' in before) return before;
+  const changed = changesOf(before.recipe, after.recipe);
+  const idle = changed.filter((change) => Object.keys(trainingChanges(before.recipe, change)).length === 0);
+  if (idle.length > 0)
+    return {
+      problems: idle
+        .flatMap(Object.keys)
+        .map((name) => `${name} has no part in a step: batches are taken as they were.`),
+    };
+  const training = TrainingConfig.fromPartial({ ...plan.training, ...trainingChanges(before.recipe, after.recipe) });
+  return { plan: { ...plan, training } };
+}
+
+/** One number each. */
+function changesOf(before: Recipe, after: Recipe): Partial<Recipe>[] {
+  const were = new Map<string, unknown>(Object.entries(before));
+  return Object.entries(after)
+    .filter(([name, value]) => were.get(name) !== value)
+    .map(([name, value]) => ({ [name]: value }));
+}
+
+function trainingChanges(before: Recipe, change: Partial<Recipe>): Partial<TrainingConfig> {
+  const was = new Map<string, unknown>(Object.entries(trainingOf(before)));
+  const now = Object.entries(trainingOf({ ...before, ...change }));
+  return Object.fromEntries(now.filter(([name, value]) => was.get(name) !== value));
+}
