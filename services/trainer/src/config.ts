@@ -43,8 +43,9 @@ const shape = {
   ...installationSettings,
   engineHosts: baseSettings.engineHosts,
   trainerToTraining: baseSettings.trainerToTraining,
-  trainingWorker: setting.address('BACKTALK_TRAINING_WORKER', {
-    description: 'gRPC address of the training worker.',
+  trainingWorkers: setting.addresses('BACKTALK_TRAINING_WORKER', {
+    description:
+      'gRPC address of the training worker, or of several, with commas between: each takes one step at a time.',
     default: '127.0.0.1:30026',
   }),
   engineKey: setting.string('BACKTALK_ENGINE_KEY', {

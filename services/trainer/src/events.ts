@@ -26,6 +26,7 @@ const activities = [
   'storage_full',
   'awaiting_decision',
   'held',
+  'queued',
   'training',
   'troubled',
 ] as const;

@@ -21,6 +21,7 @@ import { createEvents, type TrainerEvents } from './events.js';
 import { trainPolicy } from './inputs/policy-trainer.js';
 import { sweepFactPayloads } from './inputs/sweep-timer.js';
 import type { TrainerTools } from './inputs/trainer-tools.js';
+import { WorkerPool } from './inputs/worker-pool.js';
 import { AskedRelations } from './outputs/asked-relations.js';
 import { Ledger } from './outputs/ledger.js';
 import { MeasuredEffects } from './outputs/measured-effects.js';
@@ -69,10 +70,14 @@ async function start(
   const recipe = recipeOf(config);
   const plan = planOf(recipe);
   events.recipeRead(config.recipe, plan.digest, recipe);
-  const { host, port } = config.trainingWorker;
-  const worker = new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs, service.wire);
-  lifecycle.add('training worker', () => {
-    worker.close();
+  const workers = new WorkerPool(
+    config.trainingWorkers.map(({ host, port }) => {
+      return new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs, service.wire);
+    }),
+    clock,
+  );
+  lifecycle.add('training workers', () => {
+    workers.close();
   });
   const engines = new ServingEngines(await watchEngineLeases(service), config.engineKey);
   lifecycle.add('engine leases', () => {
@@ -86,7 +91,7 @@ async function start(
     store: new StepStore(blobs),
     tries: new StepTries(broker),
     rebuilds: new RebuildProgressStore(broker),
-    worker,
+    workers,
     renderer: new PromptRenderer(engines, clock),
     relations: await startRelations(service, events),
     effects: effects ?? new MeasuredEffects(engines),

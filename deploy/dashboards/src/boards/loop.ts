@@ -64,7 +64,7 @@ const funnel: Row = {
     {
       title: 'What the ledger does',
       description:
-        'The state of the leading trainer: collecting (waits for turns), training, awaiting_decision (a candidate is at the gate), paused (by an operator), storage_full, held (three versions were burned, or three batches given up, in a row), troubled (it tries again; the log says why), standing_by (another leads).',
+        'The state of the leading trainer: collecting (waits for turns), queued (its batch waits for a training worker), training, awaiting_decision (a candidate is at the gate), paused (by an operator), storage_full, held (three versions were burned, or three batches given up, in a row), troubled (it tries again; the log says why), standing_by (another leads).',
       kind: 'stacked',
       unit: 'none',
       width: 8,

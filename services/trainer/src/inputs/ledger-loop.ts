@@ -77,7 +77,6 @@ export class LedgerLoop {
     if (state.unconfirmed.length > 0) await closing.confirm();
     const open = ledger.chain.open();
     if (open !== undefined) {
-      events.activityChanged(state.policy, 'training');
       await steps.take(ledger, open, signal);
       return 0;
     }

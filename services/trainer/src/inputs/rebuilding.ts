@@ -15,6 +15,7 @@ import type { RebuildProgress, Replayed } from '../outputs/rebuild-progress.js';
 import type { AskedRebuild, PolicyState } from './policy-state.js';
 import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
+import type { HeldWorker } from './worker-pool.js';
 
 interface Running {
   readonly asked: AskedRebuild;
@@ -173,15 +174,31 @@ export class Rebuilding {
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
     // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
     const call = `rebuild-${asked.id}-${version}`;
-    const source = await stepSource(this.tools, ledger, batch, call, signal, { parent, recipe: asked.recipe });
+    const { policy } = this.state;
+    const { worker, base, release } = await this.tools.workers.hold({ policy, call }, signal);
+    try {
+      const source = await stepSource(this.tools, ledger, batch, base, { parent, recipe: asked.recipe });
+      const result = await this.train(worker, source, call, signal);
+      return { result, manifest: manifestOf(batch, source.plan, result) };
+    } finally {
+      release();
+    }
+  }
+
+  private async train(
+    worker: HeldWorker['worker'],
+    source: StepSource,
+    call: string,
+    signal: AbortSignal,
+  ): Promise<TrainResult> {
+    const { batch } = source;
     checkRank(source);
     const { request, leftOut } = await buildStep(this.tools, source, signal);
     // What was rehearsed and is refused by engines was refused then, too; where it was not, the files differ, which is said.
     const turns = new Set(batch.samples.filter(isOfTurn).map(({ turn }) => turn));
     const gone = leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
-    if (gone.length > 0) throw trainerErrors.turnsGone({ version, turns: gone });
-    const result = await this.tools.worker.train({ ...request, call }, { signal });
-    return { result, manifest: manifestOf(batch, source.plan, result) };
+    if (gone.length > 0) throw trainerErrors.turnsGone({ version: batch.version, turns: gone });
+    return worker.train({ ...request, call }, { signal });
   }
 
   private async end(asked: AskedRebuild, state: RebuildProgress['state'], detail: string): Promise<void> {

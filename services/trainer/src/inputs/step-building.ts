@@ -45,19 +45,17 @@ export interface Replay {
   readonly recipe: string;
 }
 
-/** @param call the worker must be free, or take this call already */
+/** @param base of the worker that takes the step */
 export async function stepSource(
-  { store, worker }: TrainerTools,
+  { store }: TrainerTools,
   { line }: Pick<LedgerState, 'line'>,
   batch: BatchClosed,
-  call: string,
-  signal: AbortSignal,
+  base: WorkerBase,
   { parent: remade, recipe }: Replay = { parent: undefined, recipe: '' },
 ): Promise<StepSource> {
   const plan = recipe === '' ? await store.planOf(batch) : await store.replayPlanOf(batch, recipe);
   const parent =
     remade ?? (await withStateThatIsThere(store, await store.manifestOfVersion(batch.policy, batch.parent, line)));
-  const base = await worker.ready(call, signal);
   checkBase(batch, parent, base);
   return { batch, plan, parent, base };
 }

@@ -1,6 +1,6 @@
 // Takes the step of a closed batch, or gives the batch up; an error means the same step later again. Everything is made from the fact
 // and the log, so that a repeat after a crash asks for the same bytes.
-import { asBacktalkError, type Clock, type Trace } from '@backtalk/kit';
+import { asBacktalkError, type Clock } from '@backtalk/kit';
 import type { BatchClosed } from '@backtalk/proto/facts';
 
 import { costsATry, failsAgain, stepTriesMax } from '../domain/batch-chain.js';
@@ -10,13 +10,16 @@ import { callOf } from '../domain/train-request.js';
 import { manifestOf, reportOf, trainedFact } from '../domain/weights-manifest.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { Tried } from '../outputs/step-tries.js';
+import type { TrainOptions } from '../outputs/training-worker.js';
 import type { BatchClosing } from './batch-closing.js';
 import type { PolicyState } from './policy-state.js';
 import { buildStep, stepSource, type StepSource } from './step-building.js';
 import type { TrainerTools } from './trainer-tools.js';
+import type { HeldWorker } from './worker-pool.js';
 
 interface Prepared {
   readonly source: StepSource;
+  readonly worker: HeldWorker['worker'];
   /** The tries before this one. */
   readonly before: Tried;
 }
@@ -35,33 +38,51 @@ export class StepTaking {
     const hopeless = this.hopeless(ledger, batch);
     if (hopeless !== undefined) return this.giveUp(ledger, batch, hopeless);
     events.stepStarted(batch);
-    let prepared: Prepared | string;
+    const held = await this.orPutOff(batch, () => this.hold(batch, signal));
     try {
-      prepared = await this.prepare(ledger, batch, signal);
+      const prepared = await this.orPutOff(batch, () => this.prepare(ledger, batch, held));
+      if (typeof prepared === 'string') return await this.giveUp(ledger, batch, 'step_failed', prepared);
+      await this.attempt(ledger, batch, prepared, signal);
+    } finally {
+      held.release();
+    }
+  }
+
+  private async hold(batch: BatchClosed, signal: AbortSignal): Promise<HeldWorker> {
+    const { workers, events } = this.tools;
+    const { policy } = batch;
+    const held = await workers.hold({ policy, call: callOf(batch) }, signal, () => {
+      events.activityChanged(policy, 'queued');
+    });
+    events.activityChanged(policy, 'training');
+    return held;
+  }
+
+  private async orPutOff<T>(batch: BatchClosed, act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
     } catch (error) {
-      events.stepPutOff(batch, asBacktalkError(error).code);
+      this.tools.events.stepPutOff(batch, asBacktalkError(error).code);
       throw error;
     }
-    if (typeof prepared === 'string') return this.giveUp(ledger, batch, 'step_failed', prepared);
-    await this.attempt(ledger, batch, prepared, signal);
   }
 
   /** All that one try needs, or the code for which there is none. */
-  private async prepare(ledger: LedgerState, batch: BatchClosed, signal: AbortSignal): Promise<Prepared | string> {
+  private async prepare(ledger: LedgerState, batch: BatchClosed, held: HeldWorker): Promise<Prepared | string> {
     const { tries } = this.tools;
     const { policy, number } = batch;
-    const source = await stepSource(this.tools, ledger, batch, callOf(batch), signal);
+    const source = await stepSource(this.tools, ledger, batch, held.base);
     const before = await tries.of(policy, number);
     if (before.tries >= stepTriesMax) return before.code || 'never_ended';
     // From here on, whatever ends this process or the worker has cost the batch a try.
     await tries.keep(policy, { batch: number, tries: before.tries + 1, code: '' });
-    return { source, before };
+    return { source, before, worker: held.worker };
   }
 
   private async attempt(
     ledger: LedgerState,
     batch: BatchClosed,
-    { source, before }: Prepared,
+    { source, worker, before }: Prepared,
     signal: AbortSignal,
   ): Promise<void> {
     const { tries, events } = this.tools;
@@ -70,7 +91,7 @@ export class StepTaking {
     this.state.step = { batch: number, parent, stop };
     const span = events.stepSpan(batch, ledger.trace);
     try {
-      await this.train(ledger, source, AbortSignal.any([signal, stop.signal]), span?.trace);
+      await this.train(ledger, source, worker, { signal: AbortSignal.any([signal, stop.signal]), trace: span?.trace });
       span?.end();
     } catch (thrown) {
       const error = asBacktalkError(thrown);
@@ -91,10 +112,10 @@ export class StepTaking {
   private async train(
     ledger: LedgerState,
     source: StepSource,
-    signal: AbortSignal,
-    trace: Trace | undefined,
+    worker: HeldWorker['worker'],
+    { signal, trace }: TrainOptions,
   ): Promise<void> {
-    const { worker, store, events, recipe } = this.tools;
+    const { store, events, recipe } = this.tools;
     const { batch, plan } = source;
     const startedMs = this.clock.now();
     const step = await buildStep(this.tools, source, signal);

@@ -10,7 +10,7 @@ import type { RebuildProgressStore } from '../outputs/rebuild-progress.js';
 import type { SourceLog } from '../outputs/source-log.js';
 import type { StepStore } from '../outputs/step-store.js';
 import type { StepTries } from '../outputs/step-tries.js';
-import type { TrainingWorker } from '../outputs/training-worker.js';
+import type { WorkerPool } from './worker-pool.js';
 
 export interface TrainerTools {
   readonly recipe: Recipe;
@@ -19,7 +19,7 @@ export interface TrainerTools {
   readonly store: StepStore;
   readonly tries: StepTries;
   readonly rebuilds: RebuildProgressStore;
-  readonly worker: TrainingWorker;
+  readonly workers: WorkerPool;
   /** How wishes stand to each other. */
   readonly relations: WishRelations;
   /** What they do to the base model. */

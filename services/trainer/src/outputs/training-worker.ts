@@ -50,11 +50,11 @@ export class TrainingWorker {
   }
 
   /** Throws where the worker cannot be reached, or takes another step: that says nothing about a batch. */
-  async ready(call: string, signal: AbortSignal): Promise<WorkerBase> {
+  async look(call: string, signal: AbortSignal): Promise<{ readonly base: WorkerBase; readonly takesIt: boolean }> {
     const status = await this.client.status({}, { deadlineMs: askDeadlineMs, signal });
     const { training, baseModel, baseDigest, controlTokens } = status;
     if (training !== '' && training !== call) throw trainerErrors.workerBusy({ call: training });
-    return { name: baseModel, digest: baseDigest, controlTokens };
+    return { base: { name: baseModel, digest: baseDigest, controlTokens }, takesIt: training === call };
   }
 
   async train(request: TrainRequest, { signal, trace }: TrainOptions): Promise<TrainResult> {

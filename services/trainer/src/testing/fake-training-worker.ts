@@ -53,6 +53,8 @@ export class FakeTrainingWorker {
   salt = '';
   /** Of the weights that it has under the name of its base model. */
   baseDigest = 'base0';
+  /** The step that it says it takes; empty: none. */
+  taking = '';
   private server: GrpcServer | undefined;
   private boundPort: number;
 
@@ -92,7 +94,7 @@ export class FakeTrainingWorker {
           baseModel: 'fake',
           dtype: 'float32',
           device: 'cpu',
-          training: '',
+          training: this.taking,
           maxContext: 4_096,
           baseDigest: this.baseDigest,
           controlTokens: ['<|im_start|>', '<|im_end|>', '[MESSAGE]'],

@@ -45,6 +45,16 @@ describe('setting', () => {
     expect(setting.address('X', about).read(text)).toEqual(expected);
   });
 
+  it('reads several addresses, and refuses one that stands there twice', () => {
+    const reader = setting.addresses('BACKTALK_X', about);
+    expect(reader.read('one:1, [::1]:2')).toEqual([
+      { host: 'one', port: 1 },
+      { host: '::1', port: 2 },
+    ]);
+    expect(complaintOf(() => reader.read('one:1,two:2,one:1'))).toContain('twice');
+    expect(complaintOf(() => reader.read('one:1,two'))).toContain('host:port');
+  });
+
   it('uses the default where the variable is unset or empty, and reads a default written as text', () => {
     expect(setting.integer('X', { ...about, default: 7 }).read(undefined)).toBe(7);
     expect(setting.durationMs('X', { ...about, default: '2s' }).read('  ')).toBe(2000);

@@ -102,6 +102,13 @@ const address = z
 
 const url = z.string().refine((written) => URL.canParse(written) && written.includes('://'), 'is not a URL');
 
+/** No two of them are the same: what each is asked for would be asked of one twice. */
+const addresses = z
+  .string()
+  .transform((written) => written.split(',').map((part) => part.trim()))
+  .refine((parts) => new Set(parts).size === parts.length, 'names an address twice')
+  .pipe(z.array(address));
+
 const list = z.string().transform((written) => written.split(',').map((part) => part.trim()));
 
 const blobPlace = z
@@ -156,6 +163,9 @@ export const setting = {
   },
   address: (variable: string, options: SettingOptions<Address>): Reader<Address> =>
     reader(variable, options, 'host:port, such as 127.0.0.1:30000', address),
+  /** Several, with commas between. */
+  addresses: (variable: string, options: SettingOptions<readonly Address[]>): Reader<readonly Address[]> =>
+    reader(variable, options, 'host:port with commas between several, such as one:30026,two:30026', addresses),
   url: (variable: string, options: SettingOptions<string>): Reader<string> =>
     reader(variable, options, 'a URL such as http://127.0.0.1:30030', url),
   /** Several, with commas between; the value stays one text. */

@@ -1,0 +1,117 @@
+import { folderBlobStore } from '@backtalk/kit';
+import { FakeClock, TemporaryDirectory, until } from '@backtalk/kit/testing';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { TrainingWorker } from '../outputs/training-worker.js';
+import { FakeTrainingWorker, workerToken } from '../testing/fake-training-worker.js';
+import { WorkerPool, type HeldWorker } from './worker-pool.js';
+
+const directory = new TemporaryDirectory('pool');
+const fakes: FakeTrainingWorker[] = [];
+const never = new AbortController().signal;
+let pool: WorkerPool;
+let clock: FakeClock;
+
+async function poolOf(count: number): Promise<FakeTrainingWorker[]> {
+  for (let made = 0; made < count; made += 1) {
+    const fake = new FakeTrainingWorker();
+    fake.baseDigest = `worker ${String(made)}`;
+    await fake.start();
+    fakes.push(fake);
+  }
+  clock = new FakeClock();
+  const wire = { tokens: { trainerToTraining: workerToken } };
+  const blobs = folderBlobStore(directory.path);
+  pool = new WorkerPool(
+    fakes.map(({ address }) => new TrainingWorker(address, blobs, 10_000, wire)),
+    clock,
+  );
+  return fakes;
+}
+
+afterEach(async () => {
+  pool.close();
+  await Promise.all(fakes.splice(0).map((fake) => fake.kill()));
+});
+
+const hold = (policy: string, signal = never, onWait?: () => void) =>
+  pool.hold({ policy, call: `${policy}-1` }, signal, onWait);
+const nameOf = ({ base }: HeldWorker) => base.digest;
+
+describe('the training workers', () => {
+  it('policies are served in the order in which they asked, one at a time on each worker', async () => {
+    await poolOf(2);
+    const [ada, ben] = [await hold('ada'), await hold('ben')];
+    expect([nameOf(ada), nameOf(ben)]).toEqual(['worker 0', 'worker 1']);
+    const order: string[] = [];
+    const waited: string[] = [];
+    const others = ['cleo', 'dan'].map(async (policy) => {
+      const held = await hold(policy, never, () => waited.push(policy));
+      order.push(policy);
+      return held;
+    });
+    expect(waited).toEqual(['cleo', 'dan']);
+    ben.release();
+    const cleo = await others[0];
+    expect(order).toEqual(['cleo']);
+    expect(cleo && nameOf(cleo)).toBe('worker 1');
+    ada.release();
+    await others[1];
+    expect(order).toEqual(['cleo', 'dan']);
+  });
+
+  it('a policy goes back to the worker that has its files, and to none that another trainer keeps busy', async () => {
+    const [, second] = await poolOf(2);
+    const [ada, ben] = [await hold('ada'), await hold('ben')];
+    ada.release();
+    ben.release();
+    const again = await hold('ben');
+    expect(nameOf(again)).toBe('worker 1');
+    again.release();
+    if (second !== undefined) second.taking = 'of-another-trainer';
+    expect(nameOf(await hold('ben'))).toBe('worker 0');
+  });
+
+  it('a worker that takes the very step already is the one that is asked to go on', async () => {
+    const [, , third] = await poolOf(3);
+    if (third !== undefined) third.taking = 'ada-1';
+    expect(nameOf(await hold('ada'))).toBe('worker 2');
+  });
+
+  it('with all away, who asks is told so at once; with another at work, it waits, also for one that comes back', async () => {
+    const [first, second] = await poolOf(2);
+    await first?.kill();
+    const ben = await hold('ben');
+    expect(nameOf(ben)).toBe('worker 1');
+    let ada: HeldWorker | undefined;
+    const waits = hold('ada').then((held) => (ada = held));
+    await until(() => clock.waiting === 1, { what: 'The next look' });
+    expect(ada).toBeUndefined();
+    await first?.start();
+    const isBack = async () => {
+      await clock.advance(5_000);
+      return ada !== undefined;
+    };
+    await until(isBack, { what: 'The worker that came back' });
+    expect(nameOf(await waits)).toBe('worker 0');
+    for (const held of [await waits, ben]) held.release();
+    for (const fake of [first, second]) await fake?.kill();
+    await expect(hold('cleo')).rejects.toMatchObject({ retry: 'later' });
+  });
+
+  it('one that asked and gives up is passed over, and a worker that is given back twice is there once', async () => {
+    await poolOf(1);
+    const ada = await hold('ada');
+    const stop = new AbortController();
+    const gone = hold('ben', stop.signal);
+    const cleo = hold('cleo');
+    stop.abort();
+    await expect(gone).rejects.toThrow(/abort/);
+    ada.release();
+    ada.release();
+    expect(nameOf(await cleo)).toBe('worker 0');
+    let waited = false;
+    void hold('dan', never, () => (waited = true));
+    expect(waited).toBe(true);
+  });
+});
