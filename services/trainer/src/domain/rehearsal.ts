@@ -19,7 +19,7 @@ const questionsMin = 4;
 export interface Rehearsing {
   readonly recipe: Recipe;
   readonly recent: RecentSamples;
-  /** The newest step made no version that stands: what came to nothing is not done again unasked. */
+  /** The newest steps made no version that stands: what came to nothing is not done again unasked. */
   readonly cameToNothing: boolean;
 }
 

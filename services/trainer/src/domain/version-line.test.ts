@@ -55,23 +55,29 @@ describe('the next parent', () => {
 });
 
 describe('a version that came to nothing', () => {
-  it('the newest is burned until a newer one stands, whether it served or not', () => {
+  it('one that served is burned until a newer one stands', () => {
     const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_STABLE]);
-    expect(versions.isNewestBurned(0)).toBe(false);
+    expect(versions.cameToNothing(0)).toBe(false);
     versions.staged(staged(2, STAGE_BURNED), 900);
-    expect(versions.isNewestBurned(0)).toBe(true);
+    expect(versions.cameToNothing(0)).toBe(true);
     versions.trained(trained(3, 1), 9);
-    expect(versions.isNewestBurned(0)).toBe(false);
+    expect(versions.cameToNothing(0)).toBe(false);
+    expect(line().cameToNothing(0)).toBe(false);
+  });
+
+  it('a first candidate that the gate burned may be followed by a second, and no third', () => {
+    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]);
+    expect(versions.cameToNothing(0)).toBe(false);
+    versions.trained(trained(3, 1), 9);
     versions.staged(staged(3, STAGE_BURNED), 901);
-    expect(versions.isNewestBurned(0)).toBe(true);
-    expect(line().isNewestBurned(0)).toBe(false);
+    expect(versions.cameToNothing(0)).toBe(true);
   });
 
   it('what was said of lessons since begins anew', () => {
-    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED]);
+    const versions = line([1, 0, STAGE_STABLE], [2, 1, STAGE_BURNED], [3, 1, STAGE_BURNED]);
     const { batch = 0 } = versions.get('p-v2') ?? {};
-    expect(versions.isNewestBurned(batch)).toBe(true);
-    expect(versions.isNewestBurned(batch + 1)).toBe(false);
+    expect(versions.cameToNothing(batch)).toBe(true);
+    expect(versions.cameToNothing(batch + 1)).toBe(false);
   });
 });
 

@@ -21,6 +21,9 @@ const undecidedStages = new Set<WeightsStaged_Stage>([
   WeightsStaged_Stage.STAGE_CANARY,
 ]);
 
+/** Burned by the gate, in a row, after which what is not said anew is not taught again. */
+const candidatesMax = 2;
+
 export class VersionLine implements VersionsSince {
   /** In the order in which they were trained. */
   private readonly byName = new Map<string, VersionRecord>();
@@ -100,13 +103,17 @@ export class VersionLine implements VersionsSince {
   }
 
   /**
-   * Whether a version that was made since the next parent was burned: by the gate, by an operator's word, or because its answers went wrong.
+   * Whether what was made upon the next parent came to nothing: one that served was burned, by an operator's word or because its answers went
+   * wrong; or the gate burned two, each made of other questions. What it measures of one is a sample.
    * @param lessonsChangedAt number of the newest batch that took in a change of lessons: versions from before it do not count
    */
-  isNewestBurned(lessonsChangedAt: number): boolean {
+  cameToNothing(lessonsChangedAt: number): boolean {
     const versions = this.versions();
     const parent = versions.findIndex(({ version }) => version === this.nextParent());
-    return versions.slice(parent + 1).some(({ version, batch }) => batch >= lessonsChangedAt && this.isBurned(version));
+    const burned = versions
+      .slice(parent + 1)
+      .filter(({ version, batch }) => batch >= lessonsChangedAt && this.isBurned(version));
+    return burned.length >= candidatesMax || burned.some(({ version }) => this.served.has(version));
   }
 
   /** From the version itself back to the base. */

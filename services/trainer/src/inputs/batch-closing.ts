@@ -68,7 +68,7 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
-    const cameToNothing = chain.isGivenUp() || line.isNewestBurned(chain.lessonsChangedAt());
+    const cameToNothing = chain.isGivenUp() || line.cameToNothing(chain.lessonsChangedAt());
     const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
     const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
     const decision = rehearsal ?? decided;

@@ -56,8 +56,11 @@ describe('the training workers', () => {
     expect(order).toEqual(['cleo']);
     expect(cleo && nameOf(cleo)).toBe('worker 1');
     ada.release();
-    await others[1];
+    const dan = await others[1];
     expect(order).toEqual(['cleo', 'dan']);
+    for (const held of [dan, cleo]) held?.release();
+    // That has rested longest.
+    expect(nameOf(await hold('eve'))).toBe('worker 0');
   });
 
   it('a policy goes back to the worker that has its files, and to none that another trainer keeps busy', async () => {
