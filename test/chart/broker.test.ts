@@ -10,14 +10,16 @@ import { render, type Values } from './helm.js';
 
 const configMap = z.looseObject({ data: z.record(z.string(), z.string()) });
 
-function renderedConfig(policy: string, values: Values = {}): string {
-  const found = render(Object.assign({ policy: { name: policy } }, values)).find(
+function renderedConfig(policies: string, values: Values = {}): string {
+  const [name = '', ...others] = policies.split(',');
+  const found = render(Object.assign({ policy: { name, others } }, values)).find(
     ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-nats'),
   );
   return configMap.parse(found).data['nats.conf'] ?? '';
 }
 
-const parsed = (json: string): unknown => JSON.parse(json);
+/** In whatever order: a broker reads them as a set. */
+const parsed = (json: string) => (JSON.parse(json) as string[]).toSorted();
 
 /** Blocks and lists of subjects, by user, however they are laid out. */
 function permissionsIn(config: string): Record<string, unknown> {
@@ -34,14 +36,14 @@ function permissionsIn(config: string): Record<string, unknown> {
   );
 }
 
-describe.each(['backtalk', 'support'])('for a policy named %s', (policy) => {
+describe.each(['backtalk', 'support', 'backtalk,support,a_b'])('for policies named %s', (policies) => {
   it('every user has the permissions of the kit’s own configuration', () => {
     const passwords = Object.fromEntries(brokerUsers.map((user) => [user, 'x'])) as Record<
       (typeof brokerUsers)[number],
       string
     >;
-    const own = natsConfig({ passwords, storeDirectory: '/data', port: 4222, durableSuffixes: [policy] });
-    const rendered = permissionsIn(renderedConfig(policy));
+    const own = natsConfig({ passwords, storeDirectory: '/data', port: 4222, durableSuffixes: policies.split(',') });
+    const rendered = permissionsIn(renderedConfig(policies));
     expect(Object.keys(rendered)).toEqual([...brokerUsers]);
     expect(rendered).toEqual(permissionsIn(own));
   });

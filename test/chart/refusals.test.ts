@@ -44,7 +44,8 @@ const ofTheSchema: readonly (readonly [string, Values, RegExp])[] = [
     { trainer: { recipeSet: { foo: 1 } } },
     /'\/trainer\/recipeSet': additional properties 'foo' not allowed/,
   ],
-  ['more training workers', { pools: { training: { replicas: 2 } } }, /pools\/training.*'replicas' not allowed/],
+  ['no training worker', { pools: { training: { replicas: 0 } } }, /training\/replicas.*minimum/],
+  ['a policy twice', { policy: { others: ['ada', 'ada'] } }, /policy\/others.*(unique|equal)/],
 ];
 
 const external = {
@@ -69,6 +70,17 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
     'a spool that dies with its pod',
     { gateway: { spool: { type: 'emptyDir' } } },
     /gateway\.spool\.type: .*capture=best-effort/,
+  ],
+  ['a policy that is there already', { policy: { others: ['backtalk'] } }, /policy\.others: backtalk is policy\.name/],
+  [
+    'a policy with the name of the base',
+    { policy: { others: ['smollm2-135m-wishes'] } },
+    /policy: smollm2-135m-wishes is model\.name/,
+  ],
+  [
+    'more training pods than policies',
+    { policy: { others: ['ada'] }, pools: { training: { replicas: 3 } } },
+    /pools\.training\.replicas: 3 training pods for 2 policies/,
   ],
   ['a spool as large as its volume', { gateway: { spool: { max: '2Gi' } } }, /gateway\.spool\.max: must be less/],
   ['two owners of replicas', { gateway: { replicas: 3 } }, /gateway\.replicas: .*owns the replicas/],

@@ -56,7 +56,7 @@ volumeMounts:
 {{- define "backtalk.loaderContainer" -}}
 {{- $plain := dict
   "BACKTALK_HEALTH_ADDRESS" (printf "%s:30015" (include "backtalk.anyAddress" .root))
-  "BACKTALK_POLICIES" .root.Values.policy.name
+  "BACKTALK_POLICIES" (include "backtalk.policies" .root | fromYamlArray | join ",")
   "BACKTALK_BASE_MODEL" .root.Values.model.name
   "BACKTALK_CONTEXT_MIN" (int .root.Values.model.lengthMax)
   "BACKTALK_LORA_RANK" (int (include "backtalk.loraRank" .root))

@@ -34,8 +34,8 @@ args:
 - --shutdown-timeout={{ .root.Values.gateway.answerSeconds }}
 {{- if .hasLoader }}
 - --enable-lora
-- --max-loras={{ .pool.adapters.loaded }}
-- --max-cpu-loras={{ .pool.adapters.kept }}
+- --max-loras={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.loaded) }}
+- --max-cpu-loras={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.kept) }}
 - --max-lora-rank={{ .pool.adapters.rankMax }}
 {{- include "backtalk.targetModules" .pool }}
 {{- end }}
@@ -63,8 +63,8 @@ args:
 {{- if .hasLoader }}
 - --enable-lora
 # The base has a place among them.
-- --max-loras-per-batch={{ add1 .pool.adapters.loaded }}
-- --max-loaded-loras={{ .pool.adapters.kept }}
+- --max-loras-per-batch={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.loaded) | int | add1 }}
+- --max-loaded-loras={{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.kept) }}
 - --max-lora-rank={{ .pool.adapters.rankMax }}
 {{- include "backtalk.targetModules" .pool }}
 {{- end }}
@@ -94,7 +94,7 @@ BACKTALK_ENGINE_HOST: {{ include "backtalk.anyHost" .root | quote }}
 BACKTALK_ENGINE_PORT: 30030
 BACKTALK_ENGINE_MODEL_NAME: {{ .pool.model.name | quote }}
 BACKTALK_ENGINE_LENGTH_MAX: {{ int .pool.model.lengthMax }}
-BACKTALK_ENGINE_ADAPTERS_MAX: {{ .pool.adapters.kept }}
+BACKTALK_ENGINE_ADAPTERS_MAX: {{ include "backtalk.adapterPlaces" (dict "root" .root "count" .pool.adapters.kept) }}
 BACKTALK_ENGINE_ADAPTER_RANK_MAX: {{ .pool.adapters.rankMax }}
 BACKTALK_ENGINE_SHUTDOWN_SECONDS: {{ .root.Values.gateway.answerSeconds }}
 BACKTALK_LOG_LEVEL: {{ ternary "warning" .root.Values.logLevel (eq .root.Values.logLevel "warn") }}

@@ -18,14 +18,27 @@ jetstream {
 {{- include "backtalk.natsTls" . }}
 authorization {
   users: [
-  {{- range .Files.Get "files/nats-permissions.json" | replace "@policy@" .Values.policy.name | fromJsonArray }}
+  {{- range .Files.Get "files/nats-permissions.json" | fromJsonArray }}
     { user: {{ .user | quote }}, password: $NATS_PASSWORD_{{ .user | upper }}, permissions: {
-      publish: { allow: {{ toRawJson .publish }}{{ with .publishDenied }}, deny: {{ toRawJson . }}{{ end }} }
-      subscribe: { allow: {{ toRawJson .subscribe }} }
+      publish: { allow: {{ include "backtalk.subjects" (dict "root" $ "subjects" .publish) }}{{ with .publishDenied }}, deny: {{ include "backtalk.subjects" (dict "root" $ "subjects" .) }}{{ end }} }
+      subscribe: { allow: {{ include "backtalk.subjects" (dict "root" $ "subjects" .subscribe) }} }
     } }
   {{- end }}
   ]
 }
+{{- end }}
+
+{{/* (root, subjects) → the subjects as JSON; those of a policy once for each. */}}
+{{- define "backtalk.subjects" -}}
+{{- $all := list }}
+{{- range $subject := .subjects }}
+{{- if contains "@policy@" $subject }}
+{{- range include "backtalk.policies" $.root | fromYamlArray }}{{ $all = append $all (replace "@policy@" . $subject) }}{{ end }}
+{{- else }}
+{{- $all = append $all $subject }}
+{{- end }}
+{{- end }}
+{{- toRawJson $all }}
 {{- end }}
 
 {{- define "backtalk.natsContainer" -}}

@@ -25,7 +25,7 @@
 {{- end }}
 {{- range $name := append (include "backtalk.ownPools" . | fromYamlArray) "training" }}
 {{- $pool := include "backtalk.pool" (dict "root" $ "name" $name) | fromYaml }}
-{{- $count := ternary 1 (include "backtalk.least" $pool | int) (eq $name "training") }}
+{{- $count := ternary (int $values.pools.training.replicas) (include "backtalk.least" $pool | int) (eq $name "training") }}
 {{- $parts = append $parts (dict "count" $count "resources" $pool.resources "gpu" $pool.gpu.count) }}
 {{- if not (has $name (list "training" "judge")) }}{{ $parts = append $parts (dict "count" $count "resources" $values.loader.resources) }}{{ end }}
 {{- end }}

@@ -11,6 +11,16 @@
 {{- toYaml $pool }}
 {{- end }}
 
+{{/* Names of all policies, the first one first. */}}
+{{- define "backtalk.policies" -}}
+{{- concat (list .Values.policy.name) .Values.policy.others | toYaml }}
+{{- end }}
+
+{{/* (root, count) → places for so many adapters of each policy. */}}
+{{- define "backtalk.adapterPlaces" -}}
+{{- mul (int .count) (len (include "backtalk.policies" .root | fromYamlArray)) }}
+{{- end }}
+
 {{/* The pools that have engines of their own, as a list of names. */}}
 {{- define "backtalk.ownPools" -}}
 {{- range $name := list "serving" "rollout" "judge" "evaluation" }}

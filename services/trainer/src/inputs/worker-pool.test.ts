@@ -81,7 +81,7 @@ describe('the training workers', () => {
     expect(nameOf(await hold('ada'))).toBe('worker 2');
   });
 
-  it('with all away, who asks is told so at once; with another at work, it waits, also for one that comes back', async () => {
+  it('a policy is told at once that all are away; with another at work, it waits, also for one that comes back', async () => {
     const [first, second] = await poolOf(2);
     await first?.kill();
     const ben = await hold('ben');

@@ -26,7 +26,7 @@ export class WorkerPool {
   private free: readonly TrainingWorker[];
   private held = 0;
   private readonly lastOf = new Map<string, TrainingWorker>();
-  /** Ends when whoever asked last has its worker, or none. */
+  /** Ends when the policy that asked last has its worker, or none. */
   private choosing: Promise<void> = Promise.resolve();
   private readonly released = new WakeSignal();
 
