@@ -73,6 +73,11 @@ const ofTheTemplates: readonly (readonly [string, Values, RegExp])[] = [
   ],
   ['a policy that is there already', { policy: { others: ['backtalk'] } }, /policy\.others: backtalk is policy\.name/],
   [
+    'a policy with the name of a version',
+    { policy: { others: ['backtalk-v2'] } },
+    /policy: backtalk-v2 is the name of a/,
+  ],
+  [
     'a policy with the name of the base',
     { policy: { others: ['smollm2-135m-wishes'] } },
     /policy: smollm2-135m-wishes is model\.name/,

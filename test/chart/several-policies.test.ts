@@ -18,6 +18,7 @@ describe('several policies', () => {
     ['gateway', 'gateway'],
     ['publisher', 'publisher'],
     ['trainer', 'trainer'],
+    ['commands', 'commands'],
     ['engine-serving', 'loader'],
   ])('the %s is told of all of them, by its container %s', (component, container) => {
     expect(environmentIn(component, container)['BACKTALK_POLICIES']).toBe('support,sales,legal');

@@ -314,7 +314,11 @@ export const alertCases: readonly AlertCase[] = [
     at: '90m',
     labels: policy,
     fires: { [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="p"}`]: '60x100' },
-    quiet: { [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="p"}`]: '0x100' },
+    quiet: {
+      [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="p"}`]: '60x100',
+      [`backtalk_trainer_ledger_state{${ns}, policy="p", state="queued"}`]: '1x100',
+      [`backtalk_trainer_batch_open_timestamp_seconds{${ns}, policy="q"}`]: '0x100',
+    },
   },
   figure('BacktalkRatioOff', 'v_mean', '1.1x20', '1.01x20'),
   figure('BacktalkFewSamplesCount', 'ess', '0.2x20', '0.9x20'),

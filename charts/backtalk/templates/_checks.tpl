@@ -55,6 +55,7 @@
 {{- range $at, $share := dict "policy.temperature" (list .Values.policy.temperature 0 2) "judge.voteShare" (list .Values.judge.voteShare 0.001 1) }}
 {{- if or (lt (first $share | toString | float64) (index $share 1 | float64)) (gt (first $share | toString | float64) (last $share | float64)) }}{{ fail (printf "%s: must be from %v to %v." $at (index $share 1) (last $share)) }}{{ end }}
 {{- end }}
+{{- range $policy := include "backtalk.policies" . | fromYamlArray }}{{ if regexMatch "-v[0-9]+$" $policy }}{{ fail (printf "policy: %s is the name of a version; a policy's name does not end so." $policy) }}{{ end }}{{ end }}
 {{- if has .Values.policy.name .Values.policy.others }}{{ fail (printf "policy.others: %s is policy.name already; name further policies only." .Values.policy.name) }}{{ end }}
 {{- if has .Values.model.name (include "backtalk.policies" . | fromYamlArray) }}{{ fail (printf "policy: %s is model.name, under which the base itself answers; give the policy another name." .Values.model.name) }}{{ end }}
 {{- if gt (int .Values.pools.training.replicas) (len (include "backtalk.policies" . | fromYamlArray)) }}{{ fail (printf "pools.training.replicas: %v training pods for %v policies: each policy has one step at a time, so some would never work." .Values.pools.training.replicas (len (include "backtalk.policies" . | fromYamlArray))) }}{{ end }}

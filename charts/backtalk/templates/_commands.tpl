@@ -3,6 +3,7 @@
 {{- $plain := dict
   "PATH" "/app/node_modules/.bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
   "BACKTALK_POLICY" .Values.policy.name
+  "BACKTALK_POLICIES" (include "backtalk.policies" . | fromYamlArray | join ",")
   "BACKTALK_BASE_MODEL" .Values.model.name
   "BACKTALK_ENDPOINT" (printf "http://%s:%d/v1" (include "backtalk.name" (dict "root" $ "component" "gateway")) (int .Values.gateway.service.port)) }}
 name: commands

@@ -42,6 +42,10 @@ export const clusterSettings = {
     description: 'The policy that commands are about.',
     default: 'backtalk',
   }),
+  policies: setting.list('BACKTALK_POLICIES', {
+    description: 'All policies of the cluster, of which `status` and `doctor` tell; empty: BACKTALK_POLICY alone.',
+    default: '',
+  }),
   baseModel: setting.string('BACKTALK_BASE_MODEL', {
     description: "The base model's name at the engine.",
     default: 'smollm2-135m-wishes',

@@ -75,7 +75,14 @@ function installationAt(namedFolder: string | undefined, usualFolder: string): C
     const { engineUrl: engine, ...cluster } = readConfig(clusterSettings);
     // Health comes from leases there.
     if (cluster.natsUrl !== '')
-      return { ...cluster, policies: [], engine, health: {}, blobs: cluster, wire: wireSecurity(cluster) };
+      return {
+        ...cluster,
+        policies: [...cluster.policies],
+        engine,
+        health: {},
+        blobs: cluster,
+        wire: wireSecurity(cluster),
+      };
   }
   const file = join(resolve(namedFolder ?? usualFolder), 'connection.json');
   if (!existsSync(file)) throw cliErrors.notRunning({ where: `${file} is not there` });

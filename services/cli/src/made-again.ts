@@ -50,6 +50,17 @@ export function policyOf(version: string, name = 'version'): string {
   return policy;
 }
 
+/** What is asked for is not gone on with. */
+export async function takeBackWish(broker: Broker, policy: string): Promise<void> {
+  await kvBucket(broker, 'settings', wishCodec).delete(`${policy}.rebuild`);
+}
+
+/** What a replay came out as last, whose files no version has. */
+export async function replayedManifest(broker: Broker, policy: string): Promise<string[]> {
+  const manifest = (await kvBucket(broker, 'tries', progressCodec).get(`trainer.rebuild.${policy}`))?.value.manifest;
+  return manifest === undefined || manifest === '' ? [] : [manifest];
+}
+
 /** Undefined, or still running, where the trainer has not come to its end in time: it goes on. */
 export async function madeAgain(
   broker: Broker,

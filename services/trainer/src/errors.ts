@@ -94,6 +94,12 @@ export const trainerErrors = defineErrors('trainer', {
     retry: 'never',
     message: (p: { problems: readonly string[] }) => p.problems.join(' '),
   },
+  replaySkipped: {
+    code: 'replay_skipped',
+    retry: 'never',
+    message: (p: { version: string; why: string }) =>
+      `No version would come of the step of ${p.version}: it is skipped by a guard (${p.why}).`,
+  },
   parentSwept: {
     code: 'parent_swept',
     retry: 'never',

@@ -50,6 +50,7 @@ function createMetrics(metrics: Metrics) {
   const guardsHelp = 'Figures of a step that were out of their bounds and acted, by guard and action (mask, skip).';
   const askedHelp = 'New wishes put to the judge’s model, by outcome: read, or why words decided.';
   const openHelp = 'When the step of the open batch began, seconds since 1970; 0 while there is none.';
+  const workerHelp = '1 while a training worker is there and takes no step of another trainer, when it was asked last.';
   const abandonedHelp = 'Batches that were given up: no version comes of them.';
   return {
     leader: metrics.gauge('leader_active', '1 while this process leads.'),
@@ -65,6 +66,7 @@ function createMetrics(metrics: Metrics) {
     seconds: metrics.histogram('step_seconds', 'Time from request to stored version.', stepBuckets, of()),
     measurement: metrics.gauge('step_measurement', 'What the last step measured, by name.', of('name')),
     dropped: metrics.counter('samples_dropped_total', 'Samples that the step left out, by reason.', of('reason')),
+    workerUp: metrics.gauge('training_worker_up', workerHelp, ['worker']),
     openSince: metrics.gauge('batch_open_timestamp_seconds', openHelp, of()),
     taught: metrics.histogram('feedback_to_weights_seconds', taughtHelp, taughtBuckets, of()),
     hintsRefused: metrics.counter('hints_refused_total', 'Hints that no teacher is shown, by reason.', of('reason')),
@@ -106,6 +108,7 @@ export function createEvents(logger: Logger, registry: Metrics) {
     ...policyEvents(logger, metrics),
     ...turnEvents(logger, metrics),
     ...stepEvents(logger, metrics),
+    ...workerEvents(logger, metrics),
   };
 }
 
@@ -259,6 +262,21 @@ function kindOf({ question, effective }: BatchSample): 'rehearsed' | 'effective'
 }
 
 /** The way of a batch into a version. */
+function workerEvents(logger: Logger, metrics: Numbers) {
+  const seen = new Map<string, string>();
+  return {
+    /** @param code why it takes no step; empty: it does */
+    workerSeen(worker: string, code: string): void {
+      const before = seen.get(worker);
+      seen.set(worker, code);
+      metrics.workerUp.set({ worker }, code === '' ? 1 : 0);
+      if (before === code || (before === undefined && code === '')) return;
+      if (code === '') logger.info('training_worker_back', { worker });
+      else logger.warn('training_worker_away', { worker, code });
+    },
+  };
+}
+
 function stepEvents(logger: Logger, metrics: Numbers) {
   const open = new Set<string>();
   return {

@@ -1,7 +1,9 @@
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import type { TrainRequest } from '@backtalk/proto/training';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { FakeTrainingWorkerOptions } from './testing/fake-training-worker.js';
 import { TrainerRig } from './testing/trainer-rig.js';
 
 const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=1,waitMs=100,settleAtTurns=1' };
@@ -11,8 +13,8 @@ afterEach(async () => {
   await rig.stop();
 });
 
-async function withVersions(count: number): Promise<void> {
-  rig = await TrainerRig.start({ environment });
+async function withVersions(count: number, worker: FakeTrainingWorkerOptions = {}): Promise<void> {
+  rig = await TrainerRig.start({ environment, worker });
   await rig.startTrainer();
   for (let made = 1; made <= count; made += 1) {
     await rig.correct(2, { name: `v${String(made)}-`, hint: `Use ${String(made)} tables.` });
@@ -119,6 +121,35 @@ describe('a replay', () => {
     expect(new Set(calls).size).toBe(calls.length);
     expect(await there(last.adapter.filter(({ name }) => name.endsWith('.safetensors')))).toEqual([false]);
     for (const version of ['backtalk-v1', 'backtalk-v2']) expect(await rig.filesThere(version)).toBe(true);
+  });
+
+  it('files of a version stay that a replay comes out as, whatever that is called', async () => {
+    await withVersions(2);
+    rig.worker.unmoved = true;
+    await rig.replay('backtalk-v2', 'backtalk-v2', 'one');
+    expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'different' });
+    rig.worker.unmoved = false;
+    await rig.replay('backtalk-v1', 'backtalk-v2', 'two');
+    expect(await rig.untilRebuilt('two')).toMatchObject({ state: 'equal' });
+    for (const version of ['backtalk-v1', 'backtalk-v2']) expect(await rig.filesThere(version)).toBe(true);
+  });
+
+  it('a step of which no version would come ends a replay, and the guard is named', async () => {
+    const measurements = ({ config }: TrainRequest): Record<string, number> =>
+      config?.learningRate === 5e-4 ? { gradient_norm: 0 } : {};
+    await withVersions(2, { measurements });
+    await rig.replay('backtalk-v1', 'backtalk-v2', 'one', 'learningRate=5e-4');
+    const { state, detail } = await rig.untilRebuilt('one');
+    expect(state).toBe('failed');
+    expect(detail).toMatch(/backtalk-v1.*nothing_trained/);
+  });
+
+  it('a wish that cannot begin says nothing of the one before it', async () => {
+    await withVersions(2);
+    await rig.replay('backtalk-v1', 'backtalk-v2', 'one', 'learningRate=5e-4');
+    await rig.untilRebuilt('one');
+    await rig.replay('backtalk-v2', 'backtalk-v1', 'two');
+    expect(await rig.untilRebuilt('two')).toMatchObject({ state: 'failed', replayed: [], manifest: '', of: 0 });
   });
 
   it.each([

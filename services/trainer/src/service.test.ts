@@ -5,7 +5,6 @@ import { Lesson_State, WeightsStaged_Stage } from '@backtalk/proto/facts';
 import { WeightsManifest } from '@backtalk/proto/weights';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { FakeTrainingWorker } from './testing/fake-training-worker.js';
 import { TrainerRig, type RigOptions } from './testing/trainer-rig.js';
 
 const { STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
@@ -89,34 +88,6 @@ describe('a batch', () => {
       { policy: 'backtalk', turns: ['first0', 'second0'], settled: [] },
       { policy: 'other', turns: ['others-first-0', 'others-second-0'], settled: [] },
     ]);
-  });
-
-  it('two policies take their steps beside each other on two workers, and a third waits its turn', async () => {
-    const other = new FakeTrainingWorker();
-    await other.start();
-    await rigWith({
-      environment: {
-        BACKTALK_POLICIES: 'backtalk,other,third',
-        BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2',
-      },
-    });
-    let goOn: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => (goOn = resolve));
-    for (const worker of [rig.worker, other]) worker.plot = () => held;
-    const addresses = `${rig.worker.address},${other.address}`;
-    const trainer = await rig.startTrainer('one', { BACKTALK_TRAINING_WORKER: addresses });
-    for (const policy of ['backtalk', 'other', 'third']) await rig.correct(2, { name: policy, policy });
-    const atWork = () => rig.worker.steps.length + other.steps.length;
-    await until(() => atWork() === 2, { what: 'A step on each worker' });
-    const queued = (policy: string) =>
-      rig.metric(trainer, new RegExp(`ledger_state\\{policy="${policy}",.*state="queued"`));
-    const waiting = async () => (await Promise.all(['backtalk', 'other', 'third'].map(queued))).toSorted();
-    await until(async () => (await waiting()).join() === '0,0,1', { what: 'The third in the queue' });
-    expect([rig.worker.steps.length, other.steps.length]).toEqual([1, 1]);
-    goOn();
-    await rig.untilVersions(3);
-    expect(rig.failures).toEqual([]);
-    await other.kill();
   });
 
   it('asks the worker with the laptop’s settings, and ids that an engine rendered with the lesson and without', async () => {

@@ -75,6 +75,7 @@ async function start(
       return new TrainingWorker(`${host}:${port}`, blobs, config.stepDeadlineMs, service.wire);
     }),
     clock,
+    events,
   );
   lifecycle.add('training workers', () => {
     workers.close();

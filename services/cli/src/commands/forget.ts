@@ -25,6 +25,7 @@ import { counted, receiptLines, signed, signingKey, type PolicyReceipt, type Rec
 import type { CommandContext } from '../shell.js';
 import type { TrimmedRow } from '../trim-plan.js';
 import { deleteFilesOf, firstLoadable } from '../version-files.js';
+import { replayedManifest, takeBackWish } from '../made-again.js';
 
 export interface ForgetFlags {
   readonly tenant?: string;
@@ -118,6 +119,8 @@ async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): 
   };
   // First: stopped after that, the trainer forgets them all the same.
   const named = new Set([...policies.map(({ policy }) => policy), ...turns.policies, ...onOthers.policies]);
+  // The trainer takes in that they leave between the steps of a replay: no further one learns from them.
+  for (const policy of named) await takeBackWish(tools.broker, policy);
   const asked = await leaveLedgers(work, [...named], policies);
   await deleteTurns(turns.rows);
   const done: PolicyReceipt[] = [];
@@ -152,11 +155,12 @@ async function dropWhatLearned(
   { policy, manifests, facts, learned, earlier }: PolicyForgetting,
 ): Promise<Omit<PolicyReceipt, 'lessons'>> {
   const { broker, blobs } = tools;
+  const replayed = await replayedManifest(broker, policy);
   const theirs = new Set(manifests);
   const logs = [...(await policyLogs(tools)).values()];
   const all = logs.flatMap(({ trained }) => trained.map(({ message }) => message.manifestDigest));
   const others = all.filter((digest) => !theirs.has(digest));
-  const files = await deleteFilesOf(blobs, manifests, others);
+  const files = await deleteFilesOf(blobs, [...manifests, ...replayed], others);
   const payloads = await payloadsOf(tools, policy, facts);
   await deleteFacts(broker, facts, { from: 'WEIGHTS', overwrite: true });
   for (const digest of payloads) await dropPayload(broker, blobs, digest);

@@ -1,14 +1,14 @@
 // `replay`: the trainer takes the steps of a row of versions once more, each upon what the one before comes out as then, with the recipe
 // that they had or with another. In: first and last version, what is otherwise, a folder. Out: each step's figures beside those of the version
 // that was made then, whether the bytes are the same, and the last version's adapter in the folder. Nothing that it makes answers anybody.
-import { FactReader, kvBucket, type Broker } from '@backtalk/kit';
+import { FactReader, isBacktalkError, kvBucket, type Broker } from '@backtalk/kit';
 import { Routes, WeightsManifest } from '@backtalk/proto/weights';
 import { withBroker } from '../connection.js';
 import type { CommandContext } from '../shell.js';
 import { cliErrors } from '../errors.js';
 import { madeAgain, policyOf, type MadeAgain } from '../made-again.js';
 import type { Output } from '../output.js';
-import { checkNewFolder, writeVersion } from '../version-folder.js';
+import { checkNewFolder, writeVersion, type VersionSource } from '../version-folder.js';
 
 export interface ReplayFlags {
   readonly from: string;
@@ -44,7 +44,8 @@ export async function replay(context: CommandContext, { from, to, recipe, save, 
     throw cliErrors.badArgument({ name: '--to', value: to, wanted: `a version of ${policy}, as --from is` });
   const folder = save === undefined ? undefined : await checkNewFolder(save, '--save');
   await withBroker(connection, async (broker, blobs) => {
-    const version = to ?? (await kvBucket(broker, 'routes', Routes).get(policy))?.value.stable ?? '';
+    const stable = (await kvBucket(broker, 'routes', Routes).get(policy))?.value.stable ?? '';
+    const version = to ?? (stable === '' ? from : stable);
     const trained = await figuresByVersion(broker, policy);
     for (const one of [from, version])
       if (!trained.has(one))
@@ -65,13 +66,22 @@ export async function replay(context: CommandContext, { from, to, recipe, save, 
       };
     });
     if (folder !== undefined) {
-      const manifest = WeightsManifest.decode(await blobs.get(last.manifest));
-      await writeVersion({ connection, blobs }, manifest, folder, false);
+      await saveLast({ connection, blobs }, last.manifest, folder);
     }
     output.value({ from, to: version, recipe, state: last.state, versions: rows, folder });
     print(output, rows, { recipe, folder });
     if (recipe === '' && last.state === 'different') throw cliErrors.rebuildDiffers({ version, files: last.detail });
   });
+}
+
+/** More that is asked for takes the place of what a replay made. */
+async function saveLast(source: VersionSource, digest: string, folder: string): Promise<void> {
+  try {
+    await writeVersion(source, WeightsManifest.decode(await source.blobs.get(digest)), folder, false);
+  } catch (error) {
+    if (!isBacktalkError(error, 'blob_missing') && !isBacktalkError(error, 'nothing_found')) throw error;
+    throw cliErrors.nothingFound({ what: 'file of the replay any more: another one was asked for meanwhile' }, error);
+  }
 }
 
 async function figuresByVersion(broker: Broker, policy: string): Promise<ReadonlyMap<string, Figures>> {

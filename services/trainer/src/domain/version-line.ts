@@ -104,7 +104,7 @@ export class VersionLine implements VersionsSince {
 
   /**
    * Whether what was made upon the next parent came to nothing: one that served was burned, by an operator's word or because its answers went
-   * wrong; or the gate burned two, each made of other questions. What it measures of one is a sample.
+   * wrong; or the gate burned two, which were drawn apart. What it measures of one is a sample.
    * @param lessonsChangedAt number of the newest batch that took in a change of lessons: versions from before it do not count
    */
   cameToNothing(lessonsChangedAt: number): boolean {

@@ -84,7 +84,8 @@ export class LedgerLoop {
     events.activityChanged(state.policy, rests ?? 'collecting');
     const untilMs = await closing.closeReady(ledger, rests !== undefined, signal);
     // What people teach comes first.
-    if (untilMs === 'closed' || (await this.parts.rebuilding.next(ledger, signal))) return 0;
+    if (untilMs === 'closed') return 0;
+    if (rests !== 'storage_full' && (await this.parts.rebuilding.next(ledger, signal))) return 0;
     const crowdedMs = rests === undefined ? this.makeRoom() : Infinity;
     return crowdedMs === 0 ? 0 : Math.min(lookEveryMs, Math.max(1, Math.min(untilMs, crowdedMs) - clock.now()));
   }

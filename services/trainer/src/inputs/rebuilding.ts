@@ -2,13 +2,13 @@
 // byte. One step at a time, and only while no batch waits for the worker. In: what is asked. Out: how far it has come.
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
-import { asBacktalkError } from '@backtalk/kit';
-import type { TrainResult } from '@backtalk/proto/training';
-import type { WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
+import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
+import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
 import { isOfTurn } from '../domain/rehearsal.js';
+import { trippedGuards } from '../domain/step-guards.js';
 import type { VersionRecord } from '../domain/version-line.js';
-import { manifestOf } from '../domain/weights-manifest.js';
+import { manifestOf, reportOf } from '../domain/weights-manifest.js';
 import { trainerErrors } from '../errors.js';
 import type { Ledger, LedgerState } from '../outputs/ledger.js';
 import type { RebuildProgress, Replayed } from '../outputs/rebuild-progress.js';
@@ -27,10 +27,12 @@ interface Running {
   /** Of a replay, what the version before came out as, and the digest of that manifest. */
   readonly parent: WeightsManifest | undefined;
   readonly manifest: string;
+  /** Of a rebuild, what is not as it was. */
+  readonly differs?: string;
 }
 
 interface Made {
-  readonly result: TrainResult;
+  readonly report: TrainingReport;
   readonly manifest: WeightsManifest;
 }
 
@@ -47,13 +49,14 @@ export class Rebuilding {
     private readonly ledger: Ledger,
   ) {}
 
-  /** Takes the next step of what is asked; false where there is none. */
+  /** Takes the next step of what is asked; false where there is none, or no training worker is free for it. */
   async next(ledger: LedgerState, signal: AbortSignal): Promise<boolean> {
     const { asked } = this.state;
     if (asked === undefined) return false;
     try {
-      await this.step(ledger, asked, signal);
+      const isTaken = await this.step(ledger, asked, signal);
       this.putOff = 0;
+      return isTaken;
     } catch (thrown) {
       signal.throwIfAborted();
       const error = asBacktalkError(thrown);
@@ -66,45 +69,53 @@ export class Rebuilding {
     return true;
   }
 
-  private async step(ledger: LedgerState, asked: AskedRebuild, signal: AbortSignal): Promise<void> {
+  private async step(ledger: LedgerState, asked: AskedRebuild, signal: AbortSignal): Promise<boolean> {
     const running = this.running?.asked.id === asked.id ? this.running : await this.begin(ledger, asked);
-    const [record, ...left] = running?.left ?? [];
-    if (running === undefined || record === undefined) return;
-    const before = await this.tools.store.manifest(record.manifestDigest);
-    const made = await this.make(ledger, record, running, signal);
-    const differing = [
-      ...filesThatDiffer(before.adapter, made.manifest.adapter),
-      ...filesThatDiffer(before.trainingState, made.manifest.trainingState),
-    ];
-    if (asked.from !== undefined) return this.replayed({ ...running, left }, record, made, differing);
-    if (differing.length > 0) return this.end(asked, 'different', `${record.version}: ${differing.join(', ')}`);
-    this.running = { ...running, left };
-    if (left.length === 0) return this.end(asked, 'equal', '');
-    await this.keep(asked, 'running', '');
+    if (running === undefined) return false;
+    const [record, ...left] = running.left;
+    if (record !== undefined) {
+      const made = await this.make(ledger, record, running, signal);
+      if (made === undefined) return false;
+      await this.take({ ...running, left }, record, made);
+    }
+    const { replayed, differs = '', left: rest } = this.running ?? running;
+    const other = replayed.find(({ differing }) => differing.length > 0);
+    const detail = other === undefined ? differs : `${other.version}: ${other.differing.join(', ')}`;
+    if (rest.length === 0) await this.end(asked, detail === '' ? 'equal' : 'different', detail);
+    return true;
   }
 
-  /** The next one of a replay is made upon it, equal or not. */
-  private async replayed(running: Running, record: VersionRecord, made: Made, differing: string[]): Promise<void> {
-    const { asked, left, parent } = running;
-    const measurements = made.result.report?.measurements ?? {};
-    const replayed = [...running.replayed, { version: record.version, differing, measurements }];
-    const manifest = await this.tools.store.keepManifest(made.manifest);
-    this.running = { ...running, replayed, parent: made.manifest, manifest };
+  /** What one version came out as. A rebuild ends at the first that differs; the next one of a replay is made upon it, equal or not. */
+  private async take(running: Running, record: VersionRecord, { manifest, report }: Made): Promise<void> {
+    const { asked, parent, left } = running;
+    const { store } = this.tools;
+    const before = await store.manifest(record.manifestDigest);
+    const differing = [
+      ...filesThatDiffer(before.adapter, manifest.adapter),
+      ...filesThatDiffer(before.trainingState, manifest.trainingState),
+    ];
+    if (asked.from === undefined) {
+      const differs = differing.length === 0 ? '' : `${record.version}: ${differing.join(', ')}`;
+      this.running = { ...running, differs, left: differs === '' ? left : [] };
+    } else {
+      const { measurements } = report;
+      const replayed = [...running.replayed, { version: record.version, differing, measurements }];
+      this.running = { ...running, replayed, parent: manifest, manifest: await store.keepManifest(manifest) };
+    }
+    await this.keep(asked, 'running', '');
     if (parent !== undefined) await this.letGo(parent);
-    if (left.length > 0) return this.keep(asked, 'running', '');
-    const first = replayed.find((one) => one.differing.length > 0);
-    if (first === undefined) return this.end(asked, 'equal', '');
-    return this.end(asked, 'different', `${first.version}: ${first.differing.join(', ')}`);
   }
 
   /** Undefined where it was answered before, by this trainer or another. */
   private async begin(ledger: LedgerState, asked: AskedRebuild): Promise<Running | undefined> {
+    this.running = undefined;
     const known = await this.tools.rebuilds.of(this.state.policy);
     if (known?.asked === asked.id && known.state !== 'running') {
       this.state.asked = undefined;
       return undefined;
     }
-    if (known !== undefined && known.manifest !== '') await this.letGo(await this.tools.store.manifest(known.manifest));
+    const replayed = known === undefined ? undefined : await this.manifestIfThere(known.manifest);
+    if (replayed !== undefined) await this.letGo(replayed);
     const left =
       asked.from === undefined
         ? await this.lineage(ledger, asked.version)
@@ -146,15 +157,27 @@ export class Rebuilding {
   }
 
   /** What a replay made and no version has: it would lie in the store without an end. */
-  private async letGo({ version, adapter, trainingState }: WeightsManifest): Promise<void> {
-    const { store } = this.tools;
+  private async letGo({ adapter, trainingState }: WeightsManifest): Promise<void> {
+    const { blobs } = this.tools.store;
     const { line } = await this.state.ledger();
-    const digest = line.get(version)?.manifestDigest;
-    const served = digest === undefined ? undefined : await store.manifest(digest);
-    const own = new Set([...(served?.adapter ?? []), ...(served?.trainingState ?? [])].map((file) => file.digest));
-    // What is no tensor may be the same file in many versions.
+    // A step that moves nothing comes out as its parent, whatever it is called.
+    const digests = [...line.versions().map(({ manifestDigest }) => manifestDigest), this.running?.manifest ?? ''];
+    const kept = await Promise.all(digests.map((digest) => this.manifestIfThere(digest)));
+    const files = kept.flatMap((manifest) => [...(manifest?.adapter ?? []), ...(manifest?.trainingState ?? [])]);
+    const named = new Set(files.map(({ digest }) => digest));
+    // What is no tensor may be the same file in versions of any policy.
     const tensors = [...adapter, ...trainingState].filter(({ name }) => name.endsWith('.safetensors'));
-    for (const file of tensors) if (!own.has(file.digest)) await store.blobs.delete(file.digest);
+    for (const { digest } of tensors) if (!named.has(digest)) await blobs.delete(digest);
+  }
+
+  /** Manifests of people who are forgotten are gone. */
+  private async manifestIfThere(digest: string): Promise<WeightsManifest | undefined> {
+    try {
+      return digest === '' ? undefined : await this.tools.store.manifest(digest);
+    } catch (error) {
+      if (!isBacktalkError(error, 'blob_missing')) throw error;
+      return undefined;
+    }
   }
 
   private async isWhole({ adapter, trainingState }: WeightsManifest): Promise<boolean> {
@@ -168,20 +191,20 @@ export class Rebuilding {
     record: VersionRecord,
     { asked, parent }: Running,
     signal: AbortSignal,
-  ): Promise<Made> {
+  ): Promise<Made | undefined> {
     const { version, batch: number } = record;
     const batch = await this.ledger.batch(ledger, number);
     if (batch === undefined) throw trainerErrors.batchGone({ version, batch: number });
     // Another name than its own step had, or that of an earlier wish: the worker knows these, and would not take them again.
     const call = `rebuild-${asked.id}-${version}`;
     const { policy } = this.state;
-    const { worker, base, release } = await this.tools.workers.hold({ policy, call }, signal);
+    const held = await this.tools.workers.tryHold({ policy, call }, signal);
+    if (held === undefined) return undefined;
     try {
-      const source = await stepSource(this.tools, ledger, batch, base, { parent, recipe: asked.recipe });
-      const result = await this.train(worker, source, call, signal);
-      return { result, manifest: manifestOf(batch, source.plan, result) };
+      const source = await stepSource(this.tools, ledger, batch, held.base, { parent, recipe: asked.recipe });
+      return await this.train(held.worker, source, call, signal);
     } finally {
-      release();
+      held.release();
     }
   }
 
@@ -190,15 +213,21 @@ export class Rebuilding {
     source: StepSource,
     call: string,
     signal: AbortSignal,
-  ): Promise<TrainResult> {
-    const { batch } = source;
+  ): Promise<Made> {
+    const { batch, plan } = source;
+    const { version } = batch;
     checkRank(source);
-    const { request, leftOut } = await buildStep(this.tools, source, signal);
+    const step = await buildStep(this.tools, source, signal);
     // What was rehearsed and is refused by engines was refused then, too; where it was not, the files differ, which is said.
     const turns = new Set(batch.samples.filter(isOfTurn).map(({ turn }) => turn));
-    const gone = leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
-    if (gone.length > 0) throw trainerErrors.turnsGone({ version: batch.version, turns: gone });
-    return worker.train({ ...request, call }, { signal });
+    const gone = step.leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
+    if (gone.length > 0) throw trainerErrors.turnsGone({ version, turns: gone });
+    const result = await worker.train({ ...step.request, call }, { signal });
+    const report = reportOf(result.report, step);
+    // No version comes of such a step, so nothing is made upon it.
+    const skipped = trippedGuards(batch, report, this.tools.recipe).find(({ action }) => action === 'skip');
+    if (skipped !== undefined) throw trainerErrors.replaySkipped({ version, why: skipped.why });
+    return { report, manifest: manifestOf(batch, plan, result) };
   }
 
   private async end(asked: AskedRebuild, state: RebuildProgress['state'], detail: string): Promise<void> {

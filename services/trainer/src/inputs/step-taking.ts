@@ -38,13 +38,29 @@ export class StepTaking {
     const hopeless = this.hopeless(ledger, batch);
     if (hopeless !== undefined) return this.giveUp(ledger, batch, hopeless);
     events.stepStarted(batch);
-    const held = await this.orPutOff(batch, () => this.hold(batch, signal));
+    const { number, parent } = batch;
+    const stop = new AbortController();
+    this.state.step = { batch: number, parent, stop };
+    const stopped = AbortSignal.any([signal, stop.signal]);
+    let held: HeldWorker | undefined;
+    let outcome: 'well' | 'failed' = 'failed';
     try {
-      const prepared = await this.orPutOff(batch, () => this.prepare(ledger, batch, held));
+      let prepared: Prepared | string;
+      try {
+        held = await this.hold(batch, stopped);
+        prepared = await this.prepare(ledger, batch, held);
+      } catch (error) {
+        const why = signal.aborted ? undefined : this.hopeless(ledger, batch);
+        if (why !== undefined) return await this.giveUp(ledger, batch, why);
+        events.stepPutOff(batch, asBacktalkError(error).code);
+        throw error;
+      }
       if (typeof prepared === 'string') return await this.giveUp(ledger, batch, 'step_failed', prepared);
-      await this.attempt(ledger, batch, prepared, signal);
+      await this.attempt(ledger, batch, prepared, { signal, stopped });
+      outcome = 'well';
     } finally {
-      held.release();
+      this.state.step = undefined;
+      held?.release(outcome);
     }
   }
 
@@ -56,15 +72,6 @@ export class StepTaking {
     });
     events.activityChanged(policy, 'training');
     return held;
-  }
-
-  private async orPutOff<T>(batch: BatchClosed, act: () => Promise<T>): Promise<T> {
-    try {
-      return await act();
-    } catch (error) {
-      this.tools.events.stepPutOff(batch, asBacktalkError(error).code);
-      throw error;
-    }
   }
 
   /** All that one try needs, or the code for which there is none. */
@@ -83,15 +90,13 @@ export class StepTaking {
     ledger: LedgerState,
     batch: BatchClosed,
     { source, worker, before }: Prepared,
-    signal: AbortSignal,
+    { signal, stopped }: { readonly signal: AbortSignal; readonly stopped: AbortSignal },
   ): Promise<void> {
     const { tries, events } = this.tools;
-    const { policy, number, parent } = batch;
-    const stop = new AbortController();
-    this.state.step = { batch: number, parent, stop };
+    const { policy, number } = batch;
     const span = events.stepSpan(batch, ledger.trace);
     try {
-      await this.train(ledger, source, worker, { signal: AbortSignal.any([signal, stop.signal]), trace: span?.trace });
+      await this.train(ledger, source, worker, { signal: stopped, trace: span?.trace });
       span?.end();
     } catch (thrown) {
       const error = asBacktalkError(thrown);
@@ -104,8 +109,6 @@ export class StepTaking {
       if (hopeless !== undefined) return await this.giveUp(ledger, batch, hopeless, error.code);
       events.stepPutOff(batch, error.code);
       throw error;
-    } finally {
-      this.state.step = undefined;
     }
   }
 

@@ -34,7 +34,7 @@ export class TrainingWorker {
 
   /** @param address host:port */
   constructor(
-    address: string,
+    readonly address: string,
     private readonly blobs: BlobStore,
     private readonly stepDeadlineMs: number,
     wire?: WireSecurity,

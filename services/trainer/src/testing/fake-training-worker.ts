@@ -53,6 +53,8 @@ export class FakeTrainingWorker {
   salt = '';
   /** Of the weights that it has under the name of its base model. */
   baseDigest = 'base0';
+  /** A step comes out as its parent. */
+  unmoved = false;
   /** The step that it says it takes; empty: none. */
   taking = '';
   private server: GrpcServer | undefined;
@@ -152,9 +154,13 @@ export class FakeTrainingWorker {
       staleness: 0.01,
       gradientShare: 1 / request.samples.length,
     }));
-    return {
+    const made = {
       adapter: [this.make('adapter_model.safetensors', bytes), this.make('adapter_config.json', bytes)],
       trainingState: [this.make('optimizer.safetensors', bytes)],
+    };
+    const { parentAdapter: adapter, parentTrainingState: trainingState } = request;
+    return {
+      ...(this.unmoved ? { adapter, trainingState } : made),
       report: {
         measurements: { loss_opd: 1, kl_base: 1, kl_step: 0.5, seconds: 0.1, ...measurements(request) },
         samples,
