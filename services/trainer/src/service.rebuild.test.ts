@@ -1,3 +1,4 @@
+import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { TrainRequest } from '@backtalk/proto/training';
 import { WeightsManifest } from '@backtalk/proto/weights';
@@ -146,9 +147,13 @@ describe('a replay', () => {
 
   it('a wish that cannot begin says nothing of the one before it', async () => {
     await withVersions(2);
+    let goOn: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    rig.worker.plot = () => held;
     await rig.replay('backtalk-v1', 'backtalk-v2', 'one', 'learningRate=5e-4');
-    await rig.untilRebuilt('one');
+    await until(() => rig.worker.steps.length === 3, { what: 'The first step of the replay' });
     await rig.replay('backtalk-v2', 'backtalk-v1', 'two');
+    goOn();
     expect(await rig.untilRebuilt('two')).toMatchObject({ state: 'failed', replayed: [], manifest: '', of: 0 });
   });
 

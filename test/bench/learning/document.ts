@@ -262,7 +262,7 @@ function oneCorrection(results: readonly UnitResult[], own: readonly UnitResult[
     'corrections',
     'base',
     'shown the wish',
-    'headline by version (seconds since)',
+    'headline by version (seconds since, with what was measured between)',
     'last ÷ shown',
     'obeys',
   ];

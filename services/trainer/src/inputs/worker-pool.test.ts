@@ -10,6 +10,7 @@ const directory = new TemporaryDirectory('pool');
 const fakes: FakeTrainingWorker[] = [];
 const never = new AbortController().signal;
 const seen: [string, string][] = [];
+let workers: TrainingWorker[] = [];
 let pool: WorkerPool;
 let clock: FakeClock;
 
@@ -23,11 +24,8 @@ async function poolOf(count: number): Promise<FakeTrainingWorker[]> {
   clock = new FakeClock();
   const wire = { tokens: { trainerToTraining: workerToken } };
   const blobs = folderBlobStore(directory.path);
-  pool = new WorkerPool(
-    fakes.map(({ address }) => new TrainingWorker(address, blobs, 10_000, wire)),
-    clock,
-    { workerSeen: (worker, code) => seen.push([worker, code]) },
-  );
+  workers = fakes.map(({ address }) => new TrainingWorker(address, blobs, 10_000, wire));
+  pool = new WorkerPool(workers, clock, { workerSeen: (worker, code) => seen.push([worker, code]) });
   return fakes;
 }
 
@@ -99,6 +97,37 @@ describe('the training workers', () => {
     expect(await tried()).toBeUndefined();
     (await ben).release();
     expect(nameOf((await tried()) ?? expect.unreachable())).toBe('worker 0');
+  });
+
+  it('what is in no hurry does not wait behind a policy that waits for a worker that is away', async () => {
+    const [first] = await poolOf(2);
+    await first?.kill();
+    const ada = await hold('ada');
+    const ben = hold('ben');
+    await until(() => clock.waiting === 1, { what: 'The next look' });
+    expect(await pool.tryHold({ policy: 'cleo', call: 'again' }, never)).toBeUndefined();
+    ada.release();
+    (await ben).release();
+  });
+
+  it('one that gives up in the middle of the queue lets none behind it pass those before it', async () => {
+    const [only] = await poolOf(1);
+    const ada = await hold('ada');
+    const ben = hold('ben');
+    const stop = new AbortController();
+    const gone = hold('cleo', stop.signal);
+    let dan: HeldWorker | undefined;
+    const last = hold('dan').then((held) => (dan = held));
+    stop.abort();
+    await expect(gone).rejects.toThrow();
+    ada.release();
+    const served = await ben;
+    // As long as dan would need to look at the worker.
+    for (let looks = 0; looks < 3; looks += 1) await workers.at(-1)?.look('dan-1', never);
+    expect(dan).toBeUndefined();
+    served.release();
+    expect(nameOf(await last)).toBe('worker 0');
+    expect(only?.steps).toEqual([]);
   });
 
   it('a worker that takes the very step already is the one that is asked to go on', async () => {
