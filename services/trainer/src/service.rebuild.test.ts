@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FakeTrainingWorkerOptions } from './testing/fake-training-worker.js';
 import { TrainerRig } from './testing/trainer-rig.js';
 
-const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=1,waitMs=100,settleAtTurns=1' };
+const environment = { BACKTALK_RECIPE_SET: 'effective=2,effectiveMin=2,settleAtTurns=1' };
 let rig: TrainerRig;
 
 afterEach(async () => {
