@@ -24,7 +24,9 @@ def test_a_client_that_goes_away_frees_its_rows(engine: Running, steps: threadin
     before = answered()
     steps.release(2)
     with engine.client.stream("POST", "/v1/chat/completions", json=body) as answer:
-        next(answer.iter_lines())
+        # Held: an iterator that is let go of closes the connection.
+        lines = answer.iter_lines()
+        next(lines)
         until(lambda: running() == 16, "the rows to run")
     until(lambda: running() == 0, "the rows to be freed")
     with pytest.raises(httpx.ReadTimeout):
