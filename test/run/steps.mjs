@@ -47,7 +47,7 @@ function houseSteps(root, reports) {
   const knip = [tool(root, 'knip'), '--no-progress'];
   const eslint = [tool(root, 'eslint'), '.', '--max-warnings', '0'];
   return [
-    { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 5 },
+    { name: 'format', parts: ['lint'], command: [tool(root, 'prettier'), '--check', '.'], cwd: root, minutes: 15 },
     { name: 'lint', parts: ['lint'], command: eslint, cwd: root, minutes: 15 },
     { name: 'nothing unused', parts: ['lint'], command: knip, cwd: root, minutes: 5 },
     { name: 'wire types: style', parts: ['lint'], command: [buf, 'lint'], cwd: proto, minutes: 2 },
@@ -73,7 +73,7 @@ function houseSteps(root, reports) {
  * @returns {Step[]}
  */
 function unitSteps(root, reports) {
-  return [{ name: 'unit tests', parts: ['unit'], minutes: 20, ...vitest(root, '.', [], join(reports, 'unit.json')) }];
+  return [{ name: 'unit tests', parts: ['unit'], minutes: 40, ...vitest(root, '.', [], join(reports, 'unit.json')) }];
 }
 
 /**
@@ -100,8 +100,8 @@ function pythonSteps(root, reports) {
     return [
       step('style', [python, '-m', 'ruff', 'check', '.'], 2),
       step('format', [python, '-m', 'ruff', 'format', '--check', '.'], 2),
-      step('types', [tool(root, 'pyright')], 5),
-      { ...step('tests', pytest, 20), report: { kind: 'junit', file } },
+      step('types', [tool(root, 'pyright')], 15),
+      { ...step('tests', pytest, 40), report: { kind: 'junit', file } },
     ];
   });
 }
@@ -127,7 +127,7 @@ function loopStep(root, reports) {
   return {
     name: 'the whole loop',
     parts: ['loop'],
-    minutes: 40,
+    minutes: 75,
     ...vitest(root, 'test', others, join(reports, 'loop.json')),
   };
 }
