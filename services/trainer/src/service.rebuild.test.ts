@@ -40,6 +40,14 @@ describe('a version that is made again', () => {
     expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'equal', done: 1, of: 1 });
   });
 
+  it('a version that was made is made again, whatever guards of today say of its step', async () => {
+    const measurements = ({ call }: TrainRequest): Record<string, number> =>
+      call.startsWith('rebuild-') ? { gradient_norm: 0 } : {};
+    await withVersions(1, { measurements });
+    await rig.rebuild('backtalk-v1', 'one');
+    expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'equal' });
+  });
+
   it('other bytes are said to be other bytes, file by file', async () => {
     await withVersions(1);
     rig.worker.salt = 'another processor';

@@ -3,8 +3,10 @@
 // A rebuild makes one version, and before it parents whose files were swept, each under its own digest, so that they are there again. A
 // replay makes a row of them, each upon what the one before comes out as now, on request with another recipe; nothing serves what it makes.
 import { asBacktalkError, isBacktalkError } from '@backtalk/kit';
+import type { BatchClosed } from '@backtalk/proto/facts';
 import type { TrainingReport, WeightsFile, WeightsManifest } from '@backtalk/proto/weights';
 
+import type { Recipe } from '../domain/recipe.js';
 import { isOfTurn } from '../domain/rehearsal.js';
 import { trippedGuards } from '../domain/step-guards.js';
 import type { VersionRecord } from '../domain/version-line.js';
@@ -202,7 +204,9 @@ export class Rebuilding {
     if (held === undefined) return undefined;
     try {
       const source = await stepSource(this.tools, ledger, batch, held.base, { parent, recipe: asked.recipe });
-      return await this.train(held.worker, source, call, signal);
+      const made = await this.train(held.worker, source, call, signal);
+      if (asked.from !== undefined) checkGuards(source.batch, made.report, this.tools.recipe);
+      return made;
     } finally {
       held.release();
     }
@@ -223,11 +227,7 @@ export class Rebuilding {
     const gone = step.leftOut.filter(({ turn }) => turns.has(turn)).map(({ turn }) => turn);
     if (gone.length > 0) throw trainerErrors.turnsGone({ version, turns: gone });
     const result = await worker.train({ ...step.request, call }, { signal });
-    const report = reportOf(result.report, step);
-    // No version comes of such a step, so nothing is made upon it.
-    const skipped = trippedGuards(batch, report, this.tools.recipe).find(({ action }) => action === 'skip');
-    if (skipped !== undefined) throw trainerErrors.replaySkipped({ version, why: skipped.why });
-    return { report, manifest: manifestOf(batch, plan, result) };
+    return { report: reportOf(result.report, step), manifest: manifestOf(batch, plan, result) };
   }
 
   private async end(asked: AskedRebuild, state: RebuildProgress['state'], detail: string): Promise<void> {
@@ -250,6 +250,12 @@ function checkRank({ parent, plan: { training } }: StepSource): void {
   if (parent === undefined || parent.loraRank === training.loraRank) return;
   const problem = `loraRank ${training.loraRank} needs a replay from the policy's first version: ${parent.version} has ${parent.loraRank}.`;
   throw trainerErrors.replayRefused({ problems: [problem] });
+}
+
+/** No version comes of a step that is skipped, so nothing is made upon it. What is made again was not. */
+function checkGuards(batch: BatchClosed, report: TrainingReport, recipe: Recipe): void {
+  const skipped = trippedGuards(batch, report, recipe).find(({ action }) => action === 'skip');
+  if (skipped !== undefined) throw trainerErrors.replaySkipped({ version: batch.version, why: skipped.why });
 }
 
 /** Names of files that are not the same, or that only one of the two has. */
