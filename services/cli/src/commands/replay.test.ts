@@ -76,7 +76,11 @@ it('what the trainer makes of it stands beside what was, and is saved as an adap
   const manifest = await blobs.put(WeightsManifest.encode(made).finish());
   const replayed = [
     { version: 'backtalk-v1', differing: [], measurements: { loss_opd: 1, kl_step: 4 } },
-    { version: 'backtalk-v2', differing: ['adapter_model.safetensors'], measurements: { loss_opd: 0.5, kl_step: 3 } },
+    {
+      version: 'backtalk-v2',
+      differing: ['adapter_model.safetensors'],
+      measurements: { loss_opd: 0.5, kl_step: -0.001 },
+    },
   ];
   const answer = { state: 'different', detail: 'backtalk-v2: adapter_model.safetensors', replayed, manifest };
   const words = ['--from', 'backtalk-v1', '--recipe', 'learningRate=5e-4'];
@@ -92,14 +96,19 @@ it('what the trainer makes of it stands beside what was, and is saved as an adap
       state: 'different',
       versions: [
         { version: 'backtalk-v1', same: true, then: { loss_opd: 1, kl_step: 4 }, now: { loss_opd: 1, kl_step: 4 } },
-        { version: 'backtalk-v2', same: false, then: { loss_opd: 2, kl_step: 4 }, now: { loss_opd: 0.5, kl_step: 3 } },
+        {
+          version: 'backtalk-v2',
+          same: false,
+          then: { loss_opd: 2, kl_step: 4 },
+          now: { loss_opd: 0.5, kl_step: -0.001 },
+        },
       ],
       folder,
     },
   ]);
   expect(existsSync(directory.join('saved', 'adapter_model.safetensors'))).toBe(true);
   const { result: printed } = await answering(answer, () => printCommand(place(), ['replay', ...words]));
-  expect(printed.stdout).toMatch(/backtalk-v2\s+no\s+2\.00 → 0\.50\s+4\.00 → 3\.00/);
+  expect(printed.stdout).toMatch(/backtalk-v2\s+no\s+2\.00 → 0\.50\s+4\.00 → 0\.00/);
 });
 
 it('bytes that are others although nothing was changed are a failure, and so is what the trainer refuses', async () => {

@@ -97,7 +97,7 @@ function print(
   rows: readonly ReplayRow[],
   { recipe, folder }: { readonly recipe: string; readonly folder: string | undefined },
 ): void {
-  const told = (figures: Figures, name: string) => figures[name]?.toFixed(2) ?? '–';
+  const told = (figures: Figures, name: string) => figures[name]?.toFixed(2).replace(/^-(0\.00)$/, '$1') ?? '–';
   const shown = shownFigures.filter(([, name]) => rows.some(({ then, now }) => name in then || name in now));
   output.line('');
   output.line(`Each figure: as it was, and as it comes out ${recipe === '' ? 'now' : `with ${recipe}`}.`);
