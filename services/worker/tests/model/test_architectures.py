@@ -15,7 +15,7 @@ from backtalk_worker.model.template import problem_of_template
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import AdaptedNetwork, AdapterShape, adapted, adapter_config
 from backtalk_worker.training.domain.frozen_states import score_answers
-from backtalk_worker.training.domain.network import network_of
+from backtalk_worker.training.domain.network import Layout, network_of
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from tests.engine.conftest import BASE, run_engine
@@ -122,7 +122,14 @@ def test_samples_that_lie_end_to_end_see_themselves_alone(base: BaseModel):
     prompts, answers = [[5] * 40, [6], list(range(7, 40))], [[9, 8, 7], [4], [3, 2]]
     with disturbed(base) as (_, policy):
         padded, packed = (
-            score_answers(replace(policy.network, packs=packs), prompts, answers, [1.0] * 3, BUDGET, lambda *_: None)
+            score_answers(
+                replace(policy.network, layout=Layout(packs=packs)),
+                prompts,
+                answers,
+                [1.0] * 3,
+                BUDGET,
+                lambda *_: None,
+            )
             for packs in (False, True)
         )
     for expected, found in zip(padded, packed, strict=True):

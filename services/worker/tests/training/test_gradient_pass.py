@@ -12,6 +12,7 @@ from written_out import binned, logprobs, written_out
 from backtalk_worker.training.domain import network as network_module
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.gradient_pass import GradientPass
+from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.domain.step import states_after
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 from backtalk_worker.training.errors import OutOfMemoryError
@@ -170,7 +171,7 @@ def test_any_split_into_micro_batches_gives_the_same_gradient(policy, items, rec
 def packing():
     """The same policy as `policy`, whose samples lie end to end."""
     model = tiny_model()
-    with adapted(model, tiny_shape(model), seed=1, packs=True) as one:
+    with adapted(model, tiny_shape(model), 1, Layout(packs=True)) as one:
         disturb(one)
         yield one
 
@@ -192,7 +193,7 @@ def test_packed_samples_give_the_gradient_of_padded_ones_in_float32(items):
     found = []
     for packs in (False, True):
         model = tiny_model().float()
-        with adapted(model, tiny_shape(model), seed=1, packs=packs) as one:
+        with adapted(model, tiny_shape(model), 1, Layout(packs=packs)) as one:
             disturb(one)
             found.append(run(one, items, replace(RECIPE, kl_beta=0.2))[1])
     assert relative_error(found[1], found[0]) < 1e-6

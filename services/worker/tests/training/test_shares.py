@@ -13,6 +13,7 @@ from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, 
 
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.group import ALONE, shares
+from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.errors import StepCancelledError
@@ -90,7 +91,7 @@ def shared_step(size, recipe, items=None, progress=silent, shares_base=False):
     with ExitStack() as stack, ThreadPoolExecutor(size) as pool:
         policies = [
             stack.enter_context(
-                adapted(tiny_model(), tiny_shape(tiny_model()), 1, sharing=group if shares_base else ALONE)
+                adapted(tiny_model(), tiny_shape(tiny_model()), 1, Layout(sharing=group if shares_base else ALONE))
             )
             for group in groups
         ]

@@ -1,5 +1,6 @@
 """The training worker's settings; every one has a default that suits one machine."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -28,6 +29,10 @@ def nice_of_the_device(known: dict[str, Any]) -> int:
     return 10 if known["device"] == "cpu" else 0
 
 
+def at_once_on_the_device(known: dict[str, Any]) -> int:
+    return (os.cpu_count() or 1) if known["device"] == "cpu" else 1
+
+
 def folder_for_temporary_files() -> Path:
     return Path(tempfile.gettempdir()) / "backtalk-training-blobs"
 
@@ -49,6 +54,13 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
     packing: Literal["on", "off"] = setting(
         "BACKTALK_TRAINING_PACKING", "off", "whether short samples lie end to end, in place of padding"
+    )
+    at_once: int = setting(
+        "BACKTALK_MICRO_BATCHES_AT_ONCE",
+        at_once_on_the_device,
+        "computed side by side where memory allows; same bytes",
+        ge=1,
+        le=1024,
     )
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
     processes: int = setting(

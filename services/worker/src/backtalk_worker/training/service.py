@@ -23,6 +23,7 @@ from backtalk_worker.process.memory import give_back_large_blocks
 from backtalk_worker.process.run import Service, on_signal
 from backtalk_worker.training.config import TrainingWorkerConfig
 from backtalk_worker.training.domain.group import ALONE
+from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.errors import GroupLostError
 from backtalk_worker.training.events import TrainingEvents
 from backtalk_worker.training.inputs import work
@@ -72,8 +73,7 @@ def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseMod
         config.base_model,
         own_device(config.device),
         config.dtype,
-        packs=config.packing == "on",
-        sharing=sharing,
+        Layout(packs=config.packing == "on", sharing=sharing, at_once=config.at_once),
     )
 
 
@@ -128,7 +128,7 @@ class TrainingWorker:
                 return lead(order, base, self._blobs, progress, group)
 
         def score(order: ScoreOrder, tick: Callable[[], None]) -> ScoreResponse:
-            if group is None or base.sharing.size == 1:
+            if group is None or base.layout.sharing.size == 1:
                 return work.score(order, base, VersionFiles(self._blobs), tick)
             with self._leaves_a_lost_group(loop):
                 return lead_score(order, base, self._blobs, tick, group)

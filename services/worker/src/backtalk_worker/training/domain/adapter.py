@@ -16,8 +16,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 
-from backtalk_worker.training.domain.group import ALONE, Group
-from backtalk_worker.training.domain.network import ChunkedNetwork, network_of
+from backtalk_worker.training.domain.network import PLAIN, ChunkedNetwork, Layout, network_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def linear_modules(model: Any) -> tuple[str, ...]:
 
 @contextmanager
 def adapted(
-    model: Any, shape: AdapterShape, seed: int, *, packs: bool = False, sharing: Group = ALONE
+    model: Any, shape: AdapterShape, seed: int, layout: Layout = PLAIN
 ) -> Generator[AdaptedNetwork, None, None]:
     """Puts a fresh adapter around the model, and takes it off: A by the seed, B zero, so the base's own answers."""
     config = LoraConfig(
@@ -90,7 +89,7 @@ def adapted(
         if parameter.requires_grad
     }
     try:
-        yield AdaptedNetwork(network_of(wrapped, packs=packs, sharing=sharing), dict(sorted(named.items())))
+        yield AdaptedNetwork(network_of(wrapped, layout), dict(sorted(named.items())))
     finally:
         wrapped.unload()
         # Torch would keep the memory of layers: an engine that shares the card could not start again beside it.

@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from backtalk_worker.training.domain.lockstep import micro_batch_by_micro_batch
+from backtalk_worker.training.domain.each_micro_batch import each_micro_batch
 from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in
-from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
+from backtalk_worker.training.domain.token_budget import TokenBudget
 
 Tick = Callable[[int, int], None]
 """Called before each micro-batch with its number and their count; raises to stop the work."""
 
 
-@torch.no_grad()
 def frozen_states(
     network: ChunkedNetwork,
     prompts: Sequence[Sequence[int]],
@@ -27,13 +26,15 @@ def frozen_states(
     """States that predict each answer's tokens: [tokens, hidden] for each answer."""
     lengths = [len(prompt) + len(answer) - 1 for prompt, answer in zip(prompts, answers, strict=True)]
 
+    # Threads have a mode of their own.
+    @torch.no_grad()
+    def states_of(group: Sequence[int]) -> dict[int, Tensor]:
+        states = network.answer_states([prompts[i] for i in group], [answers[i] for i in group])
+        return dict(zip(group, answers_in(states, [len(answers[i]) for i in group]), strict=True))
+
     def work(tokens: int) -> dict[int, Tensor]:
-        found: dict[int, Tensor] = {}
-        groups = micro_batches(lengths, tokens, packed=network.packs)
-        for group in micro_batch_by_micro_batch(network, groups, tick, trains=False):
-            states = network.answer_states([prompts[i] for i in group], [answers[i] for i in group])
-            found |= zip(group, answers_in(states, [len(answers[i]) for i in group]), strict=True)
-        return found
+        parts = each_micro_batch(network, lengths, tokens, tick, states_of, trains=False)
+        return {index: states for part in parts for index, states in part.items()}
 
     by_index = budget.spend(work)
     return [by_index[i] for i in range(len(lengths))]

@@ -17,13 +17,12 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.binned import Bins
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
 from backtalk_worker.training.domain.divergence import entropy, reverse_kl
-from backtalk_worker.training.domain.lockstep import micro_batch_by_micro_batch
+from backtalk_worker.training.domain.each_micro_batch import each_micro_batch
 from backtalk_worker.training.domain.network import ChunkedNetwork, answers_in, sampled_logprobs
 from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_count, loss_terms
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
-from backtalk_worker.training.domain.token_budget import micro_batches
 from backtalk_worker.training.errors import StepNotFiniteError
 
 Tick = Callable[[int, int, float], None]
@@ -77,21 +76,31 @@ class GradientPass:
 
     def run(self, token_budget: int, first: bool, tick: Tick) -> PassSums:
         """Leaves the gradient of the batch's loss in the parameters."""
-        for parameter in self.adapted.parameters.values():
+        parameters = list(self.adapted.parameters.values())
+        for parameter in parameters:
             parameter.grad = None
-        sums = PassSums()
+        total = PassSums()
         indices = list(self.items)
         lengths = [self.items[i].sample.length for i in indices]
-        groups = micro_batches(lengths, token_budget, packed=self.network.packs)
 
         def told(number: int, count: int) -> None:
-            tick(number, count, sums.loss)
+            tick(number, count, total.loss)
 
-        for group in micro_batch_by_micro_batch(self.network, groups, told, trains=True):
-            self._micro_batch([indices[i] for i in group], first, sums)
-        return sums
+        def work(group: Sequence[int]) -> tuple[PassSums, Sequence[Tensor | None]]:
+            return self._micro_batch([indices[i] for i in group], first, parameters)
 
-    def _micro_batch(self, group: Sequence[int], first: bool, sums: PassSums) -> None:
+        for sums, gradients in each_micro_batch(self.network, lengths, token_budget, told, work, trains=True):
+            total = PassSums.total([total, sums])
+            for parameter, gradient in zip(parameters, gradients, strict=False):
+                if gradient is not None:
+                    parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        return total
+
+    def _micro_batch(
+        self, group: Sequence[int], first: bool, parameters: Sequence[Tensor]
+    ) -> tuple[PassSums, Sequence[Tensor | None]]:
+        """Sums of a micro-batch and its gradient, parameter by parameter; none where nothing pulls."""
+        sums = PassSums()
         samples = [self.items[i].sample for i in group]
         states = self.network.answer_states([s.prompt_ids for s in samples], [s.answer_ids for s in samples])
         if first:
@@ -108,13 +117,13 @@ class GradientPass:
         for part in self.network.chunks(len(tokens.ids)):
             self._chunk(tokens[part], leaf[part], teacher[part], base[part], old[part], figures, sums, first)
         self._weigh(group, torch.zeros_like(leaf) if leaf.grad is None else leaf.grad)
-        if leaf.grad is not None:
-            states.backward(leaf.grad)
-        elif self.network.sharing.size > 1:
-            # Others wait for their part of the layers.
-            states.backward(torch.zeros_like(states))
         if first:
             self._record(group, torch.cat(figures))
+        if leaf.grad is None and self.network.layout.sharing.size == 1:
+            return sums, ()
+        # Where the base is sharded, others wait for their part of the layers.
+        pull = torch.zeros_like(states) if leaf.grad is None else leaf.grad
+        return sums, torch.autograd.grad(states, parameters, pull, allow_unused=True)
 
     def _chunk(
         self,

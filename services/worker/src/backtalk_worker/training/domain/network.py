@@ -35,6 +35,21 @@ KEPT_SHARE_CARD = 0.25
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How rows go through a network; none of it changes a result, but for rounding where rows are packed."""
+
+    packs: bool = False
+    """Whether rows lie end to end in one sequence, each seeing itself alone, in place of padding."""
+    sharing: Group = ALONE
+    """The processes that hold the base in shards, and so pass through it together."""
+    at_once: int = 1
+    """Micro-batches that are computed side by side, where what they keep fits."""
+
+
+PLAIN = Layout()
+
+
+@dataclass(frozen=True)
 class ChunkedNetwork:
     """Decoder and head of one model; `model` is what generates (with or without an adapter around it)."""
 
@@ -46,10 +61,7 @@ class ChunkedNetwork:
     """Ids that end an answer."""
     kept_bytes: int
     """Of a token, where no layer is computed again."""
-    packs: bool = False
-    """Whether rows lie end to end in one sequence, each seeing itself alone, in place of padding."""
-    sharing: Group = ALONE
-    """The processes that hold the base in shards, and so pass through it together."""
+    layout: Layout = PLAIN
 
     def answer_states(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """Hidden states that predict each answer token, answer after answer: [tokens, hidden].
@@ -59,7 +71,7 @@ class ChunkedNetwork:
         """
         rows = [[*prompt, *answer[:-1]] for prompt, answer in zip(prompts, answers, strict=True)]
         lengths = [len(answer) for answer in answers]
-        ids, places, starts = _packed(rows) if self.packs and len(rows) > 1 else _padded(rows)
+        ids, places, starts = _packed(rows) if self.layout.packs and len(rows) > 1 else _padded(rows)
         ends = [start + len(row) for start, row in zip(starts, rows, strict=True)]
         predicting = [torch.arange(end - length, end) for end, length in zip(ends, lengths, strict=True)]
         with checkpointing(self.decoder, needed=ids.numel() * self.kept_bytes > kept_bytes_max(self.device)):
@@ -156,7 +168,7 @@ def answers_in(values: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     return [values[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def network_of(model: Any, *, packs: bool = False, sharing: Group = ALONE) -> ChunkedNetwork:
+def network_of(model: Any, layout: Layout = PLAIN) -> ChunkedNetwork:
     """Wraps a transformers model, or a PEFT model around one."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     head: nn.Module = inner.get_output_embeddings()
@@ -167,8 +179,7 @@ def network_of(model: Any, *, packs: bool = False, sharing: Group = ALONE) -> Ch
         device=next(inner.parameters()).device,
         ends=_ends(inner.config),
         kept_bytes=_kept_bytes(inner.config),
-        packs=packs,
-        sharing=sharing,
+        layout=layout,
     )
 
 

@@ -48,8 +48,8 @@ def sample_answers(
             if not (answer and answer[-1] in ends):
                 answer.append(int(token))
         # Processes that share the base take the same number of passes, whatever each would say.
-        if network.sharing.size == 1 and all(answer[-1] in ends for answer in answers):
+        if network.layout.sharing.size == 1 and all(answer[-1] in ends for answer in answers):
             break
         seen = torch.cat([seen, torch.ones(len(prompts), 1, dtype=seen.dtype)], dim=1)
         places = places[:, -1:] + 1
-    return network.sharing.gather(answers)[0]
+    return network.layout.sharing.gather(answers)[0]

@@ -104,7 +104,7 @@ def take_step(
     measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, max(norms, default=0.0), bounded) | guards
     measurements["answers_told"] = float(len(items) - len(own))
-    gradients = {index: seen.pulled for index, seen in sorted(_observed_by_all(passes, group).items())}
+    gradients = {index: seen.pulled for index, seen in _observed_by_all(passes, group).items()}
     shares = gradient_shares(items, gradients)
     return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed, shares))
 
@@ -148,9 +148,10 @@ def _total_gradients(adapted: AdaptedNetwork, group: Group) -> None:
 
 
 def _observed_by_all(passes: GradientPass, group: Group) -> dict[int, Observation]:
-    """What the first pass saw of each answer of the batch; the states stay where they are."""
+    """What the first pass saw of each answer of the batch, by index; the states stay where they are."""
     own = {index: seen.without_states() for index, seen in passes.observed.items()}
-    return {index: seen for part in group.gather(own) for index, seen in part.items()}
+    # In an order that does not depend on what was computed first.
+    return dict(sorted((index, seen) for part in group.gather(own) for index, seen in part.items()))
 
 
 def states_after(

@@ -42,7 +42,7 @@ def train(
     shape = AdapterShape(order.recipe.lora_rank, order.recipe.lora_alpha, base.target_modules)
     loaded = base.loaded
     items = prepare_batch(order.samples, order.recipe, loaded.context_length, loaded.vocabulary_size)
-    with adapted(base.network, shape, order.seed, packs=base.packs, sharing=base.sharing) as policy:
+    with adapted(base.network, shape, order.seed, base.layout) as policy:
 
         def load() -> tuple[AdamW, bool]:
             progress("load", 0, 0, 0.0)
@@ -123,10 +123,10 @@ def score(
 ) -> training_pb2.ScoreResponse:
     """Logprobs of the given ids under the given adapter, or under the base."""
     with ExitStack() as stack:
-        network = network_of(base.network, packs=base.packs, sharing=base.sharing)
+        network = network_of(base.network, base.layout)
         if order.adapter:
             shape, tensors = files.read_adapter(order.adapter)
-            policy = stack.enter_context(adapted(base.network, shape, seed=0, packs=base.packs, sharing=base.sharing))
+            policy = stack.enter_context(adapted(base.network, shape, 0, base.layout))
             _set_tensors(policy, tensors)
             network = policy.network
         budget = TokenBudget(SCORE_TOKENS)

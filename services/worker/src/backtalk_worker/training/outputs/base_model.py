@@ -10,8 +10,7 @@ import torch
 
 from backtalk_worker.model.load import LoadedModel, load_model
 from backtalk_worker.training.domain.adapter import linear_modules
-from backtalk_worker.training.domain.group import ALONE, Group
-from backtalk_worker.training.domain.network import head_is_plain, network_of
+from backtalk_worker.training.domain.network import PLAIN, Layout, head_is_plain, network_of
 from backtalk_worker.training.errors import ModelUnsupportedError
 
 
@@ -24,10 +23,7 @@ class BaseModel:
     digest: str
     """Of weights and vocabulary: a base that was changed under its name is known by it."""
     loaded: LoadedModel
-    packs: bool = False
-    """Whether samples of one micro-batch lie end to end."""
-    sharing: Group = ALONE
-    """The processes that hold it in shards; one that holds all of it is alone."""
+    layout: Layout = PLAIN
 
     @property
     def network(self) -> Any:
@@ -48,21 +44,19 @@ class BaseModel:
         return tuple(sorted(token.content for token in added if token.special or token.content in template))
 
 
-def load_base_model(
-    folder: Path, name: str, device: str, dtype: str, *, packs: bool = False, sharing: Group = ALONE
-) -> BaseModel:
+def load_base_model(folder: Path, name: str, device: str, dtype: str, layout: Layout = PLAIN) -> BaseModel:
     """Reads the folder, and refuses a model that the chunked loss would get wrong."""
     loaded = load_model(folder, dtype=getattr(torch, dtype))
     loaded.network.to(torch.device(device))  # type: ignore[arg-type]
     loaded.network.requires_grad_(False)
     if not head_is_plain(network_of(loaded.network)):
         raise ModelUnsupportedError(name)
-    if sharing.size > 1:
+    if layout.sharing.size > 1:
         # Takes long to import, for what one process has no use for.
         from backtalk_worker.training.outputs.sharding import shard
 
         shard(loaded.network, torch.device(device).type)
-    return BaseModel(name, dtype, _digest(folder), loaded, packs, sharing)
+    return BaseModel(name, dtype, _digest(folder), loaded, layout)
 
 
 def _digest(folder: Path) -> str:
