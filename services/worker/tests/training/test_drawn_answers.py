@@ -57,6 +57,11 @@ def test_half_of_the_answers_with_a_teacher_get_one_of_the_teacher(policy, items
     assert len(drawn) > 1
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.2, 1), (0.5, 2), (0.6, 3), (1.0, 4)])
+def test_the_recipe_says_for_how_many_of_the_answers_with_a_teacher(policy, items, share, count):
+    assert len(told(policy, items, replace(HYBRID, told_share=share))) == count
+
+
 def test_they_are_what_the_base_says_after_the_hinted_prompt_and_not_what_the_policy_says(policy, items):
     # In the order in which they go through the network.
     found = sorted(told(policy, items), key=lambda item: len(item.teacher_prompt))

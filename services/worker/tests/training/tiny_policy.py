@@ -38,6 +38,7 @@ RECIPE = Recipe(
     dual_clip=3.0,
     opd_advantage_clip=0.0,
     top_k=3,
+    told_share=0.5,
     step_bound=0.0,
     kl_beta=0.0,
     kl_form="full",

@@ -172,7 +172,7 @@ def train_request(model: Path, call: str = "batch_1", **config: object) -> train
         "lora_rank": 4, "lora_alpha": 8, "learning_rate": 5e-3, "adam_beta1": 0.9, "adam_beta2": 0.98,
         "gradient_clip": 1.0, "clip_low": 0.2, "clip_high": 0.28, "dual_clip": 3.0, "opd_advantage_clip": 2.0,
         "step_bound": 1.0, "kl_form": "full", "max_answer_tokens": 32, "micro_batch_tokens": 128, "optimizer_steps": 1,
-        "jsd_beta": 0.5, "max_tokens": 512, "top_k": 20,
+        "jsd_beta": 0.5, "max_tokens": 512, "top_k": 20, "told_share": 0.5,
     }  # fmt: skip
     return training_pb2.TrainRequest(
         call=call, policy="backtalk", version="backtalk-v1", seed=7, samples=samples, mean_answer_length=40.0,

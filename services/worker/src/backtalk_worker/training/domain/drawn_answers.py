@@ -23,9 +23,6 @@ from backtalk_worker.training.domain.sampling import sample_answers
 from backtalk_worker.training.domain.step_bound import drawn
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 
-TOLD_SHARE = 0.5
-"""Of the answers that have a teacher: for so many of them it gives one itself."""
-
 GENERATION_FACTOR = 8
 """A token keeps far less while an answer is made than while it is trained on."""
 
@@ -73,7 +70,7 @@ def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
 
 
 def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
-    """One for each turn that was answered with lessons shown, and others until half of the taught have one."""
+    """One for each turn that was answered with lessons shown, and others until the recipe's share of the taught have one."""
     recipe = drawing.recipe
     if recipe.opd_form != "hybrid":
         return []
@@ -83,7 +80,7 @@ def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
     ]
     given = [i for i in taught if items[i].sample.shown and items[i].sample.answer_ids]
     others = [i for i in taught if i not in given]
-    wanted = max(0, math.ceil(TOLD_SHARE * len(taught)) - len(given))
+    wanted = max(0, math.ceil(recipe.told_share * len(taught)) - len(given))
     chosen = drawn(others, wanted, drawing.seed)
     with drawing.network.as_teacher(recipe.teacher):
         answers = drawing.answers({i: items[i].teacher_prompt for i in chosen}, items)

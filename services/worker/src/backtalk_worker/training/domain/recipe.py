@@ -48,6 +48,8 @@ class Recipe:
     micro_batch_tokens: Count
     optimizer_steps: Count
     jsd_beta: float
+    told_share: Annotated[float, Field(gt=0, le=1)]
+    """Of the taught samples, those that the teacher answers too in the form `hybrid`."""
     max_tokens: Count
     staleness_max: NotNegative
     """mean |log v| of an answer, above which no term that weighs by v is taken of it; 0 = no bound."""
