@@ -77,12 +77,10 @@ async function startParts(
   };
   const releases = config.policies.map((policy) => {
     const parts = releaseParts(context, policy, { loaderLeases, gateways, events, assertLeading });
-    const trained = new TrainedFacts(context, {
-      policy,
-      chain: parts.chain,
-      swap: new Swap(parts, gateParts(context, policy), step),
-    });
-    const leader = new Leader(parts, trained, new Retirement(parts, config.streamMaxMs), config.retireEveryMs, fail);
+    const swap = new Swap(parts, gateParts(context, policy), step);
+    const trained = new TrainedFacts(context, { policy, chain: parts.chain, swap });
+    const retirement = new Retirement(parts, config.streamMaxMs);
+    const leader = new Leader(parts, trained, retirement, swap, config.retireEveryMs, fail);
     return { parts, trained, leader };
   });
   let leading: Promise<unknown> = Promise.resolve();

@@ -4,7 +4,7 @@
 import { asBacktalkError, baseVersion } from '@backtalk/kit';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
 import type { Retirement } from './retirement.js';
-import type { ReleaseParts } from './swap.js';
+import type { ReleaseParts, Swap } from './swap.js';
 import type { TrainedFacts } from './trained-facts.js';
 
 const retryMs = 500;
@@ -16,6 +16,7 @@ export class Leader {
     private readonly parts: ReleaseParts,
     private readonly trained: TrainedFacts,
     private readonly retirement: Retirement,
+    private readonly swap: Pick<Swap, 'askAhead'>,
     private readonly everyMs: number,
     private readonly fail: (error: unknown) => void,
   ) {}
@@ -41,6 +42,7 @@ export class Leader {
         await routing.converge();
         await this.retirement.sweep();
       });
+      await this.attempt('ask ahead', () => this.swap.askAhead());
       await this.wait(this.everyMs, signal);
     }
     await catchingUp;

@@ -89,6 +89,20 @@ export class Swap {
     }
   }
 
+  /** Has what the next candidate is compared with answer before there is one. Without an engine that holds it, nothing. */
+  async askAhead(): Promise<void> {
+    const { behaviour } = this.gate;
+    const [engine] = this.evaluators();
+    if (engine === undefined || !behaviour.canAsk(engine)) return;
+    const held = this.comparedWith(stableOf(this.parts.chain.state)).filter((version) =>
+      engine.engine.versions.includes(version),
+    );
+    await behaviour.askAhead(
+      engine,
+      held.map((version) => this.nameOn(engine, version)),
+    );
+  }
+
   /** What was trained from a version that is rolled back here is burned by the decision that follows. */
   private async rollBackServing({ parent, report }: Trained): Promise<void> {
     const { state } = this.parts.chain;
@@ -127,15 +141,7 @@ export class Swap {
     const { loaders, policy, events } = this.parts;
     let measured: GateVerdict = passed;
     try {
-      // Engines that give no logprobs of a prompt serve, and judge nothing.
-      const scoring = loaders
-        .ready()
-        .filter(
-          ({ engine: { capabilities } }) => capabilities.length === 0 || capabilities.includes('prompt_logprobs'),
-        );
-      // Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too.
-      const evaluating = scoring.filter(({ engine }) => engine.pools.includes('evaluation'));
-      const evaluators = evaluating.length > 0 ? evaluating : scoring;
+      const evaluators = this.evaluators();
       if (evaluators.length === 0) throw publisherErrors.noLoader({ policy });
       const evaluation = await this.prepare(evaluators, candidate);
       const [engine] = evaluation.ready;
@@ -161,6 +167,20 @@ export class Swap {
     }
   }
 
+  /** Engines of the evaluation pool where there is one; otherwise the serving ones evaluate too. */
+  private evaluators(): LeasedEngine[] {
+    // Engines that give no logprobs of a prompt serve, and judge nothing.
+    const scoring = this.parts.loaders
+      .ready()
+      .filter(({ engine: { capabilities } }) => capabilities.length === 0 || capabilities.includes('prompt_logprobs'));
+    const evaluating = scoring.filter(({ engine }) => engine.pools.includes('evaluation'));
+    return evaluating.length > 0 ? evaluating : scoring;
+  }
+
+  private comparedWith(stable: string): string[] {
+    return [...new Set([stable, baseVersion(this.parts.policy)])];
+  }
+
   /** First what costs least: answers are asked for only where the numbers are right. */
   private async measure(engine: LeasedEngine, candidate: Candidate, stable: string): Promise<GateVerdict> {
     const { scorer, limitsFor } = this.gate;
@@ -182,7 +202,7 @@ export class Swap {
     const { behaviour } = this.gate;
     if (!behaviour.canAsk(engine)) return passed;
     const startMs = this.parts.clock.now();
-    const others = [...new Set([stable, baseVersion(this.parts.policy)])];
+    const others = this.comparedWith(stable);
     const models = [version, ...others].map((name) => this.nameOn(engine, name));
     const answers = await behaviour.answersOf(engine, models);
     const [own, ...compared] = answers.map((answered, at) => ({

@@ -1,8 +1,8 @@
 // Has versions answer the probe questions on an engine, and scores their answers under the base model.
 //
 // In: an engine and versions that it holds. Out: the fault of each answer. A version's answers are asked for once, since its
-// weights never change: each decision asks the candidate alone, and before it what serves was a candidate. Never longer than its
-// deadline, and never more than a few requests at once: people are being answered beside it.
+// weights never change: each decision asks the candidate alone, since what serves was a candidate before it, or was asked ahead.
+// Never longer than its deadline, and never more than a few requests at once: people are being answered beside it.
 import { engineErrors, type Capture, type EngineClient } from '@backtalk/dialects';
 import type { Clock } from '@backtalk/kit';
 import {
@@ -53,7 +53,8 @@ interface Asking {
 
 export class BehaviourProbes {
   private readonly stopping = new AbortController();
-  private readonly known = new Map<string, Answers>();
+  /** By engine's base and version; one that is being asked is here already. */
+  private readonly known = new Map<string, Promise<Answers>>();
 
   constructor(
     private readonly apiKey: string,
@@ -71,27 +72,41 @@ export class BehaviourProbes {
    * @returns what each of them answered, in their order
    */
   async answersOf(leased: LeasedEngine, models: readonly string[]): Promise<Answers[]> {
-    const { baseModel: base } = leased.engine;
-    const client = clientFor(leased, this.apiKey);
-    const asking = { client, base, endsMs: this.clock.now() + this.limits.deadlineMs };
-    const nameOf = (model: string) => `${base} ${model}`;
-    const wanted = new Set(models.map(nameOf));
+    const wanted = new Set(models.map((model) => nameOf(leased, model)));
     for (const name of this.known.keys()) if (!wanted.has(name)) this.known.delete(name);
+    return this.asked(leased, models);
+  }
+
+  /** Asks those whose answers are not known, so that the next decision need not. */
+  async askAhead(leased: LeasedEngine, models: readonly string[]): Promise<void> {
+    if (models.some((model) => !this.known.has(nameOf(leased, model)))) await this.asked(leased, models);
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async asked(leased: LeasedEngine, models: readonly string[]): Promise<Answers[]> {
+    const client = clientFor(leased, this.apiKey);
+    const endsMs = this.clock.now() + this.limits.deadlineMs;
+    const asking = { client, base: leased.engine.baseModel, endsMs };
     try {
       const all: Answers[] = [];
       for (const model of models) {
-        const answers = this.known.get(nameOf(model)) ?? (await this.ask(asking, model));
-        this.known.set(nameOf(model), answers);
-        all.push(answers);
+        const name = nameOf(leased, model);
+        const answers = this.known.get(name) ?? this.ask(asking, model);
+        this.known.set(name, answers);
+        try {
+          all.push(await answers);
+        } catch (error) {
+          if (this.known.get(name) === answers) this.known.delete(name);
+          throw error;
+        }
       }
       return all;
     } finally {
       await client.close();
     }
-  }
-
-  stop(): void {
-    this.stopping.abort();
   }
 
   private async ask(asking: Asking, model: string): Promise<Answers> {
@@ -132,6 +147,10 @@ export class BehaviourProbes {
   private calling({ endsMs }: Asking) {
     return { deadlineMs: Math.max(1, endsMs - this.clock.now()), signal: this.stopping.signal };
   }
+}
+
+function nameOf({ engine: { baseModel } }: LeasedEngine, model: string): string {
+  return `${baseModel} ${model}`;
 }
 
 function textOf({ text, reasoning, toolCalls }: Capture): string {
