@@ -58,7 +58,7 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     at_once: int = setting(
         "BACKTALK_MICRO_BATCHES_AT_ONCE",
         at_once_on_the_device,
-        "computed side by side where memory allows; same bytes",
+        "computed side by side, where memory allows",
         ge=1,
         le=1024,
     )
