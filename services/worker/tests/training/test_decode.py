@@ -1,0 +1,35 @@
+"""Orders as the trainer sends them, and as plans of earlier releases have them."""
+
+import pytest
+from worker_process import train_request, write_tiny_model
+
+from backtalk_worker.training.errors import RequestInvalidError
+from backtalk_worker.training.inputs.decode import train_order
+
+VOCABULARY, CONTEXT = 49_152, 8_192
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny")
+    write_tiny_model(folder)
+    return folder
+
+
+def recipe_of(model, **config):
+    return train_order(train_request(model, **config), VOCABULARY, CONTEXT).recipe
+
+
+def test_a_plan_that_names_no_teacher_and_no_told_share_has_those_of_its_release(model):
+    old = recipe_of(model, teacher="", told_share=0.0)
+    assert (old.teacher, old.told_share) == ("base", 0.5)
+
+
+def test_what_a_plan_names_is_taken(model):
+    new = recipe_of(model, teacher="current", told_share=1.0)
+    assert (new.teacher, new.told_share) == ("current", 1.0)
+
+
+def test_a_share_above_one_is_refused_by_name(model):
+    with pytest.raises(RequestInvalidError, match="told_share"):
+        recipe_of(model, told_share=1.5)
