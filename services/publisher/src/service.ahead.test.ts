@@ -11,7 +11,7 @@ beforeEach(async () => {
 
 afterEach(() => rig.stop());
 
-describe('what a candidate is compared with', () => {
+describe('the gate', () => {
   const askedOfBase = async (failing: number): Promise<() => number> => {
     let asked = 0;
     rig.engine.settings.heard = (body) => {
@@ -26,14 +26,14 @@ describe('what a candidate is compared with', () => {
     return () => asked;
   };
 
-  it('answers before there is a candidate, and is asked no more then', async () => {
+  it('what a candidate is compared with answers before there is one, and is asked no more then', async () => {
     const asked = await askedOfBase(0);
     await until(() => asked() === 12);
     await rig.release(1);
     expect(asked()).toBe(12);
   });
 
-  it('is asked again where its engine failed', async () => {
+  it('what a candidate is compared with is asked again where its engine failed', async () => {
     const asked = await askedOfBase(4);
     // The first four at once have failed.
     await until(() => asked() === 4 + 12);

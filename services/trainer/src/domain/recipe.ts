@@ -23,7 +23,12 @@ const method = {
     'Divergence of the full form, and of own answers in the hybrid; forward_kl and jeffreys also teach what the model never says by itself.',
   ),
   teacher: oneOf('base', ['base', 'current'], 'Who is shown the hints: the base, or the policy as each step finds it.'),
-  toldShare: number(1, 0.05, 1, 'Of the taught samples, those that the teacher answers itself, too, in the form hybrid.'),
+  toldShare: number(
+    1,
+    0.05,
+    1,
+    'Of the taught samples, those that the teacher answers itself, too, in the form hybrid.',
+  ),
   jsdBeta: number(0.5, 0.01, 0.99, 'Mixture of the JSD.'),
   weightRl: number(0.1, 0, 100, 'Weight of the reward term.'),
   weightOpd: number(1, 0, 100, 'Weight of the distillation term.'),

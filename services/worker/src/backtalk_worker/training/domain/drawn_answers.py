@@ -70,7 +70,7 @@ def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
 
 
 def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
-    """One for each turn that was answered with lessons shown, and others until the recipe's share of the taught have one."""
+    """One for each turn that was answered with lessons shown, and others up to the recipe's share of the taught."""
     recipe = drawing.recipe
     if recipe.opd_form != "hybrid":
         return []
