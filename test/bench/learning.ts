@@ -57,7 +57,16 @@ async function runUnit(unit: Unit, store: ResultStore, output: Output, device?: 
   try {
     const found = await unit.run(say);
     const minutes = (performance.now() - startedAt) / 60_000;
-    const result: UnitResult = { part, name, seed, ...found, minutes, load: [before, load()], ...ranOn(device) };
+    const result: UnitResult = {
+      part,
+      name,
+      seed,
+      ...found,
+      minutes,
+      load: [before, load()],
+      stopped: false,
+      ...ranOn(device),
+    };
     store.keep(result);
     output.settle(`✓ ${titleOf(unit)}: ${summaryOf(result)}`);
   } catch (error) {
@@ -87,7 +96,8 @@ function measuredAlike(plan: LearningPlan, digest: string): UnitResult[] {
   const folders = existsSync(plan.results) ? readdirSync(plan.results).sort() : [];
   const isAlike = (folder: string) =>
     folder.startsWith(`${digest}-`) && folder.endsWith(`-${String(questions)}-${String(samples)}`) && folder !== own;
-  const all = [own, ...folders.filter(isAlike)].flatMap((folder) => new ResultStore(join(plan.results, folder)).all());
+  const kept = [own, ...folders.filter(isAlike)].flatMap((folder) => new ResultStore(join(plan.results, folder)).all());
+  const all = [...kept.filter(({ stopped }) => !stopped), ...kept.filter(({ stopped }) => stopped)];
   const keyOf = ({ part, name, seed }: UnitResult) => `${part} ${name} ${String(seed)}`;
   // What a unit is compared with stands beside it, so that of the base each run's own measurement stays.
   const isFirst = (one: UnitResult) => one.part === 'base' || one === all.find((other) => keyOf(other) === keyOf(one));

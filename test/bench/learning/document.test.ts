@@ -27,6 +27,7 @@ const result = (part: string, name: string, rows: Row[]): UnitResult => ({
   load: [0, 0],
   processor: '2 × a processor',
   day: '2026-11-22',
+  stopped: false,
 });
 const turns = result('b', 'one+two', [
   row('one', '', 0, 0.5, 'base shown the wish'),
@@ -141,5 +142,23 @@ describe('results of the learning experiment', () => {
     expect(store.all()).toEqual([{ ...turns, folder: join(folder, 'kept') }]);
     writeFileSync(join(folder, 'kept', 'b-one_two-1.json'), '{"part": "b"');
     expect(store.find(turns)).toBeUndefined();
+  });
+
+  it('what a stopped unit had measured is there, and says that it was stopped; no aim is held against it', () => {
+    const text = written([{ ...turns, stopped: true }]);
+    expect(text).toContain('### (b) Wishes in turn, then all together, stopped before its end');
+    expect(text).toMatch(/\| \(b\) each wish keeps 0\.8 of its own best +\| not run/);
+  });
+});
+
+describe('kept results', () => {
+  it('a unit that was stopped is run again, and its measurements stay until then', () => {
+    const store = new ResultStore(folder);
+    store.keep({ ...turns, stopped: true });
+    expect(store.find(turns)).toBeUndefined();
+    expect(store.all().map(({ rows }) => rows.length)).toEqual([turns.rows.length]);
+    store.keep(turns);
+    expect(store.find(turns)?.stopped).toBe(false);
+    expect(store.all()).toHaveLength(1);
   });
 });

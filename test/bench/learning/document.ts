@@ -12,7 +12,10 @@ const marks = { begin: '<!-- figures -->', end: '<!-- end of figures -->' };
 const share = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(2));
 const ratio = (value: number | undefined, of: number | undefined) =>
   value === undefined || of === undefined || of === 0 ? '–' : (value / of).toFixed(2);
-const labelOf = ({ name, seed }: UnitResult) => (seed === 1 ? name : `${name}, seed ${String(seed)}`);
+/** How a unit's name goes on. */
+const ofRun = ({ seed, stopped }: UnitResult) =>
+  `${seed === 1 ? '' : `, seed ${String(seed)}`}${stopped ? ', stopped before its end' : ''}`;
+const labelOf = (result: UnitResult) => `${result.name}${ofRun(result)}`;
 
 interface Section {
   readonly title: string;
@@ -158,7 +161,7 @@ function blocks(
   const wishes = [...new Set(result.rows.map(({ of }) => of))];
   const series = wishes.map((of) => seriesOf(results, result, of, of));
   return {
-    title: `(${part}) ${title}${result.seed === 1 ? '' : `, seed ${String(result.seed)}`}`,
+    title: `(${part}) ${title}${ofRun(result)}`,
     lines: [...byBlock(results, result, wishes), '', lessonsLine(result)],
     chart: { file: `${picture}-${String(result.seed)}.svg`, svg: lineChart(axes(title), series) },
   };

@@ -60,6 +60,8 @@ export class Laboratory {
   private readonly reader: FactReader;
   /** Of the last measurement, as they are. */
   answers: readonly string[] = [];
+  /** Called with each measurement of a version. */
+  measured: (row: Row) => Promise<void> = () => Promise.resolve();
 
   private constructor(
     private readonly options: LaboratoryOptions,
@@ -141,7 +143,9 @@ export class Laboratory {
         ({ question, answer, ended }) => `${question} → ${answer.replaceAll('\n', ' ⏎ ')}${ended ? '' : ' [cut]'}`,
       );
       this.options.say(`${version}: ${of} ${scores.headline.toFixed(2)} (obeys ${scores.obeys.toFixed(2)})`);
-      return { of, block, name: version, step, scores, kl, reference };
+      const row = { of, block, name: version, step, scores, kl, reference };
+      await this.measured(row);
+      return row;
     } catch (error) {
       if (!(error instanceof OpenAI.NotFoundError) && !isBacktalkError(error, 'model_not_found')) throw error;
       this.options.say(`${version} was replaced before it could be measured`);

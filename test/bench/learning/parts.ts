@@ -65,12 +65,19 @@ const personOf = (laboratory: Laboratory, file: UserFile, seed: number, key?: st
   user: new SimulatedUser(file, new Random(seed)),
 });
 
-/** A machine of its own, the steps, and what the log says of them. */
+function unit(setting: Setting, part: PartName, name: string, steps: Steps): Unit {
+  const { seed } = setting;
+  return { part, name, seed, run: (say) => experiment(setting, { part, name, seed }, say, steps) };
+}
+
+/** A machine of its own, the steps, and what the log says of them. What is measured is kept as it comes: a stop loses none of it. */
 async function experiment(
-  { plan, device, seed, recipe, keys, policies }: Setting,
+  { plan, device, seed, recipe, keys, policies, store }: Setting,
+  named: Pick<UnitResult, 'part' | 'name' | 'seed'>,
   say: Say,
   steps: Steps,
 ): Promise<Found> {
+  const startedAt = performance.now();
   const options = { model: plan.model, device, sizes: plan.sizes, seed, say };
   const further = {
     ...(recipe === undefined ? {} : { recipe }),
@@ -78,6 +85,14 @@ async function experiment(
     ...(policies === undefined ? {} : { policies }),
   };
   return Laboratory.lend({ ...options, ...further }, async (laboratory) => {
+    const soFar: Row[] = [];
+    laboratory.measured = async (row) => {
+      soFar.push(row);
+      const minutes = (performance.now() - startedAt) / 60_000;
+      const empty = { lessons: [], talk: [], answers: [], load: [0, 0] as [number, number] };
+      const until = { rows: soFar, steps: await laboratory.steps(), minutes, stopped: true };
+      store.keep({ ...named, ...empty, ...until, ...ranOn(device) });
+    };
     const { rows, talks } = await steps(laboratory, say);
     const lessons = await Promise.all(
       (keys ?? [{ key: 'none', policies: [policy] }]).map(({ key, policies: [own = policy] = [] }) =>
@@ -122,6 +137,7 @@ async function compare(
       answers: [],
       minutes,
       load: [0, 0],
+      stopped: false,
       ...ranOn(),
     });
   }
@@ -165,7 +181,7 @@ function alone(setting: Setting, part: PartName, name: string, file: UserFile, l
     const taught = await laboratory.taught(name, talk.reached.step);
     return { rows: [...rows, ...taught], talks: [talk] };
   };
-  return { part, name: label, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, part, label, steps);
 }
 
 function inTurn(setting: Setting): Unit {
@@ -184,7 +200,7 @@ function inTurn(setting: Setting): Unit {
     rows.push(...(await block(laboratory, talk, setting, { name: 'all together', people, of: turns, learning: [] })));
     return { rows, talks: [talk] };
   };
-  return { part: 'b', name: turns.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'b', turns.join('+'), steps);
 }
 
 /** Of the two people of part (c), where each has an adapter of their own. */
@@ -213,7 +229,7 @@ function onOneAdapter(setting: Setting): Unit {
     rows.push(...(await block(laboratory, talk, setting, shared)));
     return { rows, talks: [talk] };
   };
-  return { part: 'c', name: opposites.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'c', opposites.join('+'), steps);
 }
 
 /** The same two, each with a key to a policy of their own: both learn at once, on one engine and one training worker. */
@@ -234,7 +250,7 @@ function onOneEach(setting: Setting): Unit {
     return { rows: both.flatMap(({ rows }) => rows), talks: both.map(({ talk }) => talk) };
   };
   const name = `${opposites.join('+')}, ${oneEach}`;
-  return { part: 'c', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'c', name, steps);
 }
 
 function changedMind(setting: Setting): Unit {
@@ -249,7 +265,7 @@ function changedMind(setting: Setting): Unit {
     }
     return { rows, talks: [talk] };
   };
-  return { part: 'd', name: opposites.join('+'), seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'd', opposites.join('+'), steps);
 }
 
 /** One fixed negative advantage on what is corrected, and nothing that says what is wanted. */
@@ -294,7 +310,7 @@ function mixedTemperatures(setting: Setting, name: string): Unit {
     ];
     return { rows: await block(laboratory, talk, setting, { name, people, of: [name] }), talks: [talk] };
   };
-  return { part: 'f', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'f', name, steps);
 }
 
 const keysNamed = (name: string, count: number) =>
@@ -330,7 +346,7 @@ function poisoned(setting: Setting, name: string): Unit {
     const rows = await block(laboratory, talk, setting, { name, people, of: [name], ...about });
     return { rows, talks: [talk] };
   };
-  return { part: 'g', name, seed: setting.seed, run: (say) => experiment(setting, say, steps) };
+  return unit(setting, 'g', name, steps);
 }
 
 /** A person says what they want from now on, and then nothing more: versions come by themselves. */
@@ -363,5 +379,5 @@ function oneCorrection(setting: Setting, name: string): Unit {
     const taught = await laboratory.taught(name, last.step);
     return { rows: [...rows, ...learned, ...taught], talks: [talk] };
   };
-  return { part: 'i', name, seed, run: (say) => experiment({ ...setting, recipe }, say, steps) };
+  return unit({ ...setting, recipe }, 'i', name, steps);
 }

@@ -72,6 +72,8 @@ const unitResult = z.object({
   /** What it ran on, and when (YYYY-MM-DD): results of several machines are written up together. */
   processor: z.string(),
   day: z.string(),
+  /** Of a unit that did not come to its end: what it had measured until then. */
+  stopped: z.boolean().default(false),
 });
 
 /** Name of a row: the base shown the lessons in force. */
@@ -103,8 +105,10 @@ export class ResultStore {
   /** @param folder is made when something is kept */
   constructor(private readonly folder: string) {}
 
+  /** Of a unit that came to its end; one that was stopped is run again. */
   find(unit: Pick<UnitResult, 'part' | 'name' | 'seed'>): UnitResult | undefined {
-    return this.read(this.pathOf(unit));
+    const found = this.read(this.pathOf(unit));
+    return found?.stopped === true ? undefined : found;
   }
 
   /** In the order of parts, then names. */

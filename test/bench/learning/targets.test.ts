@@ -24,6 +24,7 @@ const result = (part: string, name: string, rows: Row[]): UnitResult => ({
   load: [0, 0],
   processor: '2 × a processor',
   day: '2026-11-22',
+  stopped: false,
 });
 const alone = result('a', 'one', [row('one', '', 0, 0), told('one', 0.5), row('one', 'one', 8, 0.45)]);
 

@@ -1,5 +1,5 @@
 // What the experiment is to show, and whether the kept results show it. In: results. Out: a line for each aim, with how many
-// cases met it. An aim that nothing was run for says so. Pure.
+// cases met it. An aim that nothing was run for, or nothing to its end, says so. Pure.
 import { baseOf, ceilingOf, keptOf, versionsOf } from './findings.js';
 import type { Row, UnitResult } from './result.js';
 
@@ -23,7 +23,7 @@ const aims = {
 };
 
 export function targetsOf(results: readonly UnitResult[]): Target[] {
-  const of = (part: string) => results.filter((result) => result.part === part);
+  const of = (part: string) => results.filter((result) => result.part === part && !result.stopped);
   const turns = of('b');
   return [
     {
