@@ -1,5 +1,6 @@
 """Settings of both processes: flags, environment, defaults, and every bad value named at once."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,26 @@ def test_defaults_suit_one_machine_without_a_gpu():
     config = TrainingWorkerConfig.read([])
     assert config.address == "127.0.0.1:30026"
     assert (config.device, config.dtype, config.threads, config.nice) == ("cpu", "float32", 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("environment", "at_once"),
+    [
+        ({}, 8),
+        ({"BACKTALK_THREADS": "2"}, 4),
+        ({"BACKTALK_THREADS": "2", "BACKTALK_TRAINING_PROCESSES": "3"}, 1),
+        ({"BACKTALK_THREADS": "64"}, 1),
+        ({"BACKTALK_DEVICE": "cuda"}, 1),
+        ({"BACKTALK_DEVICE": "cuda", "BACKTALK_MICRO_BATCHES_AT_ONCE": "2"}, 2),
+    ],
+)
+def test_as_many_micro_batches_at_once_as_leave_a_core_for_each_thread(
+    environment: dict[str, str], at_once: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    assert TrainingWorkerConfig.read([]).at_once == at_once
 
 
 def test_a_gpu_brings_its_own_defaults(monkeypatch: pytest.MonkeyPatch):

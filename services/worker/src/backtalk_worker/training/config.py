@@ -30,7 +30,9 @@ def nice_of_the_device(known: dict[str, Any]) -> int:
 
 
 def at_once_on_the_device(known: dict[str, Any]) -> int:
-    return (os.cpu_count() or 1) if known["device"] == "cpu" else 1
+    """So many that all processes together have a thread for each core."""
+    cores = (os.cpu_count() or 1) // (known["threads"] * known["processes"])
+    return max(1, cores) if known["device"] == "cpu" else 1
 
 
 def folder_for_temporary_files() -> Path:
@@ -55,13 +57,6 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     packing: Literal["on", "off"] = setting(
         "BACKTALK_TRAINING_PACKING", "off", "whether short samples lie end to end, in place of padding"
     )
-    at_once: int = setting(
-        "BACKTALK_MICRO_BATCHES_AT_ONCE",
-        at_once_on_the_device,
-        "computed side by side, where memory allows",
-        ge=1,
-        le=1024,
-    )
     threads: int = setting("BACKTALK_THREADS", 1, "threads of torch", ge=1, le=1024)
     processes: int = setting(
         "BACKTALK_TRAINING_PROCESSES",
@@ -69,6 +64,13 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
         "processes that take one step together, each on a device of its own",
         ge=1,
         le=64,
+    )
+    at_once: int = setting(
+        "BACKTALK_MICRO_BATCHES_AT_ONCE",
+        at_once_on_the_device,
+        "computed side by side, where memory allows",
+        ge=1,
+        le=1024,
     )
     group_seconds: float = setting(
         "BACKTALK_TRAINING_GROUP_SECONDS", 900, "how long one of them may keep the others waiting", ge=1, le=86400
