@@ -24,7 +24,7 @@ const method = {
   ),
   teacher: oneOf('base', ['base', 'current'], 'Who is shown the hints: the base, or the policy as each step finds it.'),
   toldShare: number(
-    1,
+    0.5,
     0.05,
     1,
     'Of the taught samples, those that the teacher answers itself, too, in the form hybrid.',

@@ -165,7 +165,7 @@ describe('the plan of a step', () => {
       dualClip: 3,
       opdAdvantageClip: 2,
       topK: 20,
-      toldShare: 1,
+      toldShare: 0.5,
       stepBound: 40,
       klBeta: 0,
       klForm: 'full',
