@@ -22,8 +22,9 @@ const aims = {
   doubt: 0.05,
 };
 
-export function targetsOf(results: readonly UnitResult[]): Target[] {
-  const of = (part: string) => results.filter((result) => result.part === part && !result.stopped);
+export function targetsOf(all: readonly UnitResult[]): Target[] {
+  const results = all.filter(({ stopped }) => !stopped);
+  const of = (part: string) => results.filter((result) => result.part === part);
   const turns = of('b');
   return [
     {
