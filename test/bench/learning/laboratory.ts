@@ -6,6 +6,7 @@ import { endpointClient } from '@backtalk/cli';
 import { FactReader, folderBlobStore, isBacktalkError, jsonCodec, kvBucket, type Broker } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { WeightsStaged_Stage } from '@backtalk/proto/facts';
+import { recipePresets } from '@backtalk/trainer/recipe';
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { startTestMachine, type TestKey, type TestMachine } from '../../loop/machine.js';
@@ -293,13 +294,16 @@ export class Laboratory {
   }
 }
 
-function environmentOf({ model, seed, recipe }: LaboratoryOptions): Record<string, Record<string, string>> {
+/** Machines of tests rehearse nothing unless they are told to; what is measured here is what `npm start` runs. */
+const asShipped = `rehearsalSteps=${String(recipePresets.tiny.recipe.rehearsalSteps)}`;
+
+function environmentOf({ model, seed, recipe = '' }: LaboratoryOptions): Record<string, Record<string, string>> {
   const folder = model === undefined ? {} : { BACKTALK_MODEL_DIR: model };
   return {
     all: { BACKTALK_ACK_WAIT: '30s' },
     engine: model === undefined ? {} : { BACKTALK_ENGINE_MODEL_DIR: model },
     loader: folder,
     'training-worker': folder,
-    trainer: { BACKTALK_SEED: String(seed), ...(recipe === undefined ? {} : { BACKTALK_RECIPE_SET: recipe }) },
+    trainer: { BACKTALK_SEED: String(seed), BACKTALK_RECIPE_SET: recipe === '' ? asShipped : `${asShipped},${recipe}` },
   };
 }
