@@ -129,7 +129,7 @@ async function effectsOf(wishes: readonly string[]): Promise<WishEffects> {
 async function obeying({ rule }: Person, shown: readonly string[]): Promise<number> {
   const asked = Array.from({ length: samples }, () => questions).flat();
   const answers = await inParallel(asked, questions.length, (question) =>
-    ask(client, [{ role: 'user', content: `${question}\n\n${shown.join('\n')}` }], {
+    ask(client, [{ role: 'user', content: [question, ...shown].join('\n\n') }], {
       model: baseName,
       maxTokens: answerTokens,
       temperature,

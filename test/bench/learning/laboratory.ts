@@ -128,7 +128,7 @@ export class Laboratory {
         cover === null && first === null && (state === 'active' || state === 'learned'),
     );
     if (shown.length === 0) return [];
-    const words = shown.map(({ text }) => text).join('\n');
+    const words = shown.map(({ text }) => text).join('\n\n');
     const { scored } = await this.ask(of, `${onePolicy}-v0`, key, words);
     return [{ of, block: '', name: shownLessons, step, scores: await (await this.scorer(of)).score(scored) }];
   }

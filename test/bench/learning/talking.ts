@@ -59,6 +59,7 @@ export class Talk {
       }
     };
     await Promise.all(Array.from({ length: together }, lane));
+    if (this.reached.step < step) await this.heardOut(people);
     await laboratory.rest(policy, true);
     return this.reached;
   }
@@ -80,6 +81,12 @@ export class Talk {
       await laboratory.begun(policy, this.reached.step + 1);
       this.heard = { version: counts.version, corrected: counts.corrected };
     }
+  }
+
+  /** What was said last may be in no step yet: the trainer measures lessons first. */
+  private async heardOut(people: readonly Person[]): Promise<void> {
+    await this.laboratory.begun(this.policy, this.reached.step + 1);
+    await this.session(people);
   }
 
   private async session(people: readonly Person[]): Promise<void> {

@@ -7,8 +7,8 @@ const question = { role: 'user', content: 'Why?' };
 const talk = [system, question];
 
 describe('hints in a prompt', () => {
-  it('all hints follow the human message after a blank line, and the request stays as it was', () => {
-    const shown = { role: 'user', content: 'Why?\n\nOne.\nTwo.' };
+  it('each hint follows the human message after a blank line, and the request stays as it was', () => {
+    const shown = { role: 'user', content: 'Why?\n\nOne.\n\nTwo.' };
     expect(hintedMessages(talk, ['One. ', 'Two.'], 'human', 1)).toEqual([system, shown]);
     expect(question.content).toBe('Why?');
   });

@@ -9,7 +9,7 @@ export function harmlessHints(hints: readonly string[], controlTokens: readonly 
 }
 
 /**
- * All hints as one text, a line each, after a blank line. Without a system message one is put first.
+ * Each hint after a blank line: one below the other in adjoining lines, several are obeyed less. Without a system message one is put first.
  *
  * @param place "human" or "system"
  * @param humanMessage index of the last message that a person wrote; -1: the last user message
@@ -21,7 +21,7 @@ export function hintedMessages(
   place: string,
   humanMessage: number,
 ): readonly unknown[] | undefined {
-  const text = hints.map((hint) => hint.trim()).join('\n');
+  const text = hints.map((hint) => hint.trim()).join('\n\n');
   if (place === 'system' && !isOf(messages[0], 'system', 'developer'))
     return [{ role: 'system', content: text }, ...messages];
   const last = humanMessage >= 0 ? humanMessage : messages.findLastIndex((message) => isOf(message, 'user'));
