@@ -24,7 +24,7 @@ import { Retirement } from './inputs/retirement.js';
 import { rollbackCalls } from './inputs/rollback.js';
 import { Swap, type GateParts, type ReleaseParts, type SwapStep } from './inputs/swap.js';
 import { TrainedFacts } from './inputs/trained-facts.js';
-import { BehaviourProbes } from './outputs/behaviour-probes.js';
+import { BehaviourProbes, type KnownAnswers } from './outputs/behaviour-probes.js';
 import { CaseScorer } from './outputs/case-scores.js';
 import { Gateways } from './outputs/gateways.js';
 import { LessonCases } from './outputs/lesson-cases.js';
@@ -75,9 +75,10 @@ async function startParts(
     await reached?.(name);
     assertLeading();
   };
+  const ofBases: KnownAnswers = new Map();
   const releases = config.policies.map((policy) => {
     const parts = releaseParts(context, policy, { loaderLeases, gateways, events, assertLeading });
-    const swap = new Swap(parts, gateParts(context, policy), step);
+    const swap = new Swap(parts, gateParts(context, policy, ofBases), step);
     const trained = new TrainedFacts(context, { policy, chain: parts.chain, swap });
     const retirement = new Retirement(parts, config.streamMaxMs);
     const leader = new Leader(parts, trained, retirement, swap, config.retireEveryMs, fail);
@@ -135,13 +136,13 @@ function releaseParts(
   return { policy, chain, loaders, gateways, routing, events, clock, assertLeading };
 }
 
-function gateParts(context: ServiceContext<PublisherConfig>, policy: string): GateParts {
+function gateParts(context: ServiceContext<PublisherConfig>, policy: string, ofBases: KnownAnswers): GateParts {
   const { config, clock, lifecycle, blobs } = context;
   const { engineKey, driftMax, behaviourLevel, gateDeadlineMs: deadlineMs } = config;
   const { entropyFactor, lengthFactor, rollbackFactor } = config;
   const { behaviourProbes: probes, behaviourTokens: tokens } = config;
   const scorer = new ProbeScorer(blobs, engineKey, deadlineMs);
-  const behaviour = new BehaviourProbes(engineKey, { probes, tokens, deadlineMs }, clock);
+  const behaviour = new BehaviourProbes(engineKey, { probes, tokens, deadlineMs }, clock, ofBases);
   const cases = caseScorer(context, policy);
   lifecycle.add('probes', () => {
     scorer.stop();

@@ -1,10 +1,13 @@
+import { writeFileSync } from 'node:fs';
 import { startFakeEngine, type FakeEngine } from '@backtalk/dialects/testing';
 import { systemClock } from '@backtalk/kit';
+import { TemporaryDirectory } from '@backtalk/kit/testing';
 import { EngineLease } from '@backtalk/proto/weights';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BehaviourProbes } from './behaviour-probes.js';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BehaviourProbes, type KnownAnswers } from './behaviour-probes.js';
 
 const probes = 12;
+const folder = new TemporaryDirectory('probes');
 let engine: FakeEngine;
 let asked = 0;
 let behaviour: BehaviourProbes;
@@ -12,13 +15,20 @@ let behaviour: BehaviourProbes;
 beforeEach(async () => {
   engine = await startFakeEngine();
   asked = 0;
+  ofBases.clear();
   engine.settings.heard = () => {
     asked += 1;
   };
-  behaviour = new BehaviourProbes('', { probes, tokens: 8, deadlineMs: 20_000 }, systemClock);
+  behaviour = probesOfPolicy();
 });
 
 afterEach(() => engine.stop());
+afterAll(() => {
+  folder.remove();
+});
+
+const ofBases: KnownAnswers = new Map();
+const probesOfPolicy = () => new BehaviourProbes('', { probes, tokens: 8, deadlineMs: 20_000 }, systemClock, ofBases);
 
 const leased = () => ({
   instance: 'loader-1',
@@ -43,5 +53,19 @@ describe('answers to probe questions', () => {
     const before = asked;
     await behaviour.answersOf(leased(), [engine.baseModel]);
     expect(asked).toBe(before);
+  });
+
+  it('a base answers once for all policies, and a version for its own', async () => {
+    writeFileSync(folder.join('adapter_config.json'), '{"r": 8}');
+    writeFileSync(folder.join('adapter_model.safetensors'), 'weights');
+    await engine.adapters.load('own-v1', folder.path, engine.settings);
+    const other = probesOfPolicy();
+    const models = [engine.baseModel, 'own-v1'];
+    await Promise.all([behaviour, other].map((one) => one.askAhead(leased(), models)));
+    expect(asked).toBe(3 * probes);
+    // What is compared with is another version now: the base's answers stay.
+    await behaviour.answersOf(leased(), ['own-v1']);
+    await Promise.all([behaviour, other].map((one) => one.answersOf(leased(), models)));
+    expect(asked).toBe(3 * probes);
   });
 });

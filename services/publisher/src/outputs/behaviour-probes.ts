@@ -51,15 +51,19 @@ interface Asking {
   readonly endsMs: number;
 }
 
+/** By engine's base and version; one that is being asked is here already. */
+export type KnownAnswers = Map<string, Promise<Answers>>;
+
 export class BehaviourProbes {
   private readonly stopping = new AbortController();
-  /** By engine's base and version; one that is being asked is here already. */
-  private readonly known = new Map<string, Promise<Answers>>();
+  private readonly ofVersions: KnownAnswers = new Map();
 
+  /** @param ofBases what bases answered, for all policies: each of them is compared with its base */
   constructor(
     private readonly apiKey: string,
     private readonly limits: BehaviourLimits,
     private readonly clock: Clock,
+    private readonly ofBases: KnownAnswers,
   ) {}
 
   /** Whether an engine says exactly enough of its answers; one that does not say what it can is asked. */
@@ -73,13 +77,14 @@ export class BehaviourProbes {
    */
   async answersOf(leased: LeasedEngine, models: readonly string[]): Promise<Answers[]> {
     const wanted = new Set(models.map((model) => nameOf(leased, model)));
-    for (const name of this.known.keys()) if (!wanted.has(name)) this.known.delete(name);
+    for (const name of this.ofVersions.keys()) if (!wanted.has(name)) this.ofVersions.delete(name);
     return this.asked(leased, models);
   }
 
   /** Asks those whose answers are not known, so that the next decision need not. */
   async askAhead(leased: LeasedEngine, models: readonly string[]): Promise<void> {
-    if (models.some((model) => !this.known.has(nameOf(leased, model)))) await this.asked(leased, models);
+    const isUnknown = (model: string) => !this.known(leased, model).has(nameOf(leased, model));
+    if (models.some(isUnknown)) await this.asked(leased, models);
   }
 
   stop(): void {
@@ -93,13 +98,13 @@ export class BehaviourProbes {
     try {
       const all: Answers[] = [];
       for (const model of models) {
-        const name = nameOf(leased, model);
-        const answers = this.known.get(name) ?? this.ask(asking, model);
-        this.known.set(name, answers);
+        const [known, name] = [this.known(leased, model), nameOf(leased, model)];
+        const answers = known.get(name) ?? this.ask(asking, model);
+        known.set(name, answers);
         try {
           all.push(await answers);
         } catch (error) {
-          if (this.known.get(name) === answers) this.known.delete(name);
+          if (known.get(name) === answers) known.delete(name);
           throw error;
         }
       }
@@ -107,6 +112,10 @@ export class BehaviourProbes {
     } finally {
       await client.close();
     }
+  }
+
+  private known({ engine: { baseModel } }: LeasedEngine, model: string): KnownAnswers {
+    return model === baseModel ? this.ofBases : this.ofVersions;
   }
 
   private async ask(asking: Asking, model: string): Promise<Answers> {
