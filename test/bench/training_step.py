@@ -59,6 +59,7 @@ LAPTOP = Recipe(
     opd_advantage_clip=2.0,
     top_k=20,
     told_share=0.5,
+    distill_share=1.0,
     step_bound=4.0,
     kl_beta=0.0,
     kl_form="full",

@@ -26,6 +26,7 @@ describe('units of the learning experiment', () => {
       'h emoji, opd, full, reverse KL 1',
       'h emoji, opd, full 1',
       'h emoji, opd, hybrid 1',
+      'h emoji, opd, hybrid, the first third of the tokens 1',
       'h emoji, opd, hybrid, taught by itself 1',
     ]);
   });

@@ -290,6 +290,7 @@ const recipes = {
   'opd, full, reverse KL': 'method=opd,opdForm=full,divergence=reverse_kl',
   'opd, full': 'method=opd,opdForm=full',
   'opd, hybrid': 'method=opd',
+  'opd, hybrid, the first third of the tokens': 'method=opd,distillShare=0.34',
   'opd, hybrid, taught by itself': 'method=opd,teacher=current',
 } as const;
 

@@ -166,6 +166,7 @@ describe('the plan of a step', () => {
       opdAdvantageClip: 2,
       topK: 20,
       toldShare: 0.5,
+      distillShare: 1,
       stepBound: 40,
       klBeta: 0,
       klForm: 'full',

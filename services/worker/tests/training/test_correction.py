@@ -56,6 +56,7 @@ def test_binary_gradient_carries_the_weight_or_nothing(v, expected):
         advantage=torch.ones(1).double(),
         cut=~yes,
         taught=~yes,
+        distilled=~yes,
         told=~yes,
         kept=yes,
         fresh=yes,

@@ -20,16 +20,17 @@ def recipe_of(model, **config):
     return train_order(train_request(model, **config), VOCABULARY, CONTEXT).recipe
 
 
-def test_a_plan_that_names_no_teacher_and_no_told_share_has_those_of_its_release(model):
-    old = recipe_of(model, teacher="", told_share=0.0)
-    assert (old.teacher, old.told_share) == ("base", 0.5)
+def test_a_plan_that_names_no_teacher_and_no_shares_has_those_of_its_release(model):
+    old = recipe_of(model, teacher="", told_share=0.0, distill_share=0.0)
+    assert (old.teacher, old.told_share, old.distill_share) == ("base", 0.5, 1.0)
 
 
 def test_what_a_plan_names_is_taken(model):
-    new = recipe_of(model, teacher="current", told_share=1.0)
-    assert (new.teacher, new.told_share) == ("current", 1.0)
+    new = recipe_of(model, teacher="current", told_share=1.0, distill_share=0.25)
+    assert (new.teacher, new.told_share, new.distill_share) == ("current", 1.0, 0.25)
 
 
-def test_a_share_above_one_is_refused_by_name(model):
-    with pytest.raises(RequestInvalidError, match="told_share"):
-        recipe_of(model, told_share=1.5)
+@pytest.mark.parametrize("share", ["told_share", "distill_share"])
+def test_a_share_above_one_is_refused_by_name(model, share):
+    with pytest.raises(RequestInvalidError, match=share):
+        recipe_of(model, **{share: 1.5})

@@ -34,12 +34,22 @@ FORMS = [
     replace(RECIPE, method="combined", opd_form="hybrid", kl_beta=0.2, kl_form="full"),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="full"),
     replace(RECIPE, method="combined", kl_beta=0.2, kl_form="sampled"),
+    replace(RECIPE, method="opd", opd_form="sampled", distill_share=0.4),
+    replace(RECIPE, method="opd", opd_form="topk", distill_share=0.4),
+    replace(RECIPE, method="combined", opd_form="hybrid", distill_share=0.4, kl_beta=0.2, kl_form="full"),
 ]
 
 
 def name_of(recipe):
     return "-".join(
-        [recipe.method, recipe.opd_form, recipe.divergence, recipe.teacher, f"{recipe.kl_form}{recipe.kl_beta}"]
+        [
+            recipe.method,
+            recipe.opd_form,
+            recipe.divergence,
+            recipe.teacher,
+            f"{recipe.kl_form}{recipe.kl_beta}",
+            f"{recipe.distill_share}",
+        ]
     )
 
 

@@ -44,6 +44,7 @@ def every_token(policy: Tensor, old: Tensor, sampler: Tensor, advantage: Tensor 
         advantage=torch.zeros(V, dtype=torch.float64) if advantage is None else advantage,
         cut=~yes,
         taught=yes,
+        distilled=yes,
         told=~yes,
         kept=yes,
         fresh=yes,

@@ -39,6 +39,7 @@ RECIPE = Recipe(
     opd_advantage_clip=0.0,
     top_k=3,
     told_share=0.5,
+    distill_share=1.0,
     step_bound=0.0,
     kl_beta=0.0,
     kl_form="full",

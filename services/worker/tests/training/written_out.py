@@ -55,9 +55,12 @@ def written_out(policy, items, recipe):
         w, mask = v.clamp(max=2.0), ((v >= 0.5) & (v <= 5.0)).double()
         ratio = (own - old).exp()
         binary = -(mask * w * ratio * (0.0 if s.cut and s.advantage > 0 else s.advantage)).sum()
+        first = -int(-recipe.distill_share * len(ids) // 1)
         if s.told:
-            total = total + {"opd": 1, "combined": recipe.weight_opd}[recipe.method] * (t * (t / p).log()).sum()
+            pull = (t[:first] * (t[:first] / p[:first]).log()).sum()
+            total = total + {"opd": 1, "combined": recipe.weight_opd}[recipe.method] * pull
             continue
+        whole, p, t = p, p[:first], t[:first]
         if recipe.opd_form in ("full", "hybrid"):
             m = recipe.jsd_beta * t + (1 - recipe.jsd_beta) * p
             opd = {
@@ -67,14 +70,14 @@ def written_out(policy, items, recipe):
                 "jsd": recipe.jsd_beta * (t * (t / m).log()).sum() + (1 - recipe.jsd_beta) * (p * (p / m).log()).sum(),
             }[recipe.divergence]
         elif recipe.opd_form == "topk":
-            opd = sum(binned(p[at], t[at], int(ids[at]), recipe) for at in range(len(ids)))
+            opd = sum(binned(p[at], t[at], int(ids[at]), recipe) for at in range(first))
         else:
             gap = log_t[range(len(ids)), ids] - old
             bound = recipe.opd_advantage_clip or float("inf")
-            opd = -(mask * w * ratio * gap.clamp(-bound, bound)).sum()
+            opd = -(mask * w * ratio * gap.clamp(-bound, bound))[:first].sum()
         delta = log_b[range(len(ids)), ids] - own
         kl = (
-            (p * (p / b).log()).sum()
+            (whole * (whole / b).log()).sum()
             if recipe.kl_form == "full"
             else (mask * w * ratio * (delta.exp() - delta - 1)).sum()
         )

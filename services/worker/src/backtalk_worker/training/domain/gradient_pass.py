@@ -6,6 +6,7 @@ The first pass of a batch also records what π_old gives, since there π_θ = π
 # torch annotates backward in part.
 # pyright: reportUnknownMemberType=false
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
@@ -215,10 +216,17 @@ class GradientPass:
             advantage=spread([s.advantage for s in samples], log_old.dtype),
             cut=spread([s.cut for s in samples], torch.bool),
             taught=spread([i in self.teacher for i in group], torch.bool),
+            distilled=torch.cat([self._distilled(i) for i in group]).to(log_old.device),
             kept=spread([one.kept for one in seen], torch.bool),
             told=spread([s.told for s in samples], torch.bool),
             fresh=spread([one.fresh and self.takes_sampled_terms for one in seen], torch.bool),
         )
+
+    def _distilled(self, index: int) -> Tensor:
+        """Of the tokens of one answer, [tokens]."""
+        count = len(self.items[index].sample.answer_ids)
+        first = math.ceil(self.recipe.distill_share * count) if index in self.teacher else 0
+        return torch.arange(count) < first
 
     def _gathered(self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor) -> Tensor:
         """States of the group's tokens; zeros, which are never used, where there are none. [tokens, hidden]."""

@@ -38,6 +38,8 @@ class Tokens:
     cut: Tensor
     taught: Tensor
     """True where the sample has a teacher."""
+    distilled: Tensor
+    """True where it has one and the token is one of those that are distilled."""
     kept: Tensor
     """False where the whole sequence is dropped."""
     told: Tensor
@@ -79,8 +81,9 @@ def loss_terms(
     """The terms that the recipe asks for; the others are 0. Log-probabilities are [tokens, vocabulary], at T = 1.
 
     Exact divergences use neither the turn's temperature nor the weight w nor the token mask; sampled forms use all
-    three, and leave stale sequences out. A sequence that is dropped is in none. `teacher` is None when no token is
-    taught, `base` when β is 0, `bins` unless the form is `topk`, which is exact, too.
+    three, and leave stale sequences out. Both take a sample's distilled tokens alone. A sequence that is dropped is in
+    none. `teacher` is None when no token is taught, `base` when β is 0, `bins` unless the form is `topk`, which is
+    exact, too.
     """
     weight_rl, weight_opd = recipe.term_weights
     nothing = student.new_zeros(())
@@ -105,7 +108,7 @@ def clipped_count(tokens: Tokens, log_policy: Tensor, teacher: Tensor | None, re
         held |= clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
     if weight_opd and recipe.opd_form == "sampled" and teacher is not None:
         advantage = _distillation_advantage(tokens, teacher, recipe)
-        held |= tokens.taught & clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
+        held |= tokens.distilled & clipped_tokens(log_policy, tokens.log_old, advantage, clip_of(recipe))
     return int((held & taken).sum())
 
 
@@ -130,14 +133,14 @@ def _opd(
 ) -> Tensor:
     if bins is not None:
         loss = binned_term(student, teacher, tokens.ids, bins, clip_of(recipe), recipe.opd_advantage_clip)
-        return _masked_sum(loss, tokens.kept & tokens.taught)
+        return _masked_sum(loss, tokens.kept & tokens.distilled)
     if recipe.opd_form in ("full", "hybrid"):
         exact = _divergences(tokens, student, teacher, recipe)
-        return _masked_sum(exact, tokens.kept & tokens.taught)
+        return _masked_sum(exact, tokens.kept & tokens.distilled)
     weight, taken = _weighed(tokens)
     advantage = _distillation_advantage(tokens, teacher, recipe)
     loss = policy_term(log_policy, tokens.log_old, weight, advantage, clip_of(recipe))
-    return _masked_sum(loss, tokens.taught & taken)
+    return _masked_sum(loss, tokens.distilled & taken)
 
 
 def _divergences(tokens: Tokens, student: Tensor, teacher: Tensor, recipe: Recipe) -> Tensor:
