@@ -153,7 +153,7 @@ describe('the prompts of a step', () => {
     const asked = (content: string) => fakePromptIds([{ role: 'user', content }]);
     expect(second?.probePromptIds[0]?.ids).toEqual(asked(sea));
     expect(second?.toldProbePromptIds[0]?.ids).toEqual(
-      asked(`${sea}\n\nAlways use tables.\nFrom now on answer in Dutch.`),
+      asked(`${sea}\n\nAlways use tables.\n\nFrom now on answer in Dutch.`),
     );
     expect(second?.toldProbePromptIds).toHaveLength(second?.probePromptIds.length ?? 0);
   });

@@ -104,7 +104,7 @@ describe('a request with lessons in it', () => {
     expect(found?.shown).toEqual({ lessons: shown, message: 1 });
     expect(JSON.parse(Buffer.from(found?.json ?? []).toString())).toEqual([
       messages[0],
-      { role: 'user', content: 'Où est le café? 🙂\n\nBe brief.\nIn French.' },
+      { role: 'user', content: 'Où est le café? 🙂\n\nBe brief.\n\nIn French.' },
       messages[2],
     ]);
     for (const at of [0, 2]) {

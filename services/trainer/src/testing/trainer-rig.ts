@@ -108,8 +108,8 @@ export class TrainerRig {
   shown(): [string, string[]][] {
     const samples = this.worker.steps.at(-1)?.request.samples ?? [];
     return samples.map(({ turn, teacherPromptIds }) => {
-      const [, hints = ''] = this.rendered.get(teacherPromptIds.join())?.split('\n\n') ?? [];
-      return [turn, hints.split('\n').filter(Boolean)];
+      const [, ...hints] = this.rendered.get(teacherPromptIds.join())?.split('\n\n') ?? [];
+      return [turn, hints];
     });
   }
 

@@ -9,7 +9,7 @@ export function harmlessHints(hints: readonly string[], controlTokens: readonly 
 }
 
 /**
- * Each hint after a blank line: one below the other in adjoining lines, several are obeyed less. Without a system message one is put first.
+ * Each hint after a blank line. Without a system message one is put first.
  *
  * @param place "human" or "system"
  * @param humanMessage index of the last message that a person wrote; -1: the last user message
