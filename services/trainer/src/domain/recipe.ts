@@ -29,7 +29,12 @@ const method = {
     1,
     'Of the taught samples, those that the teacher answers itself, too, in the form hybrid.',
   ),
-  distillShare: number(1, 0.01, 1, "Of each answer's tokens, the first so many are distilled, one at least."),
+  distillShare: number(
+    1,
+    0.01,
+    1,
+    "Share of each answer's tokens that is distilled, from the first on; one token at least.",
+  ),
   jsdBeta: number(0.5, 0.01, 0.99, 'Mixture of the JSD.'),
   weightRl: number(0.1, 0, 100, 'Weight of the reward term.'),
   weightOpd: number(1, 0, 100, 'Weight of the distillation term.'),
