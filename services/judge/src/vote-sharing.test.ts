@@ -15,6 +15,7 @@ beforeEach(() => {
   rig.grade = () => '\\boxed{+1}';
   rig.engine.settings.faults = {};
   rig.engine.settings.firstTokenMs = 0;
+  delete rig.engine.settings.heard;
 });
 afterEach(() => rig.stopJudges());
 
@@ -91,6 +92,8 @@ describe('judges that share the queue of votes', () => {
     await rig.admin.jsm.consumers.delete('TURNS', 'judge_turnContinued');
     await rig.judge();
     expect((await rig.untilJudged(talk)).votes).toHaveLength(3);
+    // Every turn of the log is judged again, and none of them may take a place at the engine from the tests that follow.
+    await until(() => haveSettledAll(rig.admin, 'TURNS', ['judge_turnContinued']));
   });
 
   it('judges give a turn up that can no longer be read', async () => {
@@ -147,10 +150,15 @@ describe('judges that share the queue of votes', () => {
     rig.engine.settings.faults = { hang: true };
     // Nothing of what follows waits for a lock or a delivery to run out.
     const slow = { ackWaitMs: 120_000, voteWaitMs: 120_000 };
-    const before = rig.engine.counts.requests;
+    const said = `The train leaves at nine, ${newId()}.`;
+    let votes = 0;
+    rig.engine.settings.heard = (body) => {
+      if (JSON.stringify(body).includes(said)) votes += 1;
+    };
     const first = await rig.judge(slow);
-    const talk = await rig.turn([{ text: neutral }]);
-    await until(() => rig.engine.counts.requests >= before + 3);
+    const talk = await rig.turn([{ text: said }]);
+    // A vote that no judge has begun would be begun by the second one, at an engine that hangs.
+    await until(() => votes === 3);
     await rig.judge(slow);
     rig.engine.settings.faults = {};
     await first.stop();
