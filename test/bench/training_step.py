@@ -60,6 +60,7 @@ LAPTOP = Recipe(
     top_k=20,
     told_share=0.5,
     distill_share=1.0,
+    off_policy="drop",
     step_bound=4.0,
     kl_beta=0.0,
     kl_form="full",

@@ -35,6 +35,11 @@ const method = {
     1,
     "Share of each answer's tokens that is distilled, from the first on; one token at least.",
   ),
+  offPolicy: oneOf(
+    'answer_anew',
+    ['answer_anew', 'drop'],
+    'An answer that the policy would hardly give any more: where there is a teacher, the policy answers anew in the worker, or it is dropped.',
+  ),
   jsdBeta: number(0.5, 0.01, 0.99, 'Mixture of the JSD.'),
   weightRl: number(0.1, 0, 100, 'Weight of the reward term.'),
   weightOpd: number(1, 0, 100, 'Weight of the distillation term.'),
@@ -117,6 +122,8 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
       meanAnswerTokens: 0,
       rehearsalSteps: 0,
       effective: 16,
+      // A pass over all answers more, at a bound of half a nat for hardly any.
+      offPolicy: 'drop',
     },
   },
 };

@@ -167,6 +167,7 @@ describe('the plan of a step', () => {
       topK: 20,
       toldShare: 0.5,
       distillShare: 1,
+      offPolicy: 'answer_anew',
       stepBound: 40,
       klBeta: 0,
       klForm: 'full',

@@ -21,13 +21,13 @@ def recipe_of(model, **config):
 
 
 def test_a_plan_that_names_no_teacher_and_no_shares_has_those_of_its_release(model):
-    old = recipe_of(model, teacher="", told_share=0.0, distill_share=0.0)
-    assert (old.teacher, old.told_share, old.distill_share) == ("base", 0.5, 1.0)
+    old = recipe_of(model, teacher="", told_share=0.0, distill_share=0.0, off_policy="")
+    assert (old.teacher, old.told_share, old.distill_share, old.off_policy) == ("base", 0.5, 1.0, "drop")
 
 
 def test_what_a_plan_names_is_taken(model):
-    new = recipe_of(model, teacher="current", told_share=1.0, distill_share=0.25)
-    assert (new.teacher, new.told_share, new.distill_share) == ("current", 1.0, 0.25)
+    new = recipe_of(model, teacher="current", told_share=1.0, distill_share=0.25, off_policy="answer_anew")
+    assert (new.teacher, new.told_share, new.distill_share, new.off_policy) == ("current", 1.0, 0.25, "answer_anew")
 
 
 @pytest.mark.parametrize("share", ["told_share", "distill_share"])

@@ -193,3 +193,60 @@ def test_a_step_takes_the_drawn_answer_for_one_of_the_policy(policy, items):
     assert outcome.measurements["v_mean"] == 1
     assert outcome.measurements["loss_opd"] != 0
     assert outcome.measurements["loss_binary"] == 0
+
+
+def outdated(item):
+    """Its sampler gave the answer for certain; the policy gives it once in a million times or less."""
+    return changed(item, logprobs=(0.0,) * len(item.sample.answer_ids), temperature=0.05)
+
+
+ANEW = replace(HYBRID, opd_form="full", off_policy="answer_anew")
+
+
+def test_an_answer_that_the_policy_hardly_gives_any_more_is_given_anew(policy, items):
+    given = [outdated(items[0]), *items[1:]]
+    found = answered(policy, given, ANEW)
+    own = given[0].sample
+    generator = torch.Generator().manual_seed(1)
+    said = sample_answers(policy.network, [own.prompt_ids], [own.temperature], [END], 9, generator, lambda: None)[0]
+    assert tuple(said) != own.answer_ids
+    assert found[0] == changed(given[0], answer_ids=tuple(said), logprobs=(0.0,) * len(said), advantage=0.0, anew=True)
+
+
+def test_answers_that_the_policy_still_gives_stay(items):
+    model = tiny_model()
+    with adapted(model, tiny_shape(model), seed=1) as one:
+        given = [outdated(items[0]), *items[1:]]
+        found = answered(one, given, ANEW)
+        assert [item.sample.anew for item in found] == [True, False, False, False]
+        assert found[1:] == given[1:]
+        assert answered(one, given, replace(ANEW, off_policy="drop")) == given
+        untaught = [replace(given[0], teacher_prompt=()), *given[1:]]
+        assert answered(one, untaught, ANEW) == untaught
+        # Prompt 5, with hints 8, and 9 for an answer.
+        assert answered(one, given, ANEW, context=16) == given
+        assert answered(one, given, replace(ANEW, max_tokens=13)) == given
+        assert answered(one, given, replace(ANEW, max_tokens=14), context=17) != given
+
+
+def test_a_turn_with_lessons_shown_is_not_looked_at_twice(policy, items):
+    shown = changed(outdated(items[0]), shown=True, answer_ids=(), logprobs=())
+    found = answered(policy, [shown], ANEW)[0].sample
+    assert (found.anew, bool(found.answer_ids)) == (False, True)
+
+
+def test_a_step_trains_on_the_answer_given_anew(items):
+    def step(off_policy):
+        model = tiny_model()
+        recipe = replace(ANEW, off_policy=off_policy, step_bound=0.0)
+        with adapted(model, tiny_shape(model), 1) as one:
+            given = answered(one, [outdated(items[0]), items[1]], recipe)
+            return take_step(one, make_optimizer(one, recipe, {}), given, recipe, 1, silent)
+
+    anew, dropped = step("answer_anew"), step("drop")
+    assert [one.dropped for one in dropped.samples] == ["ratio_too_small", ""]
+    first = anew.samples[0]
+    assert (first.dropped, first.staleness) == ("", 0.0)
+    assert first.divergence > 0
+    assert (anew.measurements["answers_anew"], dropped.measurements["answers_anew"]) == (1, 0)
+    assert anew.measurements["samples_trained"] == dropped.measurements["samples_trained"] + 1

@@ -40,6 +40,7 @@ RECIPE = Recipe(
     top_k=3,
     told_share=0.5,
     distill_share=1.0,
+    off_policy="drop",
     step_bound=0.0,
     kl_beta=0.0,
     kl_form="full",

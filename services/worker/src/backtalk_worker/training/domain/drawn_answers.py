@@ -8,6 +8,9 @@ answers as in GKD, Agarwal et al. 2024).
 
 *Own*, for turns that were answered with lessons shown: such an answer is not what the policy says to the plain prompt.
 The policy gives one here, and where told answers are taken, that of the turn is one of them.
+
+*Anew*, for taught turns whose answer the policy would hardly give any more, because it has learned since: a ratio so
+small corrects nothing, but the question is as good as before.
 """
 
 import math
@@ -17,6 +20,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from backtalk_worker.training.domain.batch import BatchItem
+from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy
+from backtalk_worker.training.domain.frozen_states import score_answers
 from backtalk_worker.training.domain.network import ChunkedNetwork
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sampling import sample_answers
@@ -63,10 +68,42 @@ class Drawing:
 
 def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
     """The items, each with an answer of the policy; behind them, in form `hybrid`, those that the teacher answers."""
-    own = {i: item.sample.prompt_ids for i, item in enumerate(items) if item.sample.shown and item.trained}
-    answers = drawing.answers(own, items)
-    answered = [_answered(item, answers[i]) if i in answers else item for i, item in enumerate(items)]
+    outdated = _outdated(drawing, items)
+    asked = sorted({i for i, item in enumerate(items) if item.sample.shown and item.trained} | outdated)
+    answers = drawing.answers({i: items[i].sample.prompt_ids for i in asked}, items)
+    answered = [
+        _answered(item, answers[i], anew=i in outdated) if i in answers else item for i, item in enumerate(items)
+    ]
     return [*answered, *_told_items(drawing, items)]
+
+
+def _outdated(drawing: Drawing, items: Sequence[BatchItem]) -> set[int]:
+    """Taught items whose answer the policy would hardly give, as far as there is room for another."""
+    recipe, context = drawing.recipe, drawing.context
+    room = recipe.max_answer_tokens
+    fitting = {
+        i: item.sample
+        for i, item in enumerate(items)
+        if item.teacher_prompt
+        and not item.sample.shown
+        and len(item.teacher_prompt) + room <= context
+        and len(item.sample.prompt_ids) + room <= min(recipe.max_tokens, context)
+    }
+    if recipe.off_policy == "drop" or not fitting:
+        return set()
+    scored = score_answers(
+        drawing.network,
+        [sample.prompt_ids for sample in fitting.values()],
+        [sample.answer_ids for sample in fitting.values()],
+        [sample.temperature for sample in fitting.values()],
+        drawing.budget,
+        lambda _number, _count: drawing.tick(),
+    )
+    return {
+        i
+        for (i, sample), log_old in zip(fitting.items(), scored, strict=True)
+        if sequence_is_off_policy(bounded_log_ratio(torch.tensor(log_old), torch.tensor(sample.logprobs)))
+    }
 
 
 def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]:
@@ -88,12 +125,13 @@ def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
     return [_answered(items[i], known[i], told=True) for i in (*given, *chosen)]
 
 
-def _answered(item: BatchItem, answer: Sequence[int], told: bool = False) -> BatchItem:
+def _answered(item: BatchItem, answer: Sequence[int], *, told: bool = False, anew: bool = False) -> BatchItem:
     sample = replace(
         item.sample,
         answer_ids=tuple(answer),
         logprobs=(0.0,) * len(answer),
         advantage=0.0,
         told=told,
+        anew=anew,
     )
     return replace(item, sample=sample)

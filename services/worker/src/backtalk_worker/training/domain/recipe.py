@@ -52,6 +52,8 @@ class Recipe:
     """Of the taught samples, those that the teacher answers too in the form `hybrid`."""
     distill_share: Annotated[float, Field(gt=0, le=1)]
     """Of each answer's tokens, the first so many are distilled, one at least (prefix distillation)."""
+    off_policy: Literal["answer_anew", "drop"]
+    """What becomes of a taught answer that the policy would hardly give any more."""
     max_tokens: Count
     staleness_max: NotNegative
     """mean |log v| of an answer, above which no term that weighs by v is taken of it; 0 = no bound."""

@@ -29,10 +29,13 @@ class Sample:
     """The turn was answered with lessons shown, so that its answer says nothing of the policy: the policy answers the
     plain prompt itself, here, before the step. The answer may be empty until then."""
 
+    anew: bool = False
+    """The policy would hardly give the turn's answer any more, and gave another one here, before the step."""
+
     @property
     def is_ours(self) -> bool:
         """No engine sampled the answer: it is of the weights that the step starts from, or of the teacher."""
-        return self.told or self.shown
+        return self.told or self.shown or self.anew
 
     @property
     def length(self) -> int:

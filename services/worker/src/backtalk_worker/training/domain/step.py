@@ -104,6 +104,7 @@ def take_step(
     measured_v = batch_measurements(list(observed.values()))
     measurements = measured_v | _pass_measurements(sums, max(norms, default=0.0), bounded) | guards
     measurements["answers_told"] = float(len(items) - len(own))
+    measurements["answers_anew"] = float(sum(item.sample.anew for item in items))
     gradients = {index: seen.pulled for index, seen in _observed_by_all(passes, group).items()}
     shares = gradient_shares(items, gradients)
     return StepOutcome(measurements, sample_outcomes([items[i] for i in sorted(own)], observed, shares))
