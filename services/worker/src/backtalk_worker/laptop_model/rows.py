@@ -1,7 +1,7 @@
 """Makes the rows to train on: questions with wishes and targets by rules, and questions without a wish.
 
 In: the base's own answers, a seed. Out: rows, the same for the same input on every machine.
-Every question is given every kind once, so that what differs between its rows is the wish alone.
+A question is given many wishes, alone and several at once, so that what differs between its rows is the wish alone.
 """
 
 import hashlib
@@ -23,11 +23,13 @@ PHRASES: Mapping[str, Any] = json.loads((FOLDER / "phrases.json").read_text("utf
 SEED = 1
 CHECKED = 60
 """Questions that are kept out of the rows with a wish."""
-UNTOLD = 10
+UNTOLD = 6
 """Rows without a wish beside those of a question: two of its own, the rest of other questions."""
-SEVERAL = 10
-"""Rows of a question with wishes of several kinds at once."""
-REPEATED = 2
+ALONE = 8
+"""Rows of a question with one wish, each of another kind."""
+SEVERAL = 12
+"""Rows of a question with wishes of several kinds at once: more than with one, for a person's lessons add up."""
+REPEATED = 1
 """Rows of a question with one wish in several wordings, as a person repeats what was not followed."""
 TRIES = 40
 """Not every rule goes with every other, nor with every answer: so many combinations are tried for a row."""
@@ -36,6 +38,7 @@ DRAWN_FROM = 6
 ALONE_FROM = 3
 """Where one sentence has to do: it must be one that tells most."""
 TYPO_SHARE = 0.06
+BLANK_LINE_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def questions_to_check(answers: Sequence[Answered]) -> list[str]:
 
 
 def _group(one: Answered, others: Sequence[Answered], split: str, rng: random.Random) -> list[Row]:
-    told = [told_row(one, [kind.name], split, rng) for kind in KINDS]
+    told = [told_row(one, [kind.name], split, rng) for kind in rng.sample(KINDS, ALONE)]
     several = [several_row(one, split, rng) for _ in range(SEVERAL)]
     repeated = [_repeated(one, split, rng) for _ in range(REPEATED)]
     untold = [untold_row(own, split, rng) for own in (one, one, *rng.sample(list(others), UNTOLD - 2))]
@@ -88,8 +91,10 @@ def told_row(one: Answered, names: Sequence[str], split: str, rng: random.Random
     if answer is None:
         return None
     wishes = [wording(name, values[name], split, rng) for name in names for _ in range(wordings)]
-    system, user = _placed(one.question, "\n".join(wishes), rng, several=len(wishes) > 1)
-    return Row(tuple(names), tuple(values.values()), one.question, "\n".join(wishes), system, user, answer)
+    # Mostly as the trainer shows several: a blank line apart.
+    wish = ("\n\n" if rng.random() < BLANK_LINE_SHARE else "\n").join(wishes)
+    system, user = _placed(one.question, wish, rng, several=len(wishes) > 1)
+    return Row(tuple(names), tuple(values.values()), one.question, wish, system, user, answer)
 
 
 def untold_row(one: Answered, split: str, rng: random.Random) -> Row:
@@ -159,8 +164,8 @@ def value_of(name: str, split: str, rng: random.Random) -> str:
 
 
 def several_row(one: Answered, split: str, rng: random.Random) -> Row | None:
-    """Two kinds mostly, up to four, that go together."""
-    count = rng.choice([2, 2, 2, 3, 3, 4])
+    """Two to four kinds that go together."""
+    count = rng.choice([2, 2, 2, 3, 3, 3, 4, 4])
     tried = (told_row(one, chosen, split, rng) for chosen in _combinations(count, rng))
     return next((row for row in tried if row is not None), None)
 
