@@ -122,7 +122,7 @@ export const recipePresets: Readonly<Record<'tiny' | 'small', { readonly about: 
       meanAnswerTokens: 0,
       rehearsalSteps: 0,
       effective: 16,
-      // A pass over all answers more, at a bound of half a nat for hardly any.
+      // It costs a pass over all answers; what it saves at a bound of half a nat is not measured.
       offPolicy: 'drop',
     },
   },
