@@ -43,19 +43,29 @@ describe('a process of the machine', () => {
     expect(told[0]).toBe('part was killed by SIGKILL');
   });
 
-  it('a process that lives on without serving is started again, but never before it was well once', async () => {
-    const answers = [false, false, true];
-    let asked = 0;
-    const isWell = () => Promise.resolve(answers[asked++] ?? false);
-    const part = make({ watch: { isWell, everyMs: 5, illMaxMs: 20 } });
+  it('a process that lives on without serving is started again, but never before it served', async () => {
+    let isServing = true;
+    let looks = 0;
+    const isWell = () => {
+      looks += 1;
+      return Promise.resolve(isServing);
+    };
+    const part = make({ ready: isWell, watch: { isWell, everyMs: 5, illMaxMs: 20 } });
     await part.start();
-    const before = part.pid ?? 0;
-    await until(() => told.includes('part is back'), { what: 'the word that it is back' });
-    expect(told).toEqual(['part is ill', 'part was killed by SIGTERM', 'part is back']);
-    expect(part.pid).not.toBe(before);
-    const askedThen = asked;
-    await until(() => asked > askedThen + 10, { what: 'ten more looks at one that was never well' });
-    expect(told).toHaveLength(3);
+    const before = part.pid;
+    isServing = false;
+    await until(() => part.pid !== undefined && part.pid !== before, { what: 'another process' });
+    expect(told).toEqual(['part is ill', 'part was killed by SIGTERM']);
+    const looksThen = looks;
+    await until(() => looks > looksThen + 10, { what: 'ten more looks at one that has not served yet' });
+    expect(told).toHaveLength(2);
+  });
+
+  it('a process that serves and hangs before the first look at it is started again', async () => {
+    const part = make({ watch: { isWell: () => Promise.resolve(false), everyMs: 5, illMaxMs: 20 } });
+    await part.start();
+    await until(() => told.includes('part was killed by SIGTERM'), { what: 'its end' });
+    expect(told[0]).toBe('part is ill');
   });
 
   it('a process that hangs is started again, and serves', async () => {

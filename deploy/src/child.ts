@@ -20,7 +20,7 @@ export interface ProcessSpec {
   readonly ready: () => Promise<boolean>;
   readonly readyWithinMs: number;
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
-  /** For a process that may live on without serving: once it was well, it is started anew when it is ill for too long. */
+  /** For a process that may live on without serving: once it served, it is started anew when it is ill for too long. */
   readonly watch?: ProcessWatch;
 }
 
@@ -44,6 +44,8 @@ export class Child {
   private stopping = false;
   private deaths = 0;
   private startedAt = 0;
+  /** When it was last well, on the monotonic clock in ms; undefined until it serves. */
+  private wellAt: number | undefined;
   private restart: NodeJS.Timeout | undefined;
   private exited: Promise<void> = Promise.resolve();
 
@@ -62,7 +64,7 @@ export class Child {
     this.launch(false);
     const deadline = performance.now() + this.spec.readyWithinMs;
     while (performance.now() < deadline) {
-      if (await this.spec.ready()) return;
+      if (await this.isReady()) return;
       if (this.stopping) return;
       if (this.deaths > 2)
         throw deployErrors.endsAtOnce({ name: this.spec.name, log: this.logPath, lastWords: lastLineOf(this.logPath) });
@@ -71,8 +73,17 @@ export class Child {
     throw deployErrors.notReady({ name: this.spec.name, log: this.logPath, seconds: this.spec.readyWithinMs / 1000 });
   }
 
+  /** That it serves is its first sign of being well: it may hang before the first look at it. */
+  private async isReady(): Promise<boolean> {
+    const askedAt = performance.now();
+    const ready = await this.spec.ready();
+    if (ready) this.wellAt = askedAt;
+    return ready;
+  }
+
   private launch(again: boolean): void {
     this.startedAt = performance.now();
+    this.wellAt = undefined;
     const child = spawn(this.spec.command, [...this.spec.args], {
       env: { ...this.spec.env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -104,15 +115,16 @@ export class Child {
     const { watch, name } = this.spec;
     if (watch === undefined) return;
     const { isWell, everyMs, illMaxMs, endsWithinMs = endsWithinDefaultMs } = watch;
-    let wellAt: number | undefined;
     let isLooking = false;
     const look = async () => {
       // A look that hangs takes longer than the time between two.
       if (isLooking) return;
       isLooking = true;
-      const now = performance.now();
-      if (await isWell()) wellAt = now;
-      else if (wellAt !== undefined && now - wellAt > illMaxMs && this.process === child) {
+      const askedAt = performance.now();
+      const well = await isWell();
+      if (this.process !== child) return;
+      if (well) this.wellAt = askedAt;
+      else if (this.wellAt !== undefined && askedAt - this.wellAt > illMaxMs) {
         clearInterval(timer);
         this.events.ill(name, illMaxMs);
         child.kill(this.spec.stopSignal);
@@ -133,7 +145,7 @@ export class Child {
     const deadline = performance.now() + this.spec.readyWithinMs;
     const process = this.process;
     while (performance.now() < deadline && this.process === process && !this.stopping) {
-      if (await this.spec.ready()) {
+      if (await this.isReady()) {
         this.events.back(this.spec.name);
         return;
       }
