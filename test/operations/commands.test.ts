@@ -179,10 +179,11 @@ describe('versions', () => {
     const { values: shown } = await values(['versions', 'backtalk-v1']);
     const people = await backtalk(['versions', 'backtalk-v1']);
     expect(shown).toMatchObject([{ version: 'backtalk-v1', parent: 'backtalk-v0' }]);
-    const samples = shown[0]?.['samples'] as readonly { question: string; verdict: number }[];
-    expect(samples.length).toBeGreaterThan(0);
+    const samples = shown[0]?.['samples'] as readonly { question: string; answerReplaced: boolean }[];
     expect(people.stdout).toContain('backtalk-v1: one step from backtalk-v0');
     for (const { question } of samples) expect(people.stdout).toContain(question.slice(0, 40));
+    const replaced = people.stdout.split('\n      then ').map((text) => text.includes('      replaced  by'));
+    expect([true, ...samples.slice(1).map((sample) => sample.answerReplaced)]).toEqual(replaced.slice(0, -1));
     const compared = shown[0]?.['compared'] as readonly { question: string; before: string; after: string }[];
     expect(compared.length).toBe(8);
     expect(people.stdout).toContain(`  ${compared[0]?.question ?? ''}\n      before    `);

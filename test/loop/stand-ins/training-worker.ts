@@ -140,11 +140,12 @@ export class StandInTrainingWorker {
       digest: await this.blobs.put(state),
       bytes: state.byteLength,
     };
-    const samples = request.samples.map(({ turn, teacherPromptIds }) => ({
+    const samples = request.samples.map(({ turn, teacherPromptIds }, at) => ({
       turn,
       dropped: '',
       staleness: 0.01,
       gradientShare: 1 / request.samples.length,
+      answerReplaced: at === 0,
       divergence: teacherPromptIds.length === 0 ? 0 : 8,
     }));
     return {

@@ -95,6 +95,7 @@ interface SampleRow extends TurnWords {
   readonly divergence: number | undefined;
   /** Its part of the step's gradient, 0 to 1. */
   readonly gradientShare: number | undefined;
+  readonly answerReplaced: boolean;
   readonly dropped: string;
 }
 
@@ -115,6 +116,7 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
     divergence: report?.divergence,
     gradientShare: report?.gradientShare,
+    answerReplaced: report?.answerReplaced ?? false,
     dropped: report?.dropped ?? '',
   };
 }
@@ -150,6 +152,10 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
     if (row.gradientShare !== undefined && row.gradientShare > 0)
       output.line(`      pulled    ${percent(row.gradientShare)} of the step`);
     output.line(`      answered  ${oneLine(row.answer)}`);
+    if (row.answerReplaced)
+      output.line(
+        '      replaced  by an answer that the policy gave in the step, which was trained on in place of this one',
+      );
     output.line(`      then      ${row.act === '' ? oneLine(row.nextState) : `(${row.act})`}`);
     if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);
     if (row.dropped !== '') output.line(`      dropped   ${row.dropped}`);

@@ -22,6 +22,7 @@ const report = (turn: string, shape: { dropped?: string; divergence?: number } =
   divergence: 8,
   staleness: 0,
   gradientShare: 0,
+  answerReplaced: false,
   ...shape,
 });
 /** What a version's answers show: `share` of an effect of so many nats. */

@@ -13,6 +13,7 @@ function guardsOf(measurements: Record<string, number>, dropped: readonly string
     divergence: 1,
     staleness: 0,
     gradientShare: 0,
+    answerReplaced: false,
   }));
   const hints: Readonly<Record<string, object>> = { t2: { hindsight: 'A word about it.' }, t3: {} };
   const batch = {

@@ -99,6 +99,7 @@ describe('the request of a step', () => {
         divergence: 0,
         staleness: 0,
         gradientShare: 0,
+        answerReplaced: false,
       })),
     });
     const named = (...dropped: readonly string[]) =>

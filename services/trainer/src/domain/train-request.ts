@@ -2,7 +2,7 @@
 import { isJsonObject, lastHumanMessage, personWords, textsIn, wordsIn, type JsonObject } from '@backtalk/kit';
 import { Provenance, type BatchClosed, type BatchSample, type TurnContinued } from '@backtalk/proto/facts';
 import { TrainRequest, TrainSample } from '@backtalk/proto/training';
-import type { SampleReport, WeightsManifest } from '@backtalk/proto/weights';
+import { SampleReport, type WeightsManifest } from '@backtalk/proto/weights';
 
 import { isCut, isGreedy } from './candidate.js';
 import type { TurnFacts } from './settle-reason.js';
@@ -63,7 +63,7 @@ export function stepOf(
   const untaught = new Map<string, Untaught>();
   for (const { turn } of batch.samples) {
     const made = built.get(turn) ?? 'missing';
-    if (typeof made === 'string') leftOut.push({ turn, dropped: made, divergence: 0, staleness: 0, gradientShare: 0 });
+    if (typeof made === 'string') leftOut.push(SampleReport.fromPartial({ turn, dropped: made }));
     else samples.push(made.sample);
     if (typeof made !== 'string' && made.untaught !== '') untaught.set(turn, made.untaught);
   }

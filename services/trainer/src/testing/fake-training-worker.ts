@@ -153,6 +153,7 @@ export class FakeTrainingWorker {
       divergence: teacherPromptIds.length === 0 ? 0 : divergence(request),
       staleness: 0.01,
       gradientShare: 1 / request.samples.length,
+      answerReplaced: false,
     }));
     const made = {
       adapter: [this.make('adapter_model.safetensors', bytes), this.make('adapter_config.json', bytes)],

@@ -189,7 +189,7 @@ def test_a_step_takes_the_drawn_answer_for_one_of_the_policy(policy, items):
     recipe = replace(HYBRID, opd_form="sampled", step_bound=0.0)
     given = answered(policy, [changed(item, shown=True) for item in items], recipe)
     outcome = take_step(policy, make_optimizer(policy, recipe, {}), given, recipe, 1, silent)
-    assert [(one.dropped, one.staleness) for one in outcome.samples] == [("", 0.0)] * 4
+    assert [(one.dropped, one.staleness, one.answer_replaced) for one in outcome.samples] == [("", 0.0, True)] * 4
     assert outcome.measurements["v_mean"] == 1
     assert outcome.measurements["loss_opd"] != 0
     assert outcome.measurements["loss_binary"] == 0
@@ -248,5 +248,7 @@ def test_a_step_trains_on_the_answer_given_anew(items):
     first = anew.samples[0]
     assert (first.dropped, first.staleness) == ("", 0.0)
     assert first.divergence > 0
+    assert [one.answer_replaced for one in anew.samples] == [True, False]
+    assert [one.answer_replaced for one in dropped.samples] == [False, False]
     assert (anew.measurements["answers_anew"], dropped.measurements["answers_anew"]) == (1, 0)
     assert anew.measurements["samples_trained"] == dropped.measurements["samples_trained"] + 1

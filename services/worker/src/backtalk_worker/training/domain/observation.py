@@ -55,6 +55,8 @@ class SampleOutcome:
     staleness: float
     gradient_share: float = 0.0
     """Of the squared norm of the gradient at last hidden states; all samples' are 1, or 0 where nothing pulls."""
+    answer_replaced: bool = False
+    """It was trained on an answer that the policy gave in the worker, not on that of its turn."""
 
 
 def gradient_shares(items: Sequence[BatchItem], gradients: Mapping[int, float]) -> dict[str, float]:
@@ -77,7 +79,8 @@ def sample_outcomes(
         if (seen := observed.get(index)) is not None:
             dropped = (item.dropped or ("" if seen.fresh else "stale")) if seen.kept else "ratio_too_small"
             divergence, stale = seen.divergence or 0.0, staleness(seen.log_v)
-        outcomes.append(SampleOutcome(turn, dropped, divergence, stale, shares.get(turn, 0.0)))
+        replaced = not dropped and (item.sample.anew or item.sample.shown)
+        outcomes.append(SampleOutcome(turn, dropped, divergence, stale, shares.get(turn, 0.0), replaced))
     return outcomes
 
 
