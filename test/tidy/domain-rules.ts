@@ -34,6 +34,8 @@ const pureNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       'lessonProgress',
       'measuresTogether',
       'progressOf',
+      'farFrom',
+      'weightsHold',
       'asWording',
       'hintedMessages',
       'ownWish',

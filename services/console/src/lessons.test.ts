@@ -30,6 +30,14 @@ describe('lessonCards', () => {
     ]);
   });
 
+  it('tells what the weights hold from what they hold in part', () => {
+    const labels = [{}, { held: true }, { held: false }].map(
+      (held) => lessonCards([lesson({ state: 'learned', ...held })])[0]?.label,
+    );
+    expect(labels).toEqual(['learned', 'learned', 'learned in part, beside the others']);
+    expect(lessonCards([lesson({ held: false })])[0]?.label).toBe('being learned');
+  });
+
   it('tells what was corrected and what is answered to it now, where that is another answer', () => {
     const other = { question: 'Which?', before: 'That one.', after: '| that |' };
     const asked_again = [other, { question: 'Why?', before: 'So.', after: 'So.' }];

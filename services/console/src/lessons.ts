@@ -8,6 +8,8 @@ export interface Lesson {
   readonly id: string;
   readonly text: string;
   readonly state: string;
+  /** Whether answers follow it by themselves. Gateways of before do not say. */
+  readonly held?: boolean;
   readonly hints: number;
   readonly wordings: readonly string[];
   readonly progress: number | null;
@@ -43,7 +45,8 @@ const labels: Readonly<Record<LessonState, string>> = {
 };
 const order = Object.keys(labels);
 
-function labelOf(state: string): string {
+function labelOf({ state, held }: Lesson): string {
+  if (state === 'learned' && held === false) return 'learned in part, beside the others';
   return state in labels ? labels[state as LessonState] : state;
 }
 
@@ -59,7 +62,7 @@ export function lessonCards(lessons: readonly Lesson[]): LessonCard[] {
       id: lesson.id,
       text: lesson.text,
       state: lesson.state,
-      label: lesson.pending ? `${labelOf(lesson.state)}, from the next step on` : labelOf(lesson.state),
+      label: lesson.pending ? `${labelOf(lesson)}, from the next step on` : labelOf(lesson),
       details: detailsOf(
         lesson,
         lessons.filter((other) => coverOf(other) === lesson.id),

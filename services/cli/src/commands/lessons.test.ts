@@ -45,6 +45,9 @@ const lesson = {
   pending: false,
 };
 
+/** What the endpoint answers. */
+let given: object = lesson;
+
 let nats: TestNats;
 let endpoint: Server;
 let at: Place;
@@ -53,7 +56,7 @@ beforeAll(async () => {
   nats = await startNats();
   endpoint = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(lesson));
+    response.end(JSON.stringify(given));
   });
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
   const { port } = endpoint.address() as AddressInfo;
@@ -112,6 +115,17 @@ describe('lessons show', () => {
     expect(stdout).toMatch(
       /Asked again of backtalk-v1, .*:\n {2}Which one\?\n {6}before {4}Both of them\.\n {6}now {7}\| both \|/u,
     );
+  });
+
+  it.each([
+    [{}, 'learned: followed without being asked for'],
+    [{ held: true }, 'learned: followed without being asked for'],
+    [{ held: false }, 'learned, in part: it rose no further'],
+  ])('a learned lesson with %j is said to be %s', async (held, words) => {
+    given = { ...lesson, state: 'learned', waits_for: null, ...held };
+    const { stdout } = await printCommand(at, ['lessons', 'show', lesson.id]);
+    given = lesson;
+    expect(stdout).toContain(`state     ${words}`);
   });
 
   it('a lesson as JSON has its turns in full', async () => {

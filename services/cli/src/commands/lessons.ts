@@ -21,6 +21,8 @@ const lessonSchema = z.object({
   policy: z.string(),
   text: z.string(),
   state: z.string(),
+  /** Gateways of before do not say. */
+  held: z.boolean().optional(),
   scope: z.string(),
   user: z.string().nullable(),
   hints: z.number(),
@@ -51,6 +53,7 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'learned',
     'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
   ],
+  ['in part', 'it rose no further beside the other lessons: the model can still be reminded of it'],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
   [
     'unteachable',
@@ -225,16 +228,17 @@ function said(output: Output, lesson: Lesson, words: string): void {
   output.line(words);
 }
 
-function stateOf({ state, pending, covered_by: cover, waits_for: first }: Lesson): string {
+function stateOf({ state, held, pending, covered_by: cover, waits_for: first }: Lesson): string {
   if (pending) return `${state} (soon)`;
   if (cover !== null) return `${state}, covered`;
+  if (state === 'learned' && held === false) return `${state}, in part`;
   return first === null ? state : `${state}, waiting`;
 }
 
 const counted = (count: number, what: string) => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
 
 function printLesson(output: Output, lesson: Lesson): void {
-  const meaning = meanings.find(([state]) => state === lesson.state)?.[1] ?? '';
+  const meaning = meanings.findLast(([state]) => stateOf(lesson).includes(state))?.[1] ?? '';
   output.line(`“${lesson.text}”`);
   output.line(`  state     ${stateOf(lesson)}${meaning === '' ? '' : `: ${meaning}`}`);
   output.line(`  since     batch ${String(lesson.since_batch)}`);

@@ -2,7 +2,7 @@
 //
 // In: a parsed JSON body; lessons as the trainer's newest batch has them, with the changes that it has not taken in yet.
 // Out: a change as a fact, or a refusal that names the parameter; lessons as clients read them. Pure.
-import { lessonProgress, progressOf, templateTokenIn } from '@backtalk/kit';
+import { lessonProgress, progressOf, templateTokenIn, weightsHold } from '@backtalk/kit';
 import { Lesson_State, LessonChanged_Action, type Lesson, type LessonChanged } from '@backtalk/proto/facts';
 import { z } from 'zod';
 import { gatewayErrors } from '../errors.js';
@@ -197,6 +197,7 @@ export function lessonAnswer({ policy, lesson, pending }: KnownLesson) {
     user: lesson.scopeUser || null,
     hints: lesson.hints,
     wordings: lesson.wordings,
+    held: weightsHold(lesson),
     progress: rounded(lessonProgress(lesson)),
     measured: lesson.measures.map((measure) => ({ batch: measure.batch, progress: rounded(progressOf([measure])) })),
     asked_again: askedAgain(lesson),

@@ -1,4 +1,4 @@
-import { Lesson, Lesson_State, TurnJudged } from '@backtalk/proto/facts';
+import { Lesson, Lesson_State, LessonMeasure, TurnJudged } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { lessonsToShow, showsLessons, standingWish, withShown } from './shown-lessons.js';
 import { writeMessages } from './written-messages.js';
@@ -41,6 +41,16 @@ describe('which lessons an answer is given with', () => {
       ['a', 'Wish a.'],
       ['all', 'Wish all.'],
     ]);
+  });
+
+  it('one that was learned as far as it goes is shown until the weights hold it', () => {
+    const learned = (own: number) =>
+      lesson('a', {
+        state: Lesson_State.STATE_LEARNED,
+        measures: [LessonMeasure.fromPartial({ turns: 4, chance: 0, told: 10, own })],
+      });
+    expect(texts([learned(1)])).toEqual([['a', 'Wish a.']]);
+    expect(texts([learned(5)])).toEqual([]);
   });
 
   it('a standing wish is shown before a batch makes a lesson of it, and as its lesson is from then on', () => {

@@ -1,9 +1,18 @@
 // Which lessons is the model shown at answering time, and how does a request read with them?
 //
 // In: what is known of a policy's lessons, what its person lately said, and a request's messages. Out: those that are not learned yet,
-// newest last, and the messages with them. A lesson that is learned is shown no more: the weights hold it. Pure.
-import { asWording, hintedMessages, inForce, inScope, ownWish, templateTokenIn, type Speaker } from '@backtalk/kit';
-import { Lesson_State, type Lesson, type ShownLessons, type TurnJudged } from '@backtalk/proto/facts';
+// or no further than a part of the way, newest last, and the messages with them. A lesson that the weights hold is shown no more. Pure.
+import {
+  asWording,
+  hintedMessages,
+  inForce,
+  inScope,
+  ownWish,
+  templateTokenIn,
+  weightsHold,
+  type Speaker,
+} from '@backtalk/kit';
+import type { Lesson, ShownLessons, TurnJudged } from '@backtalk/proto/facts';
 import { yes } from './trainability.js';
 import { messageAt, withMessage, type WrittenMessages } from './written-messages.js';
 
@@ -28,9 +37,9 @@ export function standingWish(judged: TurnJudged): StandingWish | undefined {
 
 /** @param said standing wishes of that person, oldest first; those that became lessons count as their lessons do */
 export function lessonsToShow(lessons: readonly Lesson[], said: readonly StandingWish[], speaker: Speaker): Shown[] {
-  const active = inForce(lessons, speaker).filter(({ state }) => state === Lesson_State.STATE_ACTIVE);
+  const needed = inForce(lessons, speaker).filter((lesson) => !weightsHold(lesson));
   const shown = [
-    ...active.map(({ id, text }) => ({ lesson: id, text })),
+    ...needed.map(({ id, text }) => ({ lesson: id, text })),
     ...notYetLessons(lessons, said, speaker).map(({ text }) => ({ lesson: '', text })),
   ];
   return shown.filter(({ text }) => templateTokenIn(text) === undefined).slice(-shownMax);

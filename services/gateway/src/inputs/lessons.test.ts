@@ -94,6 +94,7 @@ describe('/v1/lessons', () => {
       object: 'lesson',
       policy: 'backtalk',
       state: 'active',
+      held: false,
       scope: 'user',
       hints: 2,
       wordings: ['Tables!'],

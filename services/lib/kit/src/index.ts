@@ -110,7 +110,7 @@ export { singleton, type Singleton, type SingletonOptions } from './kv/singleton
 export { harmlessHints, hintedMessages, withLessons } from './lessons/hinted-messages.js';
 export { inForce, inScope, isInForce, isShown, type Speaker } from './lessons/in-force.js';
 export { asWording, ownWish, wordingCharsMax, type OwnWish, type OwnWords } from './lessons/own-wish.js';
-export { effectOf, lessonProgress, measuresTogether, progressOf } from './lessons/progress.js';
+export { effectOf, farFrom, lessonProgress, measuresTogether, progressOf, weightsHold } from './lessons/progress.js';
 export {
   adapterParameters,
   attentionWidths,

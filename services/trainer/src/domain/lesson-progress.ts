@@ -2,6 +2,7 @@
 // of its samples, whose teachers are shown every lesson in force together, moves no state: it says how much is left of all, not of which. Pure.
 import {
   effectOf,
+  farFrom,
   inForce,
   isInForce,
   isShown,
@@ -151,8 +152,6 @@ const riseMin = 0.1;
 const patienceSteps = 5;
 /** and of one that has not, which is given up then: an emoji, which the base never writes unasked, did not show after four and was there after eight. */
 const givingUpSteps = 10;
-/** A lesson that rises no more is learned as far as it goes from here on. */
-const farFrom = 0.5;
 /** A learned lesson is lost at this share of what made it learned: what is near the bound does not go to and fro. */
 const lostAt = 0.5;
 

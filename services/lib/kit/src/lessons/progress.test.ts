@@ -1,6 +1,6 @@
+import { Lesson_State } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-
-import { lessonProgress } from './progress.js';
+import { lessonProgress, weightsHold } from './progress.js';
 
 const measure = (own: number, shape: { turns?: number; chance?: number; told?: number } = {}) => ({
   batch: 1,
@@ -30,5 +30,15 @@ describe('the progress of a lesson', () => {
   it('no progress is known before it is measured, nor where the base that is told answers as by chance', () => {
     expect(lessonProgress({ measures: [] })).toBeUndefined();
     expect(lessonProgress({ measures: [measure(7, { told: 2 })] })).toBeUndefined();
+  });
+
+  it('the weights hold a lesson that is learned, unless it was learned no further than a part of the way', () => {
+    const { STATE_LEARNED, STATE_ACTIVE } = Lesson_State;
+    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(7)] })).toBe(true);
+    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(6.9)] })).toBe(false);
+    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(12), measure(2), measure(2)] })).toBe(false);
+    expect(weightsHold({ state: STATE_ACTIVE, measures: [measure(12)] })).toBe(false);
+    // Covered, or of a release that did not measure.
+    expect(weightsHold({ state: STATE_LEARNED, measures: [] })).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 // How far a policy has come with one lesson: where its answers stand between those that have nothing of it but by chance, 0, and those of the
 // base that is shown what teachers are shown, 1. One version's few answers vary, so the newest measurements are taken together. Pure.
-import type { Lesson, LessonMeasure } from '@backtalk/proto/facts';
+import { Lesson_State, type Lesson, type LessonMeasure } from '@backtalk/proto/facts';
 
 /** A version's few answers say little; those of two say more. */
 export const measuresTogether = 2;
@@ -8,6 +8,17 @@ export const measuresTogether = 2;
 /** By the newest measurements; undefined before the first, and where the base that is shown the lesson answers as by chance. */
 export function lessonProgress({ measures }: Pick<Lesson, 'measures'>): number | undefined {
   return progressOf(measures.slice(-measuresTogether));
+}
+
+/** A lesson that is further than this rises to what the model can do of it. */
+export const farFrom = 0.5;
+
+/**
+ * Whether answers follow the lesson by themselves. One whose learning ended short of that, since it rose no more beside the other lessons, is
+ * learned as far as it goes: teachers are shown it, but the weights do not hold it.
+ */
+export function weightsHold({ state, measures }: Pick<Lesson, 'state' | 'measures'>): boolean {
+  return state === Lesson_State.STATE_LEARNED && (lessonProgress({ measures }) ?? 1) >= farFrom;
 }
 
 export function progressOf(measures: readonly LessonMeasure[]): number | undefined {
