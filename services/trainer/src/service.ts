@@ -145,8 +145,10 @@ async function keepTraining(
   ledger: Ledger,
   service: ServiceContext<TrainerConfig>,
   tools: TrainerTools,
-  signal: AbortSignal,
+  leading: AbortSignal,
 ): Promise<void> {
+  // A policy's own: each of its loops listens, and Node warns of a leak where many policies listen to one.
+  const signal = AbortSignal.any([leading]);
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
       await trainPolicy(ledger, service, tools, signal);
