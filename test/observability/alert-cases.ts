@@ -100,8 +100,9 @@ function withEveryPart(collector: Readonly<Record<string, string>>): Record<stri
   const told = Object.entries(others).map(([job, metric]) => [present(metric, job), '1x60']);
   return { ...(Object.fromEntries(told) as Record<string, string>), ...collector };
 }
-const judgedOver = `backtalk_judge_turns_judged_total{${ns}, source="votes", verdict="1"}`;
-const served = `backtalk_publisher_versions_total{${ns}, stage="stable"}`;
+const judgedOver = (of: string) =>
+  `backtalk_judge_turns_judged_total{${ns}, policy="${of}", source="votes", verdict="1"}`;
+const served = (of: string) => `backtalk_publisher_versions_total{${ns}, policy="${of}", stage="stable"}`;
 const ledger = (state: string) => `backtalk_trainer_ledger_state{${ns}, policy="p", state="${state}"}`;
 const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{${ns}, policy="p", reason="${reason}"}`;
 /** The other release goes on, and says nothing about this one. */
@@ -176,9 +177,10 @@ export const alertCases: readonly AlertCase[] = [
     alert: 'BacktalkNothingLearned',
     at: '8h',
     minutes: 15,
-    labels: n,
-    fires: { [judgedOver]: '0+15x40', [served]: '0x2 1x40' },
-    quiet: { [judgedOver]: '0+15x40', [served]: '0x20 1x20' },
+    labels: policy,
+    // Another policy that learns says nothing about this one.
+    fires: { [judgedOver('p')]: '0+15x40', [served('p')]: '0x2 1x40', [served('another')]: '0+1x40' },
+    quiet: { [judgedOver('p')]: '0+15x40', [served('p')]: '0x20 1x20', [served('another')]: '0x40' },
   },
   startingCounter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),
   gauge('BacktalkSpoolDiskFailed', `backtalk_gateway_spool_disk_failed{${ns}}`, '1x40', '1x20 0x20'),
@@ -349,7 +351,11 @@ export const alertCases: readonly AlertCase[] = [
     },
   },
   gauge('BacktalkVersionUndecided', `backtalk_publisher_facts_oldest_age_seconds{${ns}}`, '0+60x40', '10x40'),
-  startingCounter('BacktalkVersionBurned', `backtalk_publisher_versions_total{${ns}, stage="burned"}`),
+  startingCounter(
+    'BacktalkVersionBurned',
+    `backtalk_publisher_versions_total{${ns}, policy="p", stage="burned"}`,
+    policy,
+  ),
   {
     alert: 'BacktalkGatewayBehind',
     at: '20m',

@@ -1,6 +1,7 @@
 // What happens in the judge, as the business sees it: one function for each event, which writes log and metric
 // together. No text of a turn passes through here.
 import { asBacktalkError, type Logger, type Metrics } from '@backtalk/kit';
+import type { TurnJudged } from '@backtalk/proto/facts';
 import { dropReasons, type DropReason } from './domain/hints/hindsight.js';
 import type { CastVote, EvidenceVote, NullReason, Outcome } from './domain/verdict.js';
 import type { PlantedFigures } from './domain/planted.js';
@@ -25,7 +26,8 @@ export type JudgeEvents = ReturnType<typeof createEvents>;
 const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
-  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by what they rest on and verdict.', [
+  const judged = metrics.counter('turns_judged_total', 'Judgements stored, by policy, what they rest on and verdict.', [
+    'policy',
     'source',
     'verdict',
   ]);
@@ -52,11 +54,15 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     ...voteEvents(logger, metrics),
     ...plantedEvents(logger, metrics),
     ...spendingEvents(logger, metrics),
-    turnJudged: (source: JudgedSource, outcome: Pick<Outcome, 'verdict' | 'confidence'>, hint: string): void => {
-      judged.inc({ source, verdict: String(outcome.verdict) });
-      agreement.observe(outcome.confidence);
+    turnJudged: (
+      source: JudgedSource,
+      { verdict, confidence }: Pick<Outcome, 'verdict' | 'confidence'>,
+      { policy, hint }: Pick<TurnJudged, 'policy' | 'hint'>,
+    ): void => {
+      judged.inc({ policy, source, verdict: String(verdict) });
+      agreement.observe(confidence);
       if (hint !== '') hints.inc();
-      logger.debug('turn_judged', { source, verdict: outcome.verdict, hasHint: hint !== '' });
+      logger.debug('turn_judged', { policy, source, verdict, hasHint: hint !== '' });
     },
     hintsDropped: (reasons: readonly DropReason[]): void => {
       for (const reason of reasons) dropped.inc({ reason });

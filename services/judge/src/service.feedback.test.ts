@@ -32,7 +32,10 @@ describe('feedback', () => {
     });
     await rig.feedback(talk, { hasScore: true, score: 1 });
     expect((await rig.untilJudged(talk, 2)).verdict).toBe(1);
-    await until(async () => (await rig.metric(judge, 'turns_judged_total{source="feedback",verdict="1"}')) === 1);
+    await until(
+      async () =>
+        (await rig.metric(judge, 'turns_judged_total{policy="backtalk",source="feedback",verdict="1"}')) === 1,
+    );
     expect(await rig.judgements(talk.user)).toBe(3);
   });
 

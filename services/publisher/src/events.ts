@@ -24,7 +24,10 @@ export interface RoutedFacts {
 
 function instruments(metrics: Metrics) {
   return {
-    versions: metrics.counter('versions_total', 'Versions staged, by stage (candidate, stable, burned).', ['stage']),
+    versions: metrics.counter('versions_total', 'Versions staged, by policy and stage (candidate, stable, burned).', [
+      'policy',
+      'stage',
+    ]),
     prepare: metrics.histogram('prepare_seconds', 'Time until the last loader had prepared a version.', secondBuckets),
     commit: metrics.histogram(
       'commit_milliseconds',
@@ -82,10 +85,11 @@ function observeGate(
   for (const fault of answerFaults) numbers.faulty.set({ policy, fault }, measured[`behaviour_${fault}`] ?? 0);
 }
 
-export function createEvents(logger: Logger, metrics: Metrics) {
+export function createEvents(logger: Logger, metrics: Metrics, policies: readonly string[]) {
   const numbers = instruments(metrics);
   // From 0, or the first of its kind would be no increase.
-  for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ stage }, 0);
+  for (const policy of policies)
+    for (const stage of ['candidate', 'stable', 'burned']) numbers.versions.inc({ policy, stage }, 0);
   for (const by of ['operator', 'served_entropy']) numbers.rollbacks.inc({ by }, 0);
   return {
     leadership(leading: boolean): void {
@@ -97,16 +101,16 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       const attributes = { 'backtalk.version': version };
       return inSpan('swap', { kind: 'internal', parent, attributes }, work);
     },
-    candidateStaged(version: string): void {
-      numbers.versions.inc({ stage: 'candidate' });
+    candidateStaged(policy: string, version: string): void {
+      numbers.versions.inc({ policy, stage: 'candidate' });
       logger.info('candidate_staged', { version });
     },
     measured(policy: string, version: string, measurements: Readonly<Record<string, number>>): void {
       observeGate(numbers, policy, measurements);
       logger.info('candidate_measured', { version, measurements });
     },
-    burned(version: string, why: string): void {
-      numbers.versions.inc({ stage: 'burned' });
+    burned(policy: string, version: string, why: string): void {
+      numbers.versions.inc({ policy, stage: 'burned' });
       // The code before the colon: words behind it may be anything.
       numbers.burned.inc({ reason: why.split(':')[0] ?? '' });
       logger.error('version_burned', { version, why });
@@ -116,8 +120,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       numbers.stable.set({ policy }, stable);
       numbers.commit.observe(milliseconds);
     },
-    swapped(facts: SwapFacts): void {
-      numbers.versions.inc({ stage: 'stable' });
+    swapped(policy: string, facts: SwapFacts): void {
+      numbers.versions.inc({ policy, stage: 'stable' });
       numbers.prepare.observe(facts.prepareSeconds);
       numbers.swap.observe(facts.swapSeconds);
       logger.info('version_stable', facts);

@@ -59,11 +59,15 @@ describe('what serves', () => {
   it('a version that serves is rolled back when a step finds that its answers have lost their entropy, and what was trained from it is burned', async () => {
     const gateway = await rig.startGateway();
     const publisher = await rig.startPublisher();
+    const burned = () => rig.metric(publisher, /versions_total\{policy="backtalk",stage="burned"/);
+    expect(await burned()).toBe(0);
     await rig.release(1, 2);
     await rig.train(3, {}, { entropy_ratio: 0.05 });
     expect((await rig.burned(2)).why).toMatch(/^served_entropy: 0\.0500 /);
     expect((await rig.burned(3)).why).toContain('parent_burned');
     await until(() => gateway.commits.at(-1)?.stable === 'backtalk-v1');
+    // What is rolled back served once.
+    expect(await burned()).toBe(1);
     expect(await rig.metric(publisher, /rollbacks_total\{by="served_entropy"/)).toBe(1);
     await rig.train(4, { parent: 'backtalk-v1' }, { entropy_ratio: 0.2 });
     await rig.stableIs(4);

@@ -58,7 +58,7 @@ async function startParts(
   reached: PublisherOverrides['reached'],
 ): Promise<{ grpc: number }> {
   const { config, clock, logger, metrics, lifecycle, broker, fail } = context;
-  const events = createEvents(logger, metrics);
+  const events = createEvents(logger, metrics, config.policies);
   const loaderLeases = await watchEngineLeases(context);
   const gatewayLeases = await watchLeases(broker, 'gateway');
   const gateways = new Gateways(gatewayLeases, config.commitDeadlineMs, events, clock, context.wire);

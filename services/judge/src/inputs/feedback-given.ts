@@ -42,7 +42,7 @@ export async function feedbackGiven(parts: JudgeParts, { message, trace }: Store
     events.turnSkipped('judged_before');
   } else {
     events.hintsDropped(dropped);
-    events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored.hint);
+    events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: 1 }, stored);
   }
   await addVotesBelow(parts, message, next, trace);
 }

@@ -75,7 +75,11 @@ async function keep(
     trace,
   );
   if (stored === undefined) return events.sessionClosed('effective');
-  events.turnJudged('at_least_one', { verdict: verdictOf(stored.verdict), confidence: stored.confidence }, '');
+  events.turnJudged(
+    'at_least_one',
+    { verdict: verdictOf(stored.verdict), confidence: stored.confidence },
+    { ...stored, hint: '' },
+  );
   events.sessionClosed('kept');
 }
 

@@ -100,7 +100,7 @@ export async function judgeTurn(
   const { message, outcome, dropped } = made;
   if (await judgements.storeFirst(message, trace)) {
     events.hintsDropped(dropped);
-    events.turnJudged(outcome.restsOn, outcome, message.hint);
+    events.turnJudged(outcome.restsOn, outcome, message);
   } else {
     events.turnSkipped('judged_before');
   }

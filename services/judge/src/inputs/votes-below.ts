@@ -26,7 +26,7 @@ export async function addVotesBelow(
     trace,
   );
   if (stored === undefined) return;
-  events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: stored.confidence }, stored.hint);
+  events.turnJudged('feedback', { verdict: verdictOf(stored.verdict), confidence: stored.confidence }, stored);
 }
 
 /** Question and answer are read only where there is a comment to be read beside them. */

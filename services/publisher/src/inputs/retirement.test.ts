@@ -23,7 +23,7 @@ import { Retirement } from './retirement.js';
 
 const policy = 'backtalk';
 const address = { host: '127.0.0.1', port: 0 };
-const events = createEvents(silentLogger, new Metrics('publisher'));
+const events = createEvents(silentLogger, new Metrics('publisher'), ['backtalk']);
 let nats: TestNats;
 let servers: GrpcServer[];
 let leading: boolean;

@@ -112,7 +112,7 @@ export class Swap {
   }
 
   private async decideOn(before: PolicyState, candidate: Candidate): Promise<void> {
-    const { routing, events, clock } = this.parts;
+    const { routing, events, clock, policy } = this.parts;
     const { version, parent, trace } = candidate;
     const startMs = clock.now();
     let unworthy = version === parent ? 'own_parent: it names itself as its parent' : '';
@@ -120,7 +120,7 @@ export class Swap {
     let state = before;
     if (before.candidate !== version) {
       state = await this.stage(before, candidate, STAGE_CANDIDATE, { why: 'trained', measurements: {} });
-      events.candidateStaged(version);
+      events.candidateStaged(policy, version);
     }
     if (unworthy !== '') return this.burn(state, candidate, { why: unworthy, measurements: {} });
     await this.reached('candidate_staged');
@@ -133,7 +133,7 @@ export class Swap {
     const { milliseconds: commitMilliseconds, gateways } = await routing.route(this.reached, trace);
     const prepareSeconds = verdict.measurements['prepare_seconds'] ?? 0;
     const swapSeconds = (clock.now() - startMs) / 1_000;
-    events.swapped({ version, prepareSeconds, commitMilliseconds, gateways, swapSeconds });
+    events.swapped(policy, { version, prepareSeconds, commitMilliseconds, gateways, swapSeconds });
   }
 
   /** Has it loaded and measured everywhere. What stands in the way but says nothing about the weights is thrown. */
@@ -245,7 +245,7 @@ export class Swap {
 
   private async burn(state: PolicyState, candidate: Candidate, verdict: GateVerdict): Promise<void> {
     await this.stage(state, candidate, STAGE_BURNED, verdict);
-    this.parts.events.burned(candidate.version, verdict.why);
+    this.parts.events.burned(this.parts.policy, candidate.version, verdict.why);
     await this.parts.routing.writeLoadSet();
   }
 

@@ -41,7 +41,13 @@ function leasesOf(...instances: readonly string[]) {
 }
 
 function loadersOf(view: LeaseView, clock: FakeClock): Loaders {
-  return new Loaders(view, 'backtalk', 1_000, createEvents(silentLogger, new Metrics('publisher')), clock);
+  return new Loaders(
+    view,
+    'backtalk',
+    1_000,
+    createEvents(silentLogger, new Metrics('publisher'), ['backtalk']),
+    clock,
+  );
 }
 
 const names = (found: readonly { readonly instance: string }[]) => found.map(({ instance }) => instance);
