@@ -102,6 +102,7 @@ function withEveryPart(collector: Readonly<Record<string, string>>): Record<stri
 }
 const judgedOver = (of: string) =>
   `backtalk_judge_turns_judged_total{${ns}, policy="${of}", source="votes", verdict="1"}`;
+const pausedElsewhere = `backtalk_trainer_ledger_state{${ns}, policy="another", state="paused"}`;
 const served = (of: string) => `backtalk_publisher_versions_total{${ns}, policy="${of}", stage="stable"}`;
 const ledger = (state: string) => `backtalk_trainer_ledger_state{${ns}, policy="p", state="${state}"}`;
 const abandoned = (reason: string) => `backtalk_trainer_batches_abandoned_total{${ns}, policy="p", reason="${reason}"}`;
@@ -179,7 +180,12 @@ export const alertCases: readonly AlertCase[] = [
     minutes: 15,
     labels: policy,
     // Another policy that learns says nothing about this one.
-    fires: { [judgedOver('p')]: '0+15x40', [served('p')]: '0x2 1x40', [served('another')]: '0+1x40' },
+    fires: {
+      [judgedOver('p')]: '0+15x40',
+      [served('p')]: '0x2 1x40',
+      [served('another')]: '0+1x40',
+      [pausedElsewhere]: '1x40',
+    },
     quiet: { [judgedOver('p')]: '0+15x40', [served('p')]: '0x20 1x20', [served('another')]: '0x40' },
   },
   startingCounter('BacktalkSpoolUnreadable', `backtalk_gateway_spool_unreadable_total{${ns}}`),

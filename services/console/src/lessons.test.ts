@@ -34,7 +34,7 @@ describe('lessonCards', () => {
     const labels = [{}, { held: true }, { held: false }].map(
       (held) => lessonCards([lesson({ state: 'learned', ...held })])[0]?.label,
     );
-    expect(labels).toEqual(['learned', 'learned', 'learned in part, beside the others']);
+    expect(labels).toEqual(['learned', 'learned', 'learned in part']);
     expect(lessonCards([lesson({ held: false })])[0]?.label).toBe('being learned');
   });
 

@@ -46,7 +46,7 @@ const labels: Readonly<Record<LessonState, string>> = {
 const order = Object.keys(labels);
 
 function labelOf({ state, held }: Lesson): string {
-  if (state === 'learned' && held === false) return 'learned in part, beside the others';
+  if (state === 'learned' && held === false) return 'learned in part';
   return state in labels ? labels[state as LessonState] : state;
 }
 

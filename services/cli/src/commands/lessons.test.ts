@@ -120,7 +120,7 @@ describe('lessons show', () => {
   it.each([
     [{}, 'learned: followed without being asked for'],
     [{ held: true }, 'learned: followed without being asked for'],
-    [{ held: false }, 'learned, in part: it rose no further'],
+    [{ held: false }, 'learned, in part: answers follow it less than half of the way'],
   ])('a learned lesson with %j is said to be %s', async (held, words) => {
     given = { ...lesson, state: 'learned', waits_for: null, ...held };
     const { stdout } = await printCommand(at, ['lessons', 'show', lesson.id]);

@@ -53,7 +53,7 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'learned',
     'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
   ],
-  ['in part', 'it rose no further beside the other lessons: the model can still be reminded of it'],
+  ['in part', 'answers follow it less than half of the way, and rise no more: the model can be reminded of it'],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
   [
     'unteachable',

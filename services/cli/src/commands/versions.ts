@@ -154,7 +154,7 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
     output.line(`      answered  ${oneLine(row.answer)}`);
     if (row.answerReplaced)
       output.line(
-        '      replaced  by an answer that the policy gave in the step, which was trained on in place of this one',
+        '      replaced  by an answer that the policy gave in the step; this one was trained on as a teacher’s, if at all',
       );
     output.line(`      then      ${row.act === '' ? oneLine(row.nextState) : `(${row.act})`}`);
     if (row.hint !== '') output.line(`      hint      ${oneLine(row.hint)}`);

@@ -1,6 +1,8 @@
-import { Lesson_State } from '@backtalk/proto/facts';
+import { Lesson, Lesson_State, type LessonMeasure } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 import { lessonProgress, weightsHold } from './progress.js';
+
+const { STATE_LEARNED, STATE_ACTIVE } = Lesson_State;
 
 const measure = (own: number, shape: { turns?: number; chance?: number; told?: number } = {}) => ({
   batch: 1,
@@ -32,13 +34,24 @@ describe('the progress of a lesson', () => {
     expect(lessonProgress({ measures: [measure(7, { told: 2 })] })).toBeUndefined();
   });
 
-  it('the weights hold a lesson that is learned, unless it was learned no further than a part of the way', () => {
-    const { STATE_LEARNED, STATE_ACTIVE } = Lesson_State;
-    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(7)] })).toBe(true);
-    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(6.9)] })).toBe(false);
-    expect(weightsHold({ state: STATE_LEARNED, measures: [measure(12), measure(2), measure(2)] })).toBe(false);
-    expect(weightsHold({ state: STATE_ACTIVE, measures: [measure(12)] })).toBe(false);
-    // Covered, or of a release that did not measure.
-    expect(weightsHold({ state: STATE_LEARNED, measures: [] })).toBe(true);
+  it('the weights hold a lesson that is learned, unless its newest measurements are below half of the way', () => {
+    const held = (shares: readonly number[], more: Partial<Lesson> = {}) =>
+      weightsHold(Lesson.fromPartial({ state: STATE_LEARNED, measures: shares.map((own) => measure(own)), ...more }));
+    expect(held([7])).toBe(true);
+    expect(held([6.9])).toBe(false);
+    expect(held([12, 2, 2])).toBe(false);
+    expect(held([12], { state: STATE_ACTIVE })).toBe(false);
+    expect(held([2], { coveredBy: 'another' })).toBe(true);
+    // A release of before did not measure.
+    expect(held([])).toBe(true);
+  });
+
+  it('a lesson that others hid is judged by its other measurements, if there are any', () => {
+    const hidden = (own: number) => ({ ...measure(own), hidden: true });
+    const held = (measures: LessonMeasure[]) => weightsHold(Lesson.fromPartial({ state: STATE_LEARNED, measures }));
+    expect(held([measure(12), hidden(2), hidden(2)])).toBe(true);
+    expect(held([measure(2), hidden(12), hidden(12)])).toBe(false);
+    expect(held([hidden(2), hidden(2)])).toBe(false);
+    expect(held([hidden(12), hidden(12)])).toBe(true);
   });
 });

@@ -10,15 +10,17 @@ export function lessonProgress({ measures }: Pick<Lesson, 'measures'>): number |
   return progressOf(measures.slice(-measuresTogether));
 }
 
-/** A lesson that is further than this rises to what the model can do of it. */
+/** Progress from which on a lesson that rises no more is learned as far as it goes. */
 export const farFrom = 0.5;
 
 /**
- * Whether answers follow the lesson by themselves. One whose learning ended short of that, since it rose no more beside the other lessons, is
- * learned as far as it goes: teachers are shown it, but the weights do not hold it.
+ * Whether answers follow a lesson by themselves: learned, and half of the way at least by its newest measurements. Those in which others hid it
+ * count only where there is no other. What is covered comes as far as its cover, and is not measured itself.
  */
-export function weightsHold({ state, measures }: Pick<Lesson, 'state' | 'measures'>): boolean {
-  return state === Lesson_State.STATE_LEARNED && (lessonProgress({ measures }) ?? 1) >= farFrom;
+export function weightsHold({ state, measures, coveredBy }: Pick<Lesson, 'state' | 'measures' | 'coveredBy'>): boolean {
+  if (state !== Lesson_State.STATE_LEARNED) return false;
+  const seen = measures.filter(({ hidden }) => !hidden);
+  return coveredBy !== '' || (lessonProgress({ measures: seen.length > 0 ? seen : measures }) ?? 1) >= farFrom;
 }
 
 export function progressOf(measures: readonly LessonMeasure[]): number | undefined {

@@ -56,7 +56,7 @@ class SampleOutcome:
     gradient_share: float = 0.0
     """Of the squared norm of the gradient at last hidden states; all samples' are 1, or 0 where nothing pulls."""
     answer_replaced: bool = False
-    """It was trained on an answer that the policy gave in the worker, not on that of its turn."""
+    """The own answer that it was trained on was given in the worker; that of its turn was a teacher's, if anything."""
 
 
 def gradient_shares(items: Sequence[BatchItem], gradients: Mapping[int, float]) -> dict[str, float]:
