@@ -53,7 +53,10 @@ const meanings: readonly (readonly [state: string, meaning: string])[] = [
     'learned',
     'followed without being asked for; still shown, so that it stays, and active again when a correction returns',
   ],
-  ['in part', 'answers follow it less than half of the way, and rise no more: the model can be reminded of it'],
+  [
+    'in part',
+    'answers follow it less than half of the way by its newest measurements: the model can be reminded of it',
+  ],
   ['heard', 'heard in one session only: a lesson once another session brings it again, or once it is said to stand'],
   [
     'unteachable',
