@@ -34,6 +34,8 @@ Options of start:
                                                             (default: that of the last start; builtin)
   --engine-key-file FILE  file with the key for that address, which only you can read
   --device DEVICE   where steps compute: cpu, cuda, or auto (default: that of the last start; cpu)
+  --teacher DIR     another model that is shown the lessons and teaches, with the base's tokens; none: no more
+                                                            (default: that of the last start; the base)
   --judge-url URL   a model that judges, at any OpenAI-compatible address; none: no more
                                                             (default: that of the last start; words and tools' fields)
   --judge-model NAME      its name there                    (default: the only one that is served there)
@@ -86,6 +88,7 @@ const handedOver = [
   'restore',
   'policies',
   'model',
+  'teacher',
   'judge-url',
   'judge-model',
   'judge-key-file',

@@ -6,7 +6,15 @@ import { basename } from 'node:path';
 import { baseFilesIn, inheritedEnvironment, type Room } from '@backtalk/kit';
 import { checkTemplate, readBaseModel } from './base-model.js';
 import { chosenOnCards } from './box-choice.js';
-import { lastBaseFiles, lastDevice, lastEngine, lastJudge, lastModel, lastPolicies } from './connection.js';
+import {
+  lastBaseFiles,
+  lastDevice,
+  lastEngine,
+  lastJudge,
+  lastModel,
+  lastPolicies,
+  lastTeacher,
+} from './connection.js';
 import type { DataFolder } from './data-folder.js';
 import {
   engineChoice,
@@ -24,6 +32,7 @@ import { laptopModel, type LaunchOptions } from './launch.js';
 import { baseModel } from './machine.js';
 import type { Options } from './options.js';
 import { dtypeOn } from './processes.js';
+import { teacherModel } from './teacher-model.js';
 import type { Terminal } from './terminal.js';
 import { askTorch, deviceIn, trainingDevice, type TrainingDevice } from './training-device.js';
 
@@ -37,7 +46,7 @@ export interface Choosing {
 
 export type ChosenModels = Pick<
   LaunchOptions,
-  'base' | 'answers' | 'baseFiles' | 'judge' | 'box' | 'votes' | 'checkpoints'
+  'base' | 'answers' | 'baseFiles' | 'judge' | 'box' | 'votes' | 'checkpoints' | 'teacher'
 > &
   Required<Pick<LaunchOptions, 'policies' | 'engine' | 'device'>>;
 
@@ -51,8 +60,11 @@ export async function chosenModels(choosing: Choosing): Promise<ChosenModels> {
   const files = await baseFilesIn(base?.folder ?? laptopModel(root), lastBaseFiles(data));
   const judge = chosen.box?.judge === undefined ? await judgeModel(options.judge, lastJudge(data)) : undefined;
   if (judge !== undefined && judge.away !== '') terminal.warn(`the judge at ${judge.url}: ${judge.away}; votes wait`);
+  const teacher = teacherModel(options.teacher, lastTeacher(data), inheritedEnvironment());
+  if (teacher !== undefined) terminal.step(`teacher: ${teacher} (--teacher; none: the one of the recipe)`);
   return {
     ...chosen,
+    ...(teacher === undefined ? {} : { teacher }),
     ...(files === undefined ? {} : { baseFiles: files }),
     ...(judge === undefined ? {} : { judge }),
   };

@@ -38,6 +38,8 @@ export interface Connection {
   readonly engineChoice?: KeptEngine;
   /** Where steps compute, where a start was told. */
   readonly device?: DeviceFlag;
+  /** Folder of another model that teaches. */
+  readonly teacher?: string;
   readonly natsUrl: string;
   readonly natsUser: string;
   readonly natsPassword: string;
@@ -81,6 +83,7 @@ const toldIn = z.object({
   judge: keptJudge.optional(),
   engineChoice: keptEngine.optional(),
   device: keptDevice.optional(),
+  teacher: z.string().optional(),
   baseFiles: baseFiles.optional(),
 });
 
@@ -100,6 +103,9 @@ export const lastEngine = (data: DataFolder) => told(data).engineChoice;
 /** Where steps computed then; undefined where this machine decided. */
 export const lastDevice = (data: DataFolder) => told(data).device;
 
+/** Folder of the model that taught then; undefined where none was named. */
+export const lastTeacher = (data: DataFolder) => told(data).teacher;
+
 /** The base model's weights of then. */
 export const lastBaseFiles = (data: DataFolder) => told(data).baseFiles;
 
@@ -115,6 +121,7 @@ interface Started {
   /** Of a start on cards, which every such start is told anew. */
   readonly box?: BoxPlan | undefined;
   readonly device?: Pick<TrainingDevice, 'said'> | undefined;
+  readonly teacher?: string | undefined;
   readonly dataCapBytes?: number;
   readonly baseFiles?: BaseFiles | undefined;
 }
@@ -130,7 +137,19 @@ function engineIn({ engine = 'builtin', box, ports, secrets }: Started) {
 }
 
 export function writeConnection(started: Started): void {
-  const { data, ports, secrets, host, policies, base, judge, device, dataCapBytes, baseFiles: files } = started;
+  const {
+    data,
+    ports,
+    secrets,
+    host,
+    policies,
+    base,
+    judge,
+    device,
+    teacher,
+    dataCapBytes,
+    baseFiles: files,
+  } = started;
   const at = (port: number) => `http://127.0.0.1:${String(port)}`;
   const connection: Connection = {
     endpoint: endpointUrl(host, ports),
@@ -144,6 +163,7 @@ export function writeConnection(started: Started): void {
     ...(dataCapBytes === undefined ? {} : { dataCapBytes }),
     ...(judge === undefined ? {} : { judge: keptJudge.parse(judge) }),
     ...(device?.said === undefined ? {} : { device: device.said }),
+    ...(teacher === undefined ? {} : { teacher }),
     natsUrl: `nats://127.0.0.1:${String(ports.nats)}`,
     natsUser: 'cli',
     natsPassword: secrets.passwords.cli,

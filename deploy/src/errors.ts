@@ -47,6 +47,17 @@ export const deployErrors = defineErrors('deploy', {
     retry: 'never',
     message: (p: { folder: string; why: string }) => `The model in ${p.folder} cannot be served: ${p.why}.`,
   },
+  teacherRefused: {
+    code: 'teacher_refused',
+    retry: 'never',
+    message: (p: { folder: string; why: string }) => `--teacher ${p.folder} cannot teach: ${p.why}.`,
+  },
+  noTeacher: {
+    code: 'teacher_unnamed',
+    retry: 'never',
+    message: () =>
+      `BACKTALK_RECIPE_SET has teacher=other, and no model was named: npm start -- --teacher DIR names it.`,
+  },
   notFetched: {
     code: 'model_not_fetched',
     retry: 'never',

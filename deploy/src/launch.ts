@@ -59,6 +59,8 @@ export interface LaunchOptions {
   readonly checkpoints?: string;
   /** Where steps compute; on the CPU when left out. */
   readonly device?: TrainingDevice;
+  /** Folder of another model that teaches. */
+  readonly teacher?: string;
   /** The model that judges; left out: what the environment names, or words and tools' fields. */
   readonly judge?: JudgeModel;
   /** Folder of a backup that a new data folder starts from. */
@@ -83,7 +85,7 @@ export interface Launched {
 const turnsShare = 0.4;
 
 export function launch(options: LaunchOptions): Launched {
-  const { data, ports, host, terminal, policies = [policy], base, judge, engine, device } = options;
+  const { data, ports, host, terminal, policies = [policy], base, judge, engine, device, teacher } = options;
   const adapt = options.adapt ?? ((spec: ProcessSpec) => spec);
   if (options.restore !== undefined) {
     const { files } = readManifest(options.restore);
@@ -130,6 +132,7 @@ export function launch(options: LaunchOptions): Launched {
         engine,
         box,
         device,
+        teacher,
         dataCapBytes,
         baseFiles,
       });
@@ -140,7 +143,7 @@ export function launch(options: LaunchOptions): Launched {
 
 /** What its processes are made from; also of a machine that is only talked about. */
 export function machineOf(options: Omit<LaunchOptions, 'terminal' | 'dataCapBytes'>, secrets: Secrets): Machine {
-  const { root, data, ports, host, base, answers, engine, box, votes, checkpoints, device, judge } = options;
+  const { root, data, ports, host, base, answers, engine, box, votes, checkpoints, device, teacher, judge } = options;
   return {
     root,
     data,
@@ -154,6 +157,7 @@ export function machineOf(options: Omit<LaunchOptions, 'terminal' | 'dataCapByte
     votes,
     checkpoints,
     device: device?.device,
+    teacher,
     judge,
     model: base?.folder ?? laptopModel(root),
     policies: options.policies ?? [policy],

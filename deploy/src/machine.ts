@@ -29,6 +29,8 @@ export interface Machine {
   readonly box?: BoxPlan | undefined;
   /** Where steps compute; on the CPU when left out. */
   readonly device?: TrainingDevice['device'] | undefined;
+  /** Folder of another model that teaches. */
+  readonly teacher?: string | undefined;
   /** The model that judges, where flags named one. */
   readonly judge?: Pick<JudgeModel, 'url' | 'model' | 'key'> | undefined;
   /** Votes for each turn, where a launch variable says how many. */

@@ -11,6 +11,7 @@ import { judgeApi, noJudge, type JudgeFlags } from './judge-model.js';
 import { highestOffset, portsFrom, refusedPort } from './ports.js';
 import { baseModel } from './machine.js';
 import { wantedOfUrl, type ApiFlags } from './remote-api.js';
+import { noTeacher } from './teacher-model.js';
 import { deviceFlag, type DeviceFlag } from './training-device.js';
 
 export interface Options {
@@ -26,6 +27,8 @@ export interface Options {
   readonly model: ModelPlace | undefined;
   /** The model that judges; what is undefined is as in the last start. */
   readonly judge: JudgeFlags;
+  /** Folder of another model that teaches, or none; undefined: as in the last start. */
+  readonly teacher: string | undefined;
   /** What answers; what is undefined is as in the last start. */
   readonly engine: EngineFlags;
   /** Where steps compute; undefined: as in the last start. */
@@ -72,6 +75,7 @@ export function readOptions(
       restore: { type: 'string' },
       policies: { type: 'string' },
       model: { type: 'string' },
+      teacher: { type: 'string' },
       'judge-url': { type: 'string' },
       'judge-model': { type: 'string' },
       'judge-key-file': { type: 'string' },
@@ -96,6 +100,7 @@ export function readOptions(
     yes: values.yes,
     policies: said.policies === undefined ? undefined : policiesOf(said.policies),
     model: said.model === undefined ? undefined : modelPlace(said.model.value, root),
+    teacher: teacherFlag(values.teacher, root),
     judge: judgeFlags(values, root),
     engine: engineFlags(values, root),
     device: values.device === undefined ? undefined : deviceFlag(values.device),
@@ -103,6 +108,9 @@ export function readOptions(
     box,
   };
 }
+
+const teacherFlag = (value: string | undefined, root: string) =>
+  value === undefined || value === noTeacher ? value : resolve(root, value);
 
 interface BoxValues {
   readonly profile?: string | undefined;

@@ -86,13 +86,20 @@ function tokensOf(part: string, { callTokens }: Secrets): Readonly<Record<string
   return Object.fromEntries(pairsOf(part).map((pair) => [tokenVariable(pair), callTokens[pair]]));
 }
 
-/** The preset of the model's size with samples as long as there is memory for; what the operator says goes before. */
-function recipeOf(base: Machine['base'], environment: Machine['environment']): Readonly<Record<string, string>> {
-  if (base === undefined || 'BACKTALK_RECIPE' in environment) return {};
+/**
+ * The preset of the model's size with samples as long as there is memory for, and who teaches; what the operator says goes before.
+ */
+function recipeOf({ base, teacher }: Machine, environment: Machine['environment']): Readonly<Record<string, string>> {
+  const sized = base === undefined || 'BACKTALK_RECIPE' in environment ? undefined : base;
+  const numbers = [
+    ...(sized === undefined ? [] : [`sampleTokensMax=${String(sized.sampleTokens)}`]),
+    ...(teacher === undefined ? [] : ['teacher=other']),
+  ];
+  if (numbers.length === 0) return {};
   const own = environment['BACKTALK_RECIPE_SET'] ?? '';
   return {
-    BACKTALK_RECIPE: base.recipe,
-    BACKTALK_RECIPE_SET: `sampleTokensMax=${String(base.sampleTokens)}${own === '' ? '' : `,${own}`}`,
+    ...(sized === undefined ? {} : { BACKTALK_RECIPE: sized.recipe }),
+    BACKTALK_RECIPE_SET: [...numbers, ...(own === '' ? [] : [own])].join(','),
   };
 }
 
@@ -110,6 +117,7 @@ function workers(machine: Machine): ProcessSpec[] {
         ...env,
         BACKTALK_MODEL_DIR: model,
         BACKTALK_BASE_MODEL: baseNameOf(machine),
+        ...(machine.teacher === undefined ? {} : { BACKTALK_TEACHER_MODEL_DIR: machine.teacher }),
         ...deviceSettings(machine),
         ...(machine.box?.training === undefined ? {} : trainingOnCards(machine.box.training.cards)),
         BACKTALK_HEALTH_ADDRESS: loopback(ports.health.trainingWorker),
@@ -347,7 +355,7 @@ export function machineProcesses(given: Machine): MachineProcesses {
       service(machine, 'trainer', {
         ...engineKey,
         ...readerOf(machine, given.environment),
-        ...recipeOf(machine.base, environment),
+        ...recipeOf(machine, environment),
         BACKTALK_TRAINING_WORKER: loopback(ports.grpc.trainingWorker),
       }),
       ...checkpoints(machine),

@@ -27,6 +27,7 @@ from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from training_step import LAPTOP
@@ -125,8 +126,10 @@ def learn(base: BaseModel, lesson: Lesson, given: argparse.Namespace, divergence
             loaded, budget = base.loaded, TokenBudget(recipe.micro_batch_tokens)
             items = prepare_batch(samples, recipe, loaded.context_length, loaded.vocabulary_size)
             ends = loaded.end_ids
-            drawing = Drawing(policy.network, recipe, loaded.context_length, ends, step, budget, lambda: None)
-            outcome = take_step(policy, optimizer, drawn_items(drawing, items), recipe, step, lambda *_: None)
+            drawing = Drawing(Teacher(policy), recipe, loaded.context_length, ends, step, budget, lambda: None)
+            outcome = take_step(
+                Teacher(policy, recipe.teacher), optimizer, drawn_items(drawing, items), recipe, step, lambda *_: None
+            )
             seconds = round(time.monotonic() - begun, 1)
             row: dict[str, Any] = {"divergence": divergence, "form": form, "step": step, "seconds": seconds}
             if step % given.every == 0 or step == given.steps:

@@ -20,6 +20,7 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.errors import OutOfMemoryError
 from long_step import LongStep, long_step
 from other_steps import OtherStep, plain_step, trl_step
@@ -153,7 +154,9 @@ def _small_step(device: str) -> dict[str, torch.Tensor]:
     sample = Sample("small", ids[:80], ids[80:], (-8.0,) * 16, 1.0, -1.0, False, ids[:84])
     with adapted(network, AdapterShape(8, 16, linear_modules(network)), seed=0) as policy:
         items = [BatchItem(sample, "", True, sample.teacher_prompt_ids)]
-        take_step(policy, make_optimizer(policy, recipe, {}), items, recipe, 0, lambda *_: None)
+        take_step(
+            Teacher(policy, recipe.teacher), make_optimizer(policy, recipe, {}), items, recipe, 0, lambda *_: None
+        )
         return {name: value.cpu() for name, value in policy.tensors().items()}
 
 

@@ -24,6 +24,7 @@ from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from shapes import made_network
 from training_step import LAPTOP
 
@@ -112,7 +113,9 @@ def long_step(network: Any, prompt_tokens: int, answer_tokens: int, rank: int) -
     loaded = _bytes(device, "VmRSS")
     started, cpu = time.perf_counter(), time.process_time()
     with adapted(network, AdapterShape(rank, 2 * rank, linear_modules(network)), seed=0) as policy:
-        outcome = take_step(policy, make_optimizer(policy, recipe, {}), [item], recipe, 0, progress)
+        outcome = take_step(
+            Teacher(policy, recipe.teacher), make_optimizer(policy, recipe, {}), [item], recipe, 0, progress
+        )
         operations = _operations(policy, item, bound_passes)
     progress("end", 0, 0, 0.0)
     if outcome.measurements["samples_trained"] != 1 or not bound_passes:

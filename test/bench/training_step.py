@@ -20,6 +20,7 @@ from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
 from torch import Tensor
 
@@ -58,6 +59,7 @@ LAPTOP = Recipe(
     dual_clip=3.0,
     opd_advantage_clip=2.0,
     top_k=20,
+    ema_decay=0.9,
     told_share=0.5,
     distill_share=1.0,
     off_policy="drop",
@@ -153,7 +155,7 @@ def _our_step(base: BaseModel, samples: list[Sample], recipe: Recipe, phases: di
 
     items = prepare_batch(samples, recipe, base.loaded.context_length, base.loaded.vocabulary_size)
     with adapted(base.network, AdapterShape(8, 16, base.target_modules), seed=0) as policy:
-        take_step(policy, make_optimizer(policy, recipe, {}), items, recipe, 0, progress)
+        take_step(Teacher(policy, recipe.teacher), make_optimizer(policy, recipe, {}), items, recipe, 0, progress)
     progress("end", 0, 0, 0.0)
 
 

@@ -56,6 +56,14 @@ describe('a version that is made again', () => {
     expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'different', detail });
   });
 
+  it('another model that teaches now is said to be one', async () => {
+    await withVersions(1);
+    rig.worker.teacherDigest = 'another';
+    await rig.rebuild('backtalk-v1', 'one');
+    const detail = 'backtalk-v1: the model that teaches';
+    expect(await rig.untilRebuilt('one')).toMatchObject({ state: 'different', detail });
+  });
+
   it('a version whose turns are gone is not made again, and they are named', async () => {
     await withVersions(1);
     await rig.trimTurns();

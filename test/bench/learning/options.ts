@@ -50,7 +50,8 @@ Parts:
   b  wishes in turn, then all together     e  controls: a teacher of another wish, and no teacher
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
   g  hostile feedback in three of ten         h  the methods side by side: binary, opd sampled, topk and
-     sessions, from ten keys                     full, hybrid (first third, taught by itself), and (a)
+     sessions, from ten keys                     full, hybrid (first third, taught by itself,
+                                                 by its average), and (a)
   i  one correction, and then silence
 
 Options:

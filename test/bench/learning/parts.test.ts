@@ -28,6 +28,7 @@ describe('units of the learning experiment', () => {
       'h emoji, opd, hybrid 1',
       'h emoji, opd, hybrid, the first third of the tokens 1',
       'h emoji, opd, hybrid, taught by itself 1',
+      'h emoji, opd, hybrid, taught by its average 1',
     ]);
   });
 

@@ -292,6 +292,7 @@ const recipes = {
   'opd, hybrid': 'method=opd',
   'opd, hybrid, the first third of the tokens': 'method=opd,distillShare=0.34',
   'opd, hybrid, taught by itself': 'method=opd,teacher=current',
+  'opd, hybrid, taught by its average': 'method=opd,teacher=ema',
 } as const;
 
 function methods(setting: Setting): Unit[] {

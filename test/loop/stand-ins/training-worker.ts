@@ -156,6 +156,7 @@ export class StandInTrainingWorker {
       dtype: 'float32',
       baseModel: this.baseModel,
       baseDigest: '',
+      teacherDigest: '',
     };
   }
 }

@@ -22,7 +22,12 @@ const method = {
     ['reverse_kl', 'forward_kl', 'jeffreys', 'jsd'],
     'Divergence of the full form, and of own answers in the hybrid; forward_kl and jeffreys also teach what the model never says by itself.',
   ),
-  teacher: oneOf('base', ['base', 'current'], 'Who is shown the hints: the base, or the policy as each step finds it.'),
+  teacher: oneOf(
+    'base',
+    ['base', 'current', 'ema', 'other'],
+    'Who is shown the hints: the base, the policy as each step finds it, its average over the versions, or another model beside it.',
+  ),
+  emaDecay: number(0.9, 0, 0.9999, 'Of that average, what each version leaves of the one before; for the teacher ema.'),
   toldShare: number(
     0.5,
     0.05,

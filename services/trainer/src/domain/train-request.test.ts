@@ -152,6 +152,7 @@ describe('the plan of a step', () => {
       opdForm: 'hybrid',
       divergence: 'jeffreys',
       teacher: 'base',
+      emaDecay: 0.9,
       weightRl: 0.1,
       weightOpd: 1,
       loraRank: 8,

@@ -22,6 +22,7 @@ export function manifestOf(batch: BatchClosed, plan: StepPlan, result: TrainResu
     configDigest: batch.configDigest,
     meanAnswerLength: batch.meanAnswerLength,
     baseDigest: result.baseDigest,
+    teacherDigest: result.teacherDigest,
   };
 }
 

@@ -95,6 +95,7 @@ export class Rebuilding {
     const differing = [
       ...filesThatDiffer(before.adapter, manifest.adapter),
       ...filesThatDiffer(before.trainingState, manifest.trainingState),
+      ...(before.teacherDigest === manifest.teacherDigest ? [] : ['the model that teaches']),
     ];
     if (asked.from === undefined) {
       const differs = differing.length === 0 ? '' : `${record.version}: ${differing.join(', ')}`;

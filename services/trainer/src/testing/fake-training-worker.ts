@@ -53,6 +53,7 @@ export class FakeTrainingWorker {
   salt = '';
   /** Of the weights that it has under the name of its base model. */
   baseDigest = 'base0';
+  teacherDigest = '';
   /** A step comes out as its parent. */
   unmoved = false;
   /** The step that it says it takes; empty: none. */
@@ -170,6 +171,7 @@ export class FakeTrainingWorker {
       dtype: 'float32',
       baseModel: 'fake',
       baseDigest: this.baseDigest,
+      teacherDigest: this.teacherDigest,
     };
   }
 

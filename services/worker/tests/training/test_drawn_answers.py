@@ -11,6 +11,7 @@ from backtalk_worker.training.domain.drawn_answers import Drawing, drawn_items
 from backtalk_worker.training.domain.optimizer import make_optimizer
 from backtalk_worker.training.domain.sampling import sample_answers
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
@@ -37,7 +38,7 @@ def told(policy, items, recipe=HYBRID, context=64, seed=1, tokens=10_000):
 
 
 def answered(policy, items, recipe=HYBRID, context=64, seed=1, tokens=10_000):
-    drawing = Drawing(policy.network, recipe, context, [END], seed, TokenBudget(tokens), lambda: None)
+    drawing = Drawing(Teacher(policy, recipe.teacher), recipe, context, [END], seed, TokenBudget(tokens), lambda: None)
     return drawn_items(drawing, items)
 
 
@@ -105,7 +106,7 @@ def test_the_same_batch_gives_the_same_answers_however_many_fit_at_once(policy, 
             asked.append(work(self.tokens))
             return work(self.tokens)
 
-    drawn_items(Drawing(policy.network, HYBRID, 64, [END], 1, Short(10_000), lambda: None), items)
+    drawn_items(Drawing(Teacher(policy), HYBRID, 64, [END], 1, Short(10_000), lambda: None), items)
     assert asked == [
         {
             items.index(next(x for x in items if x.sample.turn == one.sample.turn)): list(one.sample.answer_ids)
@@ -136,7 +137,7 @@ def test_a_step_learns_from_them_and_measures_the_policys_own_answers_alone(item
         with adapted(model, tiny_shape(model), 1) as one:
             disturb(one)
             start = one.tensors()
-            outcome = take_step(one, make_optimizer(one, recipe, {}), given, recipe, 1, silent)
+            outcome = take_step(Teacher(one, recipe.teacher), make_optimizer(one, recipe, {}), given, recipe, 1, silent)
             moved = max(float((value - start[name]).abs().max()) for name, value in one.tensors().items())
             return outcome, moved
 
@@ -163,7 +164,7 @@ def test_a_turn_with_lessons_shown_gets_an_answer_of_the_policy_to_the_plain_pro
     assert found == [changed(shown[0], answer_ids=tuple(said), logprobs=(0.0,) * len(said), advantage=0.0), items[1]]
     # Neither the shown answer itself nor the base's.
     assert tuple(said) != own.answer_ids
-    with policy.network.as_teacher("base"):
+    with policy.network.without_adapter():
         generator.manual_seed(1)
         base = sample_answers(policy.network, [own.prompt_ids], [own.temperature], [END], 9, generator, lambda: None)
     assert base[0] != said
@@ -188,7 +189,7 @@ def test_its_own_answer_is_one_of_the_told_where_told_answers_are_taken(policy, 
 def test_a_step_takes_the_drawn_answer_for_one_of_the_policy(policy, items):
     recipe = replace(HYBRID, opd_form="sampled", step_bound=0.0)
     given = answered(policy, [changed(item, shown=True) for item in items], recipe)
-    outcome = take_step(policy, make_optimizer(policy, recipe, {}), given, recipe, 1, silent)
+    outcome = take_step(Teacher(policy, recipe.teacher), make_optimizer(policy, recipe, {}), given, recipe, 1, silent)
     assert [(one.dropped, one.staleness, one.answer_replaced) for one in outcome.samples] == [("", 0.0, True)] * 4
     assert outcome.measurements["v_mean"] == 1
     assert outcome.measurements["loss_opd"] != 0
@@ -241,7 +242,7 @@ def test_a_step_trains_on_the_answer_given_anew(items):
         recipe = replace(ANEW, off_policy=off_policy, step_bound=0.0)
         with adapted(model, tiny_shape(model), 1) as one:
             given = answered(one, [outdated(items[0]), items[1]], recipe)
-            return take_step(one, make_optimizer(one, recipe, {}), given, recipe, 1, silent)
+            return take_step(Teacher(one, recipe.teacher), make_optimizer(one, recipe, {}), given, recipe, 1, silent)
 
     anew, dropped = step("answer_anew"), step("drop")
     assert [one.dropped for one in dropped.samples] == ["ratio_too_small", ""]

@@ -14,6 +14,7 @@ from backtalk_worker.training.domain.frozen_states import frozen_states
 from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import StepCancelledError
 
@@ -30,7 +31,7 @@ def step(at_once, **given):
     with adapted(model, tiny_shape(model), 1, Layout(at_once=at_once)) as policy:
         disturb(policy)
         optimizer = make_optimizer(policy, recipe, {})
-        outcome = take_step(policy, optimizer, items, recipe, 1, silent)
+        outcome = take_step(Teacher(policy, recipe.teacher), optimizer, items, recipe, 1, silent)
         tensors = policy.tensors() | optimizer_state(policy, optimizer)
         bits = {name: tensor.contiguous().numpy().tobytes() for name, tensor in tensors.items()}
         return bits, dict(outcome.measurements), outcome.samples

@@ -14,6 +14,7 @@ from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.gradient_pass import GradientPass
 from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.domain.step import states_after
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 from backtalk_worker.training.errors import OutOfMemoryError
 
@@ -57,13 +58,14 @@ def gradients(policy):
     return torch.cat([(p * 0 if p.grad is None else p.grad).detach().flatten() for p in policy.parameters.values()])
 
 
-def run(policy, items, recipe, tokens=10_000, passes=None):
+def run(policy, items, recipe, tokens=10_000, passes=None, who=None):
     by_index, budget = dict(enumerate(items)), TokenBudget(tokens)
     hinted = {i: x.teacher_prompt for i, x in by_index.items() if x.teacher_prompt}
-    teacher = states_after(policy, by_index, hinted, recipe.teacher, budget, silent)
+    who = who or Teacher(policy, recipe.teacher)
+    teacher = states_after(who, by_index, hinted, budget, silent)
     plain = {i: x.sample.prompt_ids for i, x in by_index.items()}
-    base = states_after(policy, by_index, plain, "base", budget, silent)
-    passes = passes or GradientPass(policy, by_index, teacher, base, recipe, len(items) * recipe.mean_answer_length)
+    base = states_after(Teacher(policy), by_index, plain, budget, silent)
+    passes = passes or GradientPass(who, by_index, teacher, base, recipe, len(items) * recipe.mean_answer_length)
     sums = passes.run(tokens, True, lambda *_: None)
     return sums, gradients(policy), passes
 

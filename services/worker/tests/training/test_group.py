@@ -37,6 +37,8 @@ BATCHES = {
     "both-and-sampled-kl": {"kl_beta": 0.2, "kl_form": "sampled", "divergence": "jsd"},
     "a-step-that-is-shrunk": {"step_bound": 1e-4},
     "several-steps": {"optimizer_steps": 3},
+    "taught-by-its-average": {"opd_form": "hybrid", "teacher": "ema", "ema_decay": 0.5},
+    "taught-by-another-model": {"opd_form": "hybrid", "teacher": "other"},
 }
 
 
@@ -48,8 +50,16 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def alone(model, tmp_path_factory):
-    running = start_worker(model, tmp_path_factory.mktemp("blobs"), BACKTALK_DTYPE="float64")
+def beside(tmp_path_factory):
+    """What all of them are given beside the model that they train."""
+    folder = tmp_path_factory.mktemp("wider")
+    write_tiny_model(folder, seed=3, width=48)
+    return {"BACKTALK_TEACHER_MODEL_DIR": str(folder)}
+
+
+@pytest.fixture(scope="module")
+def alone(model, beside, tmp_path_factory):
+    running = start_worker(model, tmp_path_factory.mktemp("blobs"), BACKTALK_DTYPE="float64", **beside)
     yield running
     running.kill()
 
@@ -85,18 +95,18 @@ def with_files_of(alone, first, pair):
 
 
 @pytest.fixture(scope="module")
-def pair(alone, first, model, tmp_path_factory):
-    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs")))
+def pair(alone, first, model, beside, tmp_path_factory):
+    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs"), **beside))
     yield running
     # SIGKILL, which nothing can answer: the processes end with their launcher.
     running.now.kill()
 
 
 @pytest.fixture(scope="module")
-def sharded(alone, first, model, tmp_path_factory):
+def sharded(alone, first, model, beside, tmp_path_factory):
     """A pair of which each holds half of each layer, and lays its samples end to end."""
     both = {"BACKTALK_TRAINING_SHARDING": "on", "BACKTALK_TRAINING_PACKING": "on"}
-    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs"), **both))
+    running = with_files_of(alone, first, Pair(model, tmp_path_factory.mktemp("blobs"), **both, **beside))
     yield running
     running.now.kill()
 

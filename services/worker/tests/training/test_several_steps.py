@@ -8,6 +8,7 @@ from tiny_policy import RECIPE, changed, disturb, items_of, silent, tiny_model, 
 from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 
 LENGTHS = ((5, 4), (9, 2), (3, 8))
 # Exact at every token, so that a second step is the same whether or not it is in a batch of its own.
@@ -23,7 +24,7 @@ def step(recipe, weights=None, state=None, **sample):
             policy.set_tensors(weights)
         optimizer = make_optimizer(policy, recipe, state or {})
         items = [changed(item, **sample) for item in items_of(model, LENGTHS)]
-        outcome = take_step(policy, optimizer, items, recipe, 1, silent)
+        outcome = take_step(Teacher(policy, recipe.teacher), optimizer, items, recipe, 1, silent)
         return outcome, policy.tensors(), optimizer_state(policy, optimizer)
 
 

@@ -16,6 +16,7 @@ from backtalk_worker.training.domain.group import ALONE, shares
 from backtalk_worker.training.domain.network import Layout
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state
 from backtalk_worker.training.domain.step import take_step
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.errors import StepCancelledError
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6), (4, 1), (7, 12), (12, 3))
@@ -99,7 +100,7 @@ def shared_step(size, recipe, items=None, progress=silent, shares_base=False):
         def run(policy, group):
             disturb(policy)
             optimizer = make_optimizer(policy, recipe, {})
-            outcome = take_step(policy, optimizer, given, recipe, 1, progress, group)
+            outcome = take_step(Teacher(policy, recipe.teacher), optimizer, given, recipe, 1, progress, group)
             return outcome, policy.tensors(), optimizer_state(policy, optimizer)
 
         return [one.result() for one in [pool.submit(run, *each) for each in zip(policies, groups, strict=True)]]

@@ -12,6 +12,7 @@ from backtalk_worker.training.domain.adapter import adapted
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.step import take_step
 from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, drawn, shrink_to_fit
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.errors import StepCancelledError, StepNotFiniteError
 
 LENGTHS = ((5, 4), (9, 2), (3, 8), (6, 6))
@@ -25,7 +26,7 @@ def step(recipe, items, weights=None, state=None, progress=silent, seed=1):
             policy.set_tensors(weights)
         before = policy.tensors()
         optimizer = make_optimizer(policy, recipe, state or {})
-        outcome = take_step(policy, optimizer, items, recipe, seed, progress)
+        outcome = take_step(Teacher(policy, recipe.teacher), optimizer, items, recipe, seed, progress)
         return outcome, before, policy.tensors(), optimizer_state(policy, optimizer)
 
 
@@ -315,7 +316,7 @@ def test_a_loss_that_is_not_a_number_fails_the_step():
     with adapted(model, tiny_shape(model), 1) as policy:
         policy.set_tensors({name: torch.full_like(value, 1e200) for name, value in policy.tensors().items()})
         with pytest.raises(StepNotFiniteError):
-            take_step(policy, make_optimizer(policy, RECIPE, {}), items, RECIPE, 1, silent)
+            take_step(Teacher(policy), make_optimizer(policy, RECIPE, {}), items, RECIPE, 1, silent)
 
 
 def test_cancelling_stops_at_the_next_micro_batch():

@@ -26,7 +26,8 @@ from worker_process import (
 
 from backtalk_worker.gen.backtalk.v1 import training_pb2
 from backtalk_worker.model.load import load_model
-from backtalk_worker.training.outputs.base_model import load_base_model
+from backtalk_worker.training.errors import TeacherUnsupportedError
+from backtalk_worker.training.outputs.base_model import load_base_model, with_teacher
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +257,85 @@ def test_a_base_that_changed_under_its_name_has_another_digest(worker, first, mo
         next(network.parameters()).view(-1)[0] += 1
     network.save_pretrained(other)
     assert load_base_model(other, "tiny", "cpu", "float32").digest != digest
+
+
+def test_the_average_of_the_policy_is_kept_beside_the_optimiser_and_goes_on_with_the_next_step(worker, model):
+    request = train_request(model, call="ema_1", teacher="ema", ema_decay=0.75)
+    one = worker.train(request)[1]
+    # Named in the state and not in what engines load.
+    assert digests(one.training_state).keys() == {"optimizer.safetensors", "average.safetensors"}
+    assert digests(one.adapter).keys() == {"adapter_model.safetensors", "adapter_config.json"}
+    two = worker.train(child_of(request, one, "ema_2"))[1]
+    averages = [load(worker.get(digests(made.training_state)["average.safetensors"])) for made in (one, two)]
+    policies = [load(worker.get(digests(made.adapter)["adapter_model.safetensors"])) for made in (one, two)]
+    for name, value in averages[1].items():
+        assert torch.allclose(value, 0.75 * averages[0][name] + 0.25 * policies[1][name], atol=1e-7)
+    # The first average begins at the base, of whose adapter B is zero.
+    b = next(name for name in averages[0] if "lora_B" in name)
+    assert torch.allclose(averages[0][b], 0.25 * policies[0][b], atol=1e-7)
+    assert float(policies[0][b].abs().max()) > 0
+
+    def taught_by(name):
+        child = child_of(train_request(model, teacher=name, ema_decay=0.75), one, f"ema_{name}")
+        return worker.train(child)[1].report.measurements["loss_opd"]
+
+    # In its second step it is neither the base nor the policy.
+    assert taught_by("ema") == two.report.measurements["loss_opd"]
+    assert len({taught_by(name) for name in ("ema", "base", "current")}) == 3
+
+
+def test_an_average_of_another_adapter_is_refused(worker, first, model):
+    from safetensors.torch import save
+
+    request = child_of(train_request(model, teacher="ema"), first, "average")
+    wrong = worker.put(save({"x": torch.zeros(1)}))
+    request.parent_training_state.add(name="average.safetensors", digest=wrong, bytes=1)
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(request)
+    assert error_code(refused.value) == ("adapter_invalid", "never")
+
+
+def test_another_model_teaches_where_the_worker_was_given_one_and_its_digest_is_told(worker, first, model, tmp_path):
+    with pytest.raises(grpc.RpcError) as refused:
+        worker.train(train_request(model, call="no_teacher", teacher="other"))
+    assert error_code(refused.value) == ("teacher_missing", "later")
+    assert "BACKTALK_TEACHER_MODEL_DIR" in (refused.value.details() or "")
+    wide = tmp_path / "wide"
+    write_tiny_model(wide, seed=3, width=48)
+    taught = start_worker(model, tmp_path / "blobs", BACKTALK_TEACHER_MODEL_DIR=str(wide))
+    other = taught.train(train_request(model, call="other", teacher="other"))[1]
+    base = taught.train(train_request(model))[1]
+    assert taught.stop() == 0
+    assert other.teacher_digest == load_base_model(wide, "wide", "cpu", "float32").digest
+    assert other.report.measurements["loss_opd"] != base.report.measurements["loss_opd"]
+    # Beside another model the base teaches as ever, and what is not taught by it does not name it.
+    assert (base.teacher_digest, without_seconds(base)) == ("", without_seconds(first))
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        ({"vocabulary": 49160}, "it knows 49160 tokens, the base 49152"),
+        ({"context": 256}, "its context is 256 tokens, the base's 512"),
+    ],
+)
+def test_a_teacher_that_does_not_fit_the_base_is_refused_in_one_line(model, tmp_path, made, problem):
+    write_tiny_model(tmp_path, **made)
+    base, teacher = (
+        load_base_model(folder, name, "cpu", "float32") for folder, name in ((model, "a"), (tmp_path, "b"))
+    )
+    with pytest.raises(TeacherUnsupportedError, match=f"^b cannot teach a: {problem}$"):
+        with_teacher(base, teacher)
+
+
+def test_a_teacher_of_other_tokens_is_refused(model, tmp_path):
+    write_tiny_model(tmp_path)
+    base, teacher = (
+        load_base_model(folder, name, "cpu", "float32") for folder, name in ((model, "a"), (tmp_path, "b"))
+    )
+    teacher.loaded.tokenizer.add_tokens(["<another>"])
+    with pytest.raises(TeacherUnsupportedError, match="its tokenizer has other tokens"):
+        with_teacher(base, teacher)
 
 
 def test_a_step_that_is_not_finite_fails_without_files(worker, first, model):

@@ -24,6 +24,7 @@ RECIPE = Recipe(
     opd_form="full",
     divergence="reverse_kl",
     teacher="base",
+    ema_decay=0.9,
     weight_rl=0.3,
     weight_opd=0.7,
     lora_rank=2,
@@ -56,11 +57,11 @@ RECIPE = Recipe(
 )
 
 
-def tiny_model(seed: int = 0) -> LlamaForCausalLM:
+def tiny_model(seed: int = 0, width: int = 16) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
-        hidden_size=16,
+        hidden_size=width,
         intermediate_size=24,
         num_hidden_layers=2,
         num_attention_heads=4,
@@ -74,7 +75,7 @@ def tiny_model(seed: int = 0) -> LlamaForCausalLM:
         for name in ("input_layernorm", "post_attention_layernorm", "norm"):
             if hasattr(layer, name):
                 # The model's own norms compute in float32 whatever they are given.
-                setattr(layer, name, torch.nn.RMSNorm(16, eps=config.rms_norm_eps))
+                setattr(layer, name, torch.nn.RMSNorm(width, eps=config.rms_norm_eps))
     torch.nn.Module.to(model, DEVICE)
     return model.double().eval().requires_grad_(False)
 

@@ -27,12 +27,12 @@ QUESTIONS = ("Why is the sky blue?", "How do I boil an egg?", "What is jazz?", "
 HINT = "Answer in one short sentence."
 
 
-def write_tiny_model(folder: Path) -> None:
+def write_tiny_model(folder: Path, seed: int = 0, width: int = 32, vocabulary: int = 49152, context: int = 512) -> None:
     """Random weights behind the laptop model's tokenizer and template."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=49152, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.2, tie_word_embeddings=True,
+        vocab_size=vocabulary, hidden_size=width, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=context, initializer_range=0.2, tie_word_embeddings=True,
         eos_token_id=2, pad_token_id=2,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(folder)

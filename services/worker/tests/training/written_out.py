@@ -30,10 +30,11 @@ def binned(p, t, sampled, recipe, old=None):
     return total
 
 
-def written_out(policy, items, recipe):
+def written_out(policy, items, recipe, teaching=None):
     """The objective of the batch, one sample after the other; at the first optimiser step π_old is the policy.
 
-    Scalar terms are at the turn's temperature, divergences over the vocabulary at 1.
+    `teaching` is a model that is neither the base nor the policy. Scalar terms are at the turn's temperature,
+    divergences over the vocabulary at 1.
     """
     model, total = policy.network.model, torch.zeros((), dtype=torch.float64)
     for item in items:
@@ -41,9 +42,9 @@ def written_out(policy, items, recipe):
         ids = torch.tensor(s.answer_ids)
         log_p = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
         p = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()
-        with torch.no_grad(), nullcontext() if recipe.teacher == "current" else policy.network.without_adapter():
-            log_t = logprobs(model, item.teacher_prompt, s.answer_ids, s.temperature)
-            t = logprobs(model, item.teacher_prompt, s.answer_ids, 1.0).exp()
+        with torch.no_grad(), policy.network.without_adapter() if recipe.teacher == "base" else nullcontext():
+            log_t = logprobs(teaching or model, item.teacher_prompt, s.answer_ids, s.temperature)
+            t = logprobs(teaching or model, item.teacher_prompt, s.answer_ids, 1.0).exp()
         with torch.no_grad(), policy.network.without_adapter():
             log_b = logprobs(model, s.prompt_ids, s.answer_ids, s.temperature)
             b = logprobs(model, s.prompt_ids, s.answer_ids, 1.0).exp()

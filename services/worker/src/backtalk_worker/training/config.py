@@ -52,6 +52,9 @@ class TrainingWorkerConfig(ProcessConfig, cli_prog_name="python -m backtalk_work
     base_model: str = setting(
         "BACKTALK_BASE_MODEL", BASE_MODEL_NAME, "name under which engines serve the base", pattern=r"^\P{C}{1,200}$"
     )
+    teacher_model_dir: Path | None = setting(
+        "BACKTALK_TEACHER_MODEL_DIR", None, "folder of another model that is shown the hints, for the teacher `other`"
+    )
     device: Device = setting("BACKTALK_DEVICE", "cpu", "where the model computes")
     dtype: DtypeName = setting("BACKTALK_DTYPE", dtype_of_the_device, "of the base")
     packing: Literal["on", "off"] = setting(

@@ -102,6 +102,22 @@ class ProcessFailedError(TrainingWorkerError):
     words = "another process of the group failed ({})"
 
 
+class TeacherMissingError(TrainingWorkerError):
+    """The recipe's teacher is `other`, and the worker was given no such model; an operator can mend it."""
+
+    code, status, retry = "teacher_missing", StatusCode.FAILED_PRECONDITION, "later"
+    words = (
+        "the recipe's teacher is another model, and none was named: set BACKTALK_TEACHER_MODEL_DIR, or its `teacher`"
+    )
+
+
+class TeacherUnsupportedError(TrainingWorkerError):
+    """The model that is to teach does not fit the base."""
+
+    code, status = "teacher_unsupported", StatusCode.FAILED_PRECONDITION
+    words = "{} cannot teach {}: {}"
+
+
 class ModelUnsupportedError(TrainingWorkerError):
     """The base model computes its logits in a way that the chunked loss does not follow."""
 

@@ -33,7 +33,7 @@ from backtalk_worker.training.inputs.grpc_service import SERVER_OPTIONS, Trainin
 from backtalk_worker.training.inputs.http_health import HealthServer
 from backtalk_worker.training.inputs.orders import follow, lead, lead_score
 from backtalk_worker.training.inputs.training_calls import Progress, TrainingCalls
-from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model
+from backtalk_worker.training.outputs.base_model import BaseModel, load_base_model, with_teacher
 from backtalk_worker.training.outputs.blob_cache import BlobCache
 from backtalk_worker.training.outputs.process_group import ProcessGroup, is_launched, own_device
 from backtalk_worker.training.outputs.version_files import VersionFiles
@@ -66,15 +66,15 @@ def _make_room(config: TrainingWorkerConfig) -> None:
 
 
 def _loaded(config: TrainingWorkerConfig, group: ProcessGroup | None) -> BaseModel:
-    """The base model on the device of this process, whole or its shard."""
+    """The base model on the device of this process, whole or its shard, and the teacher's where it is another."""
     sharing = ALONE if group is None or config.sharding == "off" else group
-    return load_base_model(
-        config.model_dir,
-        config.base_model,
-        own_device(config.device),
-        config.dtype,
-        Layout(packs=config.packing == "on", sharing=sharing, at_once=config.at_once),
-    )
+    layout = Layout(packs=config.packing == "on", sharing=sharing, at_once=config.at_once)
+    device = own_device(config.device)
+    base = load_base_model(config.model_dir, config.base_model, device, config.dtype, layout)
+    if config.teacher_model_dir is None:
+        return base
+    folder = config.teacher_model_dir
+    return with_teacher(base, load_base_model(folder, folder.name, device, config.dtype, layout))
 
 
 class TrainingWorker:

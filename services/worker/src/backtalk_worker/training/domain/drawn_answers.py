@@ -26,6 +26,7 @@ from backtalk_worker.training.domain.network import ChunkedNetwork
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sampling import sample_answers
 from backtalk_worker.training.domain.step_bound import drawn
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget, micro_batches
 
 GENERATION_FACTOR = 8
@@ -36,7 +37,7 @@ GENERATION_FACTOR = 8
 class Drawing:
     """What answers are drawn with; the same one gives the same answers for the same items."""
 
-    network: ChunkedNetwork
+    teacher: Teacher
     recipe: Recipe
     context: int
     end_ids: Sequence[int]
@@ -44,8 +45,14 @@ class Drawing:
     budget: TokenBudget
     tick: Callable[[], None]
 
-    def answers(self, prompts: Mapping[int, Sequence[int]], items: Sequence[BatchItem]) -> dict[int, list[int]]:
-        """An answer to each prompt at its item's temperature, by index of the item."""
+    @property
+    def policy(self) -> ChunkedNetwork:
+        return self.teacher.policy.network
+
+    def answers(
+        self, network: ChunkedNetwork, prompts: Mapping[int, Sequence[int]], items: Sequence[BatchItem]
+    ) -> dict[int, list[int]]:
+        """The network's answer to each prompt at its item's temperature, by index of the item."""
         if not prompts:
             return {}
         room = self.recipe.max_answer_tokens
@@ -59,7 +66,7 @@ class Drawing:
                 some = [places[at] for at in group]
                 given = [prompts[i] for i in some]
                 warmth = [items[i].sample.temperature for i in some]
-                drawn_now = sample_answers(self.network, given, warmth, self.end_ids, room, generator, self.tick)
+                drawn_now = sample_answers(network, given, warmth, self.end_ids, room, generator, self.tick)
                 found |= zip(some, drawn_now, strict=True)
             return found
 
@@ -70,7 +77,7 @@ def drawn_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
     """The items, each with an answer of the policy; behind them, in form `hybrid`, those that the teacher answers."""
     outdated = _outdated(drawing, items)
     asked = sorted({i for i, item in enumerate(items) if item.sample.shown and item.trained} | outdated)
-    answers = drawing.answers({i: items[i].sample.prompt_ids for i in asked}, items)
+    answers = drawing.answers(drawing.policy, {i: items[i].sample.prompt_ids for i in asked}, items)
     answered = [
         _answered(item, answers[i], anew=i in outdated) if i in answers else item for i, item in enumerate(items)
     ]
@@ -92,7 +99,7 @@ def _outdated(drawing: Drawing, items: Sequence[BatchItem]) -> set[int]:
     if recipe.off_policy == "drop" or not fitting:
         return set()
     scored = score_answers(
-        drawing.network,
+        drawing.policy,
         [sample.prompt_ids for sample in fitting.values()],
         [sample.answer_ids for sample in fitting.values()],
         [sample.temperature for sample in fitting.values()],
@@ -119,8 +126,8 @@ def _told_items(drawing: Drawing, items: Sequence[BatchItem]) -> list[BatchItem]
     others = [i for i in taught if i not in given]
     wanted = max(0, math.ceil(recipe.told_share * len(taught)) - len(given))
     chosen = drawn(others, wanted, drawing.seed)
-    with drawing.network.as_teacher(recipe.teacher):
-        answers = drawing.answers({i: items[i].teacher_prompt for i in chosen}, items)
+    with drawing.teacher.present() as network:
+        answers = drawing.answers(network, {i: items[i].teacher_prompt for i in chosen}, items)
     known = {i: list(items[i].sample.answer_ids) for i in given} | answers
     return [_answered(items[i], known[i], told=True) for i in (*given, *chosen)]
 

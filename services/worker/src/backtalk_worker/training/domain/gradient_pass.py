@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 import torch
 from torch import Tensor
 
-from backtalk_worker.training.domain.adapter import AdaptedNetwork
 from backtalk_worker.training.domain.batch import BatchItem
 from backtalk_worker.training.domain.binned import Bins
 from backtalk_worker.training.domain.correction import bounded_log_ratio, sequence_is_off_policy, staleness
@@ -24,6 +23,7 @@ from backtalk_worker.training.domain.objective import Terms, Tokens, clipped_cou
 from backtalk_worker.training.domain.observation import Observation
 from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.errors import StepNotFiniteError
 
 Tick = Callable[[int, int, float], None]
@@ -60,7 +60,7 @@ class PassSums:
 class GradientPass:
     """Passes over one batch; states of teacher and base are by index of the item, as the items are."""
 
-    adapted: AdaptedNetwork
+    who: Teacher
     items: Mapping[int, BatchItem]
     teacher: Mapping[int, Tensor]
     base: Mapping[int, Tensor]
@@ -73,11 +73,11 @@ class GradientPass:
 
     @property
     def network(self) -> ChunkedNetwork:
-        return self.adapted.network
+        return self.who.policy.network
 
     def run(self, token_budget: int, first: bool, tick: Tick) -> PassSums:
         """Leaves the gradient of the batch's loss in the parameters."""
-        parameters = list(self.adapted.parameters.values())
+        parameters = list(self.who.policy.parameters.values())
         for parameter in parameters:
             parameter.grad = None
         total = PassSums()
@@ -109,8 +109,8 @@ class GradientPass:
         tokens = self._tokens(group)
         # The head's gradient is taken chunk by chunk against a leaf, and sent through the decoder once.
         leaf = states.detach().requires_grad_()  # [tokens, hidden]
-        teacher = self._gathered(self.teacher, group, leaf)
-        base = self._gathered(self.base, group, leaf)
+        teacher = self._gathered(self.teacher, group, leaf, self.who.speaking)
+        base = self._gathered(self.base, group, leaf, self.network)
         # In the first pass the policy is π_old, of which only bins look at more than the sampled tokens.
         is_old = first or self.recipe.opd_form != "topk"
         old = leaf.detach() if is_old else torch.cat([self.observed[i].states for i in group])
@@ -137,12 +137,12 @@ class GradientPass:
         sums: PassSums,
         first: bool,
     ) -> None:
-        """Loss and gradient of some positions; states are [tokens, hidden]."""
+        """Loss and gradient of some positions; states are [tokens, hidden], the teacher's of its own size."""
         student = self.network.log_probabilities(states)  # [tokens, vocabulary]
         with torch.no_grad():
             of = self.network.log_probabilities
             needs_base = bool(self.base) and (first or self.recipe.kl_beta > 0)
-            teacher = of(teacher_states) if tokens.taught.any() else None
+            teacher = self.who.speaking.log_probabilities(teacher_states) if tokens.taught.any() else None
             base = of(base_states) if needs_base else None
             is_binned = self.recipe.opd_form == "topk" and teacher is not None
             bins = Bins(of(old_states), self.network.ends, self.recipe.top_k) if is_binned else None
@@ -228,10 +228,12 @@ class GradientPass:
         first = math.ceil(self.recipe.distill_share * count) if index in self.teacher else 0
         return torch.arange(count) < first
 
-    def _gathered(self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor) -> Tensor:
-        """States of the group's tokens; zeros, which are never used, where there are none. [tokens, hidden]."""
+    def _gathered(
+        self, states: Mapping[int, Tensor], group: Sequence[int], like: Tensor, network: ChunkedNetwork
+    ) -> Tensor:
+        """A network's states of the group's tokens; unused zeros where there are none. [tokens, hidden]."""
         rows = [
-            states[i] if i in states else like.new_zeros(len(self.items[i].sample.answer_ids), like.shape[1])
+            states[i] if i in states else like.new_zeros(len(self.items[i].sample.answer_ids), network.hidden_size)
             for i in group
         ]
         return torch.cat(rows).detach()

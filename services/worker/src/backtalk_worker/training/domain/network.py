@@ -19,7 +19,6 @@ from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from backtalk_worker.training.domain.group import ALONE, Group
-from backtalk_worker.training.domain.recipe import TeacherName
 
 LOGIT_CHUNK_ELEMENTS = 4 * 1024 * 1024
 """Logits held at once: 85 positions of a vocabulary of 49,152, or 16 MiB in float32."""
@@ -86,6 +85,11 @@ class ChunkedNetwork:
         wide = logits if logits.dtype == torch.float64 else logits.float()
         return torch.log_softmax(wide, dim=-1)
 
+    @property
+    def hidden_size(self) -> int:
+        """Of a state."""
+        return self.head.weight.shape[1]  # type: ignore[return-value]
+
     def chunks(self, tokens: int) -> Iterator[slice]:
         """Slices of token positions whose logits are small enough to be held at once."""
         vocabulary: int = self.head.weight.shape[0]  # type: ignore[assignment]
@@ -106,10 +110,6 @@ class ChunkedNetwork:
         """Inside, the network is the frozen base."""
         disable = getattr(self.model, "disable_adapter", None)
         return disable() if disable is not None else nullcontext()
-
-    def as_teacher(self, whose: TeacherName) -> AbstractContextManager[Any]:
-        """Inside, the network is the frozen base, or the policy with its adapter as it stands."""
-        return self.without_adapter() if whose == "base" else nullcontext()
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, None, list[int]]:

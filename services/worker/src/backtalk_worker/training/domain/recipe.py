@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 DivergenceName = Literal["reverse_kl", "forward_kl", "jeffreys", "jsd"]
-TeacherName = Literal["base", "current"]
+TeacherName = Literal["base", "current", "ema", "other"]
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -22,7 +22,9 @@ class Recipe:
     opd_form: Literal["sampled", "topk", "full", "hybrid"]
     divergence: DivergenceName
     teacher: TeacherName
-    """Who is shown the hints: the frozen base, or the policy as the step finds it."""
+    """Who is shown the hints: the frozen base, the policy as the step finds it, its average, or another model."""
+    ema_decay: Share
+    """Of the average of the policy, what each version leaves of the one before; for the teacher `ema` alone."""
     weight_rl: NotNegative
     """Weights of the two terms; only `combined` uses them, the pure methods weigh their one term 1."""
     weight_opd: NotNegative

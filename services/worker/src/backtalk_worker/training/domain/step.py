@@ -25,9 +25,10 @@ from backtalk_worker.training.domain.observation import (
     sample_outcomes,
     tripped_guards,
 )
-from backtalk_worker.training.domain.recipe import Recipe, TeacherName
+from backtalk_worker.training.domain.recipe import Recipe
 from backtalk_worker.training.domain.sample import Sample
 from backtalk_worker.training.domain.step_bound import ANSWERS_MAX, BoundedStep, drawn, shrink_to_fit
+from backtalk_worker.training.domain.teacher import Teacher
 from backtalk_worker.training.domain.token_budget import TokenBudget
 from backtalk_worker.training.errors import StepNotFiniteError
 
@@ -47,7 +48,7 @@ class StepOutcome:
 
 
 def take_step(
-    adapted: AdaptedNetwork,
+    teacher: Teacher,
     optimizer: torch.optim.Optimizer,
     items: Sequence[BatchItem],
     recipe: Recipe,
@@ -55,10 +56,11 @@ def take_step(
     progress: Progress,
     group: Group = ALONE,
 ) -> StepOutcome:
-    """Moves the adapter by one batch. A batch without any gradient moves nothing, momentum included."""
+    """Moves the teacher's policy by one batch. One without any gradient moves nothing, momentum included."""
+    adapted = teacher.policy
     trained = {index: item for index, item in enumerate(items) if item.trained}
     budget = TokenBudget(recipe.micro_batch_tokens)
-    passes = group.apart(lambda: _passes(adapted, trained, len(items), recipe, seed, budget, progress, group))
+    passes = group.apart(lambda: _passes(teacher, trained, len(items), recipe, seed, budget, progress, group))
     start = adapted.tensors()
     own = {index for index, item in enumerate(items) if not item.sample.told}
     sums, bounded = PassSums(), BoundedStep(scale=0.0, kl=0.0)
@@ -111,7 +113,7 @@ def take_step(
 
 
 def _passes(
-    adapted: AdaptedNetwork,
+    teacher: Teacher,
     trained: Mapping[int, BatchItem],
     count: int,
     recipe: Recipe,
@@ -130,10 +132,10 @@ def _passes(
     measured = answered if recipe.kl_beta > 0 else drawn(answered, BASE_ANSWERS_MAX, seed)
     plain = {i: own[i].sample.prompt_ids for i in measured if i in own}
     return GradientPass(
-        adapted,
+        teacher,
         own,
-        states_after(adapted, own, hinted, recipe.teacher, budget, progress),
-        states_after(adapted, own, plain, "base", budget, progress),
+        states_after(teacher, own, hinted, budget, progress),
+        states_after(Teacher(teacher.policy), own, plain, budget, progress),
         recipe,
         # N counts the whole batch, dropped samples included: what is left out takes no other sample's weight.
         normaliser=count * recipe.mean_answer_length,
@@ -156,18 +158,17 @@ def _observed_by_all(passes: GradientPass, group: Group) -> dict[int, Observatio
 
 
 def states_after(
-    adapted: AdaptedNetwork,
+    teacher: Teacher,
     items: Mapping[int, BatchItem],
     prompts: Mapping[int, Sequence[int]],
-    whose: TeacherName,
     budget: TokenBudget,
     progress: Progress,
 ) -> dict[int, Tensor]:
-    """Base or policy, without gradient, on exactly the sampled ids after the given prompts: with hints, the teacher."""
+    """Of the teacher, without gradient, on exactly the sampled ids after the given prompts."""
     answers = [items[i].sample.answer_ids for i in prompts]
-    with adapted.network.as_teacher(whose):
+    with teacher.present() as network:
         states = frozen_states(
-            adapted.network,
+            network,
             list(prompts.values()),
             answers,
             budget,

@@ -95,8 +95,8 @@ def score_order(request: training_pb2.ScoreRequest, vocabulary: int, context: in
 def _recipe(config: training_pb2.TrainingConfig, mean_answer_length: float) -> Recipe:
     names = [field.name for field in fields(Recipe) if field.name != "mean_answer_length"]
     given: dict[str, Any] = {name: getattr(config, name) for name in names}
-    # Plans of earlier releases name no teacher, half of the answers were told, all of their tokens distilled, and those
-    # that the policy would hardly give any more dropped.
+    # Plans of earlier releases name no teacher and average nothing, half of the answers were told, all of their tokens
+    # distilled, and those that the policy would hardly give any more dropped.
     given["teacher"] = config.teacher or "base"
     given["told_share"] = config.told_share or 0.5
     given["distill_share"] = config.distill_share or 1.0

@@ -21,11 +21,12 @@ from backtalk_worker.training.domain.network import network_of
 from backtalk_worker.training.domain.optimizer import make_optimizer, optimizer_state, state_mismatch
 from backtalk_worker.training.domain.probes import ProbeAnswer, answer_probes
 from backtalk_worker.training.domain.step import Progress, take_step
+from backtalk_worker.training.domain.teacher import Teacher, moved_average
 from backtalk_worker.training.domain.token_budget import TokenBudget
-from backtalk_worker.training.errors import AdapterInvalidError
+from backtalk_worker.training.errors import AdapterInvalidError, TeacherMissingError
 from backtalk_worker.training.inputs.decode import ScoreOrder, TrainOrder
 from backtalk_worker.training.outputs.base_model import BaseModel
-from backtalk_worker.training.outputs.version_files import VersionFiles
+from backtalk_worker.training.outputs.version_files import AVERAGE_FILE, OPTIMIZER_FILE, VersionFiles
 
 SCORE_TOKENS = 2048
 """Tokens of one forward pass of a scoring, padding included."""
@@ -44,9 +45,9 @@ def train(
     items = prepare_batch(order.samples, order.recipe, loaded.context_length, loaded.vocabulary_size)
     with adapted(base.network, shape, order.seed, base.layout) as policy:
 
-        def load() -> tuple[AdamW, bool]:
+        def load() -> tuple[AdamW, bool, Teacher]:
             progress("load", 0, 0, 0.0)
-            return _restored(policy, shape, order, files)
+            return *_restored(policy, shape, order, files), _teacher(policy, order, base, files)
 
         def probe() -> list[ProbeAnswer]:
             return answer_probes(
@@ -61,7 +62,7 @@ def train(
 
         def answer() -> list[BatchItem]:
             drawing = Drawing(
-                policy.network,
+                teacher,
                 order.recipe,
                 loaded.context_length,
                 loaded.end_ids,
@@ -71,17 +72,21 @@ def train(
             )
             return drawn_items(drawing, items)
 
-        optimizer, was_restored = group.apart(load)
+        optimizer, was_restored, teacher = group.apart(load)
         # Processes that hold the base alone may round otherwise: what rank 0 has is what all train on.
         answered = group.gather(group.apart(answer))[0]
-        outcome = take_step(policy, optimizer, answered, order.recipe, order.seed, progress, group)
+        outcome = take_step(teacher, optimizer, answered, order.recipe, order.seed, progress, group)
         answers = group.apart(probe)
         if group.rank > 0:
             return None
         progress("save", 0, 0, 0.0)
+        tensors = policy.tensors()
+        state = {OPTIMIZER_FILE: optimizer_state(policy, optimizer)}
+        if teacher.whose == "ema":
+            state[AVERAGE_FILE] = moved_average(teacher.average, tensors, order.recipe.ema_decay)
         return training_pb2.TrainResult(
-            adapter=files.write_adapter(shape, policy.tensors(), base.name),
-            training_state=files.write_training_state(optimizer_state(policy, optimizer)),
+            adapter=files.write_adapter(shape, tensors, base.name),
+            training_state=files.write_training_state(state),
             report=weights_pb2.TrainingReport(
                 measurements={**outcome.measurements, "optimizer_restored": float(was_restored)}
                 | {"seconds": time.monotonic() - started},
@@ -91,6 +96,7 @@ def train(
             dtype=base.dtype,
             base_model=base.name,
             base_digest=base.digest,
+            teacher_digest=base.teacher.digest if base.teacher and teacher.whose == "other" else "",
         )
 
 
@@ -112,10 +118,25 @@ def _restored(
         if found != shape:
             raise AdapterInvalidError("the parent's rank, alpha or layers are not those of this recipe and base")
         _set_tensors(policy, tensors)
-    state = files.read_training_state(order.parent_training_state)
+    state = files.read_training_state(OPTIMIZER_FILE, order.parent_training_state)
     if problem := state_mismatch(policy, state):
         raise AdapterInvalidError(f"the optimiser's state does not fit: {problem}")
     return make_optimizer(policy, order.recipe, state), bool(state)
+
+
+def _teacher(policy: AdaptedNetwork, order: TrainOrder, base: BaseModel, files: VersionFiles) -> Teacher:
+    """Who teaches the restored policy; its average begins where the policy then stands."""
+    whose = order.recipe.teacher
+    if whose == "other":
+        if base.teacher is None:
+            raise TeacherMissingError
+        return Teacher(policy, whose, other=network_of(base.teacher.network, base.layout))
+    if whose != "ema":
+        return Teacher(policy, whose)
+    average = files.read_training_state(AVERAGE_FILE, order.parent_training_state) or policy.tensors()
+    if problem := policy.mismatch(average):
+        raise AdapterInvalidError(f"the average of the policy does not fit: {problem}")
+    return Teacher(policy, whose, average)
 
 
 def score(

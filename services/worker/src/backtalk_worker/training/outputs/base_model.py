@@ -1,7 +1,7 @@
 """The base model, loaded once and kept for the life of the process."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 from backtalk_worker.model.load import LoadedModel, load_model
 from backtalk_worker.training.domain.adapter import linear_modules
 from backtalk_worker.training.domain.network import PLAIN, Layout, head_is_plain, network_of
-from backtalk_worker.training.errors import ModelUnsupportedError
+from backtalk_worker.training.errors import ModelUnsupportedError, TeacherUnsupportedError
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class BaseModel:
     """Of weights and vocabulary: a base that was changed under its name is known by it."""
     loaded: LoadedModel
     layout: Layout = PLAIN
+    teacher: "BaseModel | None" = None
+    """Another model that steps may be taught by."""
 
     @property
     def network(self) -> Any:
@@ -57,6 +59,21 @@ def load_base_model(folder: Path, name: str, device: str, dtype: str, layout: La
 
         shard(loaded.network, torch.device(device).type)
     return BaseModel(name, dtype, _digest(folder), loaded, layout)
+
+
+def with_teacher(base: BaseModel, teacher: BaseModel) -> BaseModel:
+    """The base with a teacher beside it: of the same tokens, since the two are compared token by token."""
+    problem = ""
+    if teacher.loaded.tokenizer.get_vocab() != base.loaded.tokenizer.get_vocab():
+        problem = "its tokenizer has other tokens"
+    elif teacher.loaded.vocabulary_size != base.loaded.vocabulary_size:
+        counts = teacher.loaded.vocabulary_size, base.loaded.vocabulary_size
+        problem = f"it knows {counts[0]} tokens, the base {counts[1]}"
+    elif teacher.loaded.context_length < base.loaded.context_length:
+        problem = f"its context is {teacher.loaded.context_length} tokens, the base's {base.loaded.context_length}"
+    if problem:
+        raise TeacherUnsupportedError(teacher.name, base.name, problem)
+    return replace(base, teacher=teacher)
 
 
 def _digest(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The files of a weights version, by digest in the blob cache: adapter, its configuration, the optimiser's state.
+"""The files of a weights version, by digest in the blob cache: adapter, its configuration, what the next step needs.
 
 Equal tensors give equal bytes.
 """
@@ -17,6 +17,8 @@ from backtalk_worker.training.errors import AdapterInvalidError
 ADAPTER_FILE = "adapter_model.safetensors"
 CONFIG_FILE = "adapter_config.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
+AVERAGE_FILE = "average.safetensors"
+"""Of a policy whose average teaches it."""
 
 
 class Blobs(Protocol):
@@ -44,18 +46,18 @@ class VersionFiles:
             raise AdapterInvalidError(f"{CONFIG_FILE} can't be read: {error}") from error
         return shape, self._tensors(ADAPTER_FILE, digests[ADAPTER_FILE])
 
-    def read_training_state(self, digests: Mapping[str, str]) -> dict[str, Tensor]:
-        """The optimiser's state; empty when the version has none."""
-        return self._tensors(OPTIMIZER_FILE, digests[OPTIMIZER_FILE]) if OPTIMIZER_FILE in digests else {}
+    def read_training_state(self, name: str, digests: Mapping[str, str]) -> dict[str, Tensor]:
+        """The tensors of one of its files; empty when the version has none."""
+        return self._tensors(name, digests[name]) if name in digests else {}
 
     def write_adapter(self, shape: AdapterShape, tensors: Mapping[str, Tensor], base_model: str) -> list[WeightsFile]:
         """Both files that an engine loads."""
         config = adapter_config(shape, base_model)
         return [self._stored(ADAPTER_FILE, _saved(tensors)), self._stored(CONFIG_FILE, config)]
 
-    def write_training_state(self, state: Mapping[str, Tensor]) -> list[WeightsFile]:
-        """What the next step needs; nothing before the first."""
-        return [self._stored(OPTIMIZER_FILE, _saved(state))] if state else []
+    def write_training_state(self, states: Mapping[str, Mapping[str, Tensor]]) -> list[WeightsFile]:
+        """What the next step needs, by file; no file of what is empty."""
+        return [self._stored(name, _saved(state)) for name, state in states.items() if state]
 
     def _tensors(self, name: str, digest: str) -> dict[str, Tensor]:
         try:

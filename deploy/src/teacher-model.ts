@@ -1,0 +1,31 @@
+// Another model that teaches in the base's place. In: what --teacher says, or what the last start was told, and what the environment
+// sets. Out: its folder, or one line that says why it cannot teach. Whether its tokens are the base's is the training worker's to see.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { deployErrors } from './errors.js';
+
+/** Takes away what an earlier start was told. */
+export const noTeacher = 'none';
+
+/** Undefined: who the recipe says, without a model of its own. */
+export function teacherModel(
+  flag: string | undefined,
+  kept: string | undefined,
+  environment: Readonly<Record<string, string>>,
+): string | undefined {
+  const folder = flag === noTeacher ? undefined : (flag ?? kept);
+  if (folder === undefined) {
+    if (asksForOther(environment) && (environment['BACKTALK_TEACHER_MODEL_DIR'] ?? '') === '')
+      throw deployErrors.noTeacher();
+    return undefined;
+  }
+  const missing = ['config.json', 'tokenizer.json'].find((name) => !existsSync(join(folder, name)));
+  if (missing !== undefined) throw deployErrors.teacherRefused({ folder, why: `it has no ${missing}` });
+  return folder;
+}
+
+const asksForOther = ({ BACKTALK_RECIPE_SET: set = '' }: Readonly<Record<string, string>>) =>
+  set
+    .split(',')
+    .map((pair) => pair.replaceAll(/\s/g, ''))
+    .includes('teacher=other');
