@@ -284,6 +284,14 @@ def test_the_average_of_the_policy_is_kept_beside_the_optimiser_and_goes_on_with
     assert len({taught_by(name) for name in ("ema", "base", "current")}) == 3
 
 
+def test_an_average_begins_where_the_policy_stands(worker, first, model):
+    def taught_by(name):
+        child = child_of(train_request(model, teacher=name, ema_decay=0.75), first, f"begins_{name}")
+        return worker.train(child)[1].report.measurements["loss_opd"]
+
+    assert taught_by("ema") == taught_by("current") != taught_by("base")
+
+
 def test_an_average_of_another_adapter_is_refused(worker, first, model):
     from safetensors.torch import save
 
