@@ -137,7 +137,11 @@ def _other_cell(step: OtherStep | None) -> str:
 
 def _equality(device: str) -> list[str]:
     """A step in float32 on the device beside the same on the CPU."""
+    # As the worker takes it: with several threads, sums may be shared out otherwise from one step to the next.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     here, there = _small_step("cpu"), _small_step(device)
+    torch.set_num_threads(threads)
     moved = torch.cat([(here[name] - start).flatten() for name, start in _start().items()])
     apart = torch.cat([(here[name] - there[name]).flatten() for name in here])
     share = float(apart.norm() / moved.norm())
