@@ -46,26 +46,6 @@ describe('lessons that the base takes for one', () => {
     expect(covers(withCovers([named('a'), named('a longer')], near, relateByWords))['a longer']).toBe('a');
   });
 
-  it('what was said to stand covers what merely came back, unless it moves the base less than half as far', () => {
-    const back = { cameBack: true };
-    const ledger = [named('a'), named('a again', back), named('again a', back), named('a, always')];
-    const matter = (told: string) => (told === 'a again' ? 50 : told === 'a, always' ? 7 : 3);
-    const measured = (ofStanding: number) =>
-      effects(
-        () => 9,
-        matter,
-        (told) => (told.includes('again') ? 20 : ofStanding),
-      );
-    const cover = 'a, always';
-    const plain = withCovers(ledger, measured(10.1), relateByWords);
-    expect(covers(plain)).toEqual({ a: cover, 'a again': cover, 'again a': cover, [cover]: '' });
-    const vague = withCovers(ledger, measured(9.9), relateByWords);
-    expect(covers(vague)).toEqual({ a: 'a again', 'a again': '', 'again a': 'a again', [cover]: 'a again' });
-    // A correction that covered first gives way.
-    const later = ledger.map((one) => ({ ...one, coveredBy: one.text === 'a again' ? '' : 'a again' }));
-    expect(covers(withCovers(later, measured(10.1), relateByWords))['a again']).toBe(cover);
-  });
-
   it('a cover stays as long as it does about as well as the best, and no longer', () => {
     const ledger = [named('a'), named('a b', { coveredBy: 'a' }), named('a new one')];
     const matter = (own: number) => (told: string) => (told === 'a' ? own : 10);

@@ -27,8 +27,6 @@ const alikeFrom = 0.6;
 const effectMinNats = 2;
 /** One that moves the base less than this share of what the strongest of its group does says it too vaguely to be shown. */
 const plainFrom = 0.9;
-/** What was said to stand is shown before what merely came back, if it moves the base this share of the strongest of its group. */
-const standsFrom = 0.5;
 /** A cover stays as long as its answers are nearly as close to what was asked as those of the closest. */
 const nearlyClosest = 0.9;
 /** Of one scope: each is compared with each. */
@@ -184,21 +182,17 @@ function explained(shown: string, told: string, effects: WishEffects): number {
 
 /**
  * Of those that move the base about as far as any of them, the one whose answers stay closest to what was asked: a complaint that names the
- * wish by the way moves it little, and one that the base takes for the question leads it away. What merely came back was said of one answer
- * ("again, but …"), and is shown only where nothing that was said to stand says it plainly. Who covers already stays while it does about as
- * well: each change of words is a change of teacher.
+ * wish by the way moves it little, and one that the base takes for the question leads it away. Who covers already stays while it does about
+ * as well: each change of words is a change of teacher.
  * @param group newest first; a lesson that was given keeps the words in which it was given
  */
 function clearest(group: readonly Lesson[], effects: WishEffects): Lesson {
   const given = group.filter(({ session }) => session === '');
-  const measured = (given.length > 0 ? given : group).map((lesson) => ({
+  const asked = (given.length > 0 ? given : group).map((lesson) => ({
     lesson,
     effect: effects.effect(lesson.text) ?? 0,
     matter: effects.matter(lesson.text) ?? 0,
   }));
-  const strongest = Math.max(...measured.map(({ effect }) => effect));
-  const stand = measured.filter(({ lesson, effect }) => !lesson.cameBack && effect >= nearTo(strongest, standsFrom));
-  const asked = stand.length > 0 ? stand : measured;
   const most = Math.max(...asked.map(({ effect }) => effect));
   const plain = asked.filter(({ effect }) => effect >= nearTo(most, plainFrom));
   const best = Math.max(...plain.map(({ matter }) => matter));
