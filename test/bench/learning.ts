@@ -82,11 +82,13 @@ function summaryOf({ rows, minutes }: UnitResult): string {
 }
 
 /** Of a model's weights, and of the recipes as they are: results of different ones are never compared. */
+/** Numbers that these recipes have no use for change no result. */
+const unused: ReadonlySet<string> = new Set(['emaDecay', 'stepReward', 'groupWaitMs']);
+
 async function digestOf(model: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(model, 'model.safetensors')), hash);
-  // A number that these recipes have no use for changes no result.
-  const named = JSON.stringify(recipePresets, (key, value: unknown) => (key === 'emaDecay' ? undefined : value));
+  const named = JSON.stringify(recipePresets, (key, value: unknown) => (unused.has(key) ? undefined : value));
   const recipe = sha256Hex(named).slice(0, 6);
   return `${hash.digest('hex').slice(0, 12)}.${recipe}`;
 }

@@ -2,6 +2,8 @@ import {
   BatchClosed,
   LessonChanged,
   LessonChanged_Action,
+  StepFigures,
+  UserBaseline,
   WeightsStaged,
   WeightsStaged_Stage,
   WeightsTrained,
@@ -89,7 +91,8 @@ describe('what it takes to forget a person', () => {
     const naming: Partial<BatchClosed>[] = [
       { samples: [own] as BatchSample[] },
       { settled: [{ turn: 'a', ...ada, reason: 'stale' }] },
-      { baselines: [{ user: 'ada', mean: 0, count: 1 }] },
+      { baselines: [UserBaseline.fromPartial({ user: 'ada', count: 1 })] },
+      { steps: [StepFigures.fromPartial({ user: 'ada', group: 'g' })] },
       { lessons: BatchClosed.fromPartial({ lessons: [{ id: 'own', scopeTenant: 't', scopeUser: 'ada' }] }).lessons },
       {
         lessons: BatchClosed.fromPartial({
@@ -114,7 +117,7 @@ describe('what it takes to forget a person', () => {
 
   it('a version of others is theirs too where its batch has to go, since it holds a lesson or a baseline of theirs', () => {
     const { lessons } = BatchClosed.fromPartial({ lessons: [{ id: 'theirs', scopeTenant: 't', scopeUser: 'ada' }] });
-    const baselines = [{ user: 'ada', mean: 0.5, count: 2 }];
+    const baselines = [UserBaseline.fromPartial({ user: 'ada', mean: 0.5, count: 2 })];
     for (const fields of [{ lessons }, { baselines }]) {
       const { log } = policy([[others], [others]], (number) => (number === 2 ? fields : {}));
       const found = forgettingOf('p', ada, log);

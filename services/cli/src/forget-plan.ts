@@ -132,13 +132,13 @@ function isOf({ scopeTenant, scopeUser, cases }: Scoped, { tenant, user }: Perso
 }
 
 function names(batch: BatchClosed, person: Person, own: ReadonlySet<string>, said: SaidOfOthers): boolean {
-  const { samples, settled, lessons, baselines } = batch;
+  const { samples, settled, lessons, baselines, steps } = batch;
   const isSample = (sample: BatchSample) =>
     isTheirs(person, sample.tenant, sample.user, sample.giver) || said.has(revisionOf(sample));
   return (
     samples.some(isSample) ||
     settled.some(({ tenant, user }) => isTheirs(person, tenant, user, '')) ||
     lessons.some(({ id }) => own.has(id)) ||
-    baselines.some(({ user }) => user === person.user)
+    [...baselines, ...steps].some(({ user }) => user === person.user)
   );
 }

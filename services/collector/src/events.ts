@@ -48,6 +48,7 @@ function storeEvents(metrics: Metrics) {
 export function createEvents(logger: Logger, metrics: Metrics) {
   const linked = metrics.counter('turns_linked_total', 'Opened turns by what they turned out to be.', ['outcome']);
   const closed = metrics.counter('sessions_closed_total', 'Sessions that ended.', ['reason']);
+  const late = metrics.counter('outcomes_late_total', 'Outcomes of sessions that were over before.');
   const open = metrics.gauge('sessions_open', 'Sessions in which something was said lately.');
   const withheld = metrics.counter('turns_withheld_total', 'Opened turns that are not trained on, by who said no.', [
     'source',
@@ -65,6 +66,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     closed: (reason: SessionClosed_Reason, turns: number) => {
       closed.inc({ reason: reason.replace('REASON_', '').toLowerCase() });
       logger.debug('session_closed', { reason, turns });
+    },
+    outcomeLate: (): void => {
+      late.inc();
+      logger.warn('outcome_late');
     },
     withheld: (source: string): void => {
       withheld.inc({ source });

@@ -169,7 +169,13 @@ describe('collector', () => {
     await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}b`), ...body }));
     await continuation();
     await rig.gateway.publish('turnOpened', opened({ turn: turnPattern(`${user}c`), ...body }));
-    await rig.gateway.publish('sessionEnded', { session: turn.replace('turn_', 'session_'), tenant, user, turn });
+    await rig.gateway.publish('sessionEnded', {
+      session: turn.replace('turn_', 'session_'),
+      tenant,
+      user,
+      turn,
+      outcome: undefined,
+    });
     const closed = await closing();
     expect(closed.message).toMatchObject({ reason: SessionClosed_Reason.REASON_DONE, turns: [turn] });
     expect((await continuation()).message.continuedBy).toBe(turnPattern(`${user}b`));
@@ -185,17 +191,60 @@ describe('collector', () => {
       return turn;
     };
     const first = await say('a');
-    await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first });
+    await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome: undefined });
     expect((await closing()).message.session).toBe(session);
     const second = await say('b');
     const again = second.replace('turn_', 'session_');
     // The name is used up in the log: the gateway names the end after the last turn.
     const last = await say('c');
-    await rig.gateway.publish('sessionEnded', { session: last.replace('turn_', 'session_'), tenant, user, turn: last });
+    const name = last.replace('turn_', 'session_');
+    await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: undefined });
     const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }), {
       what: again,
     });
     expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
+  });
+
+  describe('an outcome', () => {
+    const outcome = { score: 0.5, attempts: 4, turns: 0 };
+
+    it('an outcome closes the session with every turn, also the last, which nothing continues', async () => {
+      const turn = await firstTurn();
+      const session = turn.replace('turn_', 'session_');
+      const last = turnPattern(`${user}b`);
+      // It comes before the last answer does.
+      await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: last, outcome });
+      const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
+      await rig.gateway.publish('turnOpened', opened({ turn: last, ...body }));
+      await rig.gateway.publish('turnCompleted', completed(last, user, 'k2', session));
+      const closed = await closing();
+      expect(closed.message).toMatchObject({
+        session,
+        reason: SessionClosed_Reason.REASON_DONE,
+        turns: [turn, last],
+        outcome,
+      });
+    });
+
+    it('an outcome ends the session that its turn is in, where the name was used before, and not the one before', async () => {
+      const session = `session_${user}`;
+      const say = async (name: string) => {
+        const turn = turnPattern(`${user}${name}`);
+        await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
+        await rig.gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
+        await rig.untilTaken();
+        return turn;
+      };
+      const first = await say('a');
+      await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome });
+      expect((await closing()).message).toMatchObject({ session, turns: [first], outcome });
+      const second = await say('b');
+      const again = second.replace('turn_', 'session_');
+      const other = { ...outcome, score: -1 };
+      await rig.gateway.publish('sessionEnded', { session: again, tenant, user, turn: second, outcome: other });
+      const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }));
+      expect(closed.message).toMatchObject({ turns: [second], outcome: other });
+    });
   });
 
   it('asks Valkey for the last few answers of a request only, however many it holds', async () => {

@@ -94,6 +94,13 @@ export const gatewayErrors = defineErrors('gateway', {
     retry: 'never',
     message: () => 'No such session.',
   },
+  sessionOver: {
+    code: 'session_over',
+    status: 409,
+    retry: 'never',
+    message: () =>
+      'The session is over: it was ended before, with another outcome or none, or nothing was asked in it for too long. An outcome is given once, in place of an end.',
+  },
   unknownRoute: {
     code: 'unknown_url',
     status: 404,

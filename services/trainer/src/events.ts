@@ -235,7 +235,7 @@ function turnEvents(logger: Logger, metrics: Numbers) {
     },
 
     turnsWeighed(policy: string, waiting: Waiting, lessons: readonly Lesson[]): void {
-      for (const kind of ['effective', 'idle', 'settled'] as const) {
+      for (const kind of ['effective', 'idle', 'settled', 'attempts'] as const) {
         metrics.pending.set({ policy, kind }, waiting[kind].length);
       }
       for (const [state, value] of Object.entries(lessonStates)) {

@@ -4,7 +4,11 @@ import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import { beganAfter } from '../domain/parent.js';
 import { answerInSession } from '../domain/placement.js';
 import { linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
+import { collectorErrors } from '../errors.js';
 import { closeSession, type InTurn } from './sessions.js';
+
+/** An answer that is not in the log by then, seconds later, never comes. */
+const placedDeliveriesMax = 6;
 
 export const collectorFacts = ['turnOpened', 'turnCompleted', 'turnWithheld', 'sessionEnded'] as const;
 
@@ -15,12 +19,20 @@ export function collectorHandlers(parts: LinkParts, inTurn: InTurn, answersTaken
     turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, answersTaken)),
     turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
     turnWithheld: ({ message }) => parts.log.keepRefusal(message),
-    sessionEnded: ({ message, trace }) =>
+    sessionEnded: ({ message, trace }, { deliveries }) =>
       inTurn(async () => {
         // The session that the turn is in: after an end, its client's name leads to a new one.
         const entry = message.turn === '' ? undefined : await parts.index.turn(message.turn);
+        const done = { reason: SessionClosed_Reason.REASON_DONE, trace };
+        if (message.outcome !== undefined) {
+          // Requests and answers come through other consumers, and what is closed is closed once.
+          const isPlaced = entry?.consent !== undefined && entry.completedSequence > 0;
+          if (!isPlaced && deliveries < placedDeliveriesMax) throw collectorErrors.turnMissing({ turn: message.turn });
+          const { outcome, turn, session } = message;
+          return closeSession(parts, entry?.session ?? session, { ...done, attempt: { outcome, turn } });
+        }
         const sessions = new Set([message.session, entry?.session ?? message.session]);
-        for (const one of sessions) await closeSession(parts, one, SessionClosed_Reason.REASON_DONE, trace);
+        for (const one of sessions) await closeSession(parts, one, done);
       }),
   };
 }

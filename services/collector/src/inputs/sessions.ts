@@ -1,24 +1,34 @@
 // Ends sessions: says so once, with the turns that were continued in it. A client ends one by itself; every so often those
 // are closed in which nothing was said for too long, by the broker's clock.
 import { asBacktalkError, newTrace, type Clock, type Trace } from '@backtalk/kit';
-import { SessionClosed_Reason } from '@backtalk/proto/facts';
+import { SessionClosed_Reason, type Outcome } from '@backtalk/proto/facts';
 import type { LinkParts } from './link-turn.js';
 
 /** Runs one piece of work at a time, each on an index that holds what the log says. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
+interface Closing {
+  readonly reason: SessionClosed_Reason;
+  readonly trace: Trace;
+  /** That the session was at a task, with its last turn, which nothing continues. */
+  readonly attempt?: { readonly outcome: Outcome; readonly turn: string };
+}
+
 export async function closeSession(
   { index, log, events }: LinkParts,
   session: string,
-  reason: SessionClosed_Reason,
-  trace: Trace,
+  { reason, trace, attempt }: Closing,
 ): Promise<void> {
   const entry = await index.session(session);
   // A late answer or a rebuild may have touched a session that was closed before, or of which nothing is left.
-  if (entry === undefined || (await index.isClosed(session))) return index.forgetIdle(session);
+  if (entry === undefined || (await index.isClosed(session))) {
+    if (attempt !== undefined) events.outcomeLate();
+    return index.forgetIdle(session);
+  }
   const { tenant, user, policy } = entry;
-  const turns = await index.continuedTurns(session);
-  await log.publishClosed({ session, tenant, user, policy, reason, turns }, trace);
+  const continued = await index.continuedTurns(session);
+  const turns = attempt === undefined ? continued : [...new Set([...continued, attempt.turn])];
+  await log.publishClosed({ session, tenant, user, policy, reason, turns, outcome: attempt?.outcome }, trace);
   await index.markClosed(session);
   events.closed(reason, turns.length);
 }
@@ -64,7 +74,9 @@ export class IdleSessions {
     try {
       const idle = await this.inTurn(async () => index.idleSince((await log.nowMs()) - this.options.idleMs, batchMax));
       for (const session of idle)
-        await this.inTurn(() => closeSession(this.parts, session, SessionClosed_Reason.REASON_IDLE, newTrace()));
+        await this.inTurn(() =>
+          closeSession(this.parts, session, { reason: SessionClosed_Reason.REASON_IDLE, trace: newTrace() }),
+        );
       events.openSessions(await index.openSessions());
     } catch (thrown) {
       const error = asBacktalkError(thrown);

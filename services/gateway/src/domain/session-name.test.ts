@@ -5,17 +5,24 @@ const headers = (given: Record<string, string>) => (name: string) => given[name]
 
 describe('declaredSession', () => {
   it('reads headers before body keys', () => {
-    const body = { session_id: 'from-body', turn_type: 'side', session_done: true };
+    const body = { session_id: 'from-body', turn_type: 'side', session_done: true, group_id: 'task' };
     expect(declaredSession(headers({}), sessionInBody(body))).toEqual({
       session: 'from-body',
       turnType: 'side',
       done: true,
+      group: 'task',
     });
-    const header = headers({ 'x-session-id': 'from-header', 'x-turn-type': 'main', 'x-session-done': '0' });
+    const header = headers({
+      'x-session-id': 'from-header',
+      'x-turn-type': 'main',
+      'x-session-done': '0',
+      'x-group-id': 'other',
+    });
     expect(declaredSession(header, sessionInBody(body))).toEqual({
       session: 'from-header',
       turnType: 'main',
       done: false,
+      group: 'other',
     });
   });
 

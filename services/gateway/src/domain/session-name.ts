@@ -10,11 +10,13 @@ export interface DeclaredSession {
   readonly session: string;
   readonly turnType: string;
   readonly done: boolean;
+  /** The client's own name for the task that the session is an attempt at; empty: at none. */
+  readonly group: string;
 }
 
 export type HeaderOf = (name: string) => string | undefined;
 
-export const sessionBodyKeys = ['session_id', 'turn_type', 'session_done'] as const;
+export const sessionBodyKeys = ['session_id', 'turn_type', 'session_done', 'group_id'] as const;
 
 const nameCharactersMax = 256;
 const yes = new Set(['1', 'true', 'yes', 'on']);
@@ -24,15 +26,18 @@ export function sessionInBody(body: JsonObject): DeclaredSession {
     session: named(body['session_id'], 'session_id'),
     turnType: named(body['turn_type'], 'turn_type'),
     done: isYes(body['session_done']),
+    group: named(body['group_id'], 'group_id'),
   };
 }
 
 export function declaredSession(header: HeaderOf, inBody: DeclaredSession): DeclaredSession {
   const [session, turnType, done] = [header('x-session-id'), header('x-turn-type'), header('x-session-done')];
+  const group = header('x-group-id');
   return {
     session: session === undefined ? inBody.session : named(session, 'session_id'),
     turnType: turnType === undefined ? inBody.turnType : named(turnType, 'turn_type'),
     done: done === undefined ? inBody.done : isYes(done),
+    group: group === undefined ? inBody.group : named(group, 'group_id'),
   };
 }
 
@@ -52,6 +57,11 @@ export function turnOfSession(session: string): string | undefined {
 /** A declared name becomes a token that subjects can hold and that cannot be guessed. */
 export function sessionOfName(secret: string, tenant: string, user: string, name: string): string {
   return `session_${keyedHash(secret, `session\n${tenant}\n${user}\n${name}`, 32)}`;
+}
+
+/** As with a session's name: one person's, and in no fact as it was said. */
+export function groupOfName(secret: string, tenant: string, user: string, name: string): string {
+  return `group_${keyedHash(secret, `group\n${tenant}\n${user}\n${name}`, 32)}`;
 }
 
 function named(value: unknown, param: string): string {

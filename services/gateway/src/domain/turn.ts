@@ -26,6 +26,8 @@ export interface Turn {
   readonly pinned: boolean;
   readonly session: string;
   readonly declared: DeclaredSession;
+  /** Of the attempts that its session is one of; empty: it is none. */
+  readonly group: string;
   readonly parent: RememberedTurn | undefined;
   readonly consent: Consent;
   readonly sampling: SamplingParameters;
@@ -68,6 +70,7 @@ export function turnOpened(turn: Turn, conversation: Conversation): TurnOpened {
     answerKeys: [...turn.answerKeys],
     questionKeys: [...turn.questionKeys],
     stream: turn.stream,
+    group: turn.group,
   };
 }
 

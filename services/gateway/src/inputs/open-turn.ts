@@ -9,7 +9,7 @@ import { openPolicies, type Caller } from '../domain/caller.js';
 import type { ChatRequest } from '../domain/chat-request.js';
 import { keysToLookUp, likelyParent } from '../domain/continuation.js';
 import { questionKeysOf } from '../domain/question-key.js';
-import { declaredSession, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
+import { declaredSession, groupOfName, sessionOfName, sessionOfTurn, type HeaderOf } from '../domain/session-name.js';
 import type { Turn } from '../domain/turn.js';
 import { consentOf } from '../domain/trainability.js';
 import { chooseVersion, namedModel, type NamedModel } from '../domain/version-choice.js';
@@ -48,6 +48,7 @@ export async function openTurn(
     id,
     caller,
     declared,
+    group: declared.group === '' ? '' : groupOfName(parts.config.hashSecret, tenant, user, declared.group),
     answerKeys,
     questionKeys,
     hasMedia: request.hasMedia,

@@ -14,7 +14,7 @@ import { feedback } from './feedback.js';
 import { addLesson, changeLesson, listLessons, retireLesson, showLesson } from './lessons.js';
 import { servePage } from './page.js';
 import type { Parts } from './parts.js';
-import { endSession } from './sessions.js';
+import { endSession, giveOutcome } from './sessions.js';
 import { listVersions, showVersion } from './versions.js';
 
 const chatPath = '/v1/chat/completions';
@@ -77,6 +77,7 @@ export function createRoutes(parts: Parts, page: readonly PageFile[]): RequestLi
   );
   route('post', '/v1/feedback', 'feedback', feedback);
   route('delete', '/v1/sessions/:id', 'sessions', endSession);
+  route('post', '/v1/sessions/:id/outcome', 'outcome', giveOutcome);
   routes('/v1/lessons', 'lessons', { get: listLessons, post: addLesson });
   routes('/v1/lessons/:id', 'lesson', { get: showLesson, patch: changeLesson, delete: retireLesson });
   route('get', '/v1/versions', 'versions', listVersions);

@@ -62,11 +62,11 @@ export class TurnRecord {
     const sinceMs = clock.now();
     const facts = [store.fact('turnCompleted', completed, trace)];
     if (turn.declared.done) {
-      facts.push(store.fact('sessionEnded', { session: turn.session, tenant, user, turn: turn.id }, trace));
+      const ended = { tenant, user, turn: turn.id, outcome: undefined };
+      facts.push(store.fact('sessionEnded', { ...ended, session: turn.session }, trace));
       // A name may be used again after its end, and each end is stored once: the turn that says so tells this one.
       const session = sessionOfTurn(turn.id);
-      if (session !== turn.session)
-        facts.push(store.fact('sessionEnded', { session, tenant, user, turn: turn.id }, trace));
+      if (session !== turn.session) facts.push(store.fact('sessionEnded', { ...ended, session }, trace));
     }
     const [where] = await Promise.all([
       store.complete(open, facts),

@@ -10,16 +10,25 @@ import {
   type StoredFact,
   type Trace,
 } from '@backtalk/kit';
-import { Lesson, type LessonChanged } from '@backtalk/proto/facts';
+import { Lesson, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
+import { sessionOfTurn } from '../domain/session-name.js';
 
 /** What headers say of a turn. */
 interface TurnOwner {
   readonly tenant: string;
   readonly user: string;
   readonly policy: string;
+  readonly turn: string;
+}
+
+/** A session and the last turn in it that is known. */
+interface SessionTurn {
+  readonly tenant: string;
+  readonly user: string;
+  readonly session: string;
   readonly turn: string;
 }
 
@@ -68,6 +77,26 @@ export class FactLog {
     if (found === undefined) return undefined;
     const { user = '' } = idsOfSubject('turnOpened', found.subject);
     return { tenant, user: String(user), policy: found.headers.policy ?? '', turn };
+  }
+
+  /** What ended a session with this turn; nothing where nothing did, or an earlier turn was its last. */
+  async endOf({ tenant, user, session, turn }: SessionTurn): Promise<SessionEnded | undefined> {
+    const found = await Promise.all(
+      [session, sessionOfTurn(turn)].map((one) =>
+        this.reader.last('sessionEnded', { tenant, user, session: one }, { timeoutMs: turnMs }),
+      ),
+    ).catch(unavailable);
+    return found.find((fact) => fact?.message.turn === turn)?.message;
+  }
+
+  /** Whether the session was closed after its last turn; a name that is used again begins another. */
+  async isClosed({ tenant, user, session, turn }: SessionTurn): Promise<boolean> {
+    const options = { timeoutMs: turnMs, sure: true };
+    const [closed, opened] = await Promise.all([
+      this.reader.lastHeaders('sessionClosed', { tenant, user, session }, options),
+      this.reader.lastHeaders('turnOpened', { tenant, user, turn }, options),
+    ]).catch(unavailable);
+    return closed !== undefined && closed.sequence > (opened?.sequence ?? 0);
   }
 
   /** The lessons of a policy as its newest batch has them, of every tenant; and what was said of one tenant's since. */

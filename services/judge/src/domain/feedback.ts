@@ -106,7 +106,9 @@ export function withVotesBelow(
     folded = judgeFeedback({ ...beside, feedback, before: folded, session, revision }).message;
   }
   const isTold = folded.verdict === highest.verdict && folded.hint === highest.hint && folded.stands === highest.stands;
-  return folded === first || (isTold && isSame(ownWish(folded), ownWish(highest))) ? undefined : folded;
+  if (folded === first || (isTold && isSame(ownWish(folded), ownWish(highest)))) return undefined;
+  // The attempt may have come to its end between the two.
+  return { ...folded, outcome: highest.outcome };
 }
 
 /** Of all feedback that a judgement holds, oldest first. */

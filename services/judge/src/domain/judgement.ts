@@ -1,7 +1,7 @@
 // The judgement of a turn as a fact. In: votes, evidence, the person's words. Out: the message, revision and all. Pure.
-import { TurnJudged, TurnJudged_Source } from '@backtalk/proto/facts';
+import { TurnJudged, TurnJudged_Source, type Outcome as AttemptOutcome } from '@backtalk/proto/facts';
 import { hindsightOf, type DropReason, type Hearing } from './hints/hindsight.js';
-import type { Material } from './material.js';
+import type { Material, TurnPlace } from './material.js';
 import type { RoleWeights } from './small-model/reader.js';
 import { combine, type CastVote, type EvidenceVote, type Outcome, type Reading } from './verdict.js';
 
@@ -63,4 +63,14 @@ export function wireVote(vote: CastVote) {
   return vote.valid
     ? { verdict: vote.verdict, valid: true, reason: '', seed, score: vote.score, hint: vote.hint }
     : { verdict: 0, valid: false, reason: vote.reason, seed, score: 0, hint: '' };
+}
+
+/** Of an answer that nothing followed, the last of its attempt at a task. */
+export function unspoken(place: TurnPlace): TurnJudged {
+  return TurnJudged.fromPartial({ ...place, source: TurnJudged_Source.SOURCE_OUTCOME });
+}
+
+/** What was said of the answer by itself stays as it is, and how the attempt went stands beside it. */
+export function withOutcome(before: TurnJudged, revision: number, outcome: AttemptOutcome): TurnJudged {
+  return { ...before, revision, outcome };
 }

@@ -1,8 +1,16 @@
-// A session is over: where none of its turns would train, the at-least-one rule looks for the best of them.
+// A session is over: where it was an attempt at a task, each of its turns is told how that went; of any other, where none of its turns
+// would train, the at-least-one rule looks for the best of them.
 import type { Delivery, StoredFact, Trace } from '@backtalk/kit';
-import { TurnJudged_Source, type SessionClosed, type TurnContinued, type TurnJudged } from '@backtalk/proto/facts';
+import {
+  TurnJudged_Source,
+  type Outcome,
+  type SessionClosed,
+  type TurnContinued,
+  type TurnJudged,
+} from '@backtalk/proto/facts';
 import { agreedAdvantage, bestCandidate, isEffective, keepCandidate, leaningOf } from '../domain/at-least-one.js';
-import type { JudgeMark } from '../domain/judgement.js';
+import { unspoken, withOutcome, type JudgeMark } from '../domain/judgement.js';
+import type { TurnPlace } from '../domain/material.js';
 import { meanVote, type CastVote } from '../domain/verdict.js';
 import { verdictOf } from '../domain/verdict-value.js';
 import { judgeErrors } from '../errors.js';
@@ -12,6 +20,8 @@ import { evidenceOnly, isJudgeable, votingOn } from './turn-continued.js';
 
 /** A longer session is judged by its last turns. */
 const turnsMax = 64;
+/** Of a longer attempt, the last. */
+const stepsMax = 1_024;
 /** After so many deliveries a turn that has no judgement will not get one. */
 const deliveriesMax = 6;
 
@@ -21,6 +31,7 @@ export async function sessionClosed(
   { deliveries, signal }: Delivery,
 ): Promise<void> {
   const { config, events, turns } = parts;
+  if (message.outcome !== undefined) return attemptOver(parts, message, message.outcome, trace, deliveries);
   if (config.atLeastOne === 'off') return events.sessionClosed('off');
   const { judged, continued } = await readSession(parts, message, deliveries);
   if (judged.some((one) => isEffective(one))) return events.sessionClosed('effective');
@@ -81,6 +92,50 @@ async function keep(
     { ...stored, hint: '' },
   );
   events.sessionClosed('kept');
+}
+
+/** What each step was worth is the trainer's to say, which knows the other attempts. */
+async function attemptOver(
+  parts: JudgeParts,
+  message: SessionClosed,
+  { score, attempts }: Outcome,
+  trace: Trace,
+  deliveries: number,
+): Promise<void> {
+  const { judgements, events } = parts;
+  const steps = await stepsOf(parts, message, deliveries);
+  const outcome = { score, attempts, turns: steps.length };
+  for (const step of steps) {
+    await judgements.append(
+      step,
+      {
+        isThere: (judged) => judged.outcome !== undefined,
+        make: (revision, before) => withOutcome(before ?? unspoken(step), revision, outcome),
+      },
+      trace,
+    );
+  }
+  events.sessionClosed('outcome');
+}
+
+/** Those of which may be learned, oldest first. */
+async function stepsOf(
+  { turns: log, judgements }: JudgeParts,
+  { tenant, user, policy, session, turns }: SessionClosed,
+  deliveries: number,
+): Promise<TurnPlace[]> {
+  const steps: TurnPlace[] = [];
+  for (const turn of turns.slice(-stepsMax)) {
+    const ids = { tenant, user, turn };
+    const [opened, continued] = await Promise.all([log.opened(ids), log.continued(ids)]);
+    if ((await log.withheld(opened, continued)) !== undefined) continue;
+    const step = { ...ids, policy: opened.policy || policy, session };
+    const isVotedOn = continued !== undefined && isJudgeable(continued) === undefined;
+    if (isVotedOn && deliveries < deliveriesMax && (await judgements.highest(step)) === undefined)
+      throw judgeErrors.sessionNotJudged();
+    steps.push(step);
+  }
+  return steps;
 }
 
 interface SessionTurns {

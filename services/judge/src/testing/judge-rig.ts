@@ -21,6 +21,7 @@ import {
   FeedbackGiven,
   Provenance,
   SessionClosed,
+  type Outcome,
   TurnCompleted,
   TurnContinued,
   TurnOpened,
@@ -221,8 +222,8 @@ export class JudgeRig {
     await this.collector.publish('turnWithheld', { turn, tenant, user, session, source });
   }
 
-  async close({ user, session }: Talk, turns: readonly string[]): Promise<void> {
-    const message = SessionClosed.fromPartial({ session, tenant, user, policy, turns: [...turns] });
+  async close({ user, session }: Talk, turns: readonly string[], outcome?: Partial<Outcome>): Promise<void> {
+    const message = SessionClosed.fromPartial({ session, tenant, user, policy, turns: [...turns], outcome });
     await this.collector.publish('sessionClosed', message);
   }
 

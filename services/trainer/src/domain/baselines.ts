@@ -5,6 +5,8 @@ import type { UserBaseline } from '@backtalk/proto/facts';
 export interface UserVerdict {
   readonly user: string;
   readonly verdict: number;
+  /** The reward of a step of an attempt, where it is one: then it is no verdict. */
+  readonly stepReward?: number | undefined;
 }
 
 /** Past this many verdicts the mean follows like an exponential one: a user's standards change. */
@@ -16,14 +18,29 @@ export function baselineOf(baselines: readonly UserBaseline[], user: string): nu
   return baselines.find((entry) => entry.user === user)?.mean ?? 0;
 }
 
+/** Of the rewards of steps of attempts. */
+export function stepMeanOf(baselines: readonly UserBaseline[], user: string): number {
+  return baselines.find((entry) => entry.user === user)?.stepMean ?? 0;
+}
+
 export function baselinesAfter(earlier: readonly UserBaseline[], verdicts: readonly UserVerdict[]): UserBaseline[] {
   const users = new Map(earlier.map((entry) => [entry.user, entry]));
-  for (const { user, verdict } of verdicts) {
-    if (verdict === 0) continue;
-    const before = users.get(user) ?? { user, mean: 0, count: 0 };
-    const count = Math.min(before.count + 1, memoryVerdicts);
+  for (const { user, verdict, stepReward } of verdicts) {
+    if (verdict === 0 && stepReward === undefined) continue;
+    const before = users.get(user) ?? { user, mean: 0, count: 0, stepMean: 0, stepCount: 0 };
+    const [mean, count] =
+      stepReward === undefined ? moved(before.mean, before.count, verdict) : [before.mean, before.count];
+    const [stepMean, stepCount] =
+      stepReward === undefined
+        ? [before.stepMean, before.stepCount]
+        : moved(before.stepMean, before.stepCount, stepReward);
     users.delete(user);
-    users.set(user, { user, mean: before.mean + (verdict - before.mean) / count, count });
+    users.set(user, { user, mean, count, stepMean, stepCount });
   }
   return [...users.values()].slice(-usersMax);
+}
+
+function moved(mean: number, count: number, value: number): [number, number] {
+  const next = Math.min(count + 1, memoryVerdicts);
+  return [mean + (value - mean) / next, next];
 }

@@ -1,4 +1,11 @@
-import { BatchClosed, Lesson_State, LessonChanged, LessonChanged_Action, WeightsTrained } from '@backtalk/proto/facts';
+import {
+  BatchClosed,
+  Lesson_State,
+  LessonChanged,
+  LessonChanged_Action,
+  StepFigures,
+  WeightsTrained,
+} from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
@@ -9,6 +16,7 @@ import {
   lessonsBatch,
   settlingBatch,
   trainingBatch,
+  turnsSettled,
   wishesOf,
   type ChainEnd,
 } from './batch-fact.js';
@@ -112,7 +120,7 @@ describe('a batch that is trained', () => {
     expect(new Set(fact.samples.filter(({ effective }) => effective).map(({ advantage }) => advantage))).toEqual(
       new Set([-1]),
     );
-    expect(fact.baselines).toEqual([{ user: 'user0', mean: -1, count: 8 }]);
+    expect(fact.baselines).toMatchObject([{ user: 'user0', mean: -1, count: 8 }]);
   });
 
   it('an answer that was given with lessons shown moves no baseline, and its sample says so', () => {
@@ -121,8 +129,39 @@ describe('a batch that is trained', () => {
     const [first, ...others] = own.effective;
     if (first === undefined) throw new TypeError('expected a sample');
     const told = trained({ ...own, effective: [{ ...first, candidate: { ...first.candidate, shown } }, ...others] });
-    expect(told.baselines).toEqual([{ user: 'user0', mean: -1, count: 7 }]);
+    expect(told.baselines).toMatchObject([{ user: 'user0', mean: -1, count: 7 }]);
     expect(told.samples.filter((sample) => sample.shown).map(({ turn }) => turn)).toEqual(['c0']);
+  });
+
+  it('a step of an attempt stands in its batch with its reward, which moves the mean of steps and no mean of verdicts', () => {
+    const attempt = { group: 'g', attempt: 'session0', step: 2, reward: 1.5 };
+    const figures = StepFigures.fromPartial({
+      group: 'g',
+      step: 2,
+      user: 'user0',
+      mean: 0.5,
+      deviation: 0.5,
+      count: 2,
+    });
+    const own = decision(false);
+    const [first, second, ...others] = own.effective;
+    if (first === undefined || second === undefined) throw new TypeError('expected samples');
+    const step = { attempt, figures, ofGroup: [figures] };
+    const batch = trained({ ...own, effective: [{ ...first, advantage: 2, step }, second, ...others] });
+    expect(batch.samples[0]).toMatchObject({ advantage: 2, attempt });
+    expect(batch.samples[1]?.attempt).toBeUndefined();
+    expect(batch.baselines).toMatchObject([{ user: 'user0', mean: -1, count: 7, stepMean: 1.5, stepCount: 1 }]);
+    expect(batch.steps).toEqual([{ ...figures, taken: 1 }]);
+    // One that is settled is taken, too, and figures stay in facts without samples.
+    const chain = new BatchChain('backtalk');
+    chain.closed(batch, 1);
+    const other = { attempt, figures: { ...figures, step: 3 }, ofGroup: [] };
+    const settled = turnsSettled(chainEnd(chain), [{ candidate: first.candidate, reason: 'stale', step: other }]);
+    expect(settled.steps.map(({ step: at, taken }) => [at, taken])).toEqual([
+      [2, 1],
+      [3, 1],
+    ]);
+    expect(BatchClosed.decode(BatchClosed.encode(batch).finish())).toEqual(batch);
   });
 
   it('a batch’s fact survives its own encoding', () => {

@@ -7,13 +7,14 @@ import type { BatchChain } from './batch-chain.js';
 import type { TrainDecision } from './batch-rule.js';
 import { baselinesAfter } from './baselines.js';
 import type { CarriedState } from './carried-state.js';
-import { baselinesWithout, forgottenIn } from './forgotten-people.js';
+import { figuresWithout, forgottenIn } from './forgotten-people.js';
 import { withChanges, type StoredChange } from './lesson-changes.js';
 import { settledCovers } from './lesson-cover.js';
 import type { Wish } from './lesson-ledger.js';
 import { hindsightBeside } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import { isOfTurn, rehearsedSamples } from './rehearsal.js';
+import { figuresAfter, type RewardedStep } from './step-rewards.js';
 import { settling, type Settling, type Weighed } from './weigh-turns.js';
 import type { Relate } from './wish-relation.js';
 
@@ -68,8 +69,10 @@ export function trainingBatch(
       hindsight: weighed.hinted ? hindsightBeside(judged.hint, shown, lessons) : '',
       shown: weighed.candidate.shown.length > 0,
       question: 0,
+      attempt: weighed.step?.attempt,
     };
   });
+  const settled = [...decision.settled, ...idle.map((anchor) => settling(anchor, 'nothing_to_learn'))];
   const { rehearsed } = decision;
   const round = { batch: number, version: chain.nextVersionNumber(), taken: samples.length, recipe };
   if (rehearsed !== undefined) samples.push(...rehearsedSamples(rehearsed, lessons, round));
@@ -81,9 +84,7 @@ export function trainingBatch(
     parent: step.parent,
     version: versionName(policy, chain.nextVersionNumber()),
     samples,
-    settled: [...decision.settled, ...idle.map(({ candidate }) => settling(candidate, 'nothing_to_learn'))].map(
-      settledTurn,
-    ),
+    settled: settled.map(settledTurn),
     seed: batchSeed(policy, number, step.seed),
     configDigest: step.planDigest,
     lessons,
@@ -91,8 +92,13 @@ export function trainingBatch(
       state.baselines,
       taken
         .filter(({ candidate }) => candidate.shown.length === 0)
-        .map(({ candidate: { user, judged } }) => ({ user, verdict: judged.verdict })),
+        .map(({ candidate: { user, judged }, step }) => ({
+          user,
+          verdict: judged.verdict,
+          stepReward: step?.attempt.reward,
+        })),
     ),
+    steps: stepsAfter(state, [...taken, ...settled]),
     meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
     why: decision.why,
     klBeta: state.klBeta,
@@ -118,8 +124,9 @@ export function batchSeed(policy: string, batch: number, seed: number): number {
 /** A fact that only settles: no samples, no version, no parent, no step. */
 export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], why: string, detail = ''): BatchClosed {
   const { policy, chain, state } = end;
-  const { lessons, baselines, meanAnswerLength, klBeta, lessonsThrough } = state;
-  const carried = { lessons: [...lessons], baselines: [...baselines], meanAnswerLength, klBeta, lessonsThrough };
+  const { lessons, baselines, steps, meanAnswerLength, klBeta, lessonsThrough } = state;
+  const own = { lessons: [...lessons], baselines: [...baselines], steps: [...steps] };
+  const carried = { ...own, meanAnswerLength, klBeta, lessonsThrough };
   return BatchClosed.fromPartial({
     policy,
     number: chain.nextNumber(),
@@ -131,13 +138,28 @@ export function settlingBatch(end: ChainEnd, settled: readonly SettledTurn[], wh
   });
 }
 
+/** One that settles turns of which some may be steps of attempts. */
+export function turnsSettled(end: ChainEnd, settled: readonly Settling[]): BatchClosed {
+  const state = { ...end.state, steps: stepsAfter(end.state, settled) };
+  return settlingBatch({ ...end, state }, settled.map(settledTurn), 'settled');
+}
+
+function stepsAfter({ steps }: CarriedState, handled: readonly { readonly step?: RewardedStep | undefined }[]) {
+  return figuresAfter(
+    steps,
+    handled.flatMap(({ step }) => (step === undefined ? [] : [step])),
+  );
+}
+
 /** A fact that takes in what people and operators said of lessons: it settles nothing, and no step follows. */
 export function lessonsBatch(end: ChainEnd, changes: readonly StoredChange[], relate: Relate): BatchClosed {
   const batch = end.chain.nextNumber();
   const lessons = settledCovers(withChanges(end.state.lessons, changes, { batch, relate }));
   const lessonsThrough = Math.max(end.state.lessonsThrough, ...changes.map(({ sequence }) => sequence));
-  const baselines = baselinesWithout(end.state.baselines, forgottenIn(changes));
-  return settlingBatch({ ...end, state: { ...end.state, lessons, baselines, lessonsThrough } }, [], 'lessons');
+  const people = forgottenIn(changes);
+  const baselines = figuresWithout(end.state.baselines, people);
+  const steps = figuresWithout(end.state.steps, people);
+  return settlingBatch({ ...end, state: { ...end.state, lessons, baselines, steps, lessonsThrough } }, [], 'lessons');
 }
 
 /** A fact that takes in what a version's answers show of lessons. */

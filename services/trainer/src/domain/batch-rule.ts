@@ -43,9 +43,15 @@ export function decideBatch(
   return settleOrWait(waiting, recipe, nowMs, Number.isFinite(oldestMs) ? oldestMs : undefined);
 }
 
-function ofTenant({ effective, idle, settled }: Waiting, tenant: string): Waiting {
+function ofTenant(waiting: Waiting, tenant: string): Waiting {
+  const { effective, idle, settled } = waiting;
   const isOurs = ({ candidate }: { readonly candidate: Candidate }): boolean => candidate.tenant === tenant;
-  return { effective: effective.filter(isOurs), idle: idle.filter(isOurs), settled: settled.filter(isOurs) };
+  return {
+    ...waiting,
+    effective: effective.filter(isOurs),
+    idle: idle.filter(isOurs),
+    settled: settled.filter(isOurs),
+  };
 }
 
 /** Those that a batch may take, answers of the newest weights first: what came long before says little of them, and where more comes in than is trained on, the oldest are never caught up with. */
@@ -95,5 +101,6 @@ export function settleOrWait(
   const overdue = oldestSettledMs !== undefined && nowMs - oldestSettledMs >= recipe.waitMs;
   if (settled.length >= recipe.settleAtTurns || overdue) return { kind: 'settle', settled };
   const since = [oldestMs, oldestSettledMs].filter((value) => value !== undefined);
-  return { kind: 'wait', untilMs: since.length === 0 ? undefined : Math.min(...since) + recipe.waitMs };
+  const untilMs = Math.min(waiting.attemptsUntilMs, ...since.map((value) => value + recipe.waitMs));
+  return { kind: 'wait', untilMs: Number.isFinite(untilMs) ? untilMs : undefined };
 }

@@ -12,6 +12,8 @@ export interface Candidate {
   /** Of the first judged fact that was seen: the order of arrival. */
   readonly sequence: number;
   readonly waitingSinceMs: number;
+  /** Of the revision that counts. */
+  readonly judgedAtMs: number;
   /** When its next state was said; when it was judged, where no request continued it. */
   readonly saidAtMs: number;
   readonly judged: TurnJudged;
@@ -26,6 +28,10 @@ export interface Candidate {
   readonly cut: boolean;
   /** The lessons that its answer was given with: then it is not what the policy says by itself. */
   readonly shown: ShownLessons['lessons'];
+  /** Of the attempts at a task that its session is one of; empty: it is none. */
+  readonly group: string;
+  /** Answers before it in its request. */
+  readonly step: number;
   readonly answerTokens: number;
   readonly sketch: AnswerSketch | undefined;
   /** Of its conversation and ids, at most; unknown until a batch would take it. */
@@ -42,13 +48,14 @@ export function candidateOf(
   most: SampleLength,
 ): Candidate {
   const reason = neverTrainable(judged, facts, most);
-  const { completed } = facts;
+  const { opened, completed } = facts;
   return {
     turn: judged.turn,
     tenant: judged.tenant,
     user: judged.user,
     sequence,
     waitingSinceMs: timeMs,
+    judgedAtMs: timeMs,
     saidAtMs: facts.continuedMs ?? timeMs,
     judged,
     trace,
@@ -57,6 +64,8 @@ export function candidateOf(
     greedy: isGreedy(completed),
     cut: isCut(completed),
     shown: completed?.shown?.lessons ?? [],
+    group: opened?.group ?? '',
+    step: opened?.answerKeys.length ?? 0,
     answerTokens: completed?.answerIds.length ?? 0,
     sketch:
       reason === undefined && completed !== undefined ? sketchOf(completed.promptIds, completed.answerIds) : undefined,

@@ -1,5 +1,5 @@
 // What a policy carries from batch to batch: the last fact's state, moved on by the report of its step if no later fact has taken that in.
-import type { Lesson, UserBaseline } from '@backtalk/proto/facts';
+import type { Lesson, StepFigures, UserBaseline } from '@backtalk/proto/facts';
 
 import type { BatchChain } from './batch-chain.js';
 import { afterStep, afterVersions, type VersionsSince } from './lesson-progress.js';
@@ -8,6 +8,8 @@ import type { Recipe } from './recipe.js';
 export interface CarriedState {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
+  /** Of steps of attempts at tasks, of which some may still wait. */
+  readonly steps: readonly StepFigures[];
   readonly klBeta: number;
   /** In tokens; 0 before the first step. */
   readonly meanAnswerLength: number;
@@ -18,8 +20,15 @@ export interface CarriedState {
 export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Recipe): CarriedState {
   const last = chain.last();
   if (last === undefined)
-    return { lessons: [], baselines: [], klBeta: recipe.klBetaFirst, meanAnswerLength: 0, lessonsThrough: 0 };
-  const { baselines, meanAnswerLength, lessonsThrough } = last;
+    return {
+      lessons: [],
+      baselines: [],
+      steps: [],
+      klBeta: recipe.klBetaFirst,
+      meanAnswerLength: 0,
+      lessonsThrough: 0,
+    };
+  const { baselines, steps, meanAnswerLength, lessonsThrough } = last;
   // Constant: what the recipe says now, not what an earlier one had come to.
   const klBeta = recipe.klTargetNats === 0 ? recipe.klBetaFirst : last.klBeta;
   const unread = chain.unreadReport();
@@ -29,6 +38,7 @@ export function carriedState(chain: BatchChain, line: VersionsSince, recipe: Rec
   return {
     lessons: afterVersions(stepped, line, chain.nextNumber()),
     baselines,
+    steps,
     klBeta: unread === undefined ? klBeta : nextKlBeta(klBeta, report?.measurements['kl_base'], recipe.klTargetNats),
     meanAnswerLength,
     lessonsThrough,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { candidate } from '../testing/candidates.js';
 import { inBatch, lesson } from '../testing/lessons.js';
-import { baselinesWithout, forgottenIn, lessonsWithout, turnsOfForgotten } from './forgotten-people.js';
+import { figuresWithout, forgottenIn, lessonsWithout, turnsOfForgotten } from './forgotten-people.js';
 import { wishesIn, withChanges } from './lesson-changes.js';
 
 const ada = { tenant: 't', user: 'ada' };
@@ -34,7 +34,7 @@ describe('a person who is forgotten', () => {
 
   it('the ledger keeps no baseline of a forgotten person, and a change of another kind forgets none', () => {
     const baselines = ['ada', 'ben'].map((user) => ({ user, mean: 0.5, count: 2 }));
-    expect(baselinesWithout(baselines, forgottenIn(erasing))).toEqual([baselines[1]]);
+    expect(figuresWithout(baselines, forgottenIn(erasing))).toEqual([baselines[1]]);
     expect(forgottenIn(said({ action: LessonChanged_Action.ACTION_RETIRE }))).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 // People who are forgotten (`lesson.changed` with ACTION_ERASE). In: changes as the log has them. Out: the ledger without them, and what of
 // the turns that wait is theirs: their own answers, and what they said of another's. Pure.
-import { LessonChanged_Action, type Lesson, type UserBaseline } from '@backtalk/proto/facts';
+import { LessonChanged_Action, type Lesson } from '@backtalk/proto/facts';
 
 import type { Candidate } from './candidate.js';
 import type { StoredChange } from './lesson-changes.js';
@@ -29,9 +29,9 @@ export function lessonsWithout(lessons: readonly Lesson[], person: Person & { re
     .map((lesson) => ({ ...lesson, supersededBy: still(lesson.supersededBy) }));
 }
 
-/** A user's hash is of the tenant too. */
-export function baselinesWithout(baselines: readonly UserBaseline[], people: readonly Person[]): UserBaseline[] {
-  return baselines.filter((baseline) => !people.some(({ user }) => user === baseline.user));
+/** Baselines, or figures of attempts. A user's hash is of the tenant too. */
+export function figuresWithout<T extends { readonly user: string }>(of: readonly T[], people: readonly Person[]): T[] {
+  return of.filter((one) => !people.some(({ user }) => user === one.user));
 }
 
 /** Of the turns that wait: their own, and those of others that wait with what they said of them. */

@@ -48,6 +48,11 @@ const method = {
   jsdBeta: number(0.5, 0.01, 0.99, 'Mixture of the JSD.'),
   weightRl: number(0.1, 0, 100, 'Weight of the reward term.'),
   weightOpd: number(1, 0, 100, 'Weight of the distillation term.'),
+  stepReward: oneOf(
+    'integrated',
+    ['integrated', 'outcome'],
+    "Reward of a step of an attempt at a task: the outcome and the mean of the step's votes, or the outcome alone.",
+  ),
   baseline: oneOf('running', ['running', 'none'], "Subtracted from a verdict: the user's running mean, or nothing."),
   hintPlace: oneOf('human', ['human', 'system'], "Where the teacher's hints go: last human message, or system."),
 };
@@ -84,6 +89,12 @@ const batch = {
   effective: whole(8, 1, 1_024, 'Effective samples of a full batch.'),
   effectiveMin: whole(4, 1, 1_024, 'Effective samples that suffice when the oldest has waited long enough.'),
   waitMs: whole(600_000, 100, 31_536_000_000, 'How long the oldest effective sample waits for a full batch.'),
+  groupWaitMs: whole(
+    3_600_000,
+    100,
+    31_536_000_000,
+    'How long steps of an attempt wait for its outcome, and for the other attempts of their group after the last outcome.',
+  ),
   anchorsPerEffective: number(1, 0, 8, 'Turns without a signal kept as anchors, for each effective one.'),
   settleAtTurns: whole(32, 1, 10_000, 'From this many on, turns that are not trained on get a fact of their own.'),
   rewardVersions: whole(4, 0, 1_000, 'Versions back from which a verdict still counts.'),

@@ -98,6 +98,7 @@ export function rehearsedSamples(
     giver: '',
     hindsight: '',
     shown: true,
+    attempt: undefined,
     question: ((version * count + at) % rehearsalQuestions.length) + 1,
   }));
 }

@@ -1,4 +1,4 @@
-import { Lesson_State } from '@backtalk/proto/facts';
+import { Lesson_State, UserBaseline } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
 
 import { candidate, learningContext, recipeWith } from '../testing/candidates.js';
@@ -19,7 +19,7 @@ describe('what a turn is worth', () => {
   });
 
   it('a verdict makes a turn effective when the advantage is more than 0.05', () => {
-    const baselines = [{ user: 'user0', mean: 0.97, count: 40 }];
+    const baselines = [UserBaseline.fromPartial({ user: 'user0', mean: 0.97, count: 40 })];
     expect(worth({ verdict: 1 })).toMatchObject({ kind: 'effective', advantage: 1 });
     expect(worth({ verdict: 1 }, { baselines }).kind).toBe('idle');
     expect(worth({ verdict: -1 }, { baselines })).toMatchObject({ kind: 'effective', advantage: -1.97 });
@@ -30,7 +30,7 @@ describe('what a turn is worth', () => {
   });
 
   it('a wish of the turn’s user makes it effective beside another person’s score, whose words are no wish of the user', () => {
-    const baselines = [{ user: 'user0', mean: 1, count: 40 }];
+    const baselines = [UserBaseline.fromPartial({ user: 'user0', mean: 1, count: 40 })];
     const own = { text: shortHint, stands: true, bare: false };
     const judged = { giver: 'b', wish: own };
     const heard = { kind: 'effective', hinted: false, wished: true };
@@ -62,7 +62,7 @@ describe('what a turn is worth', () => {
   });
 
   it('no verdict gives advantage 0, even against a baseline', () => {
-    const baselines = [{ user: 'user0', mean: -1, count: 40 }];
+    const baselines = [UserBaseline.fromPartial({ user: 'user0', mean: -1, count: 40 })];
     expect(worth({ verdict: 0 }, { baselines })).toEqual({ kind: 'idle', advantage: 0, back: 0 });
   });
 

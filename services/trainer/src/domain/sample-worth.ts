@@ -1,12 +1,13 @@
 // What a waiting turn is worth to the next batch, whatever else waits: shares, duplicates and sizes are the batch rule's.
 import { asWording, inScope, ownWish, templateTokenIn } from '@backtalk/kit';
-import { Lesson_State, type Lesson, type UserBaseline } from '@backtalk/proto/facts';
+import { Lesson_State, type Lesson, type StepFigures, type UserBaseline } from '@backtalk/proto/facts';
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
 import { isWordedSo } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
+import type { Step } from './step-rewards.js';
 
 /** A scalar reward below this says nothing. */
 const advantageFloor = 0.05;
@@ -18,12 +19,19 @@ export type VersionsBack = (version: string) => number | 'burned' | 'unknown';
 export interface LearningContext {
   readonly lessons: readonly Lesson[];
   readonly baselines: readonly UserBaseline[];
+  /** Of steps of attempts, those that a batch has fixed. */
+  readonly steps: readonly StepFigures[];
+  readonly nowMs: number;
+  /** When the log began to be read for what waits. */
+  readonly readSinceMs: number;
   readonly versionsBack: VersionsBack;
   /** Versions that were made after that of a batch. */
   readonly versionsAfter: (batch: number) => number;
 }
 
 export type Worth =
+  /** For the outcome of its attempt, or for others of its group. */
+  | { readonly kind: 'waiting'; readonly untilMs: number }
   | { readonly kind: 'settled'; readonly reason: string }
   | {
       readonly kind: 'effective';
@@ -35,9 +43,12 @@ export type Worth =
     }
   | { readonly kind: 'idle'; readonly advantage: number; readonly back: number };
 
-export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe): Worth {
+/** @param step of an attempt at a task; undefined: of none */
+export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe, step?: Step): Worth {
+  if (step?.kind === 'waiting') return step;
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
-  const { judged, user, greedy, cut, shown } = candidate;
+  const { judged, greedy, cut, shown } = candidate;
+  if (step?.kind === 'settled') return settled(step.reason);
   // It has no reward, and without a distillation term nothing else.
   if (shown.length > 0 && !isTaught(recipe)) return settled('lessons_shown');
   const back = context.versionsBack(candidate.version);
@@ -47,9 +58,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const fresh = back <= recipe.rewardVersions;
   if (!fresh && !(back <= recipe.distillVersions && distils(recipe))) return settled('stale');
 
-  // A = r − b; the at-least-one rule's advantage is used as it is.
-  const baseline = recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(context.baselines, user);
-  const reward = judged.hasAdvantage ? judged.advantage : judged.verdict - baseline;
+  const reward = step?.advantage ?? rewardOf(candidate, context, recipe);
   const rewarded = fresh && recipe.method !== 'opd' && shown.length === 0 && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
@@ -60,12 +69,18 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
     !isFollowedSince(asWording(words), candidate, back, context);
   const hinted = isAsked(judged.hint);
   const wished = isAsked(ownWish(judged).text);
-  const isSpoken = judged.verdict !== 0 || judged.hasAdvantage;
+  const isSpoken = judged.verdict !== 0 || judged.hasAdvantage || step !== undefined;
   // Where it is shown, its person has nothing to correct: the turn itself is what the lesson is learned from.
   const teaches = context.lessons.some((lesson) => isBeingLearned(lesson, candidate));
   const isEffective = hinted || wished || teaches || (isSpoken && Math.abs(advantage) > advantageFloor);
   if (isEffective) return { kind: 'effective', advantage, hinted, wished, back };
   return { kind: 'idle', advantage, back };
+}
+
+/** A = r − b; the at-least-one rule's advantage is used as it is. */
+function rewardOf({ judged, user }: Candidate, { baselines }: LearningContext, recipe: Recipe): number {
+  if (judged.hasAdvantage) return judged.advantage;
+  return judged.verdict - (recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(baselines, user));
 }
 
 /** One that was said to stand is shown before a batch makes a lesson of it: then its words are known, and no id. */

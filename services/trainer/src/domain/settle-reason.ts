@@ -21,6 +21,7 @@ export type SettleReason =
   | 'too_long'
   | 'opted_out'
   | 'side_turn'
+  | 'no_outcome'
   | 'lessons_shown'
   | 'untrainable'
   | 'version_changed'

@@ -6,6 +6,7 @@ import { nearDuplicates, type AnswerSketch } from './near-duplicate.js';
 import { anchorsMax, type Recipe } from './recipe.js';
 import { distils, worthOf, type LearningContext } from './sample-worth.js';
 import type { SettleReason } from './settle-reason.js';
+import { stepsAmong, type RewardedStep } from './step-rewards.js';
 
 export interface Weighed {
   readonly candidate: Candidate;
@@ -15,11 +16,14 @@ export interface Weighed {
   readonly wished: boolean;
   /** Versions between the one that answered and the next parent. */
   readonly back: number;
+  /** Of an attempt at a task. */
+  readonly step?: RewardedStep | undefined;
 }
 
 export interface Settling {
   readonly candidate: Candidate;
   readonly reason: string;
+  readonly step?: RewardedStep | undefined;
 }
 
 /** Each list is ordered by arrival, oldest first. */
@@ -27,6 +31,10 @@ export interface Waiting {
   readonly effective: readonly Weighed[];
   readonly idle: readonly Weighed[];
   readonly settled: readonly Settling[];
+  /** Steps of attempts that wait for their outcome, or for others of their group. */
+  readonly attempts: readonly Candidate[];
+  /** When the first of those waits no longer, Infinity for none. */
+  readonly attemptsUntilMs: number;
 }
 
 /** Repetitions come close together; comparing each with all would cost the square of what waits. */
@@ -36,20 +44,30 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   const signals: Weighed[] = [];
   const silent: Weighed[] = [];
   const settled: Settling[] = [];
+  const attempts: Candidate[] = [];
+  let attemptsUntilMs = Infinity;
+  const steps = stepsAmong(candidates, context, recipe);
   for (const candidate of [...candidates].sort((a, b) => a.sequence - b.sequence)) {
-    const worth = worthOf(candidate, context, recipe);
-    if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason });
+    const found = steps.get(candidate.turn);
+    const step = found?.kind === 'rewarded' ? found : undefined;
+    const worth = worthOf(candidate, context, recipe, found);
+    if (worth.kind === 'waiting') {
+      attempts.push(candidate);
+      attemptsUntilMs = Math.min(attemptsUntilMs, worth.untilMs);
+    } else if (worth.kind === 'settled')
+      settled.push({ candidate, reason: worth.reason, step: candidate.reason === undefined ? step : undefined });
     else if (worth.kind === 'effective') {
       const { advantage, hinted, wished, back } = worth;
-      signals.push({ candidate, advantage, hinted, wished, back });
-    } else silent.push({ candidate, advantage: worth.advantage, hinted: false, wished: false, back: worth.back });
+      signals.push({ candidate, advantage, hinted, wished, back, step });
+    } else silent.push({ candidate, advantage: worth.advantage, hinted: false, wished: false, back: worth.back, step });
   }
   // Signals come first: of two equal turns, the one with a signal stays.
   const unique = new UniqueTurns();
-  const effective = signals.filter(({ candidate }) =>
-    unique.adds(candidate, [candidate.judged.verdict, candidate.judged.hint, ownWish(candidate.judged).text].join(' ')),
-  );
-  const idle = silent.filter(({ candidate }) => unique.adds(candidate));
+  const effective = signals.filter((weighed) => {
+    const { judged } = weighed.candidate;
+    return unique.adds(weighed, [judged.verdict, judged.hint, ownWish(judged).text].join(' '));
+  });
+  const idle = silent.filter((weighed) => unique.adds(weighed));
 
   // Turns without a signal are kept while there is a lesson to hold them to: one in force, or one that a waiting hint may begin.
   const hinted = effective.filter((weighed) => weighed.hinted || weighed.wished);
@@ -62,8 +80,14 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
   const anchors = newestOfEach(useful, anchorsMax(recipe));
   const unkept = idle
     .filter((weighed) => !anchors.includes(weighed))
-    .map((weighed) => settling(weighed.candidate, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
-  return { effective, idle: anchors, settled: [...settled, ...unique.repeated, ...unkept] };
+    .map((weighed) => settling(weighed, useful.includes(weighed) ? 'anchor_surplus' : 'nothing_to_learn'));
+  return {
+    effective,
+    idle: anchors,
+    settled: [...settled, ...unique.repeated, ...unkept],
+    attempts,
+    attemptsUntilMs,
+  };
 }
 
 /** Of each tenant, since a batch holds one. */
@@ -88,14 +112,15 @@ class UniqueTurns {
   private readonly recent = new Map<string, Waited[]>();
 
   /** @param signal what is said of the answer: two things that are said of one answer are two; where nothing is, any turn like it will do */
-  adds(candidate: Candidate, signal?: string): boolean {
-    const { sketch, tenant, user } = candidate;
-    if (sketch === undefined) return true;
+  adds(weighed: Weighed, signal?: string): boolean {
+    const { sketch, tenant, user } = weighed.candidate;
+    // Attempts at one task are alike, and each counts.
+    if (sketch === undefined || weighed.step !== undefined) return true;
     const key = `${tenant}.${user}`;
     const recent = this.recent.get(key) ?? [];
     const isSaid = (other: Waited) => signal === undefined || signal === other.signal;
     if (recent.some((other) => isSaid(other) && nearDuplicates(sketch, other.sketch))) {
-      this.repeated.push(settling(candidate, 'duplicate'));
+      this.repeated.push(settling(weighed, 'duplicate'));
       return false;
     }
     this.recent.set(key, [...recent, { sketch, signal: signal ?? '' }].slice(-comparedMax));
@@ -103,6 +128,6 @@ class UniqueTurns {
   }
 }
 
-export function settling(candidate: Candidate, reason: SettleReason): Settling {
-  return { candidate, reason };
+export function settling({ candidate, step }: Weighed, reason: SettleReason): Settling {
+  return { candidate, reason, step };
 }

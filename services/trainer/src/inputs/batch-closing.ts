@@ -8,9 +8,9 @@ import {
   givenUp,
   lessonsBatch,
   measuredBatch,
-  settledTurn,
   settlingBatch,
   trainingBatch,
+  turnsSettled,
   wishesOf,
   type ChainEnd,
   type GivingUp,
@@ -40,13 +40,17 @@ const measureAgainMs = 50_000;
 const isHeard = ({ state }: Lesson) => state === Lesson_State.STATE_HEARD;
 
 export class BatchClosing {
+  private readonly readSinceMs: number;
+
   constructor(
     private readonly tools: TrainerTools,
     private readonly state: PolicyState,
     private readonly ledger: Ledger,
     private readonly seed: number,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.readSinceMs = clock.now();
+  }
 
   /**
    * Closes a batch if one is ready, or settles turns if enough of them wait for that.
@@ -60,9 +64,16 @@ export class BatchClosing {
     if (await this.takeChanges(ledger, signal)) return 'closed';
     if (await this.takeUndone(ledger)) return 'closed';
     if (!resting && (await this.takeProgress(ledger, signal))) return 'closed';
-    const { lessons, baselines } = carriedState(chain, line, recipe);
-    const versionsBack = line.versionsBackFrom(line.nextParent());
-    const context = { lessons, baselines, versionsBack, versionsAfter: (batch: number) => line.versionsAfter(batch) };
+    const { lessons, baselines, steps } = carriedState(chain, line, recipe);
+    const context = {
+      lessons,
+      baselines,
+      steps,
+      nowMs: clock.now(),
+      readSinceMs: this.readSinceMs,
+      versionsBack: line.versionsBackFrom(line.nextParent()),
+      versionsAfter: (batch: number) => line.versionsAfter(batch),
+    };
     const waiting = weighTurns(state.pending.candidates(), context, recipe);
     events.turnsWeighed(state.policy, waiting, lessons);
     const decided = resting
@@ -74,11 +85,7 @@ export class BatchClosing {
     const decision = rehearsal ?? decided;
     if (decision.kind === 'wait') return decision.untilMs ?? Infinity;
     if (decision.kind === 'train') await this.train(ledger, decision, signal);
-    else
-      await this.closeMarked(
-        ledger,
-        settlingBatch(this.chainEnd(ledger), decision.settled.map(settledTurn), 'settled'),
-      );
+    else await this.closeMarked(ledger, turnsSettled(this.chainEnd(ledger), decision.settled));
     return 'closed';
   }
 

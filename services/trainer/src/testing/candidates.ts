@@ -14,5 +14,14 @@ export function recipeWith(values: Partial<Recipe> = {}): Recipe {
 }
 
 export function learningContext(context: Partial<LearningContext> = {}): LearningContext {
-  return { lessons: [], baselines: [], versionsBack: () => 0, versionsAfter: () => 0, ...context };
+  return {
+    lessons: [],
+    baselines: [],
+    steps: [],
+    nowMs: 0,
+    readSinceMs: -Infinity,
+    versionsBack: () => 0,
+    versionsAfter: () => 0,
+    ...context,
+  };
 }

@@ -30,6 +30,10 @@ export interface TurnShape {
   /** An earlier turn whose messages come before these. */
   readonly base?: string;
   readonly templateArguments?: string;
+  /** Of attempts at one task. */
+  readonly group?: string;
+  /** Answers before it in its request. */
+  readonly step?: number;
 }
 
 const defaultTenant = 'tenant0';
@@ -57,6 +61,8 @@ export function openedTurn({
   tools = '',
   base = '',
   templateArguments = '',
+  group = '',
+  step = 0,
 }: TurnShape): TurnOpened {
   return TurnOpened.fromPartial({
     turn,
@@ -72,6 +78,8 @@ export function openedTurn({
       sharedMessages: base === '' ? 0 : 1,
     },
     consent: { train: true, source: 'default' },
+    group,
+    answerKeys: Array.from({ length: step }, (_, at) => `key${at}`),
   });
 }
 

@@ -1,0 +1,116 @@
+import { FactPublisher, type FactMessage } from '@backtalk/kit';
+import { until } from '@backtalk/kit/testing';
+import { SessionClosed, SessionClosed_Reason } from '@backtalk/proto/facts';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  ready,
+  remembering,
+  startGateway,
+  startLeasedEngine,
+  startSurroundings,
+  type LeasedEngine,
+  type StartedGateway,
+  type Surroundings,
+} from '../testing/started-gateway.js';
+
+let around: Surroundings;
+let leased: LeasedEngine;
+let started: StartedGateway;
+let client: OpenAI;
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  leased = await startLeasedEngine(around, 'engine-1');
+  started = await startGateway(around);
+  client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
+  await ready(started);
+  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages: hello }));
+});
+
+afterAll(async () => {
+  await started.gateway.stop();
+  await leased.stop();
+  await around.stop();
+});
+
+const hello = [{ role: 'user' as const, content: 'Hello there' }];
+
+async function opened(turn: string): Promise<FactMessage<'turnOpened'>> {
+  const fact = await until(() => around.reader.last('turnOpened', { turn }), { what: `turn.opened of ${turn}` });
+  return fact.message;
+}
+
+describe('an attempt at a task', () => {
+  const attempt = (name: string, group = 'task 7') =>
+    client.chat.completions.create(
+      { model: 'backtalk', messages: hello },
+      { headers: { 'X-Session-Id': name, 'X-Group-Id': group } },
+    );
+  const outcome = async (name: string, body: object) => {
+    const response = await fetch(`${started.url}/sessions/${name}/outcome`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+
+  it('the group is known by a hash, which attempts at one task share', async () => {
+    const body = { model: 'backtalk', messages: hello, session_id: 'one more', group_id: 'task 7' };
+    const turns = [await attempt('one'), await client.chat.completions.create(body), await attempt('other', 'task 8')];
+    const groups = await Promise.all(turns.map(async ({ id }) => (await opened(id)).group));
+    expect(groups[0]).toMatch(/^group_[0-9a-f]{32}$/);
+    expect(groups[1]).toBe(groups[0]);
+    expect(groups[2]).not.toBe(groups[0]);
+  });
+
+  it('an outcome ends the session, and said twice it is one', async () => {
+    const { id } = await attempt('solved');
+    const { provisionalSession: session } = await opened(id);
+    const given = { score: 0.5, attempts: 8 };
+    expect(await outcome('solved', given)).toEqual({
+      status: 200,
+      body: { id: 'solved', object: 'outcome', session, score: 0.5, stored: true, repeated: false },
+    });
+    const ended = await around.reader.last('sessionEnded', { session });
+    expect(ended?.message).toMatchObject({ turn: id, outcome: { score: 0.5, attempts: 8 } });
+    expect(await outcome('solved', given)).toMatchObject({ status: 200, body: { repeated: true } });
+    expect(await outcome('solved', { score: 1 })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'session_over' } },
+    });
+  });
+
+  it('a name that is used again has an outcome of its own, and a session that was ended has none', async () => {
+    await attempt('again');
+    expect((await outcome('again', { score: 1 })).status).toBe(200);
+    const second = await attempt('again');
+    expect(await outcome('again', { score: 1 })).toMatchObject({ status: 200, body: { repeated: false } });
+    const ended = await around.reader.last('sessionEnded', { session: second.id.replace('turn_', 'session_') });
+    expect(ended?.message).toMatchObject({ turn: second.id, outcome: { score: 1 } });
+    await attempt('given up');
+    await fetch(`${started.url}/sessions/given%20up`, { method: 'DELETE' });
+    expect(await outcome('given%20up', { score: 1 })).toMatchObject({ status: 409 });
+  });
+
+  it('an outcome of a session that was closed for its silence is refused', async () => {
+    const { id } = await attempt('silent');
+    const { provisionalSession: session, tenant, user } = await opened(id);
+    const closed = { session, tenant, user, policy: 'backtalk', reason: SessionClosed_Reason.REASON_IDLE };
+    await new FactPublisher(await around.nats.connect('collector')).publish(
+      'sessionClosed',
+      SessionClosed.fromPartial(closed),
+    );
+    expect(await outcome('silent', { score: 1 })).toMatchObject({ status: 409 });
+  });
+
+  it('an outcome of an unknown session, or without a score, is refused by name', async () => {
+    await attempt('scored');
+    expect(await outcome('never', { score: 1 })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'session_not_found' } },
+    });
+    expect(await outcome('scored', { score: 2 })).toMatchObject({ status: 400, body: { error: { param: 'score' } } });
+  });
+});
