@@ -55,6 +55,7 @@ function sectionsOf(results: readonly UnitResult[]): Section[] {
     besideAlone(results, of('g'), '(g) Hostile feedback', 'three of ten sessions hostile'),
     sideBySide(results, of('h')),
     oneCorrection(results, of('i')),
+    attempted(results, of('j')),
     targets(results),
     stepsOf(results),
   ];
@@ -300,6 +301,40 @@ function twoSpeeds(own: readonly UnitResult[]): string[] {
     '',
     ...table(header, rows),
   ];
+}
+
+/** Rewards of an environment, and nothing said. */
+function attempted(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
+  if (own.length === 0) return undefined;
+  const header = [
+    'task',
+    'reward',
+    'attempts',
+    'came through',
+    'base',
+    'headline by version',
+    'obeys',
+    'hit',
+    'KL to the base',
+  ];
+  const rows = own.map((result) => {
+    const [task = '', reward = ''] = result.name.split(', ');
+    const versions = versionsOf(result, task);
+    const last = versions.at(-1);
+    const [{ sessions = 0, praised = 0 } = {}] = result.talk;
+    return [
+      task,
+      `${reward}${ofRun(result)}`,
+      String(sessions),
+      String(praised),
+      share(baseOf(results, task, result.seed)?.scores.headline),
+      versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · '),
+      share(last?.scores.obeys),
+      share(last?.scores.hit),
+      last?.kl?.toFixed(1) ?? '–',
+    ];
+  });
+  return { title: '(j) Attempts at tasks', lines: table(header, rows) };
 }
 
 /** One wish by each method, the combined one of part (a) first. */

@@ -5,7 +5,7 @@ import { deviceFlag, type DeviceFlag } from '@backtalk/deploy';
 import { root } from '../../loop/machine.js';
 import { benchErrors } from '../errors.js';
 
-export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'] as const;
+export const partNames = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** How much is done and measured; results of different sizes are never compared. */
@@ -51,8 +51,8 @@ Parts:
   c  opposite wishes of two people         f  temperatures .1 and .8 mixed
   g  hostile feedback in three of ten         h  the methods side by side: binary, opd sampled, topk and
      sessions, from ten keys                     full, hybrid (first third, taught by itself,
-                                                 by its average), and (a)
-  i  one correction, and then silence
+                                                 by its average), constant KL, and (a)
+  i  one correction, and then silence      j  attempts at tasks that an environment checks, and no word
 
 Options:
   --full               five seeds, eight wishes alone, six in turn, more steps, questions and answers (quick: one seed)

@@ -6,6 +6,7 @@ import { Random } from '../../simulate/user/random.js';
 import { SimulatedUser } from '../../simulate/user/simulated-user.js';
 import { readUser, type UserFile } from '../../simulate/user/user-file.js';
 import type { TestKey } from '../../loop/machine.js';
+import { Environment } from './attempting.js';
 import { Laboratory } from './laboratory.js';
 import type { LearningPlan, PartName } from './options.js';
 import { oneEach, ranOn, type ResultStore, type Row, type UnitResult } from './result.js';
@@ -24,7 +25,7 @@ type Say = (progress: string) => void;
 type Steps = (
   laboratory: Laboratory,
   say: Say,
-) => Promise<{ readonly rows: readonly Row[]; readonly talks: readonly Talk[] }>;
+) => Promise<{ readonly rows: readonly Row[]; readonly talks: readonly Pick<Talk, 'policy' | 'counts'>[] }>;
 
 /** What a unit needs besides its steps. */
 interface Setting {
@@ -55,6 +56,7 @@ const makers: Readonly<Record<PartName, (setting: Setting) => Unit[]>> = {
   f: (setting) => setting.plan.users.slice(0, 1).map((name) => mixedTemperatures(setting, name)),
   h: methods,
   i: (setting) => setting.plan.users.map((name) => oneCorrection(setting, name)),
+  j: (setting) => setting.plan.users.slice(0, 1).flatMap((name) => attempts(setting, name)),
   g: (setting) => setting.plan.users.slice(0, 1).map((name) => poisoned({ ...setting, keys: poisonKeys }, name)),
 };
 
@@ -146,7 +148,7 @@ async function compare(
 /** One block of talk, measured on each of these wishes at its end, and on those that are being learned on the way. */
 async function block(
   laboratory: Laboratory,
-  talk: Talk,
+  talk: Pick<Talk, 'until' | 'reached'>,
   { plan }: Setting,
   about: {
     readonly name: string;
@@ -293,6 +295,7 @@ const recipes = {
   'opd, hybrid, the first third of the tokens': 'method=opd,distillShare=0.34',
   'opd, hybrid, taught by itself': 'method=opd,teacher=current',
   'opd, hybrid, taught by its average': 'method=opd,teacher=ema',
+  'combined, constant KL': 'klBetaFirst=0.02,klTargetNats=0',
 } as const;
 
 function methods(setting: Setting): Unit[] {
@@ -301,6 +304,24 @@ function methods(setting: Setting): Unit[] {
   return Object.entries(recipes).map(([method, recipe]) =>
     alone({ ...setting, recipe }, 'h', name, fileOf(name), `${name}, ${method}`),
   );
+}
+
+/** Rewards alone, as the method has them for general agents, with its constant KL. */
+const byReward = 'method=binary,weightRl=1,stepBoundNats=4,klBetaFirst=0.02,klTargetNats=0,effective=16,waitMs=20000';
+const rewards = { 'outcome and votes': 'integrated', 'outcome alone': 'outcome' } as const;
+
+/** Nobody says anything: an environment checks answers by the wish's rule. */
+function attempts(setting: Setting, name: string): Unit[] {
+  return Object.entries(rewards).map(([label, stepReward]) => {
+    const recipe = `${byReward},stepReward=${stepReward}`;
+    const steps: Steps = async (laboratory, say) => {
+      await compare(laboratory, setting, [name]);
+      const environment = new Environment(laboratory, policy, fileOf(name), say);
+      const rows = await block(laboratory, environment, setting, { name, people: [], of: [name] });
+      return { rows, talks: [environment] };
+    };
+    return unit({ ...setting, recipe }, 'j', `${name}, ${label}`, steps);
+  });
 }
 
 function mixedTemperatures(setting: Setting, name: string): Unit {
