@@ -72,7 +72,7 @@ describe('the document of the learning experiment', () => {
   });
 
   it('names the parts that were not run', () => {
-    expect(written([turns])).toContain('Parts (a), (c), (d), (e), (f), (g), (h), (i).');
+    expect(written([turns])).toContain('Parts (a), (c), (d), (e), (f), (g), (h), (i), (j).');
   });
 
   it('keeps the words around its figures', () => {
@@ -122,6 +122,16 @@ describe('the document of the learning experiment', () => {
     const text = written([said]);
     expect(text).toMatch(/\| one \| 0 \| – \| – \| v4 0\.40 \(125 s\) \|/);
     expect(text).toMatch(/\| one \| backtalk-v1 \| 0\.02 \(0\.02\) \| 0\.50 \(0\.50\) \| 1\.00 \| 30\.0 \| 42\.4 \|/);
+  });
+
+  it('says of attempts how many came through, and what the last version says without any', () => {
+    const tried = {
+      ...result('j', 'one, outcome alone', [row('one', 'one', 3, 0.2), { ...row('one', 'one', 6, 0.5), kl: 4.25 }]),
+    };
+    const talk = [{ policy: 'backtalk', sessions: 48, corrected: 30, praised: 18 }];
+    expect(written([{ ...tried, talk }])).toMatch(
+      /\| one \| outcome alone \| 18 of 48 \| – \| v3 0\.20 · v6 0\.50 \| 0\.50 \| 1\.00 \| 4\.3 \|/,
+    );
   });
 
   it('compares a control with the gain of the right teacher', () => {

@@ -303,37 +303,27 @@ function twoSpeeds(own: readonly UnitResult[]): string[] {
   ];
 }
 
+const reachedColumns = ['headline by version', 'obeys', 'hit', 'KL to the base'];
+
+/** The last version's but for the headline. */
+function reachedBy(result: UnitResult, of: string): string[] {
+  const versions = versionsOf(result, of);
+  const last = versions.at(-1);
+  const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
+  return [climb, share(last?.scores.obeys), share(last?.scores.hit), last?.kl?.toFixed(1) ?? '–'];
+}
+
 /** Rewards of an environment, and nothing said. */
 function attempted(results: readonly UnitResult[], own: readonly UnitResult[]): Section | undefined {
   if (own.length === 0) return undefined;
-  const header = [
-    'task',
-    'reward',
-    'attempts',
-    'came through',
-    'base',
-    'headline by version',
-    'obeys',
-    'hit',
-    'KL to the base',
-  ];
   const rows = own.map((result) => {
     const [task = '', reward = ''] = result.name.split(', ');
-    const versions = versionsOf(result, task);
-    const last = versions.at(-1);
-    const [{ sessions = 0, praised = 0 } = {}] = result.talk;
-    return [
-      task,
-      `${reward}${ofRun(result)}`,
-      String(sessions),
-      String(praised),
-      share(baseOf(results, task, result.seed)?.scores.headline),
-      versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · '),
-      share(last?.scores.obeys),
-      share(last?.scores.hit),
-      last?.kl?.toFixed(1) ?? '–',
-    ];
+    const [talk] = result.talk;
+    const cameThrough = `${String(talk?.praised ?? 0)} of ${String(talk?.sessions ?? 0)}`;
+    const base = share(baseOf(results, task, result.seed)?.scores.headline);
+    return [task, `${reward}${ofRun(result)}`, cameThrough, base, ...reachedBy(result, task)];
   });
+  const header = ['task', 'reward', 'attempts that came through', 'base', ...reachedColumns];
   return { title: '(j) Attempts at tasks', lines: table(header, rows) };
 }
 
@@ -346,27 +336,17 @@ function sideBySide(results: readonly UnitResult[], own: readonly UnitResult[]):
   const all = [...combined, ...own];
   const rows = all.map((result) => {
     const wish = wishOf(result);
-    const versions = versionsOf(result, wish);
-    const last = versions.at(-1);
-    const climb = versions.map((row) => `v${String(row.step)} ${share(row.scores.headline)}`).join(' · ');
     const label = result.part === 'a' ? `${labelOf(result)}, combined` : labelOf(result);
     const seconds = result.steps.map(({ measurements }) => measurements['seconds'] ?? 0);
     const mean = seconds.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds.length);
-    return [
-      label,
-      climb,
-      share(last?.scores.obeys),
-      share(last?.scores.hit),
-      last?.kl?.toFixed(1) ?? '–',
-      mean.toFixed(0),
-    ];
+    return [label, ...reachedBy(result, wish), mean.toFixed(0)];
   });
   const series = all.map((result) =>
     seriesOf(results, result, wishOf(result), result.part === 'a' ? 'combined' : result.name),
   );
   return {
     title: '(h) Methods side by side',
-    lines: table(['method', 'headline by version', 'obeys', 'hit', 'KL to the base', 'seconds a step'], rows),
+    lines: table(['method', ...reachedColumns, 'seconds a step'], rows),
     chart: { file: 'methods.svg', svg: lineChart(axes('One wish by each method'), series) },
   };
 }

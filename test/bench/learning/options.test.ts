@@ -4,7 +4,7 @@ import { readPlan } from './options.js';
 describe('the plan of the learning experiment', () => {
   it('plans all parts with one seed where nothing is said, and five seeds with --full', () => {
     expect(readPlan([])).toMatchObject({
-      parts: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'],
+      parts: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'],
       seeds: [1],
       model: undefined,
     });

@@ -29,6 +29,14 @@ describe('units of the learning experiment', () => {
       'h emoji, opd, hybrid, the first third of the tokens 1',
       'h emoji, opd, hybrid, taught by itself 1',
       'h emoji, opd, hybrid, taught by its average 1',
+      'h emoji, combined, constant KL 1',
+    ]);
+  });
+
+  it('attempts at a task have a unit for each form of the reward, of the first wish', () => {
+    expect(namesOf('--only', 'j', '--users', 'emoji,name')).toEqual([
+      'j emoji, outcome and votes 1',
+      'j emoji, outcome alone 1',
     ]);
   });
 

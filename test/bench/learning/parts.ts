@@ -9,6 +9,7 @@ import type { TestKey } from '../../loop/machine.js';
 import { Environment } from './attempting.js';
 import { Laboratory } from './laboratory.js';
 import type { LearningPlan, PartName } from './options.js';
+import { methodRecipes, rewardRecipes, withoutTeacher } from './recipes.js';
 import { oneEach, ranOn, type ResultStore, type Row, type UnitResult } from './result.js';
 import { Talk, type Person } from './talking.js';
 
@@ -270,9 +271,6 @@ function changedMind(setting: Setting): Unit {
   return unit(setting, 'd', opposites.join('+'), steps);
 }
 
-/** One fixed negative advantage on what is corrected, and nothing that says what is wanted. */
-const withoutTeacher = 'method=binary,weightRl=1,baseline=none';
-
 /** The first wish's rule decides what is corrected; its teacher is shown the second wish, or there is none. */
 function controls(setting: Setting): Unit[] {
   const [name, other] = setting.plan.users;
@@ -284,41 +282,24 @@ function controls(setting: Setting): Unit[] {
   return [alone(setting, 'e', name, confused, `${name}, told ${other}`), reward];
 }
 
-/** What each method is, in a recipe; part (a) has the one that the laptop uses. */
-const recipes = {
-  binary: 'method=binary',
-  'opd, sampled': 'method=opd,opdForm=sampled',
-  'opd, topk': 'method=opd,opdForm=topk',
-  'opd, full, reverse KL': 'method=opd,opdForm=full,divergence=reverse_kl',
-  'opd, full': 'method=opd,opdForm=full',
-  'opd, hybrid': 'method=opd',
-  'opd, hybrid, the first third of the tokens': 'method=opd,distillShare=0.34',
-  'opd, hybrid, taught by itself': 'method=opd,teacher=current',
-  'opd, hybrid, taught by its average': 'method=opd,teacher=ema',
-  'combined, constant KL': 'klBetaFirst=0.02,klTargetNats=0',
-} as const;
-
 function methods(setting: Setting): Unit[] {
   const [name] = setting.plan.users;
   if (name === undefined) return [];
-  return Object.entries(recipes).map(([method, recipe]) =>
+  return Object.entries(methodRecipes).map(([method, recipe]) =>
     alone({ ...setting, recipe }, 'h', name, fileOf(name), `${name}, ${method}`),
   );
 }
 
-/** Rewards alone, as the method has them for general agents, with its constant KL. */
-const byReward = 'method=binary,weightRl=1,stepBoundNats=4,klBetaFirst=0.02,klTargetNats=0,effective=16,waitMs=20000';
-const rewards = { 'outcome and votes': 'integrated', 'outcome alone': 'outcome' } as const;
-
 /** Nobody says anything: an environment checks answers by the wish's rule. */
 function attempts(setting: Setting, name: string): Unit[] {
-  return Object.entries(rewards).map(([label, stepReward]) => {
-    const recipe = `${byReward},stepReward=${stepReward}`;
+  return Object.entries(rewardRecipes).map(([label, recipe]) => {
     const steps: Steps = async (laboratory, say) => {
       await compare(laboratory, setting, [name]);
       const environment = new Environment(laboratory, policy, fileOf(name), say);
-      const rows = await block(laboratory, environment, setting, { name, people: [], of: [name] });
-      return { rows, talks: [environment] };
+      return {
+        rows: await block(laboratory, environment, setting, { name, people: [], of: [name] }),
+        talks: [environment],
+      };
     };
     return unit({ ...setting, recipe }, 'j', `${name}, ${label}`, steps);
   });
