@@ -181,22 +181,24 @@ describe('collector', () => {
     expect((await continuation()).message.continuedBy).toBe(turnPattern(`${user}b`));
   });
 
+  /** A turn of a session that its client names. */
+  const sayIn = async (session: string, name: string) => {
+    const turn = turnPattern(`${user}${name}`);
+    await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
+    await rig.gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
+    await rig.untilTaken();
+    return turn;
+  };
+
   it('closes a declared session that is used again after its end, when its client ends it again', async () => {
     const session = `session_${user}`;
-    const say = async (name: string) => {
-      const turn = turnPattern(`${user}${name}`);
-      await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
-      await rig.gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
-      await rig.untilTaken();
-      return turn;
-    };
-    const first = await say('a');
+    const first = await sayIn(session, 'a');
     await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome: undefined });
     expect((await closing()).message.session).toBe(session);
-    const second = await say('b');
+    const second = await sayIn(session, 'b');
     const again = second.replace('turn_', 'session_');
     // The name is used up in the log: the gateway names the end after the last turn.
-    const last = await say('c');
+    const last = await sayIn(session, 'c');
     const name = last.replace('turn_', 'session_');
     await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: undefined });
     const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }), {
@@ -228,22 +230,17 @@ describe('collector', () => {
 
     it('an outcome ends the session that its turn is in, where the name was used before, and not the one before', async () => {
       const session = `session_${user}`;
-      const say = async (name: string) => {
-        const turn = turnPattern(`${user}${name}`);
-        await rig.gateway.publish('turnOpened', opened({ turn, user, messages: [ask], session, declared: 'mine' }));
-        await rig.gateway.publish('turnCompleted', completed(turn, user, `k${name}`, session));
-        await rig.untilTaken();
-        return turn;
-      };
-      const first = await say('a');
+      const first = await sayIn(session, 'a');
       await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome });
       expect((await closing()).message).toMatchObject({ session, turns: [first], outcome });
-      const second = await say('b');
+      const second = await sayIn(session, 'b');
       const again = second.replace('turn_', 'session_');
+      const last = await sayIn(session, 'c');
       const other = { ...outcome, score: -1 };
-      await rig.gateway.publish('sessionEnded', { session: again, tenant, user, turn: second, outcome: other });
+      const name = last.replace('turn_', 'session_');
+      await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: other });
       const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }));
-      expect(closed.message).toMatchObject({ turns: [second], outcome: other });
+      expect(closed.message).toMatchObject({ turns: [last], outcome: other });
     });
   });
 

@@ -1,5 +1,5 @@
 // How an attempt at a task went, on each of its turns.
-import { until } from '@backtalk/kit/testing';
+import { haveSettledAll, until } from '@backtalk/kit/testing';
 import { TurnJudged_Source } from '@backtalk/proto/facts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { JudgeRig, type Talk } from './testing/judge-rig.js';
@@ -36,6 +36,8 @@ it('an outcome stands beside what was judged of each step, and alone where nothi
   expect(await rig.untilJudged(last, 1)).toMatchObject(alone);
   await until(async () => (await rig.metric(judge, 'sessions_closed_total{result="outcome"}')) === 1);
   // The rule for sessions in which nothing trains is for those without an outcome.
+  await until(() => haveSettledAll(rig.admin, 'TURNS', ['judge_sessionClosed']));
+  expect(await rig.metric(judge, 'sessions_closed_total{result="effective"}')).toBe(0);
   expect(await rig.judgements(first.user)).toBe(3);
 });
 

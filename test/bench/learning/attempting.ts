@@ -1,5 +1,5 @@
-// An environment that checks: it has a question tried eight times, two steps each, says nothing in words, and knows by a rule how an
-// attempt went. In: a rule and questions. Out: which version answers once so many steps were taken.
+// An environment that checks: a task is two questions, tried eight times. It says nothing in words; a rule decides of each answer, as an
+// exit code does of a command, and of the attempt by both. In: a rule and questions. Out: which version answers once so many steps were taken.
 import type OpenAI from 'openai';
 import { z } from 'zod';
 import { emptyCounts, numberOf, type TalkCounts } from '../../simulate/talk.js';
@@ -54,34 +54,37 @@ export class Environment {
 
   private async group(): Promise<void> {
     const { questions } = this.file;
-    const question = questions.train[this.groups % questions.train.length] ?? '';
+    const [first = '', second = ''] = [0, 1].map(
+      (at) => questions.train[(2 * this.groups + at) % questions.train.length],
+    );
     const group = `group-${String(this.groups++)}`;
     await Promise.all(
-      Array.from({ length: attempts }, (_, at) => this.attempt(question, group, `${group}-${String(at)}`)),
+      Array.from({ length: attempts }, (_, at) => this.attempt([first, second], group, `${group}-${String(at)}`)),
     );
     this.counts.version = (await this.laboratory.serving(this.policy)).version;
   }
 
-  /** The first answer is looked at, as a command's is by its exit code; the second decides. */
-  private async attempt(question: string, group: string, session: string): Promise<void> {
+  private async attempt(questions: readonly string[], group: string, session: string): Promise<void> {
     const { counts } = this;
     const headers = { 'X-Session-Id': session, 'X-Group-Id': group, 'X-Turn-Type': 'environment' };
-    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }];
-    const step = async () => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = [];
+    let right = 0;
+    let observed = '';
+    for (const question of questions) {
+      messages.push({ role: 'user', content: `${observed}${question}` });
       const body = { model: this.policy, messages, max_completion_tokens: answerTokensMax };
       const [choice] = (await this.client.chat.completions.create(body, { headers })).choices;
       const text = choice?.message.content ?? '';
+      const isRight = !violates(this.file.rule, { text, ended: choice?.finish_reason === 'stop' });
       messages.push({ role: 'assistant', content: text });
-      return !violates(this.file.rule, { text, ended: choice?.finish_reason === 'stop' });
-    };
-    const isRight = await step();
-    messages.push({ role: 'user', content: JSON.stringify({ exit_code: isRight ? 0 : 1 }) });
-    const cameThrough = await step();
+      observed = `exit code: ${isRight ? '0' : '1'}\n\n`;
+      if (isRight) right += 1;
+    }
     counts.sessions += 1;
-    counts.answers += 2;
-    if (cameThrough) counts.praised += 1;
+    counts.answers += questions.length;
+    if (right === questions.length) counts.praised += 1;
     else counts.corrected += 1;
-    await this.outcome(session, cameThrough ? 1 : -1);
+    await this.outcome(session, (2 * right) / questions.length - 1);
   }
 
   private async outcome(session: string, score: number): Promise<void> {

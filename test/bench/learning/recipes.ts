@@ -18,7 +18,7 @@ export const methodRecipes = {
 export const withoutTeacher = 'method=binary,weightRl=1,baseline=none';
 
 /** Rewards alone, as the method has them for general agents, with its constant KL. */
-const byReward = 'method=binary,weightRl=1,stepBoundNats=4,klBetaFirst=0.02,klTargetNats=0,effective=16,waitMs=20000';
+const byReward = 'method=binary,weightRl=1,stepBoundNats=8,klBetaFirst=0.02,klTargetNats=0,effective=16,waitMs=20000';
 
 export const rewardRecipes = {
   'outcome and votes': byReward,

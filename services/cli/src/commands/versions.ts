@@ -92,6 +92,9 @@ interface SampleRow extends TurnWords {
   readonly effective: boolean;
   readonly hint: string;
   readonly votes: readonly number[];
+  readonly advantage: number;
+  /** Of an attempt at a task; null for a turn of none. */
+  readonly attempt: { readonly step: number; readonly outcome: number; readonly reward: number } | null;
   readonly divergence: number | undefined;
   /** Its part of the step's gradient, 0 to 1. */
   readonly gradientShare: number | undefined;
@@ -114,11 +117,19 @@ async function explainSample(reader: FactReader, sample: BatchSample, trained: W
     ...words,
     hint: judgement?.hint ?? '',
     votes: (judgement?.votes ?? []).map(({ valid, verdict }) => (valid ? verdict : Number.NaN)),
+    advantage: sample.advantage,
+    attempt: attemptOf(sample, judgement),
     divergence: report?.divergence,
     gradientShare: report?.gradientShare,
     answerReplaced: report?.answerReplaced ?? false,
     dropped: report?.dropped ?? '',
   };
+}
+
+function attemptOf({ attempt }: BatchSample, judgement: TurnJudged | undefined): SampleRow['attempt'] {
+  if (attempt === undefined) return null;
+  const { step, reward } = attempt;
+  return { step, outcome: judgement?.outcome?.score ?? Number.NaN, reward };
 }
 
 interface VersionParts {
@@ -151,6 +162,7 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
     output.line(`${row.verdict > 0 ? '+1' : row.verdict < 0 ? '−1' : ' 0'}  ${oneLine(row.question)}`);
     if (row.gradientShare !== undefined && row.gradientShare > 0)
       output.line(`      pulled    ${percent(row.gradientShare)} of the step`);
+    if (row.attempt !== null) output.line(`      attempt   ${attemptLine(row.attempt, row.advantage)}`);
     output.line(`      answered  ${oneLine(row.answer)}`);
     if (row.answerReplaced)
       output.line(
@@ -168,6 +180,11 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
     output.line(`      before    ${oneLine(before)}`);
     output.line(`      after     ${oneLine(after)}`);
   }
+}
+
+function attemptLine({ step, outcome, reward }: NonNullable<SampleRow['attempt']>, advantage: number): string {
+  const [of, worth, beside] = [outcome, reward, advantage].map((one) => (Number.isNaN(one) ? '?' : one.toFixed(2)));
+  return `step ${String(step + 1)}, outcome ${of ?? ''}, reward ${worth ?? ''}, beside the others ${beside ?? ''}`;
 }
 
 async function findStep(reader: FactReader, policy: string, version: string): Promise<[WeightsTrained, BatchClosed]> {

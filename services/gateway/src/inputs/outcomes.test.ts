@@ -56,6 +56,13 @@ describe('an attempt at a task', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
+  /** As the collector does. */
+  const close = async ({ provisionalSession: session, tenant, user }: FactMessage<'turnOpened'>) => {
+    const closed = { session, tenant, user, policy: 'backtalk', reason: SessionClosed_Reason.REASON_IDLE };
+    const publisher = new FactPublisher(await around.nats.connect('collector'));
+    await publisher.publish('sessionClosed', SessionClosed.fromPartial(closed));
+  };
+
   it('the group is known by a hash, which attempts at one task share', async () => {
     const body = { model: 'backtalk', messages: hello, session_id: 'one more', group_id: 'task 7' };
     const turns = [await attempt('one'), await client.chat.completions.create(body), await attempt('other', 'task 8')];
@@ -83,8 +90,9 @@ describe('an attempt at a task', () => {
   });
 
   it('a name that is used again has an outcome of its own, and a session that was ended has none', async () => {
-    await attempt('again');
+    const first = await opened((await attempt('again')).id);
     expect((await outcome('again', { score: 1 })).status).toBe(200);
+    await close(first);
     const second = await attempt('again');
     expect(await outcome('again', { score: 1 })).toMatchObject({ status: 200, body: { repeated: false } });
     const ended = await around.reader.last('sessionEnded', { session: second.id.replace('turn_', 'session_') });
@@ -96,12 +104,7 @@ describe('an attempt at a task', () => {
 
   it('an outcome of a session that was closed for its silence is refused', async () => {
     const { id } = await attempt('silent');
-    const { provisionalSession: session, tenant, user } = await opened(id);
-    const closed = { session, tenant, user, policy: 'backtalk', reason: SessionClosed_Reason.REASON_IDLE };
-    await new FactPublisher(await around.nats.connect('collector')).publish(
-      'sessionClosed',
-      SessionClosed.fromPartial(closed),
-    );
+    await close(await opened(id));
     expect(await outcome('silent', { score: 1 })).toMatchObject({ status: 409 });
   });
 

@@ -183,6 +183,18 @@ describe('a fact that takes in what was said of lessons', () => {
   });
 });
 
+describe('a person who is forgotten', () => {
+  it('figures of a forgotten person’s attempts leave the ledger with them, and those of others stay', () => {
+    const chain = new BatchChain('backtalk');
+    const steps = ['ada', 'ben'].map((user) => StepFigures.fromPartial({ group: `of ${user}`, user, count: 2 }));
+    chain.closed(BatchClosed.fromPartial({ policy: 'backtalk', number: 1, steps }), 1);
+    const action = LessonChanged_Action.ACTION_ERASE;
+    const message = LessonChanged.fromPartial({ action, tenant: 'tenant0', user: 'ada' });
+    const fact = lessonsBatch(chainEnd(chain), [{ message, sequence: 12 }], relateByWords);
+    expect(fact.steps.map(({ user }) => user)).toEqual(['ben']);
+  });
+});
+
 describe('what the next fact carries on', () => {
   const chain = new BatchChain('backtalk');
   const first = trained(decision());

@@ -6,6 +6,7 @@ import type { TurnShape } from '../testing/turns.js';
 import type { Candidate } from './candidate.js';
 import type { Recipe } from './recipe.js';
 import { figuresAfter, stepsAmong, type RewardedStep } from './step-rewards.js';
+import { weighTurns } from './weigh-turns.js';
 
 const hour = 3_600_000;
 
@@ -167,6 +168,41 @@ describe('a group', () => {
       { attempt: 'e', step: 1, score: 0, attempts: 9, turns: 2 },
     ];
     expect(advantages(late, { steps })).toEqual({ 'd.0': 2, 'd.1': 1, 'e.1': -1 });
+  });
+});
+
+describe('steps among the turns that wait', () => {
+  const weighed = (told: readonly Told[]) => {
+    // Alike to the last token, as attempts at one task may be.
+    const shape = { answerIds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], promptIds: [1, 2, 3] };
+    const candidates = told.map((one) => stepOf({ ...one, shape: { ...shape, ...one.shape } }));
+    return weighTurns(candidates, learningContext(), recipeWith({ method: 'binary' }));
+  };
+
+  it('attempts that are alike count each, and no turn is settled before its group is complete', () => {
+    const told = [
+      { attempt: 'a', score: 1, attempts: 3 },
+      { attempt: 'b', score: 1, attempts: 3 },
+      { attempt: 'c', score: 0, attempts: 3, shape: { reasons: ['aborted'] } },
+    ];
+    const before = weighed(told.slice(1));
+    expect([before.attempts.map(({ turn }) => turn), before.settled]).toEqual([['b.0', 'c.0'], []]);
+    expect(before.attemptsUntilMs).toBe(hour);
+    const after = weighed([...told, { attempt: 'd', score: -1, attempts: 3 }]);
+    expect(after.effective.map(({ candidate: { turn } }) => turn)).toEqual(['a.0', 'b.0', 'd.0']);
+    expect(after.settled).toMatchObject([{ candidate: { turn: 'c.0' }, reason: 'aborted', step: undefined }]);
+    expect([after.attempts, after.attemptsUntilMs]).toEqual([[], Infinity]);
+  });
+
+  it('a step takes no reward where no verdict would: a greedy answer, or one that was cut and praised', () => {
+    const told = [
+      { attempt: 'greedy', score: 1, attempts: 3, shape: { temperature: 0 } },
+      { attempt: 'cut', score: 1, attempts: 3, shape: { finishReason: 'length' } },
+      { attempt: 'plain', score: -1, attempts: 3 },
+    ];
+    const { effective, settled } = weighed(told);
+    expect(effective.map(({ candidate: { turn } }) => turn)).toEqual(['plain.0']);
+    expect(settled.map(({ reason }) => reason)).toEqual(['nothing_to_learn', 'nothing_to_learn']);
   });
 });
 
