@@ -174,7 +174,7 @@ export function givenUp(batch: BatchClosed, reason: GivingUp): SettledTurn[] {
   return batch.samples.filter(isOfTurn).map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
 }
 
-export function settledTurn({ candidate, reason }: Settling): SettledTurn {
+function settledTurn({ candidate, reason }: Settling): SettledTurn {
   const { turn, tenant, user } = candidate;
   return { turn, tenant, user, reason };
 }

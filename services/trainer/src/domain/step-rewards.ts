@@ -43,7 +43,7 @@ export function stepsAmong(candidates: readonly Candidate[], context: Context, r
 }
 
 /** Empty for a turn of no attempt; an attempt that names no group is one of its own. */
-export function groupOf({ group, judged }: Pick<Candidate, 'group' | 'judged'>): string {
+function groupOf({ group, judged }: Pick<Candidate, 'group' | 'judged'>): string {
   if (group !== '') return group;
   return judged.outcome === undefined ? '' : judged.session;
 }
