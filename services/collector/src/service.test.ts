@@ -207,43 +207,6 @@ describe('collector', () => {
     expect(closed.message.reason).toBe(SessionClosed_Reason.REASON_DONE);
   });
 
-  describe('an outcome', () => {
-    const outcome = { score: 0.5, attempts: 4, turns: 0 };
-
-    it('an outcome closes the session with every turn, also the last, which nothing continues', async () => {
-      const turn = await firstTurn();
-      const session = turn.replace('turn_', 'session_');
-      const last = turnPattern(`${user}b`);
-      // It comes before the last answer does.
-      await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: last, outcome });
-      const body = { user, messages: [ask, answer, reply], answerKeys: ['k1'] };
-      await rig.gateway.publish('turnOpened', opened({ turn: last, ...body }));
-      await rig.gateway.publish('turnCompleted', completed(last, user, 'k2', session));
-      const closed = await closing();
-      expect(closed.message).toMatchObject({
-        session,
-        reason: SessionClosed_Reason.REASON_DONE,
-        turns: [turn, last],
-        outcome,
-      });
-    });
-
-    it('an outcome ends the session that its turn is in, where the name was used before, and not the one before', async () => {
-      const session = `session_${user}`;
-      const first = await sayIn(session, 'a');
-      await rig.gateway.publish('sessionEnded', { session, tenant, user, turn: first, outcome });
-      expect((await closing()).message).toMatchObject({ session, turns: [first], outcome });
-      const second = await sayIn(session, 'b');
-      const again = second.replace('turn_', 'session_');
-      const last = await sayIn(session, 'c');
-      const other = { ...outcome, score: -1 };
-      const name = last.replace('turn_', 'session_');
-      await rig.gateway.publish('sessionEnded', { session: name, tenant, user, turn: last, outcome: other });
-      const closed = await until(() => rig.reader.last('sessionClosed', { tenant, user, session: again }));
-      expect(closed.message).toMatchObject({ turns: [last], outcome: other });
-    });
-  });
-
   it('asks Valkey for the last few answers of a request only, however many it holds', async () => {
     await firstTurn();
     await rig.untilTaken();

@@ -61,6 +61,8 @@ async function start(context: ServiceContext<CollectorConfig>) {
       return work();
     });
   const answersTaken: AnswersTaken = (sequence) => consumer.hasSettled('turnCompleted', sequence);
+  const turnsTaken: AnswersTaken = async (sequence) =>
+    (await answersTaken(sequence)) && (await consumer.hasSettled('turnOpened', sequence));
   const consumer = consumeFacts({
     broker,
     blobs,
@@ -68,7 +70,7 @@ async function start(context: ServiceContext<CollectorConfig>) {
     metrics,
     service: 'collector',
     facts: collectorFacts,
-    handlers: collectorHandlers(parts, inTurn, answersTaken),
+    handlers: collectorHandlers(parts, inTurn, { answersTaken, turnsTaken }),
     concurrency: 1,
     ackWaitMs: config.ackWaitMs,
     onFatal: fail,

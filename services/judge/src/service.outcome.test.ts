@@ -52,6 +52,26 @@ it('an outcome stays with a step of which more is said later', async () => {
   expect(await rig.untilJudged(last, 3)).toMatchObject({ verdict: -1, outcome: { score: 0.5 } });
 });
 
+it('what is said after an outcome stands below it', async () => {
+  await rig.judge();
+  const { first, last, turns } = await attempt();
+  await rig.close(first, turns, score);
+  await rig.untilJudged(last, 1);
+  rig.grade = () => '\\boxed{-1}';
+  await rig.continue(last, [{ text: 'No, by bus. Always say which bus.' }]);
+  const said = await rig.untilJudged(last, 2);
+  expect(said).toMatchObject({ verdict: -1, stands: true, outcome: { score: 0.5, turns: 2 } });
+  expect(said.votes).toHaveLength(3);
+});
+
+it('an outcome is told of the other steps where the request of one is not in the log', async () => {
+  await rig.judge();
+  const { first, last, turns } = await attempt();
+  await rig.close(first, [...turns, 'turn_lost'], score);
+  expect((await rig.untilJudged(first, 1)).outcome?.turns).toBe(2);
+  expect((await rig.untilJudged(last, 1)).outcome?.turns).toBe(2);
+});
+
 it('an outcome waits for the votes of its steps', async () => {
   const { first, last, turns } = await attempt();
   await rig.close(first, turns, score);

@@ -46,7 +46,6 @@ it('attempts wait for all of their group, and are trained on by what they got be
   expect(batch?.settled.map(({ turn, reason }) => [turn, reason])).toEqual(
     ['b0', 'b1', 'c0', 'c1'].map((turn) => [turn, 'nothing_to_learn']),
   );
-  expect(batch?.steps).toEqual([]);
   await until(async () => (await rig.openFacts()) === 0, { what: 'The ack of every revision' });
 });
 
@@ -78,13 +77,13 @@ it('a group that is larger than a batch has the same figures in the next, after 
   expect(advantages).toHaveLength(8);
   for (const [at, advantage] of [1.264911, 0.632456, -0.632456, -1.264911].entries())
     for (const step of [0, 1]) expect(advantages).toContainEqual([`${attempts[at] ?? ''}${step}`, advantage]);
-  const [one, , last] = batches;
   // The other step's are fixed with the first batch, which takes none of it.
-  expect(one?.steps.map(({ step, count, taken }) => [step, count, taken])).toEqual([
-    [0, 4, 3],
-    [1, 4, 0],
-  ]);
-  expect(last?.steps).toEqual([]);
+  expect(batches.map(({ steps }) => steps.map(({ step, count }) => [step, count]))).toEqual(
+    Array(3).fill([
+      [0, 4],
+      [1, 4],
+    ]),
+  );
 });
 
 it('an attempt that was left without an outcome is settled by name', async () => {

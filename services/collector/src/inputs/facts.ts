@@ -7,29 +7,36 @@ import { linkTurn, type AnswersTaken, type LinkParts } from './link-turn.js';
 import { collectorErrors } from '../errors.js';
 import { closeSession, type InTurn } from './sessions.js';
 
-/** An answer that is not in the log by then, seconds later, never comes. */
+/** What lies in a gateway's spool comes later than its end; what is not there by then, seconds later, is not waited for. */
 const placedDeliveriesMax = 6;
 
 export const collectorFacts = ['turnOpened', 'turnCompleted', 'turnWithheld', 'sessionEnded'] as const;
 
 type Handlers = { readonly [N in (typeof collectorFacts)[number]]: FactHandler<N> };
 
-export function collectorHandlers(parts: LinkParts, inTurn: InTurn, answersTaken: AnswersTaken): Handlers {
+/** Whether all of the log up to a sequence is in the index. */
+interface Taken {
+  readonly answersTaken: AnswersTaken;
+  readonly turnsTaken: AnswersTaken;
+}
+
+export function collectorHandlers(parts: LinkParts, inTurn: InTurn, { answersTaken, turnsTaken }: Taken): Handlers {
   return {
     turnOpened: (fact) => inTurn(() => linkTurn(parts, fact, answersTaken)),
     turnCompleted: (fact) => inTurn(() => takeCompleted(parts, fact)),
     turnWithheld: ({ message }) => parts.log.keepRefusal(message),
-    sessionEnded: ({ message, trace }, { deliveries }) =>
+    sessionEnded: ({ message, trace, sequence }, { deliveries }) =>
       inTurn(async () => {
         // The session that the turn is in: after an end, its client's name leads to a new one.
         const entry = message.turn === '' ? undefined : await parts.index.turn(message.turn);
         const done = { reason: SessionClosed_Reason.REASON_DONE, trace };
         if (message.outcome !== undefined) {
           // Requests and answers come through other consumers, and what is closed is closed once.
+          if (!(await turnsTaken(sequence))) throw collectorErrors.answersBehind({ turn: message.turn });
           const isPlaced = entry?.consent !== undefined && entry.completedSequence > 0;
           if (!isPlaced && deliveries < placedDeliveriesMax) throw collectorErrors.turnMissing({ turn: message.turn });
-          const { outcome, turn, session } = message;
-          return closeSession(parts, entry?.session ?? session, { ...done, attempt: { outcome, turn } });
+          const { outcome, session } = message;
+          return closeSession(parts, entry?.session ?? session, { ...done, outcome });
         }
         const sessions = new Set([message.session, entry?.session ?? message.session]);
         for (const one of sessions) await closeSession(parts, one, done);

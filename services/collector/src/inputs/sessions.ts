@@ -10,27 +10,37 @@ export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 interface Closing {
   readonly reason: SessionClosed_Reason;
   readonly trace: Trace;
-  /** That the session was at a task, with its last turn, which nothing continues. */
-  readonly attempt?: { readonly outcome: Outcome; readonly turn: string };
+  /** Of the session as an attempt at a task: then its last answer, which nothing continues, is among its turns. */
+  readonly outcome?: Outcome;
 }
 
 export async function closeSession(
   { index, log, events }: LinkParts,
   session: string,
-  { reason, trace, attempt }: Closing,
+  { reason, trace, outcome }: Closing,
 ): Promise<void> {
   const entry = await index.session(session);
   // A late answer or a rebuild may have touched a session that was closed before, or of which nothing is left.
   if (entry === undefined || (await index.isClosed(session))) {
-    if (attempt !== undefined) events.outcomeLate();
+    if (outcome !== undefined) events.outcomeLate();
     return index.forgetIdle(session);
   }
   const { tenant, user, policy } = entry;
   const continued = await index.continuedTurns(session);
-  const turns = attempt === undefined ? continued : [...new Set([...continued, attempt.turn])];
-  await log.publishClosed({ session, tenant, user, policy, reason, turns, outcome: attempt?.outcome }, trace);
+  const turns = outcome === undefined ? continued : [...continued, ...(await lastAnswer(index, session, continued))];
+  await log.publishClosed({ session, tenant, user, policy, reason, turns, outcome }, trace);
   await index.markClosed(session);
   events.closed(reason, turns.length);
+}
+
+/** Of those that nothing continued, the newest that goes on from where the session had come to: requests beside the main line do not. */
+async function lastAnswer(index: LinkParts['index'], session: string, continued: readonly string[]): Promise<string[]> {
+  for (const turn of await index.sessionAnswers(session)) {
+    const entry = await index.turn(turn);
+    if (entry?.session === session && entry.continuedBy === '' && entry.parent === (continued.at(-1) ?? ''))
+      return [turn];
+  }
+  return [];
 }
 
 const batchMax = 100;

@@ -57,8 +57,11 @@ describe('an attempt at a task', () => {
   };
 
   /** As the collector does. */
-  const close = async ({ provisionalSession: session, tenant, user }: FactMessage<'turnOpened'>) => {
-    const closed = { session, tenant, user, policy: 'backtalk', reason: SessionClosed_Reason.REASON_IDLE };
+  const close = async (
+    { provisionalSession: session, tenant, user }: FactMessage<'turnOpened'>,
+    reason = SessionClosed_Reason.REASON_IDLE,
+  ) => {
+    const closed = { session, tenant, user, policy: 'backtalk', reason };
     const publisher = new FactPublisher(await around.nats.connect('collector'));
     await publisher.publish('sessionClosed', SessionClosed.fromPartial(closed));
   };
@@ -97,6 +100,12 @@ describe('an attempt at a task', () => {
     expect(await outcome('again', { score: 1 })).toMatchObject({ status: 200, body: { repeated: false } });
     const ended = await around.reader.last('sessionEnded', { session: second.id.replace('turn_', 'session_') });
     expect(ended?.message).toMatchObject({ turn: second.id, outcome: { score: 1 } });
+    const third = await opened((await attempt('at once')).id);
+    expect((await outcome('at once', { score: 1 })).status).toBe(200);
+    // The next attempt begins before the collector has closed the one before.
+    await attempt('at once');
+    await close(third, SessionClosed_Reason.REASON_DONE);
+    expect(await outcome('at once', { score: 1 })).toMatchObject({ status: 200, body: { repeated: false } });
     await attempt('given up');
     await fetch(`${started.url}/sessions/given%20up`, { method: 'DELETE' });
     expect(await outcome('given%20up', { score: 1 })).toMatchObject({ status: 409 });

@@ -54,9 +54,11 @@ async function endWithOutcome(
   const caller = parts.access.callers.of(keyId, grant, user);
   const { id } = request.params;
   const known = await knownSession(parts, caller, id);
+  // A session may be ended for another person of the tenant; what its attempt was worth is its own person's to say.
+  if (known.user !== caller.user) throw gatewayErrors.unknownSession();
   const { log } = parts.turns;
   const isNew =
-    !(await log.isClosed({ ...known, tenant: caller.tenant })) &&
+    !(await log.isSilent({ ...known, tenant: caller.tenant })) &&
     (await store(parts, request, { known, caller, outcome }));
   // Its client may not have heard that it was stored.
   if (!isNew && !isSame(await log.endOf({ ...known, tenant: caller.tenant }), outcome))
@@ -90,7 +92,7 @@ async function store(parts: Parts, request: Request, { known, caller, outcome }:
   const ended = { session, user, turn, tenant: caller.tenant, outcome };
   let stored = await turns.log.store('sessionEnded', ended, trace);
   // A name that was used again after its end: each end is stored once, so this one is told by the last turn that it ends with.
-  if (stored === 'before' && (outcome === undefined || (await turns.log.endOf(ended)) === undefined))
+  if (stored === 'before' && (await turns.log.endOf(ended)) === undefined)
     stored = await turns.log.store('sessionEnded', { ...ended, session: sessionOfTurn(turn) }, trace);
   access.shares.add(caller, factBytesLeast);
   events.sessionEnded(session);

@@ -76,7 +76,8 @@ export class TurnRecord {
         session: turn.session,
       }),
     ]);
-    const ends = factBytesLeast * (facts.length - 1);
+    // Of an attempt, each turn is judged once more when its outcome is known.
+    const ends = factBytesLeast * (facts.length - 1 + (turn.group === '' ? 0 : 1));
     access.shares.add(turn.caller, bytes + completedBytes(completed) + ends);
     events.turnStored(turn.id, where, (clock.now() - sinceMs) / 1000);
   }

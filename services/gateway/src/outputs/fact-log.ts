@@ -10,7 +10,7 @@ import {
   type StoredFact,
   type Trace,
 } from '@backtalk/kit';
-import { Lesson, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
+import { Lesson, SessionClosed_Reason, type LessonChanged, type SessionEnded } from '@backtalk/proto/facts';
 import { gatewayErrors } from '../errors.js';
 import type { Caller } from '../domain/caller.js';
 import { SearchRate, searchWindowMs } from '../domain/search-rate.js';
@@ -89,14 +89,13 @@ export class FactLog {
     return found.find((fact) => fact?.message.turn === turn)?.message;
   }
 
-  /** Whether the session was closed after its last turn; a name that is used again begins another. */
-  async isClosed({ tenant, user, session, turn }: SessionTurn): Promise<boolean> {
-    const options = { timeoutMs: turnMs, sure: true };
+  /** Whether the session was closed for its silence after its last turn; a name that is used again begins another. */
+  async isSilent({ tenant, user, session, turn }: SessionTurn): Promise<boolean> {
     const [closed, opened] = await Promise.all([
-      this.reader.lastHeaders('sessionClosed', { tenant, user, session }, options),
-      this.reader.lastHeaders('turnOpened', { tenant, user, turn }, options),
+      this.reader.last('sessionClosed', { tenant, user, session }, { timeoutMs: turnMs }),
+      this.reader.lastHeaders('turnOpened', { tenant, user, turn }, { timeoutMs: turnMs, sure: true }),
     ]).catch(unavailable);
-    return closed !== undefined && closed.sequence > (opened?.sequence ?? 0);
+    return closed?.message.reason === SessionClosed_Reason.REASON_IDLE && closed.sequence > (opened?.sequence ?? 0);
   }
 
   /** The lessons of a policy as its newest batch has them, of every tenant; and what was said of one tenant's since. */

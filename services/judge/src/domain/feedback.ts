@@ -93,7 +93,11 @@ export function withVotesBelow(
 ): TurnJudged | undefined {
   const [first] = revisions;
   const highest = revisions.at(-1);
-  if (first?.revision !== 0 || highest?.source !== TurnJudged_Source.SOURCE_FEEDBACK) return undefined;
+  if (first?.revision !== 0 || highest === undefined) return undefined;
+  // Its attempt came to an end before it was judged, or went on all the same.
+  const { outcome } = highest;
+  if (highest.source === TurnJudged_Source.SOURCE_OUTCOME) return { ...first, revision: highest.revision + 1, outcome };
+  if (highest.source !== TurnJudged_Source.SOURCE_FEEDBACK) return undefined;
   // What was kept of a session stands between the two: then votes came first.
   if (revisions.some(({ source }) => source === TurnJudged_Source.SOURCE_AT_LEAST_ONE)) return undefined;
   const { session } = first;
@@ -108,7 +112,7 @@ export function withVotesBelow(
   const isTold = folded.verdict === highest.verdict && folded.hint === highest.hint && folded.stands === highest.stands;
   if (folded === first || (isTold && isSame(ownWish(folded), ownWish(highest)))) return undefined;
   // The attempt may have come to its end between the two.
-  return { ...folded, outcome: highest.outcome };
+  return { ...folded, outcome };
 }
 
 /** Of all feedback that a judgement holds, oldest first. */

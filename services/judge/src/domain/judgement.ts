@@ -71,6 +71,12 @@ export function unspoken(place: TurnPlace): TurnJudged {
 }
 
 /** What was said of the answer by itself stays as it is, and how the attempt went stands beside it. */
-export function withOutcome(before: TurnJudged, revision: number, outcome: AttemptOutcome): TurnJudged {
-  return { ...before, revision, outcome };
+export function withOutcome(
+  before: TurnJudged,
+  session: string,
+  revision: number,
+  outcome: AttemptOutcome,
+): TurnJudged {
+  // Feedback that came before any continuation knows the session by the gateway's reading.
+  return { ...before, session, revision, outcome };
 }

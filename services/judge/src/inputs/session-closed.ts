@@ -110,7 +110,7 @@ async function attemptOver(
       step,
       {
         isThere: (judged) => judged.outcome !== undefined,
-        make: (revision, before) => withOutcome(before ?? unspoken(step), revision, outcome),
+        make: (revision, before) => withOutcome(before ?? unspoken(step), step.session, revision, outcome),
       },
       trace,
     );
@@ -127,12 +127,15 @@ async function stepsOf(
   const steps: TurnPlace[] = [];
   for (const turn of turns.slice(-stepsMax)) {
     const ids = { tenant, user, turn };
-    const [opened, continued] = await Promise.all([log.opened(ids), log.continued(ids)]);
+    const isLate = deliveries >= deliveriesMax;
+    const [opened, continued] = await Promise.all([log.openedIfThere(ids), log.continued(ids)]);
+    // A request that is not in the log by now never comes: the other steps have their outcome all the same.
+    if (opened === undefined && !isLate) throw judgeErrors.sessionNotJudged();
+    if (opened === undefined) continue;
     if ((await log.withheld(opened, continued)) !== undefined) continue;
     const step = { ...ids, policy: opened.policy || policy, session };
     const isVotedOn = continued !== undefined && isJudgeable(continued) === undefined;
-    if (isVotedOn && deliveries < deliveriesMax && (await judgements.highest(step)) === undefined)
-      throw judgeErrors.sessionNotJudged();
+    if (isVotedOn && !isLate && (await judgements.highest(step)) === undefined) throw judgeErrors.sessionNotJudged();
     steps.push(step);
   }
   return steps;

@@ -30,7 +30,11 @@ export class JudgedTurns {
   }
 
   async opened(ids: TurnIds): Promise<TurnOpened> {
-    return found((await this.log.opened(ids))?.message, 'request');
+    return found(await this.openedIfThere(ids), 'request');
+  }
+
+  async openedIfThere(ids: TurnIds): Promise<TurnOpened | undefined> {
+    return (await this.log.opened(ids))?.message;
   }
 
   async completed(ids: TurnIds): Promise<TurnCompleted> {

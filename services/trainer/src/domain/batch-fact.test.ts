@@ -146,21 +146,18 @@ describe('a batch that is trained', () => {
     const own = decision(false);
     const [first, second, ...others] = own.effective;
     if (first === undefined || second === undefined) throw new TypeError('expected samples');
-    const step = { attempt, figures, ofGroup: [figures] };
+    const step = { attempt, ofGroup: [figures] };
     const batch = trained({ ...own, effective: [{ ...first, advantage: 2, step }, second, ...others] });
     expect(batch.samples[0]).toMatchObject({ advantage: 2, attempt });
     expect(batch.samples[1]?.attempt).toBeUndefined();
     expect(batch.baselines).toMatchObject([{ user: 'user0', mean: -1, count: 7, stepMean: 1.5, stepCount: 1 }]);
-    expect(batch.steps).toEqual([{ ...figures, taken: 1 }]);
+    expect(batch.steps).toEqual([figures]);
     // One that is settled is taken, too, and figures stay in facts without samples.
     const chain = new BatchChain('backtalk');
     chain.closed(batch, 1);
-    const other = { attempt, figures: { ...figures, step: 3 }, ofGroup: [] };
+    const other = { attempt, ofGroup: [{ ...figures, step: 3 }] };
     const settled = turnsSettled(chainEnd(chain), [{ candidate: first.candidate, reason: 'stale', step: other }]);
-    expect(settled.steps.map(({ step: at, taken }) => [at, taken])).toEqual([
-      [2, 1],
-      [3, 1],
-    ]);
+    expect(settled.steps.map(({ step: at }) => at)).toEqual([2, 3]);
     expect(BatchClosed.decode(BatchClosed.encode(batch).finish())).toEqual(batch);
   });
 

@@ -4,6 +4,7 @@ import { Lesson_State, type Lesson, type StepFigures, type UserBaseline } from '
 
 import { baselineOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
+import { crowdedOutReason } from './crowding.js';
 import { isWordedSo } from './lessons-in-force.js';
 import type { Recipe } from './recipe.js';
 import type { SettleReason } from './settle-reason.js';
@@ -45,10 +46,11 @@ export type Worth =
 
 /** @param step of an attempt at a task; undefined: of none */
 export function worthOf(candidate: Candidate, context: LearningContext, recipe: Recipe, step?: Step): Worth {
-  if (step?.kind === 'waiting') return step;
+  // One that gives its place to others waits no longer.
+  if (step?.kind === 'waiting' && candidate.reason !== crowdedOutReason) return step;
   if (candidate.reason !== undefined) return { kind: 'settled', reason: candidate.reason };
   const { judged, greedy, cut, shown } = candidate;
-  if (step?.kind === 'settled') return settled(step.reason);
+  if (step?.kind === 'waiting' || step?.kind === 'settled') return settled('no_outcome');
   // It has no reward, and without a distillation term nothing else.
   if (shown.length > 0 && !isTaught(recipe)) return settled('lessons_shown');
   const back = context.versionsBack(candidate.version);
@@ -58,7 +60,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
   const fresh = back <= recipe.rewardVersions;
   if (!fresh && !(back <= recipe.distillVersions && distils(recipe))) return settled('stale');
 
-  const reward = step?.advantage ?? rewardOf(candidate, context, recipe);
+  const reward = step?.advantage ?? spokenReward(candidate, context, recipe);
   const rewarded = fresh && recipe.method !== 'opd' && shown.length === 0 && !greedy && !(cut && reward > 0);
   const advantage = rewarded ? reward : 0;
   const hintCounts = recipe.method !== 'binary' && (!greedy || distils(recipe));
@@ -78,7 +80,7 @@ export function worthOf(candidate: Candidate, context: LearningContext, recipe: 
 }
 
 /** A = r − b; the at-least-one rule's advantage is used as it is. */
-function rewardOf({ judged, user }: Candidate, { baselines }: LearningContext, recipe: Recipe): number {
+function spokenReward({ judged, user }: Candidate, { baselines }: LearningContext, recipe: Recipe): number {
   if (judged.hasAdvantage) return judged.advantage;
   return judged.verdict - (recipe.baseline === 'none' || judged.verdict === 0 ? 0 : baselineOf(baselines, user));
 }

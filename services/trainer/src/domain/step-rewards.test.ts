@@ -102,6 +102,8 @@ describe('step rewards', () => {
   it('an attempt that names no group is one of its own', () => {
     const ungrouped = { shape: { group: '' } };
     expect(advantages([{ attempt: 'a', score: 1, attempts: 0, ...ungrouped }])).toEqual({ 'a.0': 1 });
+    // Earlier steps of it may have been trained on: nothing is waited for.
+    expect(advantages([{ attempt: 'a', score: 1, turns: 5, ...ungrouped }])).toEqual({ 'a.0': 1 });
     expect(stepsIn([{ attempt: 'a', ...ungrouped }]).size).toBe(0);
   });
 });
@@ -161,7 +163,7 @@ describe('a group', () => {
   });
 
   it('figures that a batch has fixed hold for what comes later; a step that no batch has met is measured by what waits', () => {
-    const steps = [StepFigures.fromPartial({ group: 'g', step: 0, mean: 0.5, deviation: 0.25, count: 4, taken: 3 })];
+    const steps = [StepFigures.fromPartial({ group: 'g', step: 0, mean: 0.5, deviation: 0.25, count: 4 })];
     const late = [
       { attempt: 'd', score: 1, attempts: 9, turns: 2 },
       { attempt: 'd', step: 1, score: 1, attempts: 9, turns: 2 },
@@ -190,8 +192,14 @@ describe('steps among the turns that wait', () => {
     expect(before.attemptsUntilMs).toBe(hour);
     const after = weighed([...told, { attempt: 'd', score: -1, attempts: 3 }]);
     expect(after.effective.map(({ candidate: { turn } }) => turn)).toEqual(['a.0', 'b.0', 'd.0']);
-    expect(after.settled).toMatchObject([{ candidate: { turn: 'c.0' }, reason: 'aborted', step: undefined }]);
+    expect(after.settled).toMatchObject([{ candidate: { turn: 'c.0' }, reason: 'aborted' }]);
     expect([after.attempts, after.attemptsUntilMs]).toEqual([[], Infinity]);
+  });
+
+  it('a step that gives its place to others is settled, and waits for nothing', () => {
+    const [waiting] = [stepOf({ attempt: 'a', score: 1, attempts: 3 })];
+    const crowded = { ...waiting, reason: 'crowded_out' } as Candidate;
+    expect(weighTurns([crowded], learningContext(), recipeWith()).settled).toMatchObject([{ reason: 'crowded_out' }]);
   });
 
   it('a step takes no reward where no verdict would: a greedy answer, or one that was cut and praised', () => {
@@ -207,29 +215,24 @@ describe('steps among the turns that wait', () => {
 });
 
 describe('figures in the ledger', () => {
-  const step = (attempt: string, at: number, count: number): RewardedStep => ({
-    attempt: { group: 'g', attempt, step: at, reward: 1 },
-    figures: StepFigures.fromPartial({ group: 'g', step: at, mean: 0.5, deviation: 0.5, count }),
-    ofGroup: [],
+  const figuresOf = (at: number, mean = 0.5) => StepFigures.fromPartial({ group: 'g', step: at, mean, count: 2 });
+  const handled = (...ofGroup: StepFigures[]): RewardedStep => ({
+    attempt: { group: 'g', attempt: 'a', step: 0, reward: 1 },
+    ofGroup,
   });
 
-  it('figures are fixed by the first batch, count what is taken, and leave with the last', () => {
-    const first = figuresAfter([], [step('a', 0, 3), step('a', 1, 2)]);
-    expect(first.map(({ step: at, taken }) => [at, taken])).toEqual([
-      [0, 1],
-      [1, 1],
+  it('figures of all steps of a group are fixed by the first batch that has one of them', () => {
+    const first = figuresAfter([], [handled(figuresOf(0), figuresOf(1))]);
+    expect(first).toEqual([figuresOf(0), figuresOf(1)]);
+    expect(figuresAfter(first, [handled(figuresOf(1, 9), figuresOf(2))])).toEqual([
+      figuresOf(0),
+      figuresOf(1),
+      figuresOf(2),
     ]);
-    const moved = { ...step('b', 0, 3), figures: StepFigures.fromPartial({ group: 'g', step: 0, mean: 9, count: 3 }) };
-    const second = figuresAfter(first, [moved, step('b', 1, 2)]);
-    expect(second).toEqual([
-      StepFigures.fromPartial({ group: 'g', step: 0, mean: 0.5, deviation: 0.5, count: 3, taken: 2 }),
-    ]);
-    expect(figuresAfter(second, [step('c', 0, 3)])).toEqual([]);
   });
 
   it('figures are no more than a fact may hold; the oldest leave first', () => {
-    const many = Array.from({ length: 1_030 }, (_, at) => step('a', at, 2));
-    const kept = figuresAfter([], many);
+    const kept = figuresAfter([], [handled(...Array.from({ length: 1_030 }, (_, at) => figuresOf(at)))]);
     expect(kept).toHaveLength(1_024);
     expect(kept[0]?.step).toBe(6);
   });

@@ -15,8 +15,7 @@ import type { LearningContext } from './sample-worth.js';
 /** A step whose reward is known, with what it is measured by. */
 export interface RewardedStep {
   readonly attempt: AttemptStep;
-  readonly figures: StepFigures;
-  /** Those of all steps of its group. */
+  /** Of all steps of its group. */
   readonly ofGroup: readonly StepFigures[];
 }
 
@@ -54,7 +53,8 @@ function stepsOfGroup(group: readonly Candidate[], context: Context, recipe: Rec
   const name = group.map(groupOf).find((one) => one !== '') ?? '';
   const fixed = context.steps.filter((one) => one.group === name);
   const untilMs = waitEndMs(over, context, recipe);
-  const isComplete = fixed.length > 0 || isWhole(over) || context.nowMs >= untilMs;
+  const isAlone = group.every((candidate) => candidate.group === '');
+  const isComplete = isAlone || fixed.length > 0 || isWhole(over) || context.nowMs >= untilMs;
   const among = { name, fixed, recipe };
   const ofGroup = figuresOf(over, among);
   return [...attempts.values()].flatMap((turns) => {
@@ -66,7 +66,7 @@ function stepsOfGroup(group: readonly Candidate[], context: Context, recipe: Rec
       const attempt = { group: name, attempt: judged.session, step, reward: rewardOf(candidate, recipe) };
       const figures = ofGroup.find((one) => one.step === step) ?? figuresOfStep(step, [candidate], among);
       const advantage = advantageOf(attempt.reward, figures, baselineFor(candidate, context, recipe));
-      return [turn, { kind: 'rewarded', advantage, attempt, figures, ofGroup }];
+      return [turn, { kind: 'rewarded', advantage, attempt, ofGroup }];
     });
   });
 }
@@ -93,7 +93,7 @@ function figuresOfStep(step: number, bucket: readonly Candidate[], { name, fixed
   const middle = mean(rewards);
   const deviation = Math.sqrt(mean(rewards.map((one) => (one - middle) ** 2)));
   const user = bucket[0]?.user ?? '';
-  return { group: name, step, mean: middle, deviation, count: rewards.length, taken: 0, user };
+  return { group: name, step, mean: middle, deviation, count: rewards.length, user };
 }
 
 /** An attempt that goes on has its turns waiting; one that was left behind gives nothing. */
@@ -106,12 +106,9 @@ function waitEndMs(turns: readonly Candidate[], { readSinceMs }: Context, { grou
   return Math.max(newestMs + groupWaitMs, readSinceMs + Math.min(groupWaitMs, readWithinMs));
 }
 
-/** As many attempts as were announced, with all of their turns; one that names no group is one of its own. */
+/** As many attempts as were announced, with all of their turns. */
 function isWhole(over: readonly Candidate[]): boolean {
-  const wanted = over.reduce(
-    (most, { group, judged }) => Math.max(most, group === '' ? 1 : (judged.outcome?.attempts ?? 0)),
-    0,
-  );
+  const wanted = over.reduce((most, { judged }) => Math.max(most, judged.outcome?.attempts ?? 0), 0);
   const whole = [...grouped(over, ({ judged }) => judged.session).values()].filter(
     (turns) => turns.length >= (turns[0]?.judged.outcome?.turns ?? 0),
   );
@@ -136,16 +133,13 @@ function baselineFor({ user }: Candidate, { baselines }: Context, { baseline }: 
   return baseline === 'none' ? 0 : stepMeanOf(baselines, user);
 }
 
-/** What a batch fixes of the groups of which it takes or settles a step; those of which none is left leave, then the oldest. */
+/** What a batch fixes of the groups of which it takes or settles a step; the oldest leave first. */
 export function figuresAfter(earlier: readonly StepFigures[], handled: readonly RewardedStep[]): StepFigures[] {
-  const keyOf = ({ group, step }: Pick<StepFigures, 'group' | 'step'>) => `${group} ${String(step)}`;
+  const keyOf = ({ group, step }: StepFigures) => `${group} ${String(step)}`;
   const after = new Map(earlier.map((figures) => [keyOf(figures), figures]));
-  for (const { figures, ofGroup } of handled) {
-    for (const one of ofGroup) if (!after.has(keyOf(one))) after.set(keyOf(one), one);
-    const known = after.get(keyOf(figures)) ?? figures;
-    after.set(keyOf(figures), { ...known, taken: known.taken + 1 });
-  }
-  return [...after.values()].filter(({ taken, count }) => taken < count).slice(-figuresMax);
+  for (const { ofGroup } of handled)
+    for (const figures of ofGroup) if (!after.has(keyOf(figures))) after.set(keyOf(figures), figures);
+  return [...after.values()].slice(-figuresMax);
 }
 
 function grouped<T, K>(values: readonly T[], keyOf: (value: T) => K): Map<K, T[]> {

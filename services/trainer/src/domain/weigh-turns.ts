@@ -54,8 +54,7 @@ export function weighTurns(candidates: readonly Candidate[], context: LearningCo
     if (worth.kind === 'waiting') {
       attempts.push(candidate);
       attemptsUntilMs = Math.min(attemptsUntilMs, worth.untilMs);
-    } else if (worth.kind === 'settled')
-      settled.push({ candidate, reason: worth.reason, step: candidate.reason === undefined ? step : undefined });
+    } else if (worth.kind === 'settled') settled.push({ candidate, reason: worth.reason, step });
     else if (worth.kind === 'effective') {
       const { advantage, hinted, wished, back } = worth;
       signals.push({ candidate, advantage, hinted, wished, back, step });
