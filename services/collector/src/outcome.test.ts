@@ -1,8 +1,10 @@
 // A session that was an attempt at a task, and is over with its outcome.
-import type { StoredFact } from '@backtalk/kit';
+import type { Delivery, StoredFact } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { SessionClosed_Reason } from '@backtalk/proto/facts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { collectorHandlers } from './inputs/facts.js';
+import type { LinkParts } from './inputs/link-turn.js';
 import { CollectorRig } from './testing/collector-rig.js';
 import { completed, opened, tenant, turnPattern } from './testing/turns.js';
 
@@ -41,11 +43,31 @@ function closing(session: string): Promise<StoredFact<'sessionClosed'>> {
 it('an outcome closes the session with every turn, also the last, which nothing continues', async () => {
   const session = `session_${user}`;
   const first = await say(session, 'a');
+  await rig.untilTaken();
   // It comes before the last answer does.
-  await end(session, turnPattern(`${user}b`));
+  const { sequence } = await end(session, turnPattern(`${user}b`));
+  await until(async () => {
+    const { delivered } = await rig.broker.jsm.consumers.info('TURNS', 'collector_sessionEnded');
+    return delivered.stream_seq >= sequence;
+  });
   const last = await say(session, 'b', [ask, answer, reply], ['ka']);
   const reason = SessionClosed_Reason.REASON_DONE;
   expect((await closing(session)).message).toMatchObject({ session, reason, turns: [first, last], outcome });
+});
+
+it('an outcome waits as long as the index is behind the log, and a few times for what lies in a spool', async () => {
+  const index: Pick<LinkParts['index'], 'turn'> = { turn: () => Promise.resolve(undefined) };
+  const fact = { message: { session: 's', tenant, user, turn: 't', outcome }, sequence: 7 };
+  const handled = (isTaken: boolean, deliveries: number) => {
+    const taken = () => Promise.resolve(isTaken);
+    const handlers = collectorHandlers({ index } as LinkParts, (work) => work(), {
+      answersTaken: taken,
+      turnsTaken: taken,
+    });
+    return handlers.sessionEnded(fact as StoredFact<'sessionEnded'>, { deliveries } as Delivery);
+  };
+  await expect(handled(false, 100)).rejects.toMatchObject({ code: 'answers_behind', status: 503 });
+  await expect(handled(true, 1)).rejects.toMatchObject({ code: 'turn_missing' });
 });
 
 it('an outcome takes no request beside the main line for the last answer', async () => {

@@ -27,12 +27,14 @@ async function attempt(): Promise<{ first: Talk; last: Talk; turns: string[] }> 
 it('an outcome stands beside what was judged of each step, and alone where nothing followed', async () => {
   const judge = await rig.judge();
   const { first, last, turns } = await attempt();
-  await rig.close(first, turns, score);
+  // The collector knows which session they are in, whatever the gateway took it for.
+  const session = 'session_placed';
+  await rig.close({ ...first, session }, turns, score);
   const outcome = { score: 0.5, attempts: 4, turns: 2 };
   const step = await rig.untilJudged(first, 1);
-  expect(step).toMatchObject({ verdict: 1, source: TurnJudged_Source.SOURCE_VOTES, outcome });
+  expect(step).toMatchObject({ verdict: 1, source: TurnJudged_Source.SOURCE_VOTES, session, outcome });
   expect(step.votes).toHaveLength(3);
-  const alone = { verdict: 0, votes: [], source: TurnJudged_Source.SOURCE_OUTCOME, session: first.session, outcome };
+  const alone = { verdict: 0, votes: [], source: TurnJudged_Source.SOURCE_OUTCOME, session, outcome };
   expect(await rig.untilJudged(last, 1)).toMatchObject(alone);
   await until(async () => (await rig.metric(judge, 'sessions_closed_total{result="outcome"}')) === 1);
   // The rule for sessions in which nothing trains is for those without an outcome.

@@ -1,4 +1,5 @@
-import { FactPublisher, type FactMessage } from '@backtalk/kit';
+import { writeFile } from 'node:fs/promises';
+import { FactPublisher, sha256Hex, type FactMessage } from '@backtalk/kit';
 import { until } from '@backtalk/kit/testing';
 import { SessionClosed, SessionClosed_Reason } from '@backtalk/proto/facts';
 import OpenAI from 'openai';
@@ -47,10 +48,10 @@ describe('an attempt at a task', () => {
       { model: 'backtalk', messages: hello },
       { headers: { 'X-Session-Id': name, 'X-Group-Id': group } },
     );
-  const outcome = async (name: string, body: object) => {
-    const response = await fetch(`${started.url}/sessions/${name}/outcome`, {
+  const outcome = async (name: string, body: object, { url, key } = { url: started.url, key: 'none' }) => {
+    const response = await fetch(`${url}/sessions/${name}/outcome`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
@@ -115,6 +116,27 @@ describe('an attempt at a task', () => {
     const { id } = await attempt('silent');
     await close(await opened(id));
     expect(await outcome('silent', { score: 1 })).toMatchObject({ status: 409 });
+  });
+
+  it('an outcome is its own person’s to give', async () => {
+    const path = around.directory.join('keys.json');
+    const keys = ['ann', 'ben'].map((user) => ({
+      tenant: 'acme',
+      user,
+      policies: ['backtalk'],
+      sha256: sha256Hex(user),
+    }));
+    await writeFile(path, JSON.stringify({ keys }));
+    const keyed = await startGateway(around, { BACKTALK_KEYS_FILE: path });
+    await ready(keyed);
+    const ann = new OpenAI({ baseURL: keyed.url, apiKey: 'ann', maxRetries: 0 });
+    const { id } = await ann.chat.completions.create({ model: 'backtalk', messages: hello });
+    await opened(id);
+    const session = id.replace('turn_', 'session_');
+    const given = (key: string) => outcome(session, { score: 1 }, { url: keyed.url, key });
+    expect(await given('ben')).toMatchObject({ status: 404 });
+    expect(await given('ann')).toMatchObject({ status: 200, body: { repeated: false } });
+    await keyed.gateway.stop();
   });
 
   it('an outcome of an unknown session, or without a score, is refused by name', async () => {
