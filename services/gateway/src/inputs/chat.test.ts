@@ -5,35 +5,26 @@ import { until } from '@backtalk/kit/testing';
 import {
   loadVersion,
   putRoutes,
-  ready,
-  remembering,
-  startGateway,
+  startConversing,
   startLeasedEngine,
-  startSurroundings,
+  type Conversing,
   type LeasedEngine,
   type StartedGateway,
   type Surroundings,
 } from '../testing/started-gateway.js';
 
+let conversing: Conversing;
 let around: Surroundings;
 let leased: LeasedEngine;
 let started: StartedGateway;
 let client: OpenAI;
 
 beforeAll(async () => {
-  around = await startSurroundings();
-  leased = await startLeasedEngine(around, 'engine-1');
-  started = await startGateway(around);
-  client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
-  await ready(started);
-  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages: hello }));
+  conversing = await startConversing();
+  ({ around, leased, started, client } = conversing);
 });
 
-afterAll(async () => {
-  await started.gateway.stop();
-  await leased.stop();
-  await around.stop();
-});
+afterAll(() => conversing.stop());
 
 beforeEach(() => {
   leased.engine.settings.faults = {};

@@ -6,34 +6,24 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ready,
-  remembering,
+  startConversing,
   startGateway,
-  startLeasedEngine,
-  startSurroundings,
-  type LeasedEngine,
+  type Conversing,
   type StartedGateway,
   type Surroundings,
 } from '../testing/started-gateway.js';
 
+let conversing: Conversing;
 let around: Surroundings;
-let leased: LeasedEngine;
 let started: StartedGateway;
 let client: OpenAI;
 
 beforeAll(async () => {
-  around = await startSurroundings();
-  leased = await startLeasedEngine(around, 'engine-1');
-  started = await startGateway(around);
-  client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
-  await ready(started);
-  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages: hello }));
+  conversing = await startConversing();
+  ({ around, started, client } = conversing);
 });
 
-afterAll(async () => {
-  await started.gateway.stop();
-  await leased.stop();
-  await around.stop();
-});
+afterAll(() => conversing.stop());
 
 const hello = [{ role: 'user' as const, content: 'Hello there' }];
 

@@ -2,42 +2,26 @@
 // docs/agents.md, with the reasons.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import { repositoryRoot, until } from '@backtalk/kit/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  ready,
-  remembering,
-  startGateway,
-  startLeasedEngine,
-  startSurroundings,
-  type LeasedEngine,
-  type StartedGateway,
-  type Surroundings,
-} from '../testing/started-gateway.js';
+import { startConversing, type Conversing, type LeasedEngine, type Surroundings } from '../testing/started-gateway.js';
 
+let conversing: Conversing;
 let around: Surroundings;
 let leased: LeasedEngine;
-let started: StartedGateway;
 let client: OpenAI;
 let heard: Record<string, unknown>[] = [];
 
 const messages = [{ role: 'user' as const, content: 'Hello there' }];
 
 beforeAll(async () => {
-  around = await startSurroundings();
-  leased = await startLeasedEngine(around, 'engine-1', { dialect: 'vllm' });
-  started = await startGateway(around);
-  client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
-  await ready(started);
-  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages }));
+  conversing = await startConversing({ dialect: 'vllm' });
+  ({ around, leased, client } = conversing);
   leased.engine.settings.heard = (body) => heard.push(body as Record<string, unknown>);
 });
-afterAll(async () => {
-  await started.gateway.stop();
-  await leased.stop();
-  await around.stop();
-});
+
+afterAll(() => conversing.stop());
 
 const trains: readonly string[] = [];
 const notPlain = ['sampler_not_plain'];

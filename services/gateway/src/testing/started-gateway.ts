@@ -25,6 +25,7 @@ import {
   type TestValkey,
 } from '@backtalk/kit/testing';
 import { EngineLease, Routes } from '@backtalk/proto/weights';
+import OpenAI from 'openai';
 import { createGateway, gatewaySettings, type Gateway } from '../index.js';
 
 export interface Surroundings {
@@ -188,4 +189,29 @@ export async function remembering({ metric }: StartedGateway, ask: () => Promise
     return (await metric('valkey_skipped_total')) === before;
   };
   await until(isFound, { what: 'the gateway’s connection to Valkey' });
+}
+
+/** A gateway that answers, one engine behind it, and a client. */
+export interface Conversing {
+  readonly around: Surroundings;
+  readonly leased: LeasedEngine;
+  readonly started: StartedGateway;
+  readonly client: OpenAI;
+  stop(): Promise<void>;
+}
+
+export async function startConversing(lease: Partial<EngineLease> = {}): Promise<Conversing> {
+  const around = await startSurroundings();
+  const leased = await startLeasedEngine(around, 'engine-1', lease);
+  const started = await startGateway(around);
+  const client = new OpenAI({ baseURL: started.url, apiKey: 'none needed', maxRetries: 0 });
+  const messages = [{ role: 'user' as const, content: 'Hello there' }];
+  await ready(started);
+  await remembering(started, () => client.chat.completions.create({ model: 'backtalk', messages }));
+  const stop = async () => {
+    await started.gateway.stop();
+    await leased.stop();
+    await around.stop();
+  };
+  return { around, leased, started, client, stop };
 }

@@ -1,11 +1,10 @@
 // Rewards of attempts at a task. In: waiting turns that are steps of attempts, and what is fixed of their groups. Out: for each, that it
 // waits for its outcome or for the other attempts, or its advantage: its reward, standardised over the same step of all attempts of its
-// group. The figures of a step are fixed by the first batch that takes or settles one of them, so that a group may be trained on in
+// group. The figures of a group are fixed by the first batch that takes or settles one of its steps, so that it may be trained on in
 // several batches, whatever comes later. Pure.
 //
 // OpenClaw-RL (arXiv 2603.10165), step-wise rewards: outcome + mean of the judge's votes, standardised by step index within a group.
-import type { AttemptStep, StepFigures } from '@backtalk/proto/facts';
-import { TurnJudged_Source } from '@backtalk/proto/facts';
+import { TurnJudged_Source, type AttemptStep, type StepFigures } from '@backtalk/proto/facts';
 
 import { stepMeanOf } from './baselines.js';
 import type { Candidate } from './candidate.js';
