@@ -11,7 +11,7 @@ import {
   type ComparedAnswer,
 } from '@backtalk/proto/facts';
 import { describe, expect, it } from 'vitest';
-import { forgettingOf, isReady, revisionOf, type PolicyLog } from './forget-plan.js';
+import { forgettingOf, isReady, notRepeatedYet, revisionOf, type PolicyLog } from './forget-plan.js';
 
 const { STAGE_CANDIDATE, STAGE_STABLE, STAGE_BURNED } = WeightsStaged_Stage;
 const ada = { tenant: 't', user: 'ada' };
@@ -173,4 +173,14 @@ describe('what it takes to forget a person', () => {
     const decided = { ...making, trained, staged: [...log.staged, candidate] };
     expect(forgettingOf('p', ada, decided)).toMatchObject({ pending: 'p-v2', learned: ['p-v2', 'p-v1'] });
   });
+});
+
+it('steps of versions that are burned for their sake are waited for until each is repeated, or said not to be', () => {
+  const { log, at } = policy([[others], [own], [others]]);
+  const burn = (index: number, undone: boolean) =>
+    at(WeightsStaged.fromPartial({ version: name(index), stage: STAGE_BURNED, undone }));
+  const staged = [...log.staged, burn(1, false), burn(2, true), burn(3, true), burn(3, false)];
+  expect(notRepeatedYet({ ...log, staged })).toEqual(['p-v2', 'p-v3']);
+  const repeated = at(BatchClosed.fromPartial({ number: 9, repeats: 3 }));
+  expect(notRepeatedYet({ ...log, staged, batches: [...log.batches, repeated] })).toEqual(['p-v2']);
 });

@@ -114,6 +114,15 @@ export function forgettingOf(
   };
 }
 
+/** Versions that are burned for the sake of something that they were taught, and whose steps are still to be taken once more without it. */
+export function notRepeatedYet({ batches, trained, staged }: PolicyLog): string[] {
+  const undone = new Set(staged.flatMap(({ message }) => (message.undone ? [message.version] : [])));
+  const repeated = new Set(batches.map(({ message }) => message.repeats));
+  return trained.flatMap(({ message: { version, batch } }) =>
+    undone.has(version) && !repeated.has(batch) ? [version] : [],
+  );
+}
+
 const hasWords = new Set([LessonChanged_Action.ACTION_ADD, LessonChanged_Action.ACTION_EDIT]);
 
 /** No fact that must stay holds anything of theirs any more. */

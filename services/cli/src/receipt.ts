@@ -20,10 +20,12 @@ const policySchema = z.strictObject({
   lessons: z.number(),
   /** Versions that learned from them, newest first: their files are deleted. */
   learned: z.array(z.string()),
-  /** The version that answers now, made before any of those. */
+  /** The version that answers now, which is none of those. */
   answers: z.string(),
   facts: z.number(),
   files: z.number(),
+  /** Of those versions, the ones whose other steps were not taken once more; receipts of before do not say it. */
+  lost: z.array(z.string()).optional(),
 });
 export type PolicyReceipt = z.infer<typeof policySchema>;
 
@@ -123,8 +125,8 @@ export function receiptLines({
     `Forgotten: ${forgotten.user} of ${forgotten.tenant}, ${at}`,
     `Deleted: ${counted(turns, 'turn')} (${counted(facts, 'fact')}${beside})`,
     ...policies.map(
-      ({ policy, lessons, learned, answers, facts: named, files }) =>
-        `${policy}: ${counted(lessons, 'lesson')}, ${counted(named, 'fact')} that named them, ${counted(files, 'file')}; learned from them: ${learned.join(', ') || 'no version'}; ${answers || 'the base'} answers`,
+      ({ policy, lessons, learned, answers, facts: named, files, lost = [] }) =>
+        `${policy}: ${counted(lessons, 'lesson')}, ${counted(named, 'fact')} that named them, ${counted(files, 'file')}; learned from them: ${learned.join(', ') || 'no version'}; ${answers || 'the base'} answers${lost.length === 0 ? '' : `; what others taught in ${lost.join(', ')} is not repeated`}`,
     ),
     'Out of reach, and to be seen to by hand:',
     ...stays.map((line) => `  ${line}`),

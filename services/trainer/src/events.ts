@@ -107,6 +107,7 @@ export function createEvents(logger: Logger, registry: Metrics) {
   return {
     ...policyEvents(logger, metrics),
     ...turnEvents(logger, metrics),
+    ...lessonEvents(logger, metrics),
     ...stepEvents(logger, metrics),
     ...workerEvents(logger, metrics),
   };
@@ -211,20 +212,6 @@ function turnEvents(logger: Logger, metrics: Numbers) {
       logger.debug('judge_engine_refused', { reason });
     },
 
-    wishesNotCompared(policy: string, error: BacktalkError): void {
-      logger.warn('wishes_not_compared', { policy, error });
-    },
-
-    lessonsNotMeasured(policy: string, version: string, error: BacktalkError): void {
-      logger.warn('lessons_not_measured', { policy, version, error });
-    },
-
-    lessonMeasured(policy: string, version: string, { id, state, steps, measures }: Lesson): void {
-      const { turns, chance, told, own } = measures.at(-1) ?? {};
-      const progress = lessonProgress({ measures });
-      logger.info('lesson_measured', { policy, version, lesson: id, state, steps, turns, chance, told, own, progress });
-    },
-
     hintsRefused(policy: string, hints: number): void {
       metrics.hintsRefused.inc({ policy, reason: 'control_token' }, hints);
       logger.warn('hints_refused', { policy, hints, reason: 'control_token' });
@@ -252,6 +239,29 @@ function turnEvents(logger: Logger, metrics: Numbers) {
       for (const { reason } of settled) metrics.settled.inc({ policy, reason: label(reason) });
       const counts = { effective, samples: samples.length, settled: settled.length };
       logger.info('batch_closed', { policy, batch: number, parent, version, why, ...counts });
+    },
+  };
+}
+
+/** What becomes of wishes and lessons. */
+function lessonEvents(logger: Logger, metrics: Numbers) {
+  return {
+    wishesNotCompared(policy: string, error: BacktalkError): void {
+      logger.warn('wishes_not_compared', { policy, error });
+    },
+
+    lessonsNotMeasured(policy: string, version: string, error: BacktalkError): void {
+      logger.warn('lessons_not_measured', { policy, version, error });
+    },
+
+    lessonMeasured(policy: string, version: string, { id, state, steps, measures }: Lesson): void {
+      const { turns, chance, told, own } = measures.at(-1) ?? {};
+      const progress = lessonProgress({ measures });
+      logger.info('lesson_measured', { policy, version, lesson: id, state, steps, turns, chance, told, own, progress });
+    },
+
+    lessonServed(policy: string, seconds: number): void {
+      metrics.taught.observe({ policy }, seconds);
     },
   };
 }
@@ -340,10 +350,6 @@ function stepEvents(logger: Logger, metrics: Numbers) {
       metrics.seconds.observe({ policy }, seconds);
       const dropped = report.samples.filter((sample) => sample.dropped !== '').length;
       logger.info('version_trained', { policy, batch: number, version, seconds, dropped, ...report.measurements });
-    },
-
-    lessonServed(policy: string, seconds: number): void {
-      metrics.taught.observe({ policy }, seconds);
     },
   };
 }

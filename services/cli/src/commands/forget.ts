@@ -1,6 +1,6 @@
 // `forget`: a person leaves the installation. What the trainer holds of them leaves the ledger, their turns are deleted, the newest version
 // from before they were named answers again, and what the versions since were and answered is deleted too. What other people taught those
-// versions is learned again. Each step may be repeated: stopped anywhere, the same command goes on.
+// versions is learned again, by the same steps without them. Each step may be repeated: stopped anywhere, the same command goes on.
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { asBacktalkError, deadLetters, type BacktalkError, deleteFacts, dropPayload, systemClock } from '@backtalk/kit';
@@ -129,7 +129,7 @@ async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): 
     try {
       const ready = await settlePolicy(work, policy, asked.get(policy) ?? 0);
       const lessons = policies.find((one) => one.policy === policy)?.lessons ?? 0;
-      if (ready !== undefined) done.push({ ...(await dropWhatLearned(tools, ready)), lessons });
+      if (ready !== undefined) done.push({ ...(await dropWhatLearned(tools, ready)), lessons, lost: [...ready.lost] });
     } catch (error) {
       // The others are seen to all the same.
       left.push({ policy, error: asBacktalkError(error) });
@@ -153,7 +153,7 @@ async function forgetIn(work: Forgetting, { turns, onOthers, policies }: Held): 
 async function dropWhatLearned(
   tools: LogTools,
   { policy, manifests, facts, learned, earlier }: PolicyForgetting,
-): Promise<Omit<PolicyReceipt, 'lessons'>> {
+): Promise<Omit<PolicyReceipt, 'lessons' | 'lost'>> {
   const { broker, blobs } = tools;
   const replayed = await replayedManifest(broker, policy);
   const theirs = new Set(manifests);

@@ -40,15 +40,19 @@ export async function rollback(
   if (forget && forgotten.length === 0) output.line(`${answer.from} was being taught no lesson.`);
 }
 
-/**
- * @param to empty: the version before the one that answers
- * @param forgotten versions whose answers are to leave the log
- */
+interface WhatFollows {
+  /** Versions whose answers are to leave the log. */
+  readonly forgotten?: readonly string[];
+  /** A lesson is undone: the other steps are taken once more. */
+  readonly undone?: boolean;
+}
+
+/** @param to empty: the version before the one that answers */
 export async function rollBackTo(
   connection: Connection,
   to: string,
   why: string,
-  forgotten: readonly string[] = [],
+  { forgotten = [], undone = false }: WhatFollows = {},
 ): Promise<RollbackResponse> {
   const address = await withBroker(connection, async (broker) => {
     const view = await watchLeases(broker, 'publisher');
@@ -63,7 +67,7 @@ export async function rollBackTo(
   const deadlineMs = to === '' ? rollbackWithinMs : longRollbackWithinMs;
   const publisher = grpcClient(PublisherControlServiceDefinition, address, { caller: 'cli', wire });
   try {
-    return await publisher.rollback({ policy, why, to, forgotten: [...forgotten] }, { deadlineMs });
+    return await publisher.rollback({ policy, why, to, forgotten: [...forgotten], undone }, { deadlineMs });
   } finally {
     publisher.close();
   }

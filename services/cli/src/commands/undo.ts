@@ -1,5 +1,5 @@
 // `undo`: the policy is as if it had never been taught a lesson. The lesson is retired, the version before the first that was taught it
-// answers again, and what else was learned since is learned again.
+// answers again, and what else was learned since is learned again, by the same steps without the lesson.
 import { FactReader, systemClock } from '@backtalk/kit';
 import type { Lesson } from '@backtalk/proto/facts';
 import { withBroker, type Connection } from '../connection.js';
@@ -30,7 +30,7 @@ export async function undo(context: CommandContext, id: string, flags: UndoFlags
   // First, so that no batch is closed for its sake meanwhile.
   await retireLessons(connection, plan.retired);
   const { to, compared, again } = await whenDecided(context, id, flags.wait);
-  const burned = to === '' ? [] : (await rollBackTo(connection, to, `${flags.why}: ${id}`)).burned;
+  const burned = to === '' ? [] : (await rollBackTo(connection, to, `${flags.why}: ${id}`, { undone: true })).burned;
   say(output, id, { ...plan, to, compared, again, burned, pending: '' }, { done: true });
 }
 
@@ -90,7 +90,7 @@ function told({ retired, to, pending, burned, again, compared }: UndoPlan, isDry
   if (to === '') lines.push('No version that answers was taught it: nothing else changes.');
   else lines.push(`${to} answers again; burned: ${burned.join(', ')}.`);
   if (again.length > 0)
-    lines.push('Learned again, since the versions that were taught it are burned:', ...quoted(again));
+    lines.push('Learned again, by the steps of those versions without it (npx backtalk versions):', ...quoted(again));
   if (compared.length > 0) lines.push('', 'Asked the same, before and after:');
   for (const { question, before, after } of compared.slice(0, answersShownMax))
     lines.push(`  ${question}`, `      before    ${oneLine(before)}`, `      after     ${oneLine(after)}`);

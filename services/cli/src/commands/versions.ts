@@ -145,6 +145,7 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
     version: trained.version,
     parent: trained.parent,
     batch: batch.number,
+    ...(batch.repeats === 0 ? {} : { repeats: batch.repeats }),
     lessons: batch.lessons,
     samples,
     rehearsed,
@@ -152,6 +153,8 @@ function printVersion(output: Output, { trained, batch, samples, compared }: Ver
   });
   const questions = rehearsed === 0 ? '' : ` and ${String(rehearsed)} questions of the trainer's own`;
   output.line(`${trained.version}: one step from ${trained.parent}, on ${String(samples.length)} turns${questions}`);
+  if (batch.repeats > 0)
+    output.line(`It repeats the step of batch ${String(batch.repeats)} without what was undone since.`);
   output.line('');
   output.line('Lessons in force:');
   for (const { text, state, hints } of batch.lessons.filter(isInForce)) {

@@ -8,17 +8,24 @@ import { rollbackTarget, stableOf } from '../domain/policy-state.js';
 import { publisherErrors } from '../errors.js';
 import type { ReleaseParts } from './swap.js';
 
+interface WayBack {
+  /** The version that is to answer again; empty: the one before. */
+  readonly to: string;
+  /** What else the burned versions were taught is learned again by their steps, without the lesson that is undone. */
+  readonly undone: boolean;
+}
+
 export function rollbackCalls(
   policies: readonly ReleaseParts[],
   isLeading: () => boolean,
 ): PublisherControlServiceImplementation<GrpcCallFacts> {
   return {
-    async rollback({ policy, why, to, forgotten }): Promise<RollbackResponse> {
+    async rollback({ policy, why, to, forgotten, undone }): Promise<RollbackResponse> {
       const parts = policies.find((one) => one.policy === policy);
       if (parts === undefined) throw publisherErrors.policyUnknown({ policy });
       if (!isLeading()) throw publisherErrors.notLeading();
       const words = why === '' ? 'rolled back' : why;
-      const done = await rollBackFrom(parts, stableOf(parts.chain.state), words, to);
+      const done = await rollBackFrom(parts, stableOf(parts.chain.state), words, { to, undone });
       await sayOnceMore(parts, forgotten, words);
       return done;
     },
@@ -46,13 +53,13 @@ async function sayOnceMore({ chain, routing }: ReleaseParts, versions: readonly 
 
 /**
  * @param from the version that serves, as far as the caller knows
- * @param wanted the version that is to answer again; empty: the one before
+ * @param wanted where it leads to, and whether for a lesson's sake
  */
 export async function rollBackFrom(
   parts: ReleaseParts,
   from: string,
   why: string,
-  wanted = '',
+  wanted: WayBack = { to: '', undone: false },
 ): Promise<RollbackResponse> {
   const { routing, events, clock } = parts;
   const startMs = clock.now();
@@ -64,7 +71,7 @@ export async function rollBackFrom(
 }
 
 /** The version that answers then, and those that this call burned, newest first. */
-async function stepBackFrom(parts: ReleaseParts, from: string, why: string, wanted: string) {
+async function stepBackFrom(parts: ReleaseParts, from: string, why: string, { to: wanted, undone }: WayBack) {
   const { chain } = parts;
   for (const burned: string[] = []; ;) {
     const target = rollbackTarget(chain.state, from, wanted);
@@ -79,7 +86,7 @@ async function stepBackFrom(parts: ReleaseParts, from: string, why: string, want
         const { state } = chain;
         const manifestDigest = state.digests.get(version) ?? '';
         const stage = WeightsStaged_Stage.STAGE_BURNED;
-        await chain.append(state, { version, stage, manifestDigest, previous: to, why });
+        await chain.append(state, { version, stage, manifestDigest, previous: to, why, undone });
         burned.unshift(version);
       }
       return { to, burned };

@@ -252,13 +252,14 @@ export class SwapRig {
     cliToPublisher = `${secret} commands`,
     to = '',
     forgotten: readonly string[] = [],
+    undone = false,
   ): Promise<RollbackResponse> {
     const client = grpcClient(PublisherControlServiceDefinition, `127.0.0.1:${publisher.ports.grpc}`, {
       caller: 'cli',
       wire: { tokens: { cliToPublisher } },
     });
     try {
-      return await client.rollback({ policy: of, why, to, forgotten: [...forgotten] }, { deadlineMs: 30_000 });
+      return await client.rollback({ policy: of, why, to, forgotten: [...forgotten], undone }, { deadlineMs: 30_000 });
     } finally {
       client.close();
     }
@@ -267,6 +268,11 @@ export class SwapRig {
   /** To a version that answered before the last. */
   rollBackTo(publisher: Publisher, to: string, forgotten: readonly string[] = []): Promise<RollbackResponse> {
     return this.rollBack(publisher, 'worse answers', policy, `${secret} commands`, to, forgotten);
+  }
+
+  /** For the sake of a lesson that is undone. */
+  undo(publisher: Publisher, to: string): Promise<RollbackResponse> {
+    return this.rollBack(publisher, 'undone', policy, `${secret} commands`, to, [], true);
   }
 
   /** What every process of the rig is started with. */

@@ -20,6 +20,10 @@ export class BatchChain {
   private readonly sequences = new Map<number, number>();
   /** Of the newest batches that made a version or may yet, oldest first. */
   private recentSamples: (readonly BatchSample[])[] = [];
+  /** By number of a batch that takes the samples of another once more: the batch whose samples they were first. */
+  private readonly originals = new Map<number, number>();
+  private readonly repeated = new Set<number>();
+  private withoutParent: readonly BatchClosed[] = [];
   /** Facts that gave up a batch for its step since the newest version was made. */
   private givenUp: readonly BatchClosed[] = [];
 
@@ -32,6 +36,10 @@ export class BatchChain {
     this.sequences.set(batch.number, sequence);
     if (batch.why === 'lessons') this.changedAt = batch.number;
     this.givenUp = givenUpInARow([...this.givenUp, batch], 0);
+    if (batch.repeats > 0) {
+      this.repeated.add(batch.repeats);
+      this.originals.set(batch.number, this.originalOf(batch.repeats));
+    }
     if (takesAStep(batch)) {
       const ofTurns = batch.samples.filter(isOfTurn);
       if (ofTurns.length > 0) this.recentSamples = [...this.recentSamples, ofTurns].slice(-versionsInWindow);
@@ -39,6 +47,8 @@ export class BatchChain {
       this.abandoned = false;
       this.nameIsUsed(batch.version);
     } else if (givenUpBy.has(batch.why)) {
+      if (!this.abandoned && this.lastTraining !== undefined && batch.why === 'burned_parent')
+        this.withoutParent = [...this.withoutParent, this.lastTraining];
       const hadTurns = this.lastTraining?.samples.some(isOfTurn) === true;
       if (!this.abandoned && hadTurns) this.recentSamples = this.recentSamples.slice(0, -1);
       this.abandoned = true;
@@ -84,6 +94,21 @@ export class BatchChain {
   /** No version ever comes of the newest batch that was to be trained. */
   isGivenUp(): boolean {
     return this.abandoned;
+  }
+
+  /** Whether a later batch takes its samples once more, or says that nothing is left of them. */
+  isRepeated(batch: number): boolean {
+    return this.repeated.has(batch);
+  }
+
+  /** The batch whose samples they were first; itself, where they were new. */
+  originalOf(batch: number): number {
+    return this.originals.get(batch) ?? batch;
+  }
+
+  /** Batches that were given up because the version that they were to start from was burned. */
+  lostTheirParent(): readonly BatchClosed[] {
+    return this.withoutParent;
   }
 
   sequenceOf(batch: number): number | undefined {

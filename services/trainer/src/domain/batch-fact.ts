@@ -79,12 +79,10 @@ export function trainingBatch(
   const tokens = taken.reduce((sum, { candidate }) => sum + candidate.answerTokens, 0);
   const meanLength = taken.length === 0 ? recipe.answerTokensMax / 2 : Math.max(1, tokens / taken.length);
   return {
-    policy,
-    number,
+    ...settlingBatch(end, settled.map(settledTurn), decision.why),
     parent: step.parent,
     version: versionName(policy, chain.nextVersionNumber()),
     samples,
-    settled: settled.map(settledTurn),
     seed: batchSeed(policy, number, step.seed),
     configDigest: step.planDigest,
     lessons,
@@ -100,11 +98,6 @@ export function trainingBatch(
     ),
     steps: stepsAfter(state, [...taken, ...settled]),
     meanAnswerLength: state.meanAnswerLength || recipe.meanAnswerTokens || meanLength,
-    why: decision.why,
-    klBeta: state.klBeta,
-    marked: true,
-    detail: '',
-    lessonsThrough: state.lessonsThrough,
   };
 }
 
@@ -169,8 +162,9 @@ export function measuredBatch(end: ChainEnd, lessons: readonly Lesson[]): BatchC
 
 export type GivingUp = 'step_failed' | 'step_skipped' | 'burned_parent' | 'abandoned';
 
-/** The samples of a batch whose step will never be taken. */
+/** The samples of a batch whose step will never be taken. Of one that repeats another, they were settled before. */
 export function givenUp(batch: BatchClosed, reason: GivingUp): SettledTurn[] {
+  if (batch.repeats > 0) return [];
   return batch.samples.filter(isOfTurn).map(({ turn, tenant, user }) => ({ turn, tenant, user, reason }));
 }
 

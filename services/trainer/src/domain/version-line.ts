@@ -31,6 +31,7 @@ export class VersionLine implements VersionsSince {
   private readonly stages = new Map<string, { readonly stage: WeightsStaged_Stage; readonly sequence: number }>();
 
   private readonly served = new Set<string>();
+  private readonly undoing = new Set<string>();
 
   constructor(private readonly policy: string) {}
 
@@ -39,8 +40,9 @@ export class VersionLine implements VersionsSince {
   }
 
   /** A burned version stays burned; otherwise the latest stage holds. */
-  staged({ version, stage }: WeightsStaged, sequence: number): void {
+  staged({ version, stage, undone }: WeightsStaged, sequence: number): void {
     if (stage === WeightsStaged_Stage.STAGE_STABLE) this.served.add(version);
+    if (undone) this.undoing.add(version);
     const before = this.stages.get(version);
     if (before !== undefined && (before.sequence >= sequence || this.isBurned(version))) return;
     this.stages.set(version, { stage, sequence });
@@ -77,6 +79,21 @@ export class VersionLine implements VersionsSince {
   isTainted(version: string): boolean {
     for (const ancestor of this.ancestry(version)) if (this.isBurned(ancestor)) return true;
     return false;
+  }
+
+  /**
+   * Those that are burned since a lesson is undone, oldest first, and those that were refused then because they were made upon one: nothing
+   * was found wrong with them.
+   */
+  undone(): readonly VersionRecord[] {
+    const burnedAt = new Map<string, number>();
+    return this.versions().filter(({ version, parent }) => {
+      const { sequence = 0 } = this.stages.get(version) ?? {};
+      const isUndone = this.undoing.has(version) || sequence > (burnedAt.get(parent) ?? Infinity);
+      if (!this.isBurned(version) || !isUndone) return false;
+      burnedAt.set(version, sequence);
+      return true;
+    });
   }
 
   /** The newest versions, where so many were burned in a row that training rests; otherwise none. */

@@ -24,6 +24,7 @@ import { askedTurns, takenUp, withWishes } from '../domain/lesson-ledger.js';
 import { newWishes } from '../domain/lesson-matching.js';
 import { afterMeasures, lessonsToMeasure, type Measured } from '../domain/lesson-progress.js';
 import { rehearsalFor } from '../domain/rehearsal.js';
+import { notRepeated, repeatedBatch, stepsToRepeat } from '../domain/repeats.js';
 import { turnsOf } from '../domain/settled-turns.js';
 import { decodePlan } from '../domain/step-plan.js';
 import { batchBytesMax } from '../domain/step-size.js';
@@ -79,6 +80,8 @@ export class BatchClosing {
     const decided = resting
       ? settleOrWait(waiting, recipe, clock.now(), undefined)
       : decideBatch(waiting, recipe, clock.now(), chain.recent());
+    // Whoever teaches now comes first; what is rehearsed for a lesson's sake may be in the steps that are repeated.
+    if (!resting && decided.kind === 'wait' && (await this.takeRepeats(ledger))) return 'closed';
     const cameToNothing = chain.isGivenUp() || line.cameToNothing(chain.lessonsChangedAt());
     const rehearsing = { recipe, recent: chain.recent(), cameToNothing };
     const rehearsal = resting || decided.kind !== 'wait' ? undefined : rehearsalFor(waiting, lessons, rehearsing);
@@ -120,7 +123,9 @@ export class BatchClosing {
     const { lessons } = end.state;
     const relate = await this.tools.relations.among(newWishes(lessons, wishesIn(lessons, changes)), signal);
     await this.close(ledger, lessonsBatch(end, changes, relate));
-    await this.letGoOf(forgottenIn(changes));
+    const forgotten = forgottenIn(changes);
+    ledger.forgotten.push(...forgotten);
+    await this.letGoOf(forgotten);
     return true;
   }
 
@@ -145,6 +150,19 @@ export class BatchClosing {
     const before = new Map(ledger.chain.last()?.lessons.map(({ id, state }) => [id, state]));
     if (lessons.every(({ id, state }) => before.get(id) === state)) return false;
     await this.close(ledger, measuredBatch(end, [...lessons]));
+    return true;
+  }
+
+  /** After an undo, what else the burned versions were taught is taught again by their own steps, without what was undone. */
+  private async takeRepeats(ledger: LedgerState): Promise<boolean> {
+    const { chain, line, forgotten } = ledger;
+    const [number] = stepsToRepeat(chain, line);
+    if (number === undefined) return false;
+    const end = this.chainEnd(ledger);
+    const batch = await this.ledger.batch(ledger, number);
+    const isReadable = batch !== undefined && (await this.tools.store.hasPlanOf(batch));
+    const repeat = isReadable ? repeatedBatch(end, batch, { parent: line.nextParent(), forgotten }) : undefined;
+    await this.close(ledger, repeat ?? notRepeated(end, number, isReadable ? 'nothing_left' : 'gone'));
     return true;
   }
 

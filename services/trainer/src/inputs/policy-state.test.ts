@@ -9,6 +9,7 @@ const ledger = () => ({
   line: new VersionLine('p'),
   settled: new SettledTurns(),
   changedAt: 0,
+  forgotten: [],
 });
 
 describe('PolicyState', () => {

@@ -4,6 +4,7 @@ import { startSpan, type FactPublisher, type FactReader, type Trace, type TurnId
 import type { BatchClosed, WeightsTrained } from '@backtalk/proto/facts';
 
 import { BatchChain } from '../domain/batch-chain.js';
+import { forgottenIn, type Person } from '../domain/forgotten-people.js';
 import type { StoredChange } from '../domain/lesson-changes.js';
 import { isOfTurn } from '../domain/rehearsal.js';
 import { SettledTurns, turnsOf } from '../domain/settled-turns.js';
@@ -16,6 +17,8 @@ export interface LedgerState {
   readonly settled: SettledTurns;
   /** Where in the log the last change of a lesson stands, as far as is known here. */
   changedAt: number;
+  /** People whose turns are about to leave the log. */
+  readonly forgotten: Person[];
   /** Of the newest batch: its step goes on in it. */
   trace?: Trace;
 }
@@ -44,7 +47,7 @@ export class Ledger {
     const chain = new BatchChain(policy);
     const line = new VersionLine(policy);
     const settled = new SettledTurns(this.rememberedMax);
-    const ledger: LedgerState = { chain, line, settled, changedAt: 0 };
+    const ledger: LedgerState = { chain, line, settled, changedAt: 0, forgotten: [] };
     const ids = { policy };
     const filter = { batchClosed: ids, weightsTrained: ids, weightsStaged: ids, lessonChanged: ids };
     for await (const fact of this.reader.read(ledgerFacts, { filter, signal })) {
@@ -63,6 +66,7 @@ export class Ledger {
           break;
         case 'lessonChanged':
           ledger.changedAt = fact.sequence;
+          ledger.forgotten.push(...forgottenIn([fact]));
       }
     }
     return ledger;

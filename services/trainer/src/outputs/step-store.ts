@@ -22,6 +22,11 @@ export class StepStore {
     return plan;
   }
 
+  /** False where it is gone, or of a release that this one cannot read. */
+  async hasPlanOf({ configDigest: digest }: BatchClosed): Promise<boolean> {
+    return (await this.blobs.has(digest)) && decodePlan(await this.blobs.get(digest)) !== undefined;
+  }
+
   /** As it was, but for what an operator wants otherwise. */
   async replayPlanOf({ configDigest: digest }: BatchClosed, recipe: string): Promise<StepPlan> {
     const reading = replayPlan(await this.blobs.get(digest), recipe);

@@ -244,8 +244,8 @@ export class TrainerRig {
     await this.speakers.gateway.publish('lessonChanged', said);
   }
 
-  async stage(version: string, stage: WeightsStaged_Stage): Promise<void> {
-    const fact = WeightsStaged.fromPartial({ policy: testPolicy, version, stage });
+  async stage(version: string, stage: WeightsStaged_Stage, more: Partial<WeightsStaged> = {}): Promise<void> {
+    const fact = WeightsStaged.fromPartial({ policy: testPolicy, version, stage, ...more });
     const { sequence } = await this.speakers.publisher.publish('weightsStaged', fact, {
       expectSequence: this.stagedSequence,
     });
